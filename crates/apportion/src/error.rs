@@ -1,0 +1,92 @@
+//! The one error type: what is wrong, where, and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+/// Everything that can go wrong, worded for the person who has to mend it.
+///
+/// Every message is one line. [`Error::exit_code`] tells bad input (2) from work that failed (1).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The input or the usage is wrong: a file's field, a flag's value, a shape that does not fit.
+    #[error("{place}: {what} ({remedy})")]
+    Input {
+        /// File, line or field, or the flag.
+        place: String,
+        /// What is wrong, with the value.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A file could not be read or written.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// "read", "write", "create" …
+        action: &'static str,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// The request is well-formed but no plan serves it.
+    #[error("{what} ({remedy})")]
+    Infeasible {
+        /// What cannot be had.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The run ended but its result did not pass verification.
+    #[error("the result is wrong: {what} (nothing was written)")]
+    WrongResult {
+        /// The first element or row found wrong.
+        what: String,
+    },
+    /// A worker died; the others were stopped.
+    #[error("processor {processor} was lost: {why} (nothing was written)")]
+    WorkerLost {
+        /// Its name.
+        processor: String,
+        /// Its own last words.
+        why: String,
+    },
+    /// The user asked to stop.
+    #[error("interrupted (nothing was written)")]
+    Interrupted,
+}
+
+/// The library's result type.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An [`Error::Input`]: `place` is a file, field or flag.
+    pub fn input(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Input { place: place.into(), what: one_line(&what.into()), remedy: remedy.into() }
+    }
+
+    /// An [`Error::Infeasible`].
+    pub fn infeasible(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Infeasible { what: what.into(), remedy: remedy.into() }
+    }
+
+    /// An [`Error::File`].
+    pub fn file(path: impl AsRef<Path>, action: &'static str, source: std::io::Error) -> Self {
+        Self::File { path: path.as_ref().to_path_buf(), action, source }
+    }
+
+    /// Process exit code: 2 for bad usage or input, 1 for work that failed.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Input { .. } | Self::File { .. } => 2,
+            Self::Infeasible { .. }
+            | Self::WrongResult { .. }
+            | Self::WorkerLost { .. }
+            | Self::Interrupted => 1,
+        }
+    }
+}
+
+/// Folds a text into one line, so that an error never spreads over several.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,198 @@
+//! `models.json`: speed functions on disk, read strictly.
+
+use super::{Interpolation, Model, Point};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The speed functions of a set of processors for one kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Models {
+    /// Kernel, e.g. `"gemm-f64"`.
+    pub kernel: String,
+    /// What one unit of size is.
+    pub unit: String,
+    /// Parameters that the sizes depend on, e.g. `block`.
+    pub parameters: BTreeMap<String, f64>,
+    /// One model per processor, by rank.
+    pub models: Vec<Model>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawModels {
+    format: String,
+    version: u32,
+    kernel: String,
+    unit: String,
+    #[serde(default)]
+    parameters: BTreeMap<String, f64>,
+    models: Vec<RawModel>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawModel {
+    processor: String,
+    #[serde(default)]
+    interpolation: Interpolation,
+    #[serde(default)]
+    max_size: Option<f64>,
+    points: Vec<Point>,
+}
+
+impl Models {
+    /// Reads the text of a models file; `place` names it in errors.
+    ///
+    /// # Errors
+    /// Malformed JSON, unknown fields, another format or version, a processor twice, or any defect of a
+    /// model ([`Model::new`]).
+    pub fn parse(text: &str, place: &str) -> Result<Self> {
+        let raw: RawModels = serde_json::from_str(text).map_err(|e| {
+            Error::input(
+                format!("{place}:{}", e.line()),
+                e.to_string(),
+                "write it with `apportion measure`, or see the models file format in the README",
+            )
+        })?;
+        if raw.format != "apportion-models" || raw.version != 1 {
+            return Err(Error::input(
+                format!("{place}: format"),
+                format!("\"{}\" version {} is not \"apportion-models\" version 1", raw.format, raw.version),
+                "write it with this version of `apportion measure`",
+            ));
+        }
+        if raw.models.is_empty() {
+            return Err(Error::input(
+                format!("{place}: models"),
+                "there is no model",
+                "give one per processor",
+            ));
+        }
+        let mut seen = BTreeSet::new();
+        let models = raw
+            .models
+            .into_iter()
+            .map(|m| {
+                if !seen.insert(m.processor.clone()) {
+                    return Err(Error::input(
+                        format!("{place}: processor"),
+                        format!("\"{}\" has two models", m.processor),
+                        "keep one",
+                    ));
+                }
+                Model::new(m.processor, m.interpolation, m.points, m.max_size).map_err(|e| match e {
+                    Error::Input { place: field, what, remedy } => {
+                        Error::input(format!("{place}: {field}"), what, remedy)
+                    }
+                    other => other,
+                })
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self { kernel: raw.kernel, unit: raw.unit, parameters: raw.parameters, models })
+    }
+
+    /// The file's text: the same models, the same bytes.
+    pub fn to_json(&self) -> String {
+        let raw = RawModels {
+            format: "apportion-models".into(),
+            version: 1,
+            kernel: self.kernel.clone(),
+            unit: self.unit.clone(),
+            parameters: self.parameters.clone(),
+            models: self
+                .models
+                .iter()
+                .map(|m| RawModel {
+                    processor: m.processor().to_owned(),
+                    interpolation: m.interpolation(),
+                    max_size: m.max_size(),
+                    points: m.points().to_vec(),
+                })
+                .collect(),
+        };
+        serde_json::to_string_pretty(&raw).expect("numbers and strings always serialise")
+    }
+
+    /// The processors' names, by rank.
+    pub fn names(&self) -> Vec<String> {
+        self.models.iter().map(|m| m.processor().to_owned()).collect()
+    }
+
+    /// The models in the order of `names`.
+    ///
+    /// # Errors
+    /// A name has no model.
+    pub fn in_order(&self, names: &[String]) -> Result<Vec<Model>> {
+        let by_name: BTreeMap<&str, &Model> = self.models.iter().map(|m| (m.processor(), m)).collect();
+        names
+            .iter()
+            .map(|name| {
+                by_name.get(name.as_str()).map(|m| (*m).clone()).ok_or_else(|| {
+                    Error::input(
+                        "models",
+                        format!("there is no model of processor \"{name}\""),
+                        "measure that processor too, or use the names of the models file",
+                    )
+                })
+            })
+            .collect()
+    }
+
+    /// The pivot block size that the sizes refer to, if the file says so.
+    pub fn block(&self) -> Option<u64> {
+        self.parameters.get("block").copied().filter(|b| *b >= 1.0 && b.fract() == 0.0).map(|b| b as u64)
+    }
+}
+
+/// Reads a models file.
+///
+/// # Errors
+/// The file cannot be read, or [`Models::parse`] refuses it.
+pub fn read_models(path: &Path) -> Result<Models> {
+    let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))?;
+    Models::parse(&text, &path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"format": "apportion-models", "version": 1, "kernel": "gemm-f64", "unit": "u",
+        "parameters": {"block": 64},
+        "models": [{"processor": "p0", "interpolation": "piecewise-linear", "max_size": null,
+        "points": [{"size": 4096, "seconds": 0.00123, "ci": 0.00002, "repetitions": 12}]}]}"#;
+
+    #[test]
+    fn the_contract_example_is_read_and_written_again() {
+        let models = Models::parse(GOOD, "m.json").unwrap();
+        assert_eq!(models.block(), Some(64));
+        assert_eq!(models.models[0].points()[0].repetitions, 12);
+        let again = Models::parse(&models.to_json(), "again").unwrap();
+        assert_eq!(again, models);
+        assert_eq!(again.to_json(), models.to_json());
+    }
+
+    #[test]
+    fn defects_are_refused_by_field() {
+        let defects = [
+            ("\"version\": 1", "\"version\": 2", "format"),
+            ("\"unit\"", "\"unti\"", "unti"),
+            ("\"size\": 4096", "\"size\": 0", "size"),
+            ("\"size\": 4096", "\"size\": -3", "size"),
+            ("\"seconds\": 0.00123", "\"seconds\": 0", "seconds"),
+            ("\"seconds\": 0.00123", "\"seconds\": NaN", "m.json:4"),
+            ("\"max_size\": null", "\"max_size\": -1", "max_size"),
+            ("piecewise-linear", "cubic", "cubic"),
+            ("\"ci\": 0.00002", "\"ci\": -1", "ci"),
+        ];
+        for (from, to, expected) in defects {
+            let error = Models::parse(&GOOD.replacen(from, to, 1), "m.json").unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains(expected), "{error}");
+            assert!(!error.to_string().contains('\n'));
+        }
+        assert!(Models::parse(&GOOD[..GOOD.len() / 2], "m.json").is_err());
+    }
+}

@@ -1,0 +1,10 @@
+//! How fast each processor is, as a function of the size of its task (functional performance models:
+//! Lastovetsky and Reddy 2007, sections 2 and 3).
+
+mod curve;
+mod file;
+mod statistics;
+
+pub use curve::{Interpolation, Model, Point};
+pub use file::{Models, read_models};
+pub use statistics::{Summary, student_95, summarise};

@@ -1,0 +1,202 @@
+//! `plan.json`: who does what, on disk. Read strictly; the metrics of a layout are counted anew.
+
+use super::{Layout, Metrics, Part, Problem};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Shares or a layout for a problem and a list of processors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The method that made it.
+    pub method: String,
+    /// What is divided.
+    pub problem: Problem,
+    /// Names, by rank.
+    pub processors: Vec<String>,
+    /// Units or elements of C of each.
+    pub shares: Vec<u64>,
+    /// The rectangles; `None` for 1-D shares.
+    pub layout: Option<Layout>,
+    /// What it costs.
+    pub metrics: Metrics,
+    /// What it should take, where speeds are known.
+    pub forecast: Option<Forecast>,
+}
+
+/// Predicted times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forecast {
+    /// From the first step to the last.
+    pub seconds: f64,
+    /// Seconds that each processor computes.
+    pub compute: Vec<f64>,
+    /// Seconds that each processor waits for data in transit.
+    pub communicate: Vec<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPlan {
+    format: String,
+    version: u32,
+    method: String,
+    problem: Problem,
+    processors: Vec<String>,
+    shares: Vec<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layout: Option<Vec<Part>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<Metrics>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forecast: Option<Forecast>,
+}
+
+impl Plan {
+    /// Reads the text of a plan file; `place` names it in errors.
+    ///
+    /// # Errors
+    /// Malformed JSON, unknown fields, another format or version, shares or a layout that do not fit the
+    /// problem.
+    pub fn parse(text: &str, place: &str) -> Result<Self> {
+        let refuse = |field: &str, what: String, remedy: &str| {
+            Err(Error::input(format!("{place}: {field}"), what, remedy))
+        };
+        let raw: RawPlan = serde_json::from_str(text).map_err(|e| {
+            Error::input(
+                format!("{place}:{}", e.line()),
+                e.to_string(),
+                "write it with `apportion partition`, or see the plan file format in the README",
+            )
+        })?;
+        if raw.format != "apportion-plan" || raw.version != 1 {
+            let what =
+                format!("\"{}\" version {} is not \"apportion-plan\" version 1", raw.format, raw.version);
+            return refuse("format", what, "write it with this version of `apportion partition`");
+        }
+        if raw.repeat.is_some() {
+            let what = "block-cyclic plans are not supported yet".into();
+            return refuse("repeat", what, "make a plan without `repeat`");
+        }
+        let p = raw.processors.len();
+        if p == 0 || raw.shares.len() != p {
+            let what = format!("{} shares for {p} processors", raw.shares.len());
+            return refuse("shares", what, "give one share per processor");
+        }
+        let imbalance = raw.metrics.as_ref().map_or(f64::NAN, |m| m.imbalance);
+        let (layout, metrics) = match raw.problem {
+            Problem::Matmul(shape) => {
+                let shape = super::Shape::new(shape.m, shape.k, shape.n, &format!("{place}: problem"))?;
+                let Some(parts) = raw.layout else {
+                    return refuse("layout", "is missing".into(), "give the rectangles of C");
+                };
+                let layout = Layout::new(shape, p, parts)?;
+                if layout.shares() != raw.shares {
+                    let what =
+                        format!("{:?} are not the areas of the layout, {:?}", raw.shares, layout.shares());
+                    return refuse("shares", what, "make shares and layout agree");
+                }
+                let metrics = Metrics::of_layout(&layout, imbalance);
+                (Some(layout), metrics)
+            }
+            Problem::Units { n } => {
+                let sum: u128 = raw.shares.iter().map(|&s| u128::from(s)).sum();
+                if sum != u128::from(n) {
+                    return refuse(
+                        "shares",
+                        format!("add up to {sum}, not to {n}"),
+                        "divide every unit once",
+                    );
+                }
+                (None, Metrics::of_units(imbalance))
+            }
+        };
+        Ok(Self {
+            method: raw.method,
+            problem: raw.problem,
+            processors: raw.processors,
+            shares: raw.shares,
+            layout,
+            metrics,
+            forecast: raw.forecast,
+        })
+    }
+
+    /// The plan as a JSON value.
+    pub fn to_value(&self) -> serde_json::Value {
+        let raw = RawPlan {
+            format: "apportion-plan".into(),
+            version: 1,
+            method: self.method.clone(),
+            problem: self.problem,
+            processors: self.processors.clone(),
+            shares: self.shares.clone(),
+            layout: self.layout.as_ref().map(|l| l.parts().to_vec()),
+            repeat: None,
+            // A plan read without metrics has no imbalance: NaN has no place in JSON.
+            metrics: Some(self.metrics.clone()).filter(|m| m.imbalance.is_finite()),
+            forecast: self.forecast.clone(),
+        };
+        serde_json::to_value(&raw).expect("numbers and strings always serialise")
+    }
+
+    /// The file's text: the same plan, the same bytes.
+    pub fn to_json(&self) -> String {
+        format!("{:#}\n", self.to_value())
+    }
+}
+
+/// Reads a plan file.
+///
+/// # Errors
+/// The file cannot be read, or [`Plan::parse`] refuses it.
+pub fn read_plan(path: &Path) -> Result<Plan> {
+    let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))?;
+    Plan::parse(&text, &path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"format": "apportion-plan", "version": 1, "method": "square-corner",
+ "problem": {"kind": "matmul", "m": 1000, "k": 1000, "n": 1000},
+ "processors": ["p0", "p1"], "shares": [900144, 99856],
+ "layout": [{"owner": 0, "rows": [0, 684], "cols": [0, 1000]}, {"owner": 0, "rows": [684, 1000], "cols": [0, 684]},
+            {"owner": 1, "rows": [684, 1000], "cols": [684, 1000]}],
+ "metrics": {"sum_half_perimeters": 2.632, "lower_bound": 2.5295, "volume": 632000,
+             "volume_matrix": [[0, 199712], [432288, 0]], "imbalance": 1.0002, "communication_free": [467856, 0]},
+ "forecast": {"seconds": 1.23, "compute": [1.0, 1.0], "communicate": [0.2, 0.2]}}"#;
+
+    #[test]
+    fn the_contract_example_is_read_and_written_again() {
+        let plan = Plan::parse(GOOD, "plan.json").unwrap();
+        assert_eq!(plan.metrics.imbalance, 1.0002);
+        let again = Plan::parse(&plan.to_json(), "again").unwrap();
+        assert_eq!(again, plan);
+        assert_eq!(again.to_json(), plan.to_json());
+    }
+
+    #[test]
+    fn defects_are_refused() {
+        for (from, to) in [
+            ("\"version\": 1", "\"version\": 7"),
+            ("\"method\"", "\"methud\""),
+            ("\"m\": 1000", "\"m\": 0"),
+            ("\"m\": 1000", "\"m\": 999"),
+            ("\"m\": 1000", "\"m\": 99999999999999999"),
+            ("900144", "900145"),
+            ("[684, 1000], \"cols\": [684, 1000]", "[684, 1000], \"cols\": [600, 1000]"),
+            ("\"owner\": 1", "\"owner\": 2"),
+            ("\"owner\": 1", "\"owner\": -1"),
+            ("[\"p0\", \"p1\"]", "[\"p0\"]"),
+        ] {
+            let error = Plan::parse(&GOOD.replacen(from, to, 1), "plan.json").unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{from} -> {to}");
+            assert!(!error.to_string().contains('\n'));
+        }
+    }
+}

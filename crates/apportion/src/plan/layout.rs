@@ -1,0 +1,252 @@
+//! A layout is data: disjoint rectangles with owners that cover the m x n matrix C exactly once.
+
+use super::Shape;
+use crate::error::{Error, Result};
+use crate::rect::{Rank, Rect, Span, SpanSet};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One rectangle and the processor that owns it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// The owner.
+    pub owner: Rank,
+    /// Its rows of C.
+    pub rows: Span,
+    /// Its columns of C.
+    pub cols: Span,
+}
+
+impl Part {
+    /// A part from its rectangle.
+    pub fn new(owner: Rank, rect: Rect) -> Self {
+        Self { owner, rows: rect.rows, cols: rect.cols }
+    }
+
+    /// The rectangle.
+    pub fn rect(&self) -> Rect {
+        Rect::new(self.rows, self.cols)
+    }
+}
+
+/// A partition of the m x n matrix C, and with it of A and B, which are cut alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    shape: Shape,
+    processors: usize,
+    parts: Vec<Part>,
+}
+
+impl Layout {
+    /// A layout from its rectangles; empty ones are dropped and the rest put in reading order.
+    ///
+    /// # Errors
+    /// A reversed range, a rectangle outside the matrix, an owner that does not exist, an element covered
+    /// twice or not at all. O(R log R) for R rectangles.
+    pub fn new(shape: Shape, processors: usize, parts: impl IntoIterator<Item = Part>) -> Result<Self> {
+        let mut kept = Vec::new();
+        for part in parts {
+            let Part { owner, rows, cols } = part;
+            let place = || {
+                format!(
+                    "layout: rectangle rows [{}, {}] cols [{}, {}] of processor {}",
+                    rows.start, rows.end, cols.start, cols.end, owner.0
+                )
+            };
+            if rows.start > rows.end || cols.start > cols.end {
+                return Err(Error::input(
+                    place(),
+                    "a range ends before it starts",
+                    "write [first, one past the last]",
+                ));
+            }
+            if rows.end > shape.m || cols.end > shape.n {
+                return Err(Error::input(
+                    place(),
+                    format!("reaches outside the {} x {} matrix", shape.m, shape.n),
+                    "keep every rectangle within the matrix",
+                ));
+            }
+            if owner.0 >= processors {
+                return Err(Error::input(
+                    place(),
+                    format!("there is no such processor among {processors}"),
+                    "number owners from 0",
+                ));
+            }
+            if !part.rect().is_empty() {
+                kept.push(part);
+            }
+        }
+        kept.sort_by_key(|p| (p.rows.start, p.cols.start, p.owner));
+        let layout = Self { shape, processors, parts: kept };
+        layout.check_cover()?;
+        Ok(layout)
+    }
+
+    /// The three sizes.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Number of processors, those with no part included.
+    pub fn processors(&self) -> usize {
+        self.processors
+    }
+
+    /// The rectangles in reading order.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Elements of C of each processor.
+    pub fn shares(&self) -> Vec<u64> {
+        let mut shares = vec![0; self.processors];
+        for part in &self.parts {
+            shares[part.owner.0] += part.rect().area();
+        }
+        shares
+    }
+
+    /// Each processor's rectangles of C.
+    pub fn rects_by_owner(&self) -> Vec<Vec<Rect>> {
+        let mut rects = vec![Vec::new(); self.processors];
+        for part in &self.parts {
+            rects[part.owner.0].push(part.rect());
+        }
+        rects
+    }
+
+    /// The distinct rows that each processor's part touches.
+    pub fn rows_by_owner(&self) -> Vec<SpanSet> {
+        self.rects_by_owner().iter().map(|rects| SpanSet::union(rects.iter().map(|r| r.rows))).collect()
+    }
+
+    /// The distinct columns that each processor's part touches.
+    pub fn cols_by_owner(&self) -> Vec<SpanSet> {
+        self.rects_by_owner().iter().map(|rects| SpanSet::union(rects.iter().map(|r| r.cols))).collect()
+    }
+
+    /// A's partition (m x k): C's rows, and C's columns rescaled to the inner dimension. Empty parts are dropped.
+    pub fn parts_of_a(&self) -> Vec<Part> {
+        let Shape { k, n, .. } = self.shape;
+        self.cut(|p| Rect::new(p.rows, p.cols.rescale(n, k)))
+    }
+
+    /// B's partition (k x n): C's rows rescaled to the inner dimension, and C's columns. Empty parts are dropped.
+    pub fn parts_of_b(&self) -> Vec<Part> {
+        let Shape { m, k, .. } = self.shape;
+        self.cut(|p| Rect::new(p.rows.rescale(m, k), p.cols))
+    }
+
+    fn cut(&self, rect: impl Fn(&Part) -> Rect) -> Vec<Part> {
+        self.parts.iter().map(|p| Part::new(p.owner, rect(p))).filter(|p| !p.rect().is_empty()).collect()
+    }
+
+    /// Sweeps down the rows, keeping the active rectangles sorted by column.
+    fn check_cover(&self) -> Result<()> {
+        let total: u128 = self.parts.iter().map(|p| u128::from(p.rect().area())).sum();
+        let whole = u128::from(self.shape.elements());
+        let mut by_end: Vec<&Part> = self.parts.iter().collect();
+        by_end.sort_by_key(|p| p.rows.end);
+        let mut ended = by_end.into_iter().peekable();
+        let mut active: BTreeMap<u64, Span> = BTreeMap::new();
+        for part in &self.parts {
+            while let Some(done) = ended.next_if(|d| d.rows.end <= part.rows.start) {
+                active.remove(&done.cols.start);
+            }
+            let left = active.range(..=part.cols.start).next_back();
+            let right = active.range(part.cols.start..).next();
+            let clash = left.is_some_and(|(_, s)| s.end > part.cols.start)
+                || right.is_some_and(|(start, _)| *start < part.cols.end);
+            if clash {
+                return Err(Error::input(
+                    "layout",
+                    format!(
+                        "element ({}, {}) or a neighbour is covered twice",
+                        part.rows.start, part.cols.start
+                    ),
+                    "make the rectangles disjoint",
+                ));
+            }
+            active.insert(part.cols.start, part.cols);
+        }
+        if total != whole {
+            return Err(Error::input(
+                "layout",
+                format!("covers {total} of {whole} elements"),
+                "cover every element of C exactly once",
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn part(owner: usize, rows: [u64; 2], cols: [u64; 2]) -> Part {
+        Part { owner: Rank(owner), rows: rows.into(), cols: cols.into() }
+    }
+
+    fn shape(m: u64, k: u64, n: u64) -> Shape {
+        Shape::new(m, k, n, "test").unwrap()
+    }
+
+    #[test]
+    fn holes_overlaps_and_strays_are_refused() {
+        let s = shape(4, 4, 4);
+        let cover = |parts: Vec<Part>| Layout::new(s, 2, parts);
+        assert!(cover(vec![part(0, [0, 4], [0, 2]), part(1, [0, 4], [2, 4])]).is_ok());
+        for bad in [
+            vec![],
+            vec![part(0, [0, 4], [0, 2])],
+            vec![part(0, [0, 4], [0, 3]), part(1, [0, 4], [2, 4])],
+            vec![part(0, [0, 4], [0, 2]), part(1, [0, 4], [1, 3])],
+            vec![part(0, [0, 4], [0, 2]), part(2, [0, 4], [2, 4])],
+            vec![part(0, [0, 4], [0, 2]), part(1, [0, 4], [2, 5])],
+            vec![part(0, [0, 4], [0, 2]), part(1, [4, 0], [2, 4])],
+            vec![part(0, [0, 4], [0, 2]), part(1, [0, 2], [2, 4]), part(1, [0, 2], [2, 4])],
+        ] {
+            assert_eq!(cover(bad.clone()).unwrap_err().exit_code(), 2, "{bad:?}");
+        }
+    }
+
+    proptest! {
+        /// The sweep agrees with painting every element.
+        #[test]
+        fn cover_check_agrees_with_painting(
+            rects in prop::collection::vec((0u64..4, 0u64..4, 1u64..4, 1u64..4), 1..7)
+        ) {
+            let s = shape(4, 4, 4);
+            let parts: Vec<Part> = rects.iter()
+                .map(|&(r, c, h, w)| part(0, [r, (r + h).min(4)], [c, (c + w).min(4)]))
+                .collect();
+            let mut painted = [[0; 4]; 4];
+            for p in &parts {
+                for r in p.rows.start..p.rows.end {
+                    for c in p.cols.start..p.cols.end {
+                        painted[r as usize][c as usize] += 1;
+                    }
+                }
+            }
+            let exact = painted.iter().flatten().all(|&x| x == 1);
+            prop_assert_eq!(Layout::new(s, 1, parts).is_ok(), exact);
+        }
+    }
+
+    #[test]
+    fn a_and_b_are_cut_alike_and_covered_once() {
+        let s = shape(6, 4, 10);
+        let layout =
+            Layout::new(s, 2, [part(0, [0, 6], [0, 7]), part(0, [0, 3], [7, 10]), part(1, [3, 6], [7, 10])])
+                .unwrap();
+        let area = |parts: Vec<Part>| parts.iter().map(|p| p.rect().area()).sum::<u64>();
+        assert_eq!(area(layout.parts_of_a()), 24);
+        assert_eq!(area(layout.parts_of_b()), 40);
+        assert_eq!(layout.shares(), [51, 9]);
+    }
+}

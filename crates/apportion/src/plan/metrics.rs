@@ -1,0 +1,201 @@
+//! What a layout costs: half-perimeters, moved elements, imbalance.
+//!
+//! Sources: Becker 2010, sections 4.2.4 and 5.5 (half-perimeters, lower bound, interrupts).
+
+use super::{Layout, Part, Shape};
+use crate::rect::SpanSet;
+use serde::{Deserialize, Serialize};
+
+/// Above this many processors the p x p table of moved elements is left out.
+const LARGEST_TABLE: usize = 1024;
+
+/// The metrics of a plan; those of a layout are absent for 1-D shares.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metrics {
+    /// sum over processors of r_i/m + c_i/n, with r_i, c_i the distinct rows and columns touched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sum_half_perimeters: Option<f64>,
+    /// 2 sum sqrt(share_i / (m n)): no layout with these shares has less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lower_bound: Option<f64>,
+    /// The largest single half-perimeter, r_i/m + c_i/n.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest_half_perimeter: Option<f64>,
+    /// Elements of A and B that change hands: k sum(r_i + c_i) - m k - k n.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume: Option<u64>,
+    /// `[to][from]`: elements by direction. Absent above 1024 processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume_matrix: Option<Vec<Vec<u64>>>,
+    /// max_i time_i / ideal time; 1.0 means that all end together.
+    pub imbalance: f64,
+    /// Elements of C that each processor can compute without any message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub communication_free: Option<Vec<u64>>,
+}
+
+impl Metrics {
+    /// Metrics of 1-D shares.
+    pub fn of_units(imbalance: f64) -> Self {
+        Self {
+            sum_half_perimeters: None,
+            lower_bound: None,
+            largest_half_perimeter: None,
+            volume: None,
+            volume_matrix: None,
+            imbalance,
+            communication_free: None,
+        }
+    }
+
+    /// Metrics of a layout. O(p R) for the table of directions (p <= 1024), else O(R log R).
+    pub fn of_layout(layout: &Layout, imbalance: f64) -> Self {
+        let Shape { m, n, .. } = layout.shape();
+        let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
+        let half_perimeters: Vec<f64> = rows
+            .iter()
+            .zip(&cols)
+            .map(|(r, c)| r.len() as f64 / m as f64 + c.len() as f64 / n as f64)
+            .collect();
+        let table = (layout.processors() <= LARGEST_TABLE).then(|| directions(layout, &rows, &cols));
+        Self {
+            sum_half_perimeters: Some(half_perimeters.iter().sum()),
+            lower_bound: Some(lower_bound(layout.shape(), &layout.shares())),
+            largest_half_perimeter: Some(half_perimeters.iter().copied().fold(0.0, f64::max)),
+            volume: Some(volume(layout.shape(), &rows, &cols)),
+            volume_matrix: table,
+            imbalance,
+            communication_free: Some(
+                communication_free(layout)
+                    .iter()
+                    .zip(layout.rects_by_owner())
+                    .map(|((rows, cols), rects)| {
+                        rects.iter().map(|r| rows.count_in(r.rows) * cols.count_in(r.cols)).sum()
+                    })
+                    .collect(),
+            ),
+        }
+    }
+
+    /// The busiest direction, in elements: what parallel communication waits for.
+    pub fn largest_direction(&self) -> Option<u64> {
+        self.volume_matrix.as_ref().map(|t| t.iter().flatten().copied().max().unwrap_or(0))
+    }
+}
+
+/// 2 sum sqrt(share_i / (m n)) (Ballard et al.; Beaumont et al. 2001; Becker 2010, equation 4.4).
+pub fn lower_bound(shape: Shape, shares: &[u64]) -> f64 {
+    let whole = shape.elements() as f64;
+    2.0 * shares.iter().map(|&s| (s as f64 / whole).sqrt()).sum::<f64>()
+}
+
+/// k sum(r_i + c_i) - m k - k n, by formula.
+fn volume(shape: Shape, rows: &[SpanSet], cols: &[SpanSet]) -> u64 {
+    let Shape { m, k, n } = shape;
+    let touched: u128 = rows.iter().zip(cols).map(|(r, c)| u128::from(r.len()) + u128::from(c.len())).sum();
+    let moved = u128::from(k) * touched.saturating_sub(u128::from(m) + u128::from(n));
+    u64::try_from(moved).unwrap_or(u64::MAX)
+}
+
+/// `[to][from]` elements of A and B, counted on the rectangles.
+fn directions(layout: &Layout, rows: &[SpanSet], cols: &[SpanSet]) -> Vec<Vec<u64>> {
+    let p = layout.processors();
+    let mut table = vec![vec![0; p]; p];
+    let (a, b) = (layout.parts_of_a(), layout.parts_of_b());
+    for (to, line) in table.iter_mut().enumerate() {
+        for part in a.iter().filter(|part| part.owner.0 != to) {
+            line[part.owner.0] += rows[to].count_in(part.rows) * part.cols.len();
+        }
+        for part in b.iter().filter(|part| part.owner.0 != to) {
+            line[part.owner.0] += part.rows.len() * cols[to].count_in(part.cols);
+        }
+    }
+    table
+}
+
+/// For each processor the rows of A and the columns of B that it owns whole: the elements of C at their
+/// crossings need no message (Becker 2010, section 5.5.4).
+pub fn communication_free(layout: &Layout) -> Vec<(SpanSet, SpanSet)> {
+    let k = layout.shape().k;
+    let p = layout.processors();
+    let by_owner = |parts: Vec<Part>| {
+        let mut out = vec![Vec::new(); p];
+        for part in parts {
+            out[part.owner.0].push(part);
+        }
+        out
+    };
+    let (a, b) = (by_owner(layout.parts_of_a()), by_owner(layout.parts_of_b()));
+    (0..p)
+        .map(|i| {
+            let whole_rows = fully_owned(a[i].iter().map(|q| (q.rows, q.cols.len())), k);
+            let whole_cols = fully_owned(b[i].iter().map(|q| (q.cols, q.rows.len())), k);
+            (whole_rows, whole_cols)
+        })
+        .collect()
+}
+
+/// Lines whose owned lengths add up to `whole`, from disjoint pieces (lines, length).
+fn fully_owned(pieces: impl Iterator<Item = (crate::rect::Span, u64)>, whole: u64) -> SpanSet {
+    let mut changes: Vec<(u64, i128)> = Vec::new();
+    for (lines, length) in pieces {
+        changes.push((lines.start, i128::from(length)));
+        changes.push((lines.end, -i128::from(length)));
+    }
+    changes.sort_unstable();
+    let mut owned = 0;
+    let mut spans = Vec::new();
+    for (i, &(at, change)) in changes.iter().enumerate() {
+        owned += change;
+        if let Some(&(next, _)) = changes.get(i + 1)
+            && next > at
+            && owned == i128::from(whole)
+        {
+            spans.push(crate::rect::Span::new(at, next));
+        }
+    }
+    SpanSet::union(spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rect::Rank;
+
+    /// The layout of the plan file's example: a 316 x 316 square in the corner of 1000 x 1000.
+    fn example() -> Layout {
+        let part = |owner, rows: [u64; 2], cols: [u64; 2]| Part {
+            owner: Rank(owner),
+            rows: rows.into(),
+            cols: cols.into(),
+        };
+        Layout::new(
+            Shape::new(1000, 1000, 1000, "test").unwrap(),
+            2,
+            [part(0, [0, 684], [0, 1000]), part(0, [684, 1000], [0, 684]), part(1, [684, 1000], [684, 1000])],
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn the_contract_example_by_hand() {
+        let metrics = Metrics::of_layout(&example(), 1.0);
+        assert_eq!(metrics.sum_half_perimeters, Some(2.632));
+        assert!((metrics.lower_bound.unwrap() - 2.5295).abs() < 5e-5);
+        assert_eq!(metrics.volume, Some(632_000));
+        assert_eq!(metrics.volume_matrix, Some(vec![vec![0, 199_712], vec![432_288, 0]]));
+        assert_eq!(metrics.communication_free, Some(vec![467_856, 0]));
+        assert_eq!(metrics.largest_direction(), Some(432_288));
+    }
+
+    #[test]
+    fn one_processor_moves_nothing_and_is_free() {
+        let shape = Shape::new(3, 5, 7, "test").unwrap();
+        let whole = Part { owner: Rank(1), rows: [0, 3].into(), cols: [0, 7].into() };
+        let metrics = Metrics::of_layout(&Layout::new(shape, 3, [whole]).unwrap(), 1.0);
+        assert_eq!(metrics.volume, Some(0));
+        assert_eq!(metrics.communication_free, Some(vec![0, 21, 0]));
+        assert_eq!(metrics.sum_half_perimeters, Some(2.0));
+    }
+}

@@ -1,0 +1,13 @@
+//! Who does what: 1-D shares and 2-D layouts, with their metrics.
+
+mod file;
+mod layout;
+mod metrics;
+mod problem;
+pub mod shapes;
+pub mod shares;
+
+pub use file::{Forecast, Plan, read_plan};
+pub use layout::{Layout, Part};
+pub use metrics::{Metrics, communication_free, lower_bound};
+pub use problem::{Problem, Shape};

@@ -1,0 +1,192 @@
+//! The optimal column-based layout: columns of rectangles, as many and as composed as moves least.
+//!
+//! Source: Beaumont et al. 2001 (Becker 2010, Algorithm 2.1, O(p^3)); here as a concave least-weight
+//! subsequence in O(p log p) (Bui, Vidal and Ha 2018).
+
+use super::{consecutive, layout};
+use crate::error::Result;
+use crate::plan::shares::proportional;
+use crate::plan::{Layout, Shape};
+use std::ops::Range;
+
+/// Columns whose widths, and rectangles whose heights, are in proportion to the weights, such that
+/// k sum(r_i + c_i) is least among all column-based layouts of these areas. O(p log p).
+///
+/// Processors of like weight share a column, the fastest in the leftmost; a weight of zero gets no part.
+///
+/// # Errors
+/// None; the signature is that of every method.
+pub fn columns(shape: Shape, weights: &[f64]) -> Result<Layout> {
+    let mut order: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0.0).collect();
+    order.sort_by(|&i, &j| weights[i].total_cmp(&weights[j]).then(j.cmp(&i)));
+    let ascending: Vec<f64> = order.iter().map(|&i| weights[i]).collect();
+    let aspect = shape.n as f64 / shape.m as f64;
+    let mut groups: Vec<&[usize]> = split(&ascending, aspect).into_iter().map(|r| &order[r]).collect();
+    groups.reverse();
+    Ok(arranged(shape, weights, &groups))
+}
+
+/// The layout of given columns: widths, then heights within each, by integer-optimal shares.
+pub(crate) fn arranged(shape: Shape, weights: &[f64], groups: &[&[usize]]) -> Layout {
+    let sums: Vec<f64> = groups.iter().map(|g| g.iter().map(|&i| weights[i]).sum()).collect();
+    let widths = consecutive(&proportional(shape.n, &sums));
+    let parts = groups.iter().zip(widths).flat_map(|(group, cols)| {
+        let mut members = group.to_vec();
+        members.sort_by(|&i, &j| weights[j].total_cmp(&weights[i]).then(i.cmp(&j)));
+        let inside: Vec<f64> = members.iter().map(|&i| weights[i]).collect();
+        let heights = consecutive(&proportional(shape.m, &inside));
+        members.into_iter().zip(heights).map(move |(i, rows)| (i, rows, cols)).collect::<Vec<_>>()
+    });
+    layout(shape, weights.len(), parts)
+}
+
+/// The cheapest split of ascending weights into consecutive columns, where a column of q processors and total
+/// fraction w costs 1 + q w `aspect`.
+fn split(ascending: &[f64], aspect: f64) -> Vec<Range<usize>> {
+    let p = ascending.len();
+    let total: f64 = ascending.iter().sum();
+    let mut prefix = vec![0.0; p + 1];
+    for (i, w) in ascending.iter().enumerate() {
+        prefix[i + 1] = prefix[i] + w / total;
+    }
+    let mut best = vec![0.0; p + 1];
+    let mut from = vec![0; p + 1];
+    let cost =
+        |best: &[f64], i: usize, j: usize| best[i] + 1.0 + (j - i) as f64 * (prefix[j] - prefix[i]) * aspect;
+    // Candidates (i, first j that i serves best), increasing in both: the quadrangle inequality holds, so the
+    // best last cut moves only to the right.
+    let mut candidates = std::collections::VecDeque::from([(0usize, 1usize)]);
+    for j in 1..=p {
+        while candidates.get(1).is_some_and(|&(_, start)| start <= j) {
+            candidates.pop_front();
+        }
+        let i = candidates[0].0;
+        best[j] = cost(&best, i, j);
+        from[j] = i;
+        if j == p {
+            break;
+        }
+        while let Some(&(rival, start)) = candidates.back() {
+            let start = start.max(j + 1);
+            if cost(&best, j, start) <= cost(&best, rival, start) {
+                candidates.pop_back();
+                if candidates.is_empty() {
+                    candidates.push_back((j, j + 1));
+                    break;
+                }
+                continue;
+            }
+            // First place in (start, p] where j is better, by bisection.
+            let (mut worse, mut better) = (start, p + 1);
+            while better - worse > 1 {
+                let middle = worse + (better - worse) / 2;
+                if cost(&best, j, middle) <= cost(&best, rival, middle) {
+                    better = middle;
+                } else {
+                    worse = middle;
+                }
+            }
+            if better <= p {
+                candidates.push_back((j, better));
+            }
+            break;
+        }
+    }
+    let mut ranges = Vec::new();
+    let mut end = p;
+    while end > 0 {
+        ranges.push(from[end]..end);
+        end = from[end];
+    }
+    ranges.reverse();
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Metrics;
+    use proptest::prelude::*;
+
+    fn price(weights: &[f64], groups: &[Vec<usize>], aspect: f64) -> f64 {
+        let total: f64 = weights.iter().sum();
+        groups
+            .iter()
+            .map(|g| 1.0 + g.len() as f64 * g.iter().map(|&i| weights[i]).sum::<f64>() / total * aspect)
+            .sum()
+    }
+
+    /// Every set partition of 0..p into columns: slow and obviously right.
+    fn cheapest(weights: &[f64], aspect: f64) -> f64 {
+        fn place(i: usize, weights: &[f64], groups: &mut Vec<Vec<usize>>, aspect: f64) -> f64 {
+            if i == weights.len() {
+                return price(weights, groups, aspect);
+            }
+            let mut best = f64::INFINITY;
+            for g in 0..=groups.len() {
+                if g == groups.len() {
+                    groups.push(vec![i]);
+                } else {
+                    groups[g].push(i);
+                }
+                best = best.min(place(i + 1, weights, groups, aspect));
+                groups[g].pop();
+                groups.retain(|group| !group.is_empty());
+            }
+            best
+        }
+        place(0, weights, &mut Vec::new(), aspect)
+    }
+
+    proptest! {
+        #[test]
+        fn optimal_over_all_column_partitions(
+            weights in prop::collection::vec(0.01f64..10.0, 1..8), aspect in 0.2f64..5.0,
+        ) {
+            let mut ascending = weights.clone();
+            ascending.sort_by(f64::total_cmp);
+            let groups: Vec<Vec<usize>> = split(&ascending, aspect).into_iter().map(Iterator::collect).collect();
+            let ours = price(&ascending, &groups, aspect);
+            prop_assert!(ours <= cheapest(&ascending, aspect) + 1e-9);
+        }
+
+        /// Against the plain O(p^2) recurrence.
+        #[test]
+        fn agrees_with_the_quadratic_recurrence(
+            weights in prop::collection::vec(0.001f64..10.0, 1..300), aspect in 0.2f64..5.0,
+        ) {
+            let mut w = weights;
+            w.sort_by(f64::total_cmp);
+            let total: f64 = w.iter().sum();
+            let mut prefix = vec![0.0];
+            for x in &w {
+                prefix.push(prefix[prefix.len() - 1] + x / total);
+            }
+            let mut best = vec![0.0_f64];
+            for j in 1..=w.len() {
+                let f = (0..j).map(|i| best[i] + 1.0 + (j - i) as f64 * (prefix[j] - prefix[i]) * aspect);
+                best.push(f.fold(f64::INFINITY, f64::min));
+            }
+            let groups: Vec<Vec<usize>> = split(&w, aspect).into_iter().map(Iterator::collect).collect();
+            prop_assert!((price(&w, &groups, aspect) - best[w.len()]).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn nine_equal_processors_make_a_grid() {
+        let shape = Shape::new(90, 90, 90, "test").unwrap();
+        let layout = columns(shape, &[1.0; 9]).unwrap();
+        let metrics = Metrics::of_layout(&layout, 1.0);
+        assert_eq!(metrics.sum_half_perimeters, Some(6.0));
+        assert_eq!(layout.shares(), [900; 9]);
+    }
+
+    #[test]
+    fn awkward_inputs() {
+        let shape = Shape::new(7, 5, 3, "test").unwrap();
+        assert_eq!(columns(shape, &[2.0]).unwrap().shares(), [21]);
+        assert_eq!(columns(shape, &[1.0, 0.0, 1.0]).unwrap().shares()[1], 0);
+        let many = columns(shape, &[1.0; 50]).unwrap();
+        assert_eq!(many.shares().iter().sum::<u64>(), 21);
+    }
+}

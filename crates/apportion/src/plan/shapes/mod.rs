@@ -1,0 +1,59 @@
+//! 2-D layouts of the m x n matrix C from relative speeds: one file per algorithm.
+//!
+//! Every function takes the shape and one non-negative weight per processor (areas are made proportional to
+//! them) and returns a [`Layout`](crate::Layout); a method that cannot serve the input says so.
+
+mod columns;
+mod hybrid;
+mod rows;
+mod square_corner;
+mod straight_line;
+
+pub use columns::columns;
+pub use hybrid::{Communication, hybrid};
+pub use rows::rows;
+pub use square_corner::square_corner;
+pub use straight_line::straight_line;
+
+use crate::error::{Error, Result};
+use crate::plan::{Layout, Part};
+use crate::rect::{Rank, Rect, Span};
+
+/// Consecutive spans of the given lengths, from 0.
+pub(crate) fn consecutive(lengths: &[u64]) -> Vec<Span> {
+    let mut at = 0;
+    lengths
+        .iter()
+        .map(|&length| {
+            let span = Span::new(at, at + length);
+            at += length;
+            span
+        })
+        .collect()
+}
+
+/// A layout whose rectangles are right by construction.
+pub(crate) fn layout(
+    shape: crate::plan::Shape,
+    processors: usize,
+    parts: impl IntoIterator<Item = (usize, Span, Span)>,
+) -> Layout {
+    Layout::new(
+        shape,
+        processors,
+        parts.into_iter().map(|(owner, rows, cols)| Part::new(Rank(owner), Rect::new(rows, cols))),
+    )
+    .expect("a partitioner's rectangles cover the matrix exactly once")
+}
+
+/// Refuses a number of processors that a method does not serve.
+pub(crate) fn serves(method: &str, processors: usize, least: usize, most: usize) -> Result<()> {
+    if (least..=most).contains(&processors) {
+        return Ok(());
+    }
+    let wanted = if least == most { format!("exactly {least}") } else { format!("{least} to {most}") };
+    Err(Error::infeasible(
+        format!("{method} serves {wanted} processors, not {processors}"),
+        "use columns or auto, which serve any number",
+    ))
+}

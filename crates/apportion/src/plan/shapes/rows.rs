@@ -1,0 +1,43 @@
+//! Horizontal strips: row block striped partitioning (Tinetti, chapter 3, section 3.4.1).
+
+use super::{consecutive, layout};
+use crate::error::Result;
+use crate::plan::shares::proportional;
+use crate::plan::{Layout, Shape};
+use crate::rect::Span;
+
+/// Processor i gets consecutive rows in proportion to its weight, left-over rows where they end soonest.
+///
+/// Volume (p - 1) k n for p processors with a share. O(p log p).
+///
+/// # Errors
+/// None; the signature is that of every method.
+pub fn rows(shape: Shape, weights: &[f64]) -> Result<Layout> {
+    let heights = proportional(shape.m, weights);
+    let all = Span::new(0, shape.n);
+    Ok(layout(
+        shape,
+        weights.len(),
+        consecutive(&heights).into_iter().enumerate().map(|(i, rows)| (i, rows, all)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Metrics;
+
+    #[test]
+    fn volume_is_b_for_all_but_one() {
+        let shape = Shape::new(10, 6, 7, "test").unwrap();
+        let layout = rows(shape, &[5.0, 3.0, 2.0]).unwrap();
+        assert_eq!(layout.shares(), [35, 21, 14]);
+        assert_eq!(Metrics::of_layout(&layout, 1.0).volume, Some(2 * 6 * 7));
+    }
+
+    #[test]
+    fn more_processors_than_rows_leaves_some_without() {
+        let shape = Shape::new(2, 2, 2, "test").unwrap();
+        assert_eq!(rows(shape, &[1.0; 5]).unwrap().shares(), [2, 2, 0, 0, 0]);
+    }
+}

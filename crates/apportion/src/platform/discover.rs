@@ -1,0 +1,147 @@
+//! What this machine is: cores (one hardware thread per physical core) and memory, from `/sys` and `/proc`
+//! where they exist, else from the standard library.
+
+use super::{Network, Platform, Processor};
+use std::collections::BTreeSet;
+use std::fs;
+
+/// This machine as found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// Processor model, e.g. "AMD EPYC".
+    pub model: String,
+    /// One entry per usable physical core.
+    pub cores: Vec<Core>,
+    /// Bytes of memory in all; `None` where it cannot be told.
+    pub memory: Option<u64>,
+}
+
+/// One physical core.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Core {
+    /// The hardware thread to pin to.
+    pub cpu: usize,
+    /// Highest clock in kHz, where known: tells core kinds apart.
+    pub max_khz: Option<u64>,
+    /// NUMA node, where known.
+    pub node: Option<usize>,
+}
+
+/// Describes this machine. Never fails: what cannot be found out is left empty.
+pub fn discover() -> Machine {
+    let mut cores = Vec::new();
+    let mut seen = BTreeSet::new();
+    for cpu in usable_cpus() {
+        let siblings = read(cpu, "topology/thread_siblings_list").unwrap_or_else(|| cpu.to_string());
+        if seen.insert(siblings) {
+            cores.push(Core {
+                cpu,
+                max_khz: read(cpu, "cpufreq/cpuinfo_max_freq").and_then(|s| s.parse().ok()),
+                node: numa_node(cpu),
+            });
+        }
+    }
+    Machine { model: cpu_model(), cores, memory: meminfo("MemTotal:") }
+}
+
+/// Bytes of memory that could be taken now without swapping; `None` where it cannot be told.
+pub fn available_memory() -> Option<u64> {
+    meminfo("MemAvailable:")
+}
+
+impl Machine {
+    /// One pinned processor per core; cores of one kind (same top clock) share a cluster.
+    pub fn platform(&self) -> Platform {
+        let processors = self
+            .cores
+            .iter()
+            .enumerate()
+            .map(|(i, core)| Processor {
+                cluster: match (core.node, core.max_khz) {
+                    (Some(node), Some(khz)) => format!("node{node}/{}MHz", khz / 1000),
+                    (Some(node), None) => format!("node{node}"),
+                    _ => "machine".into(),
+                },
+                cores: vec![core.cpu],
+                ..Processor::named(format!("core{i}"))
+            })
+            .collect();
+        Platform { name: self.model.clone(), processors, network: Network::free() }
+    }
+}
+
+fn read(cpu: usize, file: &str) -> Option<String> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/{file}");
+    fs::read_to_string(path).ok().map(|s| s.trim().to_owned())
+}
+
+/// CPUs that this process may use.
+fn usable_cpus() -> Vec<usize> {
+    let allowed = fs::read_to_string("/proc/self/status")
+        .ok()
+        .and_then(|s| {
+            s.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).and_then(|l| parse_list(l.trim()))
+        })
+        .filter(|cpus| !cpus.is_empty());
+    allowed.unwrap_or_else(|| {
+        let n = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..n).collect()
+    })
+}
+
+/// Reads a kernel list such as `0-3,8`.
+fn parse_list(text: &str) -> Option<Vec<usize>> {
+    let mut out = Vec::new();
+    for part in text.split(',') {
+        let (a, b) = part.split_once('-').unwrap_or((part, part));
+        let (a, b): (usize, usize) = (a.trim().parse().ok()?, b.trim().parse().ok()?);
+        if b < a || b > 1 << 20 {
+            return None;
+        }
+        out.extend(a..=b);
+    }
+    Some(out)
+}
+
+fn numa_node(cpu: usize) -> Option<usize> {
+    let entries = fs::read_dir(format!("/sys/devices/system/cpu/cpu{cpu}")).ok()?;
+    entries.flatten().find_map(|e| {
+        e.file_name().to_str().and_then(|n| n.strip_prefix("node")).and_then(|n| n.parse().ok())
+    })
+}
+
+fn cpu_model() -> String {
+    let from_proc = fs::read_to_string("/proc/cpuinfo").ok().and_then(|s| {
+        s.lines()
+            .find(|l| l.starts_with("model name"))
+            .and_then(|l| l.split_once(':'))
+            .map(|(_, v)| v.trim().to_owned())
+    });
+    from_proc.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
+}
+
+fn meminfo(field: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix(field))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_lists_are_read() {
+        assert_eq!(parse_list("0-2,5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(parse_list("3-1"), None);
+        assert_eq!(parse_list(""), None);
+    }
+
+    #[test]
+    fn this_machine_has_a_core() {
+        let machine = discover();
+        assert!(!machine.cores.is_empty());
+        assert_eq!(machine.platform().len(), machine.cores.len());
+    }
+}

@@ -1,0 +1,125 @@
+//! What the machine is: processors and the network between them. Numbers only; nothing is measured here.
+
+mod discover;
+mod network;
+mod parse;
+
+pub use discover::{Core, Machine, available_memory, discover};
+pub use network::{Direction, Link, Network, Route, Topology};
+pub use parse::{parse_platform, read_platform};
+
+use crate::error::{Error, Result};
+
+/// A set of processors and the network that joins them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Platform {
+    /// A name for reports.
+    pub name: String,
+    /// The processors, in the order of their ranks.
+    pub processors: Vec<Processor>,
+    /// How they are joined.
+    pub network: Network,
+}
+
+/// Whatever takes one share: a core, a core group, a GPU, a node, a whole cluster.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Processor {
+    /// Unique name.
+    pub name: String,
+    /// Its place in the hierarchy, `"site/node"`; its own name by default.
+    pub cluster: String,
+    /// Its constant speed, if given; else it is measured.
+    pub speed: Option<Speed>,
+    /// Most bytes of data that it may hold.
+    pub memory: Option<u64>,
+    /// Cores it is pinned to; empty means not pinned and one thread.
+    pub cores: Vec<usize>,
+    /// Emulation: computing takes this many times longer than it really does; at least 1.
+    pub slowdown: f64,
+}
+
+/// A constant speed, greater than zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Speed {
+    /// Only the ratio to the others' speeds means something.
+    Relative(f64),
+    /// Floating-point operations per second.
+    Flops(f64),
+}
+
+impl Speed {
+    /// The number, whatever it is relative to.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::Relative(x) | Self::Flops(x) => x,
+        }
+    }
+}
+
+impl Processor {
+    /// A processor with a name and nothing else said: own cluster, not pinned, not slowed.
+    pub fn named(name: impl Into<String>) -> Self {
+        let name = name.into();
+        Self { cluster: name.clone(), name, speed: None, memory: None, cores: Vec::new(), slowdown: 1.0 }
+    }
+}
+
+impl Platform {
+    /// Processors `p0`, `p1`, … with the given relative speeds and a network that costs nothing.
+    ///
+    /// # Errors
+    /// A speed that is not finite and positive, or none at all.
+    pub fn from_speeds(speeds: &[f64]) -> Result<Self> {
+        if speeds.is_empty() {
+            return Err(Error::input(
+                "--speeds",
+                "no speed given",
+                "give one positive number per processor, such as 9,1",
+            ));
+        }
+        let processors = speeds
+            .iter()
+            .enumerate()
+            .map(|(i, &speed)| {
+                if !(speed.is_finite() && speed > 0.0) {
+                    return Err(Error::input(
+                        "--speeds",
+                        format!("speed {speed} of processor p{i} is not a positive number"),
+                        "give one positive number per processor, such as 9,1",
+                    ));
+                }
+                Ok(Processor { speed: Some(Speed::Relative(speed)), ..Processor::named(format!("p{i}")) })
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self { name: "speeds".into(), processors, network: Network::free() })
+    }
+
+    /// Processors of the given names with nothing else said and a network that costs nothing.
+    pub fn from_names(names: &[String]) -> Self {
+        Self {
+            name: "names".into(),
+            processors: names.iter().map(Processor::named).collect(),
+            network: Network::free(),
+        }
+    }
+
+    /// Number of processors.
+    pub fn len(&self) -> usize {
+        self.processors.len()
+    }
+
+    /// True if there is no processor.
+    pub fn is_empty(&self) -> bool {
+        self.processors.is_empty()
+    }
+
+    /// The processors' names, by rank.
+    pub fn names(&self) -> Vec<String> {
+        self.processors.iter().map(|p| p.name.clone()).collect()
+    }
+
+    /// The constant speeds, if every processor has one.
+    pub fn speeds(&self) -> Option<Vec<Speed>> {
+        self.processors.iter().map(|p| p.speed).collect()
+    }
+}

@@ -1,0 +1,259 @@
+//! Quantities with units: `"16 GiB"`, `"100 Mbit/s"`, `"50 us"`, `"2.5 Gflop/s"`, or a bare number in the base unit.
+//!
+//! Base units: byte, byte per second, second, flop per second. Decimal prefixes k, M, G, T are powers of
+//! 1000, binary prefixes Ki, Mi, Gi, Ti powers of 1024; `B` is a byte and `bit` an eighth of one.
+
+use serde::de::{self, Deserializer, Visitor};
+use std::fmt;
+
+/// What a quantity measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dimension {
+    /// Bytes: memory and message sizes.
+    Bytes,
+    /// Bytes per second: bandwidth.
+    Bandwidth,
+    /// Seconds: latency, time limits.
+    Time,
+    /// Floating-point operations per second: speed.
+    Speed,
+}
+
+impl Dimension {
+    fn example(self) -> &'static str {
+        match self {
+            Self::Bytes => "16 GiB",
+            Self::Bandwidth => "100 Mbit/s",
+            Self::Time => "50 us",
+            Self::Speed => "2.5 Gflop/s",
+        }
+    }
+}
+
+/// A number as the user wrote it: bare, or text with a unit.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Quantity {
+    /// A bare number, in the base unit.
+    Number(f64),
+    /// Text such as `"100 Mbit/s"`, not yet interpreted.
+    Text(String),
+}
+
+impl Quantity {
+    /// The value in the base unit of `dimension`.
+    ///
+    /// # Errors
+    /// A sentence saying what is wrong: not a number, unknown unit, NaN, infinite or negative.
+    pub fn value(&self, dimension: Dimension) -> Result<f64, String> {
+        match self {
+            Self::Number(x) => check(*x, &x.to_string()),
+            Self::Text(text) => parse(text, dimension),
+        }
+    }
+
+    /// True if it was written with a unit.
+    pub fn has_unit(&self) -> bool {
+        matches!(self, Self::Text(text) if text.trim().parse::<f64>().is_err())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seen;
+        impl Visitor<'_> for Seen {
+            type Value = Quantity;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number or a text with a unit, such as \"100 Mbit/s\"")
+            }
+            fn visit_f64<E: de::Error>(self, v: f64) -> Result<Quantity, E> {
+                Ok(Quantity::Number(v))
+            }
+            fn visit_i64<E: de::Error>(self, v: i64) -> Result<Quantity, E> {
+                Ok(Quantity::Number(v as f64))
+            }
+            fn visit_u64<E: de::Error>(self, v: u64) -> Result<Quantity, E> {
+                Ok(Quantity::Number(v as f64))
+            }
+            fn visit_str<E: de::Error>(self, v: &str) -> Result<Quantity, E> {
+                Ok(Quantity::Text(v.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(Seen)
+    }
+}
+
+/// Reads a text such as `"56.39 MB/s"`; a bare number is in the base unit.
+///
+/// # Errors
+/// A sentence saying what is wrong.
+pub fn parse(text: &str, dimension: Dimension) -> Result<f64, String> {
+    let trimmed = text.trim();
+    let split = number_end(trimmed);
+    let (number, unit) = (&trimmed[..split], trimmed[split..].trim());
+    let number: f64 = number
+        .parse()
+        .map_err(|_| format!("\"{text}\" is not a quantity such as \"{}\"", dimension.example()))?;
+    let factor = if unit.is_empty() {
+        1.0
+    } else {
+        factor(unit, dimension).ok_or_else(|| {
+            format!("unknown unit \"{unit}\" in \"{text}\", expected one as in \"{}\"", dimension.example())
+        })?
+    };
+    check(number * factor, text)
+}
+
+/// Where the leading decimal number (with optional exponent) of `text` ends, in bytes.
+fn number_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let digits = |mut i: usize| {
+        while bytes.get(i).is_some_and(u8::is_ascii_digit) {
+            i += 1;
+        }
+        i
+    };
+    let mut i = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
+    i = digits(i);
+    if bytes.get(i) == Some(&b'.') {
+        i = digits(i + 1);
+    }
+    if matches!(bytes.get(i), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(i + 1), Some(b'+' | b'-')));
+        let end = digits(i + 1 + sign);
+        if end > i + 1 + sign {
+            i = end;
+        }
+    }
+    i
+}
+
+fn check(value: f64, text: &str) -> Result<f64, String> {
+    if value.is_nan() || value.is_infinite() {
+        Err(format!("{text} is not a finite number"))
+    } else if value < 0.0 {
+        Err(format!("{text} is negative"))
+    } else {
+        Ok(value)
+    }
+}
+
+fn factor(unit: &str, dimension: Dimension) -> Option<f64> {
+    match dimension {
+        Dimension::Bytes => bytes_factor(unit),
+        Dimension::Bandwidth => bytes_factor(per_second(unit)?),
+        Dimension::Speed => {
+            let rest = unit
+                .strip_suffix("flop/s")
+                .or_else(|| unit.strip_suffix("flops"))
+                .or_else(|| unit.strip_suffix("FLOPS"))?;
+            prefix(rest)
+        }
+        Dimension::Time => match unit {
+            "s" | "sec" => Some(1.0),
+            "ms" => Some(1e-3),
+            "us" | "µs" | "μs" => Some(1e-6),
+            "ns" => Some(1e-9),
+            "min" => Some(60.0),
+            "h" => Some(3600.0),
+            _ => None,
+        },
+    }
+}
+
+fn per_second(unit: &str) -> Option<&str> {
+    unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps"))
+}
+
+fn bytes_factor(unit: &str) -> Option<f64> {
+    if let Some(rest) = unit.strip_suffix("bit") {
+        return prefix(rest).map(|p| p / 8.0);
+    }
+    unit.strip_suffix('B').and_then(prefix)
+}
+
+fn prefix(text: &str) -> Option<f64> {
+    Some(match text {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        "P" => 1e15,
+        "Ki" => 1024.0,
+        "Mi" => 1024f64.powi(2),
+        "Gi" => 1024f64.powi(3),
+        "Ti" => 1024f64.powi(4),
+        _ => return None,
+    })
+}
+
+/// A byte count for people: `"12.3 MB"` (decimal prefixes).
+pub fn show_bytes(bytes: f64) -> String {
+    scaled(bytes, &["B", "kB", "MB", "GB", "TB"])
+}
+
+/// A time for people: `"1.23 s"`, `"45.6 ms"`.
+pub fn show_seconds(seconds: f64) -> String {
+    if seconds >= 1.0 {
+        format!("{seconds:.2} s")
+    } else if seconds >= 1e-3 {
+        format!("{:.1} ms", seconds * 1e3)
+    } else {
+        format!("{:.0} us", seconds * 1e6)
+    }
+}
+
+/// A count for people, in groups of three: `1,234,567`.
+pub fn show_count(count: u128) -> String {
+    let digits = count.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn scaled(value: f64, names: &[&str]) -> String {
+    let mut value = value;
+    let mut name = 0;
+    while value >= 1000.0 && name + 1 < names.len() {
+        value /= 1000.0;
+        name += 1;
+    }
+    if name == 0 { format!("{value:.0} {}", names[0]) } else { format!("{value:.1} {}", names[name]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_bytes_and_prefixes_are_told_apart() {
+        let bandwidth = |t| parse(t, Dimension::Bandwidth).unwrap();
+        assert_eq!(bandwidth("100 Mbit/s"), 12.5e6);
+        assert_eq!(bandwidth("56.39 MB/s"), 56.39e6);
+        assert_eq!(bandwidth("1 Gbit/s"), 125e6);
+        assert_eq!(bandwidth("1e9"), 1e9);
+        assert_eq!(parse("16 GiB", Dimension::Bytes).unwrap(), 16.0 * 1024f64.powi(3));
+        assert_eq!(parse("8 Kibit", Dimension::Bytes).unwrap(), 1024.0);
+        assert_eq!(parse("50us", Dimension::Time).unwrap(), 50.0 * 1e-6);
+        assert_eq!(parse("2.5 Gflop/s", Dimension::Speed).unwrap(), 2.5e9);
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_reason() {
+        for bad in ["", "fast", "nan", "inf", "-1 s", "1 parsec", "1e999 s", "10 MB/s"] {
+            assert!(parse(bad, Dimension::Time).is_err(), "{bad}");
+        }
+        assert!(parse("10 Mb/s", Dimension::Bandwidth).is_err(), "b is neither bit nor byte");
+    }
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(show_count(0), "0");
+        assert_eq!(show_count(1_234_567), "1,234,567");
+    }
+}

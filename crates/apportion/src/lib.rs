@@ -10,6 +10,9 @@ mod model;
 mod plan;
 mod platform;
 mod rect;
+mod schedule;
+mod simulate;
+mod trace;
 pub mod units;
 
 pub use error::{Error, Result};
@@ -17,3 +20,6 @@ pub use model::*;
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};
+pub use schedule::*;
+pub use simulate::{Conditions, simulate};
+pub use trace::{Activity, Event, Lane, Trace};

@@ -3,10 +3,12 @@
 mod discover;
 mod network;
 mod parse;
+mod wires;
 
 pub use discover::{Core, Machine, available_memory, discover};
 pub use network::{Direction, Link, Network, Route, Topology};
 pub use parse::{parse_platform, read_platform};
+pub use wires::{Load, Transit, Wires};
 
 use crate::error::{Error, Result};
 

@@ -5,12 +5,14 @@
 
 mod columns;
 mod hybrid;
+mod method;
 mod rows;
 mod square_corner;
 mod straight_line;
 
 pub use columns::columns;
 pub use hybrid::{Communication, hybrid};
+pub use method::Method;
 pub use rows::rows;
 pub use square_corner::square_corner;
 pub use straight_line::straight_line;

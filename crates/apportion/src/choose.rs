@@ -1,0 +1,232 @@
+//! Plans of matrix products: areas from speed functions, a method and a flow, and what they should take. Where
+//! the user leaves method or flow open, every candidate is simulated and the fastest taken.
+
+use crate::error::Result;
+use crate::model::Model;
+use crate::plan::shapes::{Communication, Method};
+use crate::plan::{Forecast, Layout, Metrics, Plan, Problem, Shape, shares};
+use crate::platform::{Network, Platform};
+use crate::schedule::{Flow, Order, Schedule};
+use crate::simulate::{Conditions, simulate};
+
+/// Above this many processors nothing is simulated: candidates are ranked by volume.
+const MOST_SIMULATED: usize = 256;
+/// Forecasts closer than this are equal; the lesser volume decides.
+const SAME: f64 = 1e-3;
+
+/// What the user asks of a plan; `None` leaves the choice open.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wishes {
+    /// The method of layout.
+    pub method: Option<Method>,
+    /// The flow.
+    pub flow: Option<Flow>,
+    /// Pivot block size.
+    pub block: u64,
+    /// Whether to compute while data travel.
+    pub overlap: bool,
+    /// One transfer at a time on a link, or both directions at once.
+    pub communication: Communication,
+    /// Bytes of one element.
+    pub element: u64,
+    /// True if speeds tell ratios only: candidates are compared by communication alone.
+    pub relative: bool,
+}
+
+/// A candidate: a plan, the order of its steps, and what it should take.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// The plan, with its forecast if there are not too many processors to simulate.
+    pub plan: Plan,
+    /// The order of steps.
+    pub order: Order,
+    /// What it was ranked by: forecast seconds (of communication alone, for relative speeds).
+    pub rank: Option<f64>,
+}
+
+/// Multiply-adds per second of each processor at its share of C. `block` is the models' pivot block.
+pub fn rates(models: &[Model], shares: &[u64], block: u64) -> Vec<f64> {
+    models.iter().zip(shares).map(|(m, &share)| m.speed(share as f64) * block as f64).collect()
+}
+
+/// Seconds that no division can beat: all work at the sum of the speeds.
+pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
+    0.5 * shape.flops() / rates.iter().sum::<f64>()
+}
+
+/// What a layout should take, read off its schedule.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn forecast(layout: &Layout, order: Order, conditions: Conditions<'_>) -> Result<Forecast> {
+    let trace = simulate(&Schedule::matmul(layout, order), conditions)?;
+    Ok(Forecast {
+        seconds: trace.seconds(),
+        compute: trace.compute(),
+        communicate: trace.communicate(),
+    })
+}
+
+/// Lays out `shape` on the platform's processors by their models (`size` in elements of C, for pivot blocks of
+/// `models_block`), and returns all candidates, the best first.
+///
+/// # Errors
+/// The models' caps cannot hold the matrix, or the wished method cannot serve (exit code 1).
+pub fn plan_matmul(
+    shape: Shape,
+    platform: &Platform,
+    models: &[Model],
+    models_block: u64,
+    wishes: Wishes,
+) -> Result<Vec<Choice>> {
+    let areas = shares::fpm(models, shape.elements())?;
+    let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
+    let communication = wishes.communication;
+    let layouts: Vec<(Method, Layout)> = match wishes.method {
+        Some(method) => vec![(method, method.layout(shape, &weights, communication)?)],
+        // The hybrid is one of the others.
+        None => Method::ALL
+            .into_iter()
+            .filter(|&m| m != Method::Hybrid)
+            .filter_map(|m| m.layout(shape, &weights, communication).ok().map(|l| (m, l)))
+            .collect(),
+    };
+    let flows = wishes.flow.map_or_else(|| Flow::ALL.to_vec(), |f| vec![f]);
+    let mut choices = Vec::new();
+    for (method, layout) in layouts {
+        for &flow in &flows {
+            let order = Order { flow, block: wishes.block, overlap: wishes.overlap };
+            choices.push(candidate(method, &layout, order, platform, (models, models_block), wishes)?);
+        }
+    }
+    Ok(ranked(choices))
+}
+
+/// The candidate's plan and forecast.
+fn candidate(
+    method: Method,
+    layout: &Layout,
+    order: Order,
+    platform: &Platform,
+    (models, models_block): (&[Model], u64),
+    wishes: Wishes,
+) -> Result<Choice> {
+    let shares = layout.shares();
+    let shape = layout.shape();
+    let rates = rates(models, &shares, models_block);
+    let forecast_at = |rates: &[f64]| -> Result<Option<Forecast>> {
+        if platform.len() > MOST_SIMULATED {
+            return Ok(None);
+        }
+        let conditions = Conditions { rates, network: &platform.network, element: wishes.element };
+        forecast(layout, order, conditions).map(Some)
+    };
+    let forecast = forecast_at(&rates)?;
+    let rank = if wishes.relative {
+        forecast_at(&vec![f64::MAX; rates.len()])?.map(|f| f.seconds)
+    } else {
+        forecast.as_ref().map(|f| f.seconds)
+    };
+    let plan = Plan {
+        method: method.to_string(),
+        problem: Problem::Matmul(shape),
+        processors: platform.names(),
+        metrics: Metrics::of_layout(layout, imbalance(models, &shares)?),
+        shares,
+        layout: Some(layout.clone()),
+        forecast,
+    };
+    Ok(Choice { plan, order, rank })
+}
+
+/// Best forecast first; among equals the least volume, then the order of the methods.
+fn ranked(mut choices: Vec<Choice>) -> Vec<Choice> {
+    let best = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
+    let key = |c: &Choice| {
+        let near = c.rank.is_none_or(|r| r <= best * (1.0 + SAME));
+        let volume = c.plan.metrics.volume.unwrap_or(u64::MAX);
+        (!near, if near { 0.0 } else { c.rank.unwrap_or(f64::INFINITY) }, volume)
+    };
+    choices.sort_by(|a, b| {
+        let ((x, s, v), (y, t, w)) = (key(a), key(b));
+        x.cmp(&y).then(s.total_cmp(&t)).then(v.cmp(&w))
+    });
+    choices
+}
+
+/// max_i time_i / ideal time: 1.0 where all end together.
+///
+/// # Errors
+/// The models' caps cannot hold the shares' sum.
+pub fn imbalance(models: &[Model], shares: &[u64]) -> Result<f64> {
+    let total: u64 = shares.iter().sum();
+    if total == 0 {
+        return Ok(1.0);
+    }
+    Ok(shares::makespan(models, shares) / shares::ideal_seconds(models, total)?)
+}
+
+/// Serial communication where a link carries one transfer at a time.
+pub fn communication_of(network: &Network) -> Communication {
+    let one_at_a_time = !network.duplex || network.topology == crate::platform::Topology::Bus;
+    if one_at_a_time { Communication::Serial } else { Communication::Parallel }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wishes() -> Wishes {
+        Wishes {
+            method: None,
+            flow: None,
+            block: 64,
+            overlap: false,
+            communication: Communication::Parallel,
+            element: 8,
+            relative: false,
+        }
+    }
+
+    fn constant(speeds: &[f64]) -> (Platform, Vec<Model>) {
+        let platform = Platform::from_speeds(speeds).unwrap();
+        let models = speeds.iter().map(|&s| Model::constant("p", s).unwrap()).collect();
+        (platform, models)
+    }
+
+    #[test]
+    fn the_method_follows_ratio_and_network() {
+        let shape = Shape::new(1000, 1000, 1000, "test").unwrap();
+        for (ratio, duplex, expected) in
+            [(9.0, false, "square-corner"), (2.5, false, "straight-line"), (2.5, true, "square-corner"), (1.5, true, "straight-line")]
+        {
+            let (mut platform, models) = constant(&[ratio * 1e6, 1e6]);
+            platform.network = Network::uniform(1e-4, 1e6);
+            platform.network.duplex = duplex;
+            let wishes = Wishes { flow: Some(Flow::Bulk), ..wishes() };
+            let choices = plan_matmul(shape, &platform, &models, 64, wishes).unwrap();
+            // Straight-line and columns are the same layout for two processors.
+            let best = &choices[0].plan.method;
+            let same = expected == "straight-line" && best == "columns";
+            assert!(best == expected || same, "{ratio} {duplex}: {best}");
+        }
+    }
+
+    #[test]
+    fn speeds_without_a_network_are_ranked_by_volume() {
+        let shape = Shape::new(100, 100, 100, "test").unwrap();
+        let (platform, models) = constant(&[9.0, 1.0]);
+        let choices = plan_matmul(shape, &platform, &models, 64, Wishes { relative: true, ..wishes() }).unwrap();
+        assert_eq!(choices[0].plan.method, "square-corner");
+        assert!(choices[0].plan.metrics.imbalance >= 1.0);
+    }
+
+    #[test]
+    fn ideal_time_is_work_over_speed() {
+        let shape = Shape::new(10, 20, 30, "test").unwrap();
+        let models = [Model::constant("a", 2.0).unwrap(), Model::constant("b", 1.0).unwrap()];
+        let rates = rates(&models, &[200, 100], 10);
+        assert_eq!(rates, [20.0, 10.0]);
+        assert_eq!(ideal_seconds(shape, &rates), 200.0);
+    }
+}

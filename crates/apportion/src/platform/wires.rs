@@ -1,0 +1,95 @@
+//! When messages arrive: each wire carries one message at a time, in the order of booking.
+//!
+//! The threads engine asks it with the time of day, the simulator with a virtual clock: one rule, two readers.
+
+use super::Network;
+use crate::rect::Rank;
+use std::collections::BTreeMap;
+
+/// A message's size by the direction in which its data travel.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Load {
+    /// Bytes of A's pieces: along rows.
+    pub horizontal: f64,
+    /// Bytes of B's pieces: along columns.
+    pub vertical: f64,
+}
+
+impl Load {
+    /// All bytes.
+    pub fn bytes(self) -> f64 {
+        self.horizontal + self.vertical
+    }
+}
+
+/// When a message travels, in seconds on the caller's clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transit {
+    /// Its first byte leaves.
+    pub start: f64,
+    /// Its last byte has left the sender.
+    pub sent: f64,
+    /// Its last byte has arrived.
+    pub arrival: f64,
+}
+
+/// The wires of a network and the moment until which each is taken.
+#[derive(Debug, Clone)]
+pub struct Wires<'a> {
+    network: &'a Network,
+    taken: BTreeMap<(Rank, Rank), f64>,
+}
+
+impl<'a> Wires<'a> {
+    /// All wires idle.
+    pub fn new(network: &'a Network) -> Self {
+        Self { network, taken: BTreeMap::new() }
+    }
+
+    /// Books the way of a message posted at `now`: every hop takes `latency + bytes / bandwidth` (Hockney) on
+    /// its wire, after whatever was booked there before; a relay passes a message on once it has it whole.
+    pub fn book(&mut self, from: Rank, to: Rank, load: Load, now: f64) -> Transit {
+        let mut transit = Transit { start: now, sent: now, arrival: now };
+        for (i, hop) in self.network.route(from, to).iter().enumerate() {
+            let taken = self.taken.entry(hop.wire).or_insert(0.0);
+            let start = transit.arrival.max(*taken);
+            let end = start + hop.link.seconds(load.horizontal, load.vertical);
+            *taken = end;
+            if i == 0 {
+                (transit.start, transit.sent) = (start, end);
+            }
+            transit.arrival = end;
+        }
+        transit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::Topology;
+
+    const FOUR: Load = Load { horizontal: 1.0, vertical: 3.0 };
+
+    #[test]
+    fn a_half_duplex_wire_carries_one_message_at_a_time() {
+        let mut network = Network::uniform(1.0, 2.0);
+        let book = |network: &Network| {
+            let mut wires = Wires::new(network);
+            let first = wires.book(Rank(0), Rank(1), FOUR, 5.0);
+            let second = wires.book(Rank(1), Rank(0), FOUR, 6.0);
+            (first.arrival, second.start, second.arrival)
+        };
+        assert_eq!(book(&network), (8.0, 6.0, 9.0));
+        network.duplex = false;
+        assert_eq!(book(&network), (8.0, 8.0, 11.0));
+    }
+
+    #[test]
+    fn a_relay_takes_two_hops() {
+        let mut network = Network::uniform(0.0, 2.0);
+        network.topology = Topology::Star { centre: Rank(1) };
+        let transit = Wires::new(&network).book(Rank(0), Rank(2), FOUR, 0.0);
+        assert_eq!((transit.sent, transit.arrival), (2.0, 4.0));
+    }
+}

@@ -1,0 +1,138 @@
+//! `run.json` and the table: what happened, beside what was predicted.
+
+use super::table;
+use crate::plan::{Metrics, Plan};
+use crate::schedule::Order;
+use crate::trace::Trace;
+use crate::units::{show_count, show_seconds};
+use serde_json::{Value, json};
+
+/// What a run did.
+#[derive(Debug, Clone)]
+pub struct RunReport {
+    /// "threads".
+    pub engine: &'static str,
+    /// "plus-times".
+    pub semiring: &'static str,
+    /// "f32" or "f64".
+    pub element: &'static str,
+    /// The plan that was run.
+    pub plan: Plan,
+    /// Flow, block and overlap.
+    pub order: Order,
+    /// What each processor did when.
+    pub trace: Trace,
+    /// What the simulator said before.
+    pub forecast_seconds: f64,
+    /// Work over the sum of the speeds.
+    pub ideal_seconds: f64,
+    /// Probability that verification missed a wrong result; `None` if it was not asked for.
+    pub odds_of_a_miss: Option<f64>,
+    /// Reading and writing files.
+    pub io_seconds: f64,
+    /// Verification.
+    pub verify_seconds: f64,
+}
+
+impl RunReport {
+    /// From the first step of the schedule to the last.
+    pub fn seconds(&self) -> f64 {
+        self.trace.seconds()
+    }
+
+    /// Elements that changed hands, counted while running.
+    pub fn volume(&self) -> u64 {
+        self.trace.lanes.iter().flat_map(|l| &l.received).sum()
+    }
+
+    /// The `run.json` object.
+    pub fn to_value(&self) -> Value {
+        let (compute, communicate, idle) = (self.trace.compute(), self.trace.communicate(), self.trace.idle());
+        let processors: Vec<Value> = self
+            .plan
+            .processors
+            .iter()
+            .enumerate()
+            .map(|(i, name)| {
+                let lane = &self.trace.lanes[i];
+                json!({
+                    "name": name,
+                    "share": self.plan.shares[i],
+                    "compute": compute[i],
+                    "communicate": communicate[i],
+                    "idle": idle[i],
+                    "sent": lane.sent.iter().sum::<u64>(),
+                    "received": lane.received.iter().sum::<u64>(),
+                    "messages": lane.messages,
+                })
+            })
+            .collect();
+        json!({
+            "format": "apportion-run",
+            "version": 1,
+            "engine": self.engine,
+            "semiring": self.semiring,
+            "element": self.element,
+            "flow": self.order.flow.to_string(),
+            "block": self.order.block,
+            "overlap": self.order.overlap,
+            "seconds": self.seconds(),
+            "forecast_seconds": self.forecast_seconds,
+            "ideal_seconds": self.ideal_seconds,
+            "io_seconds": self.io_seconds,
+            "verify_seconds": self.verify_seconds,
+            "verified": self.odds_of_a_miss.is_some(),
+            "odds_of_a_miss": self.odds_of_a_miss,
+            "volume": self.volume(),
+            "volume_lower_bound": self.plan.metrics.volume_lower_bound(self.plan.layout.as_ref()),
+            "peak_memory_bytes": self.trace.lanes.iter().map(|l| l.peak_bytes).collect::<Vec<_>>(),
+            "processors": processors,
+            "plan": self.plan.to_value(),
+        })
+    }
+
+    /// The text for people: one line per processor, then the totals.
+    pub fn to_text(&self) -> String {
+        let (compute, communicate, idle) = (self.trace.compute(), self.trace.communicate(), self.trace.idle());
+        let total: u64 = self.plan.shares.iter().sum::<u64>().max(1);
+        let rows = (0..self.plan.processors.len()).map(|i| {
+            vec![
+                self.plan.processors[i].clone(),
+                show_count(u128::from(self.plan.shares[i])),
+                format!("{:.1} %", 100.0 * self.plan.shares[i] as f64 / total as f64),
+                show_seconds(compute[i]),
+                show_seconds(communicate[i]),
+                show_seconds(idle[i]),
+            ]
+        });
+        let header = ["processor", "share", "of all", "compute", "communicate", "idle"];
+        let seconds = self.seconds();
+        let volume = self.volume();
+        let least = self.plan.metrics.volume_lower_bound(self.plan.layout.as_ref()).unwrap_or(0);
+        let verified = match self.odds_of_a_miss {
+            Some(odds) => format!("yes (odds of a miss {odds:.0e}, {})", show_seconds(self.verify_seconds)),
+            None => "not asked for".into(),
+        };
+        let totals = [
+            ("plan", format!("{}, {} flow{}", self.plan.method, self.order.flow, if self.order.overlap { " with overlap" } else { "" })),
+            ("seconds", show_seconds(seconds)),
+            ("forecast", format!("{} ({:+.1} % of measured)", show_seconds(self.forecast_seconds), 100.0 * (self.forecast_seconds / seconds - 1.0))),
+            ("ideal", format!("{} (measured / ideal {:.3})", show_seconds(self.ideal_seconds), seconds / self.ideal_seconds)),
+            ("volume", format!("{} elements (lower bound {})", show_count(u128::from(volume)), show_count(u128::from(least)))),
+            ("verified", verified),
+        ];
+        format!("{}\n{}", table(&header, rows), super::pairs(&totals))
+    }
+}
+
+impl Metrics {
+    /// The least volume that any layout with these shares could have:
+    /// k sum(2 sqrt(share_i)) - m k - k n, at least 0 (a part of area s touches at least 2 sqrt(s) rows and columns).
+    pub fn volume_lower_bound(&self, layout: Option<&crate::plan::Layout>) -> Option<u64> {
+        let layout = layout?;
+        let shape = layout.shape();
+        let touched: f64 = layout.shares().iter().map(|&s| 2.0 * (s as f64).sqrt()).sum();
+        let least = shape.k as f64 * (touched - shape.m as f64 - shape.n as f64);
+        Some(least.max(0.0).floor() as u64)
+    }
+}

@@ -1,0 +1,38 @@
+//! A thread's own CPU time, and the cores that it may run on.
+
+/// CPU seconds that the calling thread has used. Waiting, sleeping and being preempted do not count.
+#[cfg(unix)]
+pub(super) fn thread_cpu_seconds() -> f64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
+}
+
+/// Without a clock of the thread's own, the time of day stands in.
+#[cfg(not(unix))]
+pub(super) fn thread_cpu_seconds() -> f64 {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+/// Pins the calling thread, and the threads that it starts, to `cores`; no core means not pinned.
+///
+/// A core that does not exist here is skipped: an emulated platform may name more than there are.
+#[cfg(target_os = "linux")]
+pub(super) fn pin(cores: &[usize]) {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let mut wanted = CpuSet::new();
+    for &core in cores.iter().filter(|&&c| c < CpuSet::MAX_CPU && allowed.is_set(c)) {
+        wanted.set(core);
+    }
+    if wanted.count() > 0 {
+        // Failing to pin only costs speed.
+        let _ = sched_setaffinity(None, &wanted);
+    }
+}
+
+/// Pinning is known on Linux only; elsewhere the system places threads.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn pin(_cores: &[usize]) {}

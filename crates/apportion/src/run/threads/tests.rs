@@ -1,0 +1,111 @@
+//! The engine against three loops, and the three-count law at run time.
+
+use super::*;
+use crate::plan::{Layout, Metrics, Shape, shapes};
+use crate::platform::Network;
+use crate::schedule::{Flow, Order};
+use proptest::prelude::*;
+
+fn factors(shape: Shape) -> (Matrix<f64>, Matrix<f64>) {
+    let fill = |rows: u64, cols: u64, seed: u64| {
+        let data = (0..rows * cols).map(|i| ((i * 7 + seed) % 11) as f64 - 5.0).collect();
+        Matrix::new(rows as usize, cols as usize, data)
+    };
+    (fill(shape.m, shape.k, 3), fill(shape.k, shape.n, 8))
+}
+
+fn naive(a: &Matrix<f64>, b: &Matrix<f64>) -> Vec<f64> {
+    let mut c = vec![0.0; a.rows() * b.cols()];
+    for i in 0..a.rows() {
+        for x in 0..a.cols() {
+            for j in 0..b.cols() {
+                c[i * b.cols() + j] += a.row(i)[x] * b.row(x)[j];
+            }
+        }
+    }
+    c
+}
+
+fn platform(p: usize) -> Platform {
+    Platform::from_speeds(&vec![1.0; p]).unwrap()
+}
+
+fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
+    let mut out = vec![shapes::rows(shape, weights).unwrap(), shapes::columns(shape, weights).unwrap()];
+    out.extend(shapes::straight_line(shape, weights));
+    out.extend(shapes::square_corner(shape, weights));
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    /// Every flow on every layout computes the product and moves what the formula says.
+    #[test]
+    fn products_are_right_and_bytes_are_counted(
+        m in 1u64..20, k in 1u64..20, n in 1u64..20, block in 1u64..24, overlap: bool,
+        weights in prop::collection::vec(0.1f64..10.0, 1..6),
+    ) {
+        let shape = Shape::new(m, k, n, "test").unwrap();
+        let (a, b) = factors(shape);
+        let expected = naive(&a, &b);
+        for layout in layouts(shape, &weights) {
+            let metrics = Metrics::of_layout(&layout, 1.0);
+            for flow in Flow::ALL {
+                let schedule = Schedule::matmul(&layout, Order { flow, block, overlap });
+                let run = run_threads(&a, &b, &schedule, &platform(weights.len()), &Monitor::new()).unwrap();
+                // Small whole numbers: exact.
+                prop_assert_eq!(run.c.as_slice(), &expected[..]);
+                prop_assert_eq!(&run.trace.volume_matrix(), metrics.volume_matrix.as_ref().unwrap());
+                let sent: u64 = run.trace.lanes.iter().flat_map(|l| &l.sent).sum();
+                prop_assert_eq!(sent, metrics.volume.unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn several_threads_per_processor_compute_the_same() {
+    let shape = Shape::new(37, 29, 41, "test").unwrap();
+    let (a, b) = factors(shape);
+    let layout = shapes::square_corner(shape, &[4.0, 1.0]).unwrap();
+    let schedule = Schedule::matmul(&layout, Order { flow: Flow::OneToAll, block: 8, overlap: true });
+    let mut platform = platform(2);
+    platform.processors[0].cores = vec![0, 1, 2];
+    let run = run_threads(&a, &b, &schedule, &platform, &Monitor::new()).unwrap();
+    assert_eq!(run.c.as_slice(), &naive(&a, &b)[..]);
+}
+
+/// 2 x 40 x 20 elements of 8 bytes at 64 kB/s on a half-duplex wire: at least 0.2 s, and not much more.
+#[test]
+fn an_emulated_wire_takes_its_time() {
+    let shape = Shape::new(40, 40, 40, "test").unwrap();
+    let (a, b) = factors(shape);
+    let layout = shapes::square_corner(shape, &[3.0, 1.0]).unwrap();
+    let mut platform = platform(2);
+    platform.network = Network::uniform(0.0, 64_000.0);
+    platform.network.emulate = true;
+    platform.network.duplex = false;
+    let schedule = Schedule::matmul(&layout, Order { flow: Flow::Bulk, block: 40, overlap: false });
+    let run = run_threads(&a, &b, &schedule, &platform, &Monitor::new()).unwrap();
+    assert!(run.trace.seconds() >= 0.2);
+    assert_eq!(run.c.as_slice(), &naive(&a, &b)[..]);
+}
+
+#[test]
+fn a_stopped_run_ends_with_interrupted() {
+    let shape = Shape::new(40, 40, 40, "test").unwrap();
+    let (a, b) = factors(shape);
+    let layout = shapes::rows(shape, &[1.0; 3]).unwrap();
+    let mut platform = platform(3);
+    platform.network = Network::uniform(1e6, 1.0);
+    platform.network.emulate = true;
+    let schedule = Schedule::matmul(&layout, Order { flow: Flow::OneToAll, block: 8, overlap: false });
+    let monitor = Monitor::new();
+    let error = std::thread::scope(|scope| {
+        let run = scope.spawn(|| run_threads(&a, &b, &schedule, &platform, &monitor));
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        monitor.stop();
+        run.join().unwrap().unwrap_err()
+    });
+    assert!(matches!(error, Error::Interrupted));
+}

@@ -1,0 +1,51 @@
+//! Bulk flow: all communication first, then all computation (Becker 2010, sections 5.2, 5.6.1 and 5.6.5).
+//!
+//! With overlap, the part of C that needs no message is computed while the data travel (section 5.5.4):
+//! t = max(communication, free part) + the rest.
+
+use super::{Schedule, Step, Update};
+use crate::rect::{Rank, Rect, Span};
+
+/// Steps of `rank`.
+pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
+    let whole = Span::new(0, schedule.layout.shape().k);
+    let (mut steps, awaits) = schedule.posts(rank, whole, 0);
+    let talks = !steps.is_empty();
+    if schedule.order.overlap && talks {
+        let (free, rest) = divided(schedule, rank);
+        steps.extend(updates(schedule, &free));
+        steps.extend(awaits);
+        steps.extend(updates(schedule, &rest));
+        steps.push(Step::Flush);
+    } else {
+        steps.extend(awaits);
+        if talks {
+            steps.push(Step::Flush);
+        }
+        steps.extend(updates(schedule, schedule.rects(rank)));
+    }
+    steps.push(Step::Release(whole));
+    steps.into_iter()
+}
+
+/// Block after block over the same rectangles: C stays in cache where it can.
+fn updates(schedule: &Schedule, rects: &[Rect]) -> Vec<Step> {
+    rects
+        .iter()
+        .flat_map(|&rect| schedule.pivots().map(move |inner| Step::Compute(Update { rect, inner })))
+        .collect()
+}
+
+/// A processor's rectangles, divided into what needs no message and the rest.
+fn divided(schedule: &Schedule, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
+    let (free_rows, free_cols) = &schedule.free[rank.0];
+    let (mut free, mut rest) = (Vec::new(), Vec::new());
+    for rect in schedule.rects(rank) {
+        for rows in free_rows.intersect(rect.rows) {
+            free.extend(free_cols.intersect(rect.cols).map(|cols| Rect::new(rows, cols)));
+            rest.extend(free_cols.subtract_from(rect.cols).into_iter().map(|cols| Rect::new(rows, cols)));
+        }
+        rest.extend(free_rows.subtract_from(rect.rows).into_iter().map(|rows| Rect::new(rows, rect.cols)));
+    }
+    (free, rest)
+}

@@ -1,0 +1,193 @@
+//! In which order: for each processor a list of steps, made on demand from a layout.
+//!
+//! One schedule, several readers: the engines run it, the simulator reads it against a clock, the tests count
+//! its bytes.
+
+mod bulk;
+mod one_to_all;
+mod step;
+
+pub use step::{Message, Operand, Piece, Step, Update};
+
+use crate::plan::{Layout, Part, communication_free};
+use crate::rect::{Rank, Rect, Span, SpanSet};
+use std::fmt;
+use std::str::FromStr;
+
+/// How the operands travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Flow {
+    /// Pivot block by pivot block: owners of the pivot column of A and row of B send it to all who need it
+    /// (heterogeneous SUMMA; Malik 2016, section 3.2.1).
+    OneToAll,
+    /// All communication first, then all computation (Becker 2010, sections 5.2 and 5.6.1).
+    Bulk,
+}
+
+impl Flow {
+    /// Every flow.
+    pub const ALL: [Self; 2] = [Self::OneToAll, Self::Bulk];
+}
+
+impl fmt::Display for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::OneToAll => "one-to-all",
+            Self::Bulk => "bulk",
+        })
+    }
+}
+
+impl FromStr for Flow {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|f| f.to_string() == text)
+            .ok_or_else(|| format!("unknown flow \"{text}\" (use one-to-all or bulk)"))
+    }
+}
+
+/// A flow with its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Order {
+    /// How the operands travel.
+    pub flow: Flow,
+    /// Pivot block size: indices of the inner dimension that one update takes; at least 1.
+    pub block: u64,
+    /// True to compute while data travel: the next pivot block is on its way during an update (one-to-all);
+    /// what needs no message is computed first (bulk).
+    pub overlap: bool,
+}
+
+/// The steps of a matrix product on a layout, for every processor, produced one at a time.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    layout: Layout,
+    order: Order,
+    rows: Vec<SpanSet>,
+    cols: Vec<SpanSet>,
+    rects: Vec<Vec<Rect>>,
+    a: Vec<Vec<Part>>,
+    b: Vec<Vec<Part>>,
+    free: Vec<(SpanSet, SpanSet)>,
+}
+
+impl Schedule {
+    /// The schedule of C = A B on `layout`.
+    pub fn matmul(layout: &Layout, order: Order) -> Self {
+        let p = layout.processors();
+        let by_owner = |parts: Vec<Part>| {
+            let mut out = vec![Vec::new(); p];
+            for part in parts {
+                out[part.owner.0].push(part);
+            }
+            out
+        };
+        Self {
+            order: Order { block: order.block.clamp(1, layout.shape().k), ..order },
+            rows: layout.rows_by_owner(),
+            cols: layout.cols_by_owner(),
+            rects: layout.rects_by_owner(),
+            a: by_owner(layout.parts_of_a()),
+            b: by_owner(layout.parts_of_b()),
+            free: communication_free(layout),
+            layout: layout.clone(),
+        }
+    }
+
+    /// The layout.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Flow, block size (clamped to the inner dimension) and overlap.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Number of processors.
+    pub fn processors(&self) -> usize {
+        self.layout.processors()
+    }
+
+    /// The rows of C, and so of A, that a processor needs.
+    pub fn rows(&self, rank: Rank) -> &SpanSet {
+        &self.rows[rank.0]
+    }
+
+    /// The columns of C, and so of B, that a processor needs.
+    pub fn cols(&self, rank: Rank) -> &SpanSet {
+        &self.cols[rank.0]
+    }
+
+    /// A processor's rectangles of C.
+    pub fn rects(&self, rank: Rank) -> &[Rect] {
+        &self.rects[rank.0]
+    }
+
+    /// A processor's own rectangles of A (m x k) and of B (k x n).
+    pub fn own(&self, rank: Rank) -> (&[Part], &[Part]) {
+        (&self.a[rank.0], &self.b[rank.0])
+    }
+
+    /// The pivot blocks of the inner dimension, in order.
+    pub fn pivots(&self) -> impl Iterator<Item = Span> + use<> {
+        Span::new(0, self.layout.shape().k).blocks(self.order.block)
+    }
+
+    /// The steps of one processor, in order.
+    pub fn steps(&self, rank: Rank) -> Box<dyn Iterator<Item = Step> + '_> {
+        match self.order.flow {
+            Flow::OneToAll => Box::new(one_to_all::steps(self, rank)),
+            Flow::Bulk => Box::new(bulk::steps(self, rank)),
+        }
+    }
+
+    /// What `from` sends to `to` of the operands' inner indices `inner`; `None` if nothing.
+    fn message(&self, from: Rank, to: Rank, inner: Span, tag: u64) -> Option<Message> {
+        let mut pieces = Vec::new();
+        for part in &self.a[from.0] {
+            let cols = part.cols.intersect(inner);
+            if !cols.is_empty() {
+                pieces.extend(
+                    self.rows[to.0]
+                        .intersect(part.rows)
+                        .map(|rows| Piece { operand: Operand::A, rect: Rect::new(rows, cols) }),
+                );
+            }
+        }
+        for part in &self.b[from.0] {
+            let rows = part.rows.intersect(inner);
+            if !rows.is_empty() {
+                pieces.extend(
+                    self.cols[to.0]
+                        .intersect(part.cols)
+                        .map(|cols| Piece { operand: Operand::B, rect: Rect::new(rows, cols) }),
+                );
+            }
+        }
+        (!pieces.is_empty()).then_some(Message { from, to, tag, pieces })
+    }
+
+    /// Starts of all sends and receives of `rank` for `inner`: sends first, to the next ranks in turn, so that
+    /// not all begin with the same receiver.
+    fn posts(&self, rank: Rank, inner: Span, tag: u64) -> (Vec<Step>, Vec<Step>) {
+        let p = self.processors();
+        let others = || (1..p).map(move |d| Rank((rank.0 + d) % p));
+        let mut starts: Vec<Step> =
+            others().filter_map(|to| self.message(rank, to, inner, tag)).map(Step::Send).collect();
+        let mut awaits = Vec::new();
+        for from in others() {
+            if let Some(message) = self.message(from, rank, inner, tag) {
+                awaits.push(Step::Await { from, tag });
+                starts.push(Step::Receive(message));
+            }
+        }
+        (starts, awaits)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! Laws of every flow: what is sent is received, everything is computed once, on operands that have arrived.
+
+use super::*;
+use crate::plan::{Metrics, Shape, shapes};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
+    let mut out = vec![shapes::rows(shape, weights).unwrap(), shapes::columns(shape, weights).unwrap()];
+    out.extend(shapes::straight_line(shape, weights));
+    out.extend(shapes::square_corner(shape, weights));
+    out
+}
+
+/// Walks a schedule element by element and returns the table of moved elements, `[to][from]`.
+fn check(schedule: &Schedule) -> Vec<Vec<u64>> {
+    let p = schedule.processors();
+    let Shape { m, k, n } = schedule.layout().shape();
+    let mut sent: BTreeMap<(Rank, Rank, u64), Message> = BTreeMap::new();
+    let mut received = BTreeMap::new();
+    let mut table = vec![vec![0; p]; p];
+    let mut computed = vec![0u32; (m * n * k) as usize];
+    for rank in (0..p).map(Rank) {
+        // Elements of A and B at hand: own ones, then what has been awaited.
+        let mut have: BTreeSet<(Operand, u64, u64)> = BTreeSet::new();
+        let take = |have: &mut BTreeSet<_>, operand, rect: Rect| {
+            for r in rect.rows.start..rect.rows.end {
+                for c in rect.cols.start..rect.cols.end {
+                    assert!(have.insert((operand, r, c)), "an element came twice");
+                }
+            }
+        };
+        let (a, b) = schedule.own(rank);
+        for part in a {
+            take(&mut have, Operand::A, part.rect());
+        }
+        for part in b {
+            take(&mut have, Operand::B, part.rect());
+        }
+        let mut posted = BTreeMap::new();
+        for step in schedule.steps(rank) {
+            match step {
+                Step::Send(message) => {
+                    assert_eq!(message.from, rank);
+                    assert!(sent.insert((rank, message.to, message.tag), message).is_none());
+                }
+                Step::Receive(message) => {
+                    assert_eq!(message.to, rank);
+                    table[rank.0][message.from.0] += message.elements();
+                    received.insert((message.from, rank, message.tag), message.clone());
+                    posted.insert((message.from, message.tag), message);
+                }
+                Step::Await { from, tag } => {
+                    for piece in posted.remove(&(from, tag)).expect("posted before awaited").pieces {
+                        take(&mut have, piece.operand, piece.rect);
+                    }
+                }
+                Step::Compute(Update { rect, inner }) => {
+                    assert!(schedule.pivots().any(|pivot| pivot.contains(inner)));
+                    for i in inner.start..inner.end {
+                        for r in rect.rows.start..rect.rows.end {
+                            assert!(have.contains(&(Operand::A, r, i)), "A({r}, {i}) is not there");
+                            for c in rect.cols.start..rect.cols.end {
+                                assert!(have.contains(&(Operand::B, i, c)), "B({i}, {c}) is not there");
+                                computed[((r * n + c) * k + i) as usize] += 1;
+                            }
+                        }
+                    }
+                }
+                Step::Flush | Step::Release(_) => {}
+            }
+        }
+        assert!(posted.is_empty(), "everything posted is awaited");
+    }
+    assert_eq!(sent, received);
+    assert!(computed.iter().all(|&x| x == 1), "every product is computed exactly once");
+    table
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    /// Bytes by formula = bytes by schedule, by direction, for every flow on every layout.
+    #[test]
+    fn flows_move_what_the_formula_says(
+        m in 1u64..12, k in 1u64..12, n in 1u64..12, block in 1u64..14, overlap: bool,
+        weights in prop::collection::vec(0.1f64..10.0, 1..5),
+    ) {
+        let shape = Shape::new(m, k, n, "test").unwrap();
+        for layout in layouts(shape, &weights) {
+            let metrics = Metrics::of_layout(&layout, 1.0);
+            for flow in Flow::ALL {
+                let table = check(&Schedule::matmul(&layout, Order { flow, block, overlap }));
+                prop_assert_eq!(table.iter().flatten().sum::<u64>(), metrics.volume.unwrap());
+                prop_assert_eq!(&table, metrics.volume_matrix.as_ref().unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_free_part_is_computed_before_the_wait() {
+    let shape = Shape::new(100, 100, 100, "test").unwrap();
+    let layout = shapes::square_corner(shape, &[9.0, 1.0]).unwrap();
+    let order = Order { flow: Flow::Bulk, block: 50, overlap: true };
+    let schedule = Schedule::matmul(&layout, order);
+    let free: u64 = schedule
+        .steps(Rank(0))
+        .take_while(|s| !matches!(s, Step::Await { .. }))
+        .map(|s| if let Step::Compute(u) = s { u.rect.area() * u.inner.len() } else { 0 })
+        .sum();
+    let expected = Metrics::of_layout(&layout, 1.0).communication_free.unwrap()[0];
+    assert_eq!(free, expected * 100);
+}

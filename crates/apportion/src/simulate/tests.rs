@@ -1,0 +1,88 @@
+//! Forecasts worked by hand.
+
+use super::*;
+use crate::plan::{Metrics, Shape, shapes};
+use crate::platform::Topology;
+use crate::schedule::{Flow, Order};
+use proptest::prelude::*;
+
+fn cube(n: u64) -> Shape {
+    Shape::new(n, n, n, "test").unwrap()
+}
+
+fn run(layout: &crate::plan::Layout, order: Order, rates: &[f64], network: &Network) -> Trace {
+    simulate(&Schedule::matmul(layout, order), Conditions { rates, network, element: 8 }).unwrap()
+}
+
+/// N = 100, 3:1, 1000 bytes a second: square side 50, 2 * 50 * 50 elements one way and the other.
+#[test]
+fn square_corner_in_bulk_by_hand() {
+    let layout = shapes::square_corner(cube(100), &[3.0, 1.0]).unwrap();
+    let mut network = Network::uniform(0.5, 1000.0);
+    let order = Order { flow: Flow::Bulk, block: 10, overlap: false };
+    let rates = [7500.0, 2500.0]; // 750,000 and 250,000 multiply-adds: 100 s each
+    let message = 0.5 + 5000.0 * 8.0 / 1000.0;
+    let trace = run(&layout, order, &rates, &network);
+    assert!((trace.seconds() - (message + 100.0)).abs() < 1e-9);
+    network.duplex = false;
+    let trace = run(&layout, order, &rates, &network);
+    assert!((trace.seconds() - (2.0 * message + 100.0)).abs() < 1e-9);
+}
+
+/// With overlap: max(communication, free part) + rest. Free: 50 x 50 of the fast one's 7,500 elements.
+#[test]
+fn overlap_hides_the_free_part() {
+    let layout = shapes::square_corner(cube(100), &[3.0, 1.0]).unwrap();
+    let network = Network::uniform(0.0, 1000.0);
+    let order = Order { flow: Flow::Bulk, block: 100, overlap: true };
+    let trace = run(&layout, order, &[7500.0, 2500.0], &network);
+    // Communication 40 s; the free third of 100 s fits in: the fast one ends at 40 + 66.7, the slow at 140.
+    assert!((trace.compute()[0] - 100.0).abs() < 1e-9);
+    let ends: Vec<f64> = trace.lanes.iter().map(|l| l.events.last().unwrap().end).collect();
+    assert!((ends[0] - (40.0 + 200.0 / 3.0)).abs() < 1e-9, "{ends:?}");
+    assert!((ends[1] - 140.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_star_pays_twice_between_its_ends() {
+    let layout = shapes::rows(cube(90), &[1.0; 3]).unwrap();
+    let full = Network::uniform(0.0, 1e3);
+    let mut star = full.clone();
+    star.topology = Topology::Star { centre: Rank(1) };
+    let order = Order { flow: Flow::Bulk, block: 90, overlap: false };
+    let seconds = |network: &Network| run(&layout, order, &[1e12; 3], network).seconds();
+    assert!(seconds(&star) > 1.5 * seconds(&full));
+}
+
+#[test]
+fn a_bus_carries_all_one_after_the_other() {
+    let layout = shapes::columns(cube(60), &[1.0; 4]).unwrap();
+    let volume = Metrics::of_layout(&layout, 1.0).volume.unwrap() as f64;
+    let mut network = Network::uniform(0.0, 1e3);
+    network.topology = Topology::Bus;
+    let order = Order { flow: Flow::Bulk, block: 60, overlap: false };
+    let trace = run(&layout, order, &[1e12; 4], &network);
+    assert!((trace.seconds() - volume * 8.0 / 1e3).abs() < 1e-3);
+}
+
+proptest! {
+    /// No forecast is below the slowest processor's work or its traffic, and counts agree with the formula.
+    #[test]
+    fn forecasts_respect_their_bounds(
+        weights in prop::collection::vec(0.5f64..10.0, 1..5), n in 4u64..40, block in 1u64..20, overlap: bool,
+    ) {
+        let layout = shapes::columns(cube(n), &weights).unwrap();
+        let metrics = Metrics::of_layout(&layout, 1.0);
+        let network = Network::uniform(1e-3, 1e4);
+        for flow in Flow::ALL {
+            let trace = run(&layout, Order { flow, block, overlap }, &weights, &network);
+            let work = layout.shares().iter().zip(&weights).map(|(&s, w)| (s * n) as f64 / w).fold(0.0, f64::max);
+            let busiest = metrics.largest_direction().unwrap() as f64 * 8.0 / 1e4;
+            prop_assert!(trace.seconds() >= work.max(busiest) * (1.0 - 1e-12));
+            prop_assert_eq!(&trace.volume_matrix(), metrics.volume_matrix.as_ref().unwrap());
+            for lane in &trace.lanes {
+                prop_assert!(lane.events.windows(2).all(|w| w[0].end <= w[1].start + 1e-12));
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What happened, or would happen: for each processor a lane of timed events. Engines and simulator return it.
+
+use crate::rect::Rank;
+
+/// What a processor does during an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// Computes.
+    Compute,
+    /// Waits for a message in transit, packs or unpacks.
+    Communicate,
+    /// Waits for a message that has not been sent yet.
+    Idle,
+}
+
+/// A stretch of one processor's time; times in seconds since the start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Event {
+    /// What it does.
+    pub activity: Activity,
+    /// From.
+    pub start: f64,
+    /// To.
+    pub end: f64,
+    /// The other end of a message.
+    pub peer: Option<Rank>,
+}
+
+/// One processor's events and counters.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Lane {
+    /// In the order of time, not overlapping.
+    pub events: Vec<Event>,
+    /// Elements sent to each processor.
+    pub sent: Vec<u64>,
+    /// Elements received from each processor.
+    pub received: Vec<u64>,
+    /// Messages sent.
+    pub messages: u64,
+    /// Most bytes of matrix data held at once.
+    pub peak_bytes: u64,
+}
+
+impl Lane {
+    /// A lane without events, for one of `processors`.
+    pub fn new(processors: usize) -> Self {
+        Self { sent: vec![0; processors], received: vec![0; processors], ..Self::default() }
+    }
+
+    /// Adds an event, unless it takes no time; one that continues the last is joined to it.
+    pub fn push(&mut self, activity: Activity, start: f64, end: f64, peer: Option<Rank>) {
+        if end <= start {
+            return;
+        }
+        match self.events.last_mut() {
+            Some(last) if last.activity == activity && last.peer == peer && start <= last.end => {
+                last.end = end;
+            }
+            _ => self.events.push(Event { activity, start, end, peer }),
+        }
+    }
+
+    /// Seconds spent on an activity.
+    pub fn seconds(&self, activity: Activity) -> f64 {
+        self.events.iter().filter(|e| e.activity == activity).map(|e| e.end - e.start).sum()
+    }
+}
+
+/// The lanes of all processors, by rank.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Trace {
+    /// One per processor.
+    pub lanes: Vec<Lane>,
+}
+
+impl Trace {
+    /// From the start to the end of the last event.
+    pub fn seconds(&self) -> f64 {
+        self.lanes.iter().filter_map(|l| l.events.last()).map(|e| e.end).fold(0.0, f64::max)
+    }
+
+    /// Seconds that each processor computes.
+    pub fn compute(&self) -> Vec<f64> {
+        self.lanes.iter().map(|l| l.seconds(Activity::Compute)).collect()
+    }
+
+    /// Seconds that each processor waits for data in transit.
+    pub fn communicate(&self) -> Vec<f64> {
+        self.lanes.iter().map(|l| l.seconds(Activity::Communicate)).collect()
+    }
+
+    /// Seconds that each processor neither computes nor communicates, up to the end of all.
+    pub fn idle(&self) -> Vec<f64> {
+        let whole = self.seconds();
+        self.lanes
+            .iter()
+            .map(|l| {
+                let busy = l.seconds(Activity::Compute) + l.seconds(Activity::Communicate);
+                (whole - busy).max(0.0)
+            })
+            .collect()
+    }
+
+    /// `[to][from]`: elements that each processor received.
+    pub fn volume_matrix(&self) -> Vec<Vec<u64>> {
+        self.lanes.iter().map(|l| l.received.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_add_up() {
+        let mut fast = Lane::new(2);
+        fast.push(Activity::Compute, 0.0, 1.0, None);
+        fast.push(Activity::Compute, 1.0, 2.0, None);
+        fast.push(Activity::Communicate, 2.0, 2.5, Some(Rank(1)));
+        fast.push(Activity::Idle, 2.5, 2.5, None);
+        let mut slow = Lane::new(2);
+        slow.push(Activity::Compute, 0.0, 4.0, None);
+        let trace = Trace { lanes: vec![fast, slow] };
+        assert_eq!(trace.lanes[0].events.len(), 2);
+        assert_eq!(trace.seconds(), 4.0);
+        assert_eq!(trace.compute(), [2.0, 4.0]);
+        assert_eq!(trace.idle(), [1.5, 0.0]);
+    }
+}

@@ -6,7 +6,9 @@
 //! its left.
 
 mod error;
+mod matrix;
 mod model;
+mod output;
 mod plan;
 mod platform;
 mod rect;
@@ -16,7 +18,9 @@ mod trace;
 pub mod units;
 
 pub use error::{Error, Result};
+pub use matrix::*;
 pub use model::*;
+pub use output::{OutputFile, write_whole};
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};

@@ -1,0 +1,52 @@
+//! What a matrix is made of: one of the two sizes of floating-point number.
+
+use bytemuck::Pod;
+use std::fmt::{Debug, Display};
+
+/// A matrix element: `f32` or `f64`.
+pub trait Element: Pod + PartialEq + PartialOrd + Send + Sync + Debug + Display + 'static {
+    /// `"f32"` or `"f64"`, as in kernel names.
+    const NAME: &'static str;
+    /// The distance from 1 to the next larger number.
+    const EPSILON: f64;
+    /// The smallest positive number that has all its digits; below it rounding is absolute.
+    const TINY: f64;
+    /// Zero.
+    const ZERO: Self;
+
+    /// The value as a double: exact.
+    fn to_f64(self) -> f64;
+
+    /// The nearest element to a double.
+    fn from_f64(value: f64) -> Self;
+}
+
+impl Element for f32 {
+    const NAME: &'static str = "f32";
+    const EPSILON: f64 = f32::EPSILON as f64;
+    const TINY: f64 = f32::MIN_POSITIVE as f64;
+    const ZERO: Self = 0.0;
+
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+}
+
+impl Element for f64 {
+    const NAME: &'static str = "f64";
+    const EPSILON: f64 = f64::EPSILON;
+    const TINY: f64 = f64::MIN_POSITIVE;
+    const ZERO: Self = 0.0;
+
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+}

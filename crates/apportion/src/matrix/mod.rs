@@ -1,0 +1,153 @@
+//! Dense matrices in memory and on disk (`.npy`, Matrix Market), and the check of a product.
+
+mod element;
+mod market;
+mod npy;
+
+pub use element::Element;
+pub use npy::{NpyHeader, npy_header, read_npy_header, write_npy};
+
+use crate::error::{Error, Result};
+use crate::platform::available_memory;
+use std::fs::File;
+use std::path::Path;
+
+/// A dense matrix, row by row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix<T> {
+    rows: usize,
+    cols: usize,
+    data: Vec<T>,
+}
+
+impl<T: Element> Matrix<T> {
+    /// A matrix from its elements, row by row.
+    ///
+    /// # Panics
+    /// If there are not `rows * cols` elements.
+    pub fn new(rows: usize, cols: usize, data: Vec<T>) -> Self {
+        assert_eq!(rows.checked_mul(cols), Some(data.len()), "a {rows} x {cols} matrix has as many elements");
+        Self { rows, cols, data }
+    }
+
+    /// A matrix of zeros.
+    ///
+    /// # Panics
+    /// If `rows * cols` overflows.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        let elements = rows.checked_mul(cols).expect("a matrix's size fits the address space");
+        Self { rows, cols, data: vec![T::ZERO; elements] }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Row `i`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row(&self, i: usize) -> &[T] {
+        &self.data[i * self.cols..(i + 1) * self.cols]
+    }
+
+    /// All elements, row by row.
+    pub fn as_slice(&self) -> &[T] {
+        &self.data
+    }
+
+    /// All elements, row by row.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.data
+    }
+}
+
+/// A matrix of either element type, as a file holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnyMatrix {
+    /// Single precision.
+    F32(Matrix<f32>),
+    /// Double precision.
+    F64(Matrix<f64>),
+}
+
+impl AnyMatrix {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::F32(m) => m.rows(),
+            Self::F64(m) => m.rows(),
+        }
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        match self {
+            Self::F32(m) => m.cols(),
+            Self::F64(m) => m.cols(),
+        }
+    }
+
+    /// `"f32"` or `"f64"`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::F32(_) => f32::NAME,
+            Self::F64(_) => f64::NAME,
+        }
+    }
+}
+
+/// Reads a matrix by its file's extension: `.npy` (f32 or f64, either byte order, C or Fortran order) or
+/// Matrix Market `.mtx` (as f64).
+///
+/// # Errors
+/// No such file, another extension, or a file that is damaged, of another type or dimension, empty, or larger
+/// than the memory that is free: exit code 2. No memory is taken before the sizes have been checked.
+pub fn read_matrix(path: &Path) -> Result<AnyMatrix> {
+    let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+    match extension.as_deref() {
+        Some("npy") => npy::read(path),
+        Some("mtx") => market::read(path).map(AnyMatrix::F64),
+        _ => Err(Error::input(
+            path.display().to_string(),
+            "is not called .npy or .mtx",
+            "give a NumPy .npy or a Matrix Market .mtx file, named so",
+        )),
+    }
+}
+
+/// Opens a regular file for reading; returns it with its length in bytes.
+fn open(path: &Path) -> Result<(File, u64)> {
+    let unreadable = |e| Error::file(path, "read", e);
+    // Asked before opening: opening a pipe would wait for its writer.
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        let what = if metadata.is_dir() { "is a directory" } else { "is not a regular file" };
+        return Err(Error::input(path.display().to_string(), what, "give a .npy or .mtx file"));
+    }
+    Ok((File::open(path).map_err(unreadable)?, metadata.len()))
+}
+
+/// A matrix of zeros of a size that a file asks for.
+fn allocate<T: Element>(path: &Path, rows: usize, cols: usize) -> Result<Matrix<T>> {
+    let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(size_of::<T>()));
+    let fits = |bytes: &usize| {
+        available_memory().is_none_or(|free| *bytes as u64 <= free)
+            && Vec::<u8>::new().try_reserve_exact(*bytes).is_ok()
+    };
+    if bytes.filter(fits).is_none() {
+        let gib = rows as f64 * cols as f64 * size_of::<T>() as f64 / (1u64 << 30) as f64;
+        return Err(Error::input(
+            path.display().to_string(),
+            format!("{rows} x {cols} elements of {} need {gib:.1} GiB, more than is free", T::NAME),
+            "use a smaller matrix or a machine with more memory",
+        ));
+    }
+    Ok(Matrix::zeros(rows, cols))
+}

@@ -1,0 +1,372 @@
+//! NumPy's `.npy` files: headers by the crate `npyz`, bodies in bulk.
+//!
+//! `npyz` trusts what it reads (a shape's product may overflow, nested brackets cost it exponential time), so
+//! headers are vetted before it sees them.
+
+use super::{AnyMatrix, Element, Matrix, allocate, open};
+use crate::error::{Error, Result};
+use crate::output::OutputFile;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The longest header that is read, in bytes; NumPy writes 128 and refuses above 10,000.
+const LONGEST_HEADER: usize = 10_000;
+
+/// What an `.npy` file holds, and where: enough to map it. The file's length has been checked against it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NpyHeader {
+    /// Number of rows, at least 1.
+    pub rows: usize,
+    /// Number of columns, at least 1.
+    pub cols: usize,
+    /// `"f32"` or `"f64"`.
+    pub dtype: &'static str,
+    /// True if the bytes of each number run from the most to the least significant.
+    pub big_endian: bool,
+    /// True if the body runs column by column.
+    pub fortran: bool,
+    /// Bytes before the first element.
+    pub data_offset: u64,
+}
+
+/// Reads and checks the header of an `.npy` file, and the file's length against it.
+///
+/// # Errors
+/// Exit code 2: not a readable regular file, no or a damaged header, elements other than f32 and f64, not
+/// exactly two dimensions, a dimension of zero, bytes missing or left over.
+pub fn read_npy_header(path: &Path) -> Result<NpyHeader> {
+    open_npy(path).map(|(header, _)| header)
+}
+
+/// Reads the matrix of an `.npy` file.
+pub(super) fn read(path: &Path) -> Result<AnyMatrix> {
+    let (header, file) = open_npy(path)?;
+    if header.dtype == f32::NAME {
+        read_body(path, &header, file).map(AnyMatrix::F32)
+    } else {
+        read_body(path, &header, file).map(AnyMatrix::F64)
+    }
+}
+
+/// The checked header, and the file placed behind it.
+fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
+    let (mut file, length) = open(path)?;
+    let damaged = |what: String| {
+        Error::input(
+            path.display().to_string(),
+            what,
+            "write it with numpy.save or `apportion`, or copy it again",
+        )
+    };
+    let unreadable = |e| Error::file(path, "read", e);
+    let mut head = Vec::new();
+    (&mut file).take(12).read_to_end(&mut head).map_err(unreadable)?;
+    if head.len() < 10 || !head.starts_with(b"\x93NUMPY") {
+        return Err(damaged("does not begin like an .npy file".into()));
+    }
+    let (text_at, text_length) = match (head[6], head.len()) {
+        (1, _) => (10, usize::from(u16::from_le_bytes([head[8], head[9]]))),
+        (2 | 3, 12) => (12, u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize),
+        _ => return Err(damaged(format!("is of the unknown .npy version {}.{}", head[6], head[7]))),
+    };
+    if text_length > LONGEST_HEADER {
+        return Err(damaged(format!("its header of {text_length} bytes is longer than {LONGEST_HEADER}")));
+    }
+    let data_offset = text_at + text_length;
+    (&mut file)
+        .take(data_offset.saturating_sub(head.len()) as u64)
+        .read_to_end(&mut head)
+        .map_err(unreadable)?;
+    if head.len() < data_offset {
+        return Err(damaged(format!("{} bytes of its header are missing", data_offset - head.len())));
+    }
+    vet(&head[text_at..data_offset]).map_err(damaged)?;
+    let parsed = npyz::NpyHeader::from_reader(&head[..data_offset])
+        .map_err(|e| damaged(format!("its header cannot be understood: {e}")))?;
+    let (dtype, big_endian) = element_type(path, &parsed.dtype())?;
+    let &[rows, cols] = parsed.shape() else {
+        return Err(Error::input(
+            path.display().to_string(),
+            format!("is an array of {} dimensions, not of 2", parsed.shape().len()),
+            "save a matrix: reshape the array to rows x columns first",
+        ));
+    };
+    if rows == 0 || cols == 0 {
+        return Err(Error::input(
+            path.display().to_string(),
+            format!("is an empty matrix of {rows} x {cols}"),
+            "give a matrix of at least one row and one column",
+        ));
+    }
+    let size = if dtype == f32::NAME { 4 } else { 8 };
+    let wanted = u128::from(rows) * u128::from(cols) * size;
+    let there = u128::from(length).saturating_sub(data_offset as u128);
+    if there != wanted {
+        let (difference, verdict) =
+            if there < wanted { (wanted - there, "missing") } else { (there - wanted, "left over") };
+        return Err(damaged(format!(
+            "{rows} x {cols} elements of {dtype} are {wanted} bytes, but {difference} are {verdict}"
+        )));
+    }
+    // As many bytes are on the disk, so that either size fits.
+    let header = NpyHeader {
+        rows: rows as usize,
+        cols: cols as usize,
+        dtype,
+        big_endian,
+        fortran: parsed.order() == npyz::Order::Fortran,
+        data_offset: data_offset as u64,
+    };
+    if head.len() > data_offset {
+        use std::io::{Seek, SeekFrom};
+        file.seek(SeekFrom::Start(header.data_offset)).map_err(unreadable)?;
+    }
+    Ok((header, file))
+}
+
+/// Refuses header texts that `npyz` would choke on: only what NumPy writes may pass, nested at most four deep, with
+/// so few digits that no product of sizes overflows.
+fn vet(text: &[u8]) -> std::result::Result<(), String> {
+    let text = std::str::from_utf8(text).map_err(|_| "its header is not UTF-8 text".to_owned())?;
+    let mut quote = None;
+    let (mut depth, mut digits) = (0, 0);
+    for c in text.chars() {
+        match (quote, c) {
+            (_, '\\') => return Err("its header holds a backslash".into()),
+            (Some(open), _) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '{' | '[' | '(') => depth += 1,
+            (None, '}' | ']' | ')') => depth -= 1,
+            (None, '0'..='9') => digits += 1,
+            (None, '-') => return Err("its header holds a negative size".into()),
+            (None, ' ' | '\n' | ',' | ':' | 'T' | 'r' | 'u' | 'e' | 'F' | 'a' | 'l' | 's') => {}
+            (None, other) => return Err(format!("its header holds {other:?} where NumPy writes none")),
+        }
+        if !(0..=4).contains(&depth) {
+            return Err("the brackets of its header do not match".into());
+        }
+        if digits > 19 {
+            return Err("the sizes in its header are too large".into());
+        }
+    }
+    Ok(())
+}
+
+/// The element's name, and whether it is big-endian.
+fn element_type(path: &Path, dtype: &npyz::DType) -> Result<(&'static str, bool)> {
+    if let npyz::DType::Plain(plain) = dtype
+        && plain.type_char() == npyz::TypeChar::Float
+    {
+        let big = plain.endianness() == npyz::Endianness::Big;
+        match plain.size_field() {
+            4 => return Ok((f32::NAME, big)),
+            8 => return Ok((f64::NAME, big)),
+            _ => {}
+        }
+    }
+    Err(Error::input(
+        path.display().to_string(),
+        format!("its elements are {}, not f32 or f64", dtype.descr()),
+        "save it as numpy.float32 (f32) or numpy.float64 (f64)",
+    ))
+}
+
+/// Reads the body in bulk, turned to this machine's byte order and to rows.
+fn read_body<T: Element>(path: &Path, header: &NpyHeader, mut file: File) -> Result<Matrix<T>> {
+    let mut fill = |elements: &mut [T]| {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(elements);
+        file.read_exact(bytes).map_err(|e| Error::file(path, "read", e))?;
+        if header.big_endian != cfg!(target_endian = "big") {
+            bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
+        }
+        Ok(())
+    };
+    let NpyHeader { rows, cols, .. } = *header;
+    let mut matrix = allocate(path, rows, cols)?;
+    if !header.fortran || rows == 1 || cols == 1 {
+        fill(matrix.as_mut_slice())?;
+        return Ok(matrix);
+    }
+    // Panels of a few columns, so that no second copy of the matrix is held.
+    const WIDE: usize = 16;
+    let mut panel = allocate::<T>(path, WIDE.min(cols), rows)?;
+    for first in (0..cols).step_by(WIDE) {
+        let wide = WIDE.min(cols - first);
+        let columns = &mut panel.as_mut_slice()[..wide * rows];
+        fill(columns)?;
+        transpose(columns, rows, matrix.as_mut_slice(), (cols, first));
+    }
+    Ok(matrix)
+}
+
+/// Copies whole columns into a row-major matrix of `stride` columns, from its column `first` on, in tiles of one
+/// cache line.
+fn transpose<T: Element>(columns: &[T], rows: usize, matrix: &mut [T], (stride, first): (usize, usize)) {
+    const TILE: usize = 8;
+    for top in (0..rows).step_by(TILE) {
+        let bottom = rows.min(top + TILE);
+        for (j, column) in columns.chunks_exact(rows).enumerate() {
+            for (i, value) in column[top..bottom].iter().enumerate() {
+                matrix[(top + i) * stride + first + j] = *value;
+            }
+        }
+    }
+}
+
+/// The header that NumPy writes for a matrix in C order: version 1.0, little-endian, padded to 64 bytes and with
+/// its room for growth.
+pub fn npy_header<T: Element>(rows: usize, cols: usize) -> Vec<u8> {
+    let descr = if size_of::<T>() == 4 { "<f4" } else { "<f8" };
+    let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
+    let growth = 21 - rows.to_string().len();
+    let length = (10 + dict.len() + growth + 1).next_multiple_of(64) - 10;
+    let mut header = b"\x93NUMPY\x01\x00".to_vec();
+    header.extend((length as u16).to_le_bytes());
+    header.extend(format!("{dict:<width$}\n", width = length - 1).bytes());
+    header
+}
+
+/// Writes a matrix as `.npy`, byte for byte as NumPy does.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_npy<T: Element>(out: &mut OutputFile, matrix: &Matrix<T>) -> Result<()> {
+    out.put(&npy_header::<T>(matrix.rows(), matrix.cols()))?;
+    if cfg!(target_endian = "little") {
+        return out.put(bytemuck::cast_slice(matrix.as_slice()));
+    }
+    for row in (0..matrix.rows()).map(|i| matrix.row(i)) {
+        let mut bytes = bytemuck::cast_slice(row).to_vec();
+        bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
+        out.put(&bytes)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read_matrix;
+    use super::*;
+    use proptest::prelude::*;
+    use std::path::PathBuf;
+
+    /// numpy.save of float32 [[1, 2, 3], [4, 5, 6]].
+    const NUMPY: &[u8] = b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\
+        \x20                                                         \n\
+        \x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@\x00\x00\xc0@";
+
+    fn file(directory: &tempfile::TempDir, bytes: &[u8]) -> PathBuf {
+        let path = directory.path().join("a.npy");
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn six() -> Matrix<f32> {
+        Matrix::new(2, 3, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    }
+
+    fn with_header(dict: &str, body: usize) -> Vec<u8> {
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((dict.len() as u16).to_le_bytes());
+        bytes.extend(dict.bytes());
+        bytes.extend(vec![0; body]);
+        bytes
+    }
+
+    #[test]
+    fn numpys_bytes_are_read_and_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = file(&directory, NUMPY);
+        assert_eq!(read_matrix(&path).unwrap(), AnyMatrix::F32(six()));
+        let header = read_npy_header(&path).unwrap();
+        assert_eq!((header.rows, header.cols, header.dtype, header.data_offset), (2, 3, "f32", 128));
+        let out = directory.path().join("b.npy");
+        let mut writer = OutputFile::create(&out).unwrap();
+        write_npy(&mut writer, &six()).unwrap();
+        writer.commit().unwrap();
+        assert_eq!(std::fs::read(&out).unwrap(), NUMPY);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn either_order_and_endianness(rows in 1usize..40, cols in 1usize..40, big: bool, fortran: bool) {
+            let directory = tempfile::tempdir().unwrap();
+            let value = |i: usize, j: usize| (i * cols + j) as f64 + 0.1;
+            let dict = format!(
+                "{{'descr': '{}f8', 'fortran_order': {}, 'shape': ({rows}, {cols}), }}\n",
+                if big { '>' } else { '<' }, if fortran { "True" } else { "False" },
+            );
+            let mut bytes = with_header(&dict, 0);
+            for at in 0..rows * cols {
+                let x = if fortran { value(at % rows, at / rows) } else { value(at / cols, at % cols) };
+                bytes.extend(if big { x.to_be_bytes() } else { x.to_le_bytes() });
+            }
+            let expected = (0..rows * cols).map(|at| value(at / cols, at % cols)).collect();
+            let read = read_matrix(&file(&directory, &bytes)).unwrap();
+            prop_assert_eq!(read, AnyMatrix::F64(Matrix::new(rows, cols, expected)));
+        }
+
+        /// Whatever happens to a file: it is read, or refused in one line; never a panic.
+        #[test]
+        fn damage_is_refused(
+            flips in prop::collection::vec((0usize..152, any::<u8>()), 0..4), keep in 0usize..160,
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let mut bytes = NUMPY.to_vec();
+            for (at, value) in flips {
+                // Mostly within the text of the header.
+                bytes[if at >= 128 { 10 + at % 60 } else { at }] = value;
+            }
+            bytes.truncate(keep);
+            if let Err(error) = read_matrix(&file(&directory, &bytes)) {
+                prop_assert_eq!(error.exit_code(), 2);
+                prop_assert!(!error.to_string().contains('\n'));
+            }
+        }
+    }
+
+    #[test]
+    fn defects_are_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let header = |descr: &str, shape: &str| {
+            format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n")
+        };
+        let deep = format!("{}1{}", "[".repeat(4000), "]".repeat(4000));
+        for (dict, body, word) in [
+            (header("'<f8'", "(6,)"), 48, "1 dimensions"),
+            (header("'<f8'", "(1, 2, 3)"), 48, "3 dimensions"),
+            (header("'<f8'", "()"), 8, "0 dimensions"),
+            (header("'<f8'", "(0, 3)"), 0, "empty"),
+            (header("'<f8'", "(2, 3)"), 47, "1 are missing"),
+            (header("'<f8'", "(2, 3)"), 50, "2 are left over"),
+            (header("'<f8'", "(-2, 3)"), 48, "negative"),
+            (header("'<f8'", "(99999999999, 99999999999)"), 48, "too large"),
+            (header("'<f8'", "(9999999999, 999999999)"), 48, "missing"),
+            (header("'<i8'", "(2, 3)"), 48, "numpy.float64 (f64)"),
+            (header("'<f2'", "(2, 3)"), 12, "f32 or f64"),
+            (header("'<c8'", "(2, 3)"), 48, "f32 or f64"),
+            (header("'|O'", "(2, 3)"), 48, "f32 or f64"),
+            (header("[('x', '<f8'), ('y', '<f4', (2, 2))]", "(2, 3)"), 48, "f32 or f64"),
+            (header("'<\u{e9}'", "(2, 3)"), 48, "understood"),
+            (header(&deep, "(2, 3)"), 48, "brackets"),
+            (header("'<f8'", "(0xFFFFFFFFFFFF, 0xFFFFFFFFFFFF)"), 48, "where NumPy writes none"),
+            ("{'descr': '<f8'}".into(), 48, "understood"),
+            (String::new(), 48, "understood"),
+        ] {
+            let error = read_matrix(&file(&directory, &with_header(&dict, body))).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{dict}");
+            assert!(error.to_string().contains(word), "{error}: {word}");
+        }
+        for bytes in
+            [&b""[..], b"\x93NUMPY", b"\x93NUMPY\x02\x00\xff\xff\xff\xff", b"\x93NUMPY\x09\x00\x00\x00"]
+        {
+            assert_eq!(read_matrix(&file(&directory, bytes)).unwrap_err().exit_code(), 2);
+        }
+        assert_eq!(read_matrix(&file(&directory, &with_header("\u{1}", 0))).unwrap_err().exit_code(), 2);
+        assert_eq!(read_matrix(directory.path()).unwrap_err().exit_code(), 2);
+        assert_eq!(read_matrix(&directory.path().join("none.npy")).unwrap_err().exit_code(), 2);
+    }
+}

@@ -1,0 +1,264 @@
+//! Output files that appear whole or not at all.
+
+use crate::error::{Error, Result};
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes gathered before they are written.
+const BUFFER: usize = 1 << 20;
+
+/// Links that are followed before a chain is called endless, as Linux does.
+const LONGEST_CHAIN: usize = 40;
+
+/// A file being written: [`commit`](Self::commit) makes it appear under its name, dropping it leaves no trace.
+///
+/// It grows as a temporary file in the same directory, which is renamed at the end. What exists and is no regular
+/// file (`/dev/null`, a pipe) is written to directly; a symbolic link is followed. A new file gets the usual
+/// permissions, a replaced one keeps its own.
+#[derive(Debug)]
+pub struct OutputFile {
+    path: PathBuf,
+    sink: Sink,
+}
+
+#[derive(Debug)]
+enum Sink {
+    Whole { file: BufWriter<tempfile::NamedTempFile>, target: PathBuf, keep: Option<fs::Permissions> },
+    Direct(BufWriter<File>),
+}
+
+impl OutputFile {
+    /// Starts a file. What would make the end fail is found out now, before any work is done.
+    ///
+    /// # Errors
+    /// Exit code 2: the directory is missing or not writable, the name is a directory's, or a file of that name
+    /// is write-protected.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let refuse = |what: String, remedy: &str| Err(Error::input(path.display().to_string(), what, remedy));
+        let target = follow(path)?;
+        let keep = match fs::metadata(&target) {
+            Ok(found) if found.is_dir() => return refuse("is a directory".into(), "add a file name to it"),
+            Ok(found) => {
+                // Opened in either case: it tells whether the file may be written.
+                let file = OpenOptions::new()
+                    .write(true)
+                    .open(&target)
+                    .map_err(|e| Error::file(path, "write", e))?;
+                if !found.is_file() {
+                    let sink = Sink::Direct(BufWriter::with_capacity(BUFFER, file));
+                    return Ok(Self { path: path.to_path_buf(), sink });
+                }
+                Some(found.permissions())
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+            Err(e) => return Err(Error::file(path, "create", e)),
+        };
+        let named = target.file_name().is_some() && !path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        if !named {
+            return refuse("is not the name of a file".into(), "add a file name to it");
+        }
+        let directory = match target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        if !directory.is_dir() {
+            let what = format!("there is no directory {}", directory.display());
+            return refuse(what, "create it, or write elsewhere");
+        }
+        let file = match temporary(directory) {
+            Ok(file) => BufWriter::with_capacity(BUFFER, file),
+            Err(e) => {
+                let what = format!("no file can be created in {}: {e}", directory.display());
+                return refuse(what, "make the directory writable, or write elsewhere");
+            }
+        };
+        Ok(Self { path: path.to_path_buf(), sink: Sink::Whole { file, target, keep } })
+    }
+
+    /// The name that it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// The disk is full, or another reason of the operating system's; it names the file.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write_all(bytes).map_err(|e| Error::file(&self.path, "write", e))
+    }
+
+    /// Makes the file appear under its name, complete and on the disk.
+    ///
+    /// # Errors
+    /// What was written does not fit the disk, or the file cannot be renamed; then nothing has appeared.
+    pub fn commit(self) -> Result<()> {
+        let failed = |e| Error::file(&self.path, "write", e);
+        match self.sink {
+            Sink::Direct(mut file) => file.flush().map_err(failed),
+            Sink::Whole { file, target, keep } => {
+                let file = file.into_inner().map_err(|e| failed(e.into_error()))?;
+                if let Some(permissions) = keep {
+                    file.as_file().set_permissions(permissions).map_err(failed)?;
+                }
+                file.as_file().sync_all().map_err(failed)?;
+                file.persist(target).map_err(|e| failed(e.error))?;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match &mut self.sink {
+            Sink::Whole { file, .. } => file.write(bytes),
+            Sink::Direct(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match &mut self.sink {
+            Sink::Whole { file, .. } => file.flush(),
+            Sink::Direct(file) => file.flush(),
+        }
+    }
+}
+
+/// Writes a whole file at once.
+///
+/// # Errors
+/// Those of [`OutputFile::create`] and [`OutputFile::commit`].
+pub fn write_whole(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
+    let mut file = OutputFile::create(path)?;
+    file.put(bytes)?;
+    file.commit()
+}
+
+/// A temporary file with the permissions of any new file.
+fn temporary(directory: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".apportion-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The operating system takes the umask off.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(directory)
+}
+
+/// Where a chain of symbolic links ends, whether anything is there or not.
+fn follow(path: &Path) -> Result<PathBuf> {
+    let mut target = path.to_path_buf();
+    for _ in 0..LONGEST_CHAIN {
+        let Ok(next) = fs::read_link(&target) else {
+            return Ok(target);
+        };
+        // A relative link is relative to where it lies.
+        target = target.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(Error::input(
+        path.display().to_string(),
+        "is a symbolic link that leads to itself",
+        "remove the link, or write elsewhere",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
+        let mut file = OutputFile::create(&path).unwrap();
+        file.put(b"half").unwrap();
+        file.flush().unwrap();
+        assert!(!path.exists());
+        drop(file);
+        assert!(names(directory.path()).is_empty());
+        write_whole(&path, b"one").unwrap();
+        let mut file = OutputFile::create(&path).unwrap();
+        file.put(b"two").unwrap();
+        drop(file);
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        write_whole(&path, b"three").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"three");
+        assert_eq!(names(directory.path()), ["out"]);
+    }
+
+    #[test]
+    fn what_cannot_end_well_does_not_begin() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("file"), b"").unwrap();
+        for (name, word) in [
+            ("", "directory"),
+            ("missing/out", "no directory"),
+            ("new/", "not the name"),
+            ("file/out", "cannot create"),
+        ] {
+            let error = OutputFile::create(directory.path().join(name)).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains(word), "{error}");
+        }
+        assert_eq!(OutputFile::create("").unwrap_err().exit_code(), 2);
+        assert_eq!(OutputFile::create("/").unwrap_err().exit_code(), 2);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_are_kept_or_usual() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (plain, ours) = (directory.path().join("plain"), directory.path().join("ours"));
+        fs::write(&plain, b"").unwrap();
+        write_whole(&ours, b"").unwrap();
+        assert_eq!(mode(&ours), mode(&plain));
+        fs::set_permissions(&ours, fs::Permissions::from_mode(0o640)).unwrap();
+        write_whole(&ours, b"again").unwrap();
+        assert_eq!(mode(&ours), 0o640);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("deep")).unwrap();
+        symlink("deep/real", at("deep-link")).unwrap();
+        symlink("deep-link", at("link")).unwrap();
+        for text in [b"dangling", b"existing"] {
+            write_whole(at("link"), text).unwrap();
+            assert_eq!(fs::read(at("deep/real")).unwrap(), text);
+            assert!(at("link").is_symlink() && at("deep-link").is_symlink());
+        }
+        symlink("round", at("round")).unwrap();
+        assert_eq!(OutputFile::create(at("round")).unwrap_err().exit_code(), 2);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn devices_are_written_to_and_a_full_one_is_an_error() {
+        use std::os::unix::fs::FileTypeExt;
+        write_whole("/dev/null", b"gone").unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        let error = write_whole("/dev/full", b"too much").unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().starts_with("/dev/full: cannot write: No space left"), "{error}");
+    }
+}

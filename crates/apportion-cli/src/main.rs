@@ -1,1 +1,75 @@
-fn main() {}
+//! The `apportion` command: parses, calls the library, prints.
+
+mod args;
+mod cache;
+mod commands;
+mod console;
+mod inputs;
+
+use apportion::Error;
+use args::{Arguments, Command};
+use clap::Parser;
+use clap::error::ErrorKind;
+use console::Console;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // A panic is a defect of ours: it ends as one line like every other error.
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = std::panic::catch_unwind(|| match Arguments::try_parse() {
+        Ok(arguments) => run(arguments),
+        Err(error) => usage(&error),
+    });
+    outcome.unwrap_or_else(|panic| {
+        let why = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no reason given");
+        eprintln!("apportion: internal error: {why} (this is a defect: please report it with the command that you ran)");
+        ExitCode::from(1)
+    })
+}
+
+fn run(arguments: Arguments) -> ExitCode {
+    let console = Console::new(arguments.json, arguments.quiet, arguments.verbose);
+    let outcome = match &arguments.command {
+        Command::Detect(a) => commands::detect::run(a, &console),
+        Command::Measure(a) => commands::measure::run(a, &console),
+        Command::Partition(a) => commands::partition::run(a, &console),
+        Command::Matmul(a) => commands::matmul::run(a, &console),
+        Command::Simulate(a) => commands::simulate::run(a, &console),
+        Command::Demo(a) => commands::demo::run(a, &console),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("apportion: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Help and version go to stdout; a wrong call is one line on stderr and exit code 2.
+fn usage(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            print!("{error}");
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            eprint!("{error}");
+            ExitCode::from(2)
+        }
+        _ => {
+            let text = error.to_string();
+            let what = text.split("\n\nUsage:").next().unwrap_or(&text);
+            let what = what.split("\n\nFor more").next().unwrap_or(what);
+            let line = what.split_whitespace().collect::<Vec<_>>().join(" ");
+            let line = line.strip_prefix("error: ").unwrap_or(&line);
+            let error = Error::input("usage", line, "see --help");
+            eprintln!("apportion: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

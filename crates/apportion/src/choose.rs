@@ -60,11 +60,7 @@ pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
 /// As [`simulate`].
 pub fn forecast(layout: &Layout, order: Order, conditions: Conditions<'_>) -> Result<Forecast> {
     let trace = simulate(&Schedule::matmul(layout, order), conditions)?;
-    Ok(Forecast {
-        seconds: trace.seconds(),
-        compute: trace.compute(),
-        communicate: trace.communicate(),
-    })
+    Ok(Forecast { seconds: trace.seconds(), compute: trace.compute(), communicate: trace.communicate() })
 }
 
 /// Lays out `shape` on the platform's processors by their models (`size` in elements of C, for pivot blocks of
@@ -197,9 +193,12 @@ mod tests {
     #[test]
     fn the_method_follows_ratio_and_network() {
         let shape = Shape::new(1000, 1000, 1000, "test").unwrap();
-        for (ratio, duplex, expected) in
-            [(9.0, false, "square-corner"), (2.5, false, "straight-line"), (2.5, true, "square-corner"), (1.5, true, "straight-line")]
-        {
+        for (ratio, duplex, expected) in [
+            (9.0, false, "square-corner"),
+            (2.5, false, "straight-line"),
+            (2.5, true, "square-corner"),
+            (1.5, true, "straight-line"),
+        ] {
             let (mut platform, models) = constant(&[ratio * 1e6, 1e6]);
             platform.network = Network::uniform(1e-4, 1e6);
             platform.network.duplex = duplex;
@@ -216,7 +215,8 @@ mod tests {
     fn speeds_without_a_network_are_ranked_by_volume() {
         let shape = Shape::new(100, 100, 100, "test").unwrap();
         let (platform, models) = constant(&[9.0, 1.0]);
-        let choices = plan_matmul(shape, &platform, &models, 64, Wishes { relative: true, ..wishes() }).unwrap();
+        let choices =
+            plan_matmul(shape, &platform, &models, 64, Wishes { relative: true, ..wishes() }).unwrap();
         assert_eq!(choices[0].plan.method, "square-corner");
         assert!(choices[0].plan.metrics.imbalance >= 1.0);
     }

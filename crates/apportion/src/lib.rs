@@ -5,25 +5,33 @@
 //! → [`Schedule`] (in which order) → run or simulate → [`Trace`] → report. A module uses only what stands to
 //! its left.
 
+mod choose;
 mod error;
 mod matrix;
 mod model;
+mod multiply;
 mod output;
 mod plan;
 mod platform;
 mod rect;
+mod report;
+mod run;
 mod schedule;
 mod simulate;
 mod trace;
 pub mod units;
 
+pub use choose::{Choice, Wishes, communication_of, forecast, ideal_seconds, imbalance, plan_matmul, rates};
 pub use error::{Error, Result};
 pub use matrix::*;
 pub use model::*;
+pub use multiply::{Multiplication, multiply};
 pub use output::{OutputFile, write_whole};
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};
+pub use report::*;
+pub use run::*;
 pub use schedule::*;
 pub use simulate::{Conditions, simulate};
 pub use trace::{Activity, Event, Lane, Trace};

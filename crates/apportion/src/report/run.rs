@@ -47,7 +47,8 @@ impl RunReport {
 
     /// The `run.json` object.
     pub fn to_value(&self) -> Value {
-        let (compute, communicate, idle) = (self.trace.compute(), self.trace.communicate(), self.trace.idle());
+        let (compute, communicate, idle) =
+            (self.trace.compute(), self.trace.communicate(), self.trace.idle());
         let processors: Vec<Value> = self
             .plan
             .processors
@@ -93,7 +94,8 @@ impl RunReport {
 
     /// The text for people: one line per processor, then the totals.
     pub fn to_text(&self) -> String {
-        let (compute, communicate, idle) = (self.trace.compute(), self.trace.communicate(), self.trace.idle());
+        let (compute, communicate, idle) =
+            (self.trace.compute(), self.trace.communicate(), self.trace.idle());
         let total: u64 = self.plan.shares.iter().sum::<u64>().max(1);
         let rows = (0..self.plan.processors.len()).map(|i| {
             vec![
@@ -114,11 +116,40 @@ impl RunReport {
             None => "not asked for".into(),
         };
         let totals = [
-            ("plan", format!("{}, {} flow{}", self.plan.method, self.order.flow, if self.order.overlap { " with overlap" } else { "" })),
+            (
+                "plan",
+                format!(
+                    "{}, {} flow{}",
+                    self.plan.method,
+                    self.order.flow,
+                    if self.order.overlap { " with overlap" } else { "" }
+                ),
+            ),
             ("seconds", show_seconds(seconds)),
-            ("forecast", format!("{} ({:+.1} % of measured)", show_seconds(self.forecast_seconds), 100.0 * (self.forecast_seconds / seconds - 1.0))),
-            ("ideal", format!("{} (measured / ideal {:.3})", show_seconds(self.ideal_seconds), seconds / self.ideal_seconds)),
-            ("volume", format!("{} elements (lower bound {})", show_count(u128::from(volume)), show_count(u128::from(least)))),
+            (
+                "forecast",
+                format!(
+                    "{} ({:+.1} % of measured)",
+                    show_seconds(self.forecast_seconds),
+                    100.0 * (self.forecast_seconds / seconds - 1.0)
+                ),
+            ),
+            (
+                "ideal",
+                format!(
+                    "{} (measured / ideal {:.3})",
+                    show_seconds(self.ideal_seconds),
+                    seconds / self.ideal_seconds
+                ),
+            ),
+            (
+                "volume",
+                format!(
+                    "{} elements (lower bound {})",
+                    show_count(u128::from(volume)),
+                    show_count(u128::from(least))
+                ),
+            ),
             ("verified", verified),
         ];
         format!("{}\n{}", table(&header, rows), super::pairs(&totals))

@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, Table, presets};
 /// A table with a header; the first column is left-aligned, the others right-aligned.
 pub fn table<R: IntoIterator<Item = Vec<String>>>(header: &[&str], rows: R) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(header);
+    table.load_style(presets::NOTHING).set_header(header);
     table.add_rows(rows);
     for (i, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));

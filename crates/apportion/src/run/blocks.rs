@@ -56,7 +56,9 @@ impl<'a, T: Element> Blocks<'a, T> {
                 Operand::B => self.b,
             };
             for row in rect.rows.start..rect.rows.end {
-                data.extend_from_slice(&matrix.row(row as usize)[rect.cols.start as usize..rect.cols.end as usize]);
+                data.extend_from_slice(
+                    &matrix.row(row as usize)[rect.cols.start as usize..rect.cols.end as usize],
+                );
             }
         }
         data
@@ -93,10 +95,17 @@ impl<'a, T: Element> Blocks<'a, T> {
         let panel = &self.panels[&update.inner.start];
         debug_assert_eq!(panel.inner, update.inner, "updates take whole pivot blocks");
         let (rows, cols) = (self.schedule.rows(self.rank), self.schedule.cols(self.rank));
-        let first = |position: Option<u64>| position.expect("an update lies in the processor's part") as usize;
-        let (row, col) = (first(rows.position(update.rect.rows.start)), first(cols.position(update.rect.cols.start)));
+        let first =
+            |position: Option<u64>| position.expect("an update lies in the processor's part") as usize;
+        let (row, col) =
+            (first(rows.position(update.rect.rows.start)), first(cols.position(update.rect.cols.start)));
         let a_stride = panel.inner.len() as usize;
-        Operands { a: &panel.a[row * a_stride..], a_stride, b: &panel.b[col..], b_stride: cols.len() as usize }
+        Operands {
+            a: &panel.a[row * a_stride..],
+            a_stride,
+            b: &panel.b[col..],
+            b_stride: cols.len() as usize,
+        }
     }
 
     /// One piece may span several panels (all of them in the bulk flow).

@@ -100,7 +100,9 @@ fn checked_sides<T>(sizes: &[f64], block: u64, processors: usize) -> Result<Vec<
         let side = size.sqrt().round();
         let bytes = (side * side + 4.0 * side * block as f64) * size_of::<T>() as f64 * processors as f64;
         if crate::platform::available_memory().is_some_and(|memory| bytes > 0.8 * memory as f64) {
-            return refuse(format!("{size} elements of C on {processors} processors need more memory than is free"));
+            return refuse(format!(
+                "{size} elements of C on {processors} processors need more memory than is free"
+            ));
         }
         sides.push(side as usize);
     }
@@ -197,14 +199,17 @@ impl<T: Element> Bench<T> {
             self.governor.compute(halt, || {
                 operands.0.copy_from_slice(&sources.0);
                 operands.1.copy_from_slice(&sources.1);
-                parallel(threads, Tile {
-                    m: side,
-                    k: block,
-                    n: side,
-                    a: (&operands.0, block),
-                    b: (&operands.1, side),
-                    c: (c, side),
-                })
+                parallel(
+                    threads,
+                    Tile {
+                        m: side,
+                        k: block,
+                        n: side,
+                        a: (&operands.0, block),
+                        b: (&operands.1, side),
+                        c: (c, side),
+                    },
+                )
             })?;
         }
         Ok(start.elapsed().as_secs_f64() / count as f64)

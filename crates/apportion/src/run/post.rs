@@ -86,7 +86,14 @@ impl<'a, T> Post<'a, T> {
     }
 
     /// Waits for a message and for its arrival on the clock that started at `epoch`.
-    pub fn receive(&self, at: Rank, from: Rank, tag: u64, epoch: Instant, halt: &Halt<'_>) -> Result<Parcel<T>> {
+    pub fn receive(
+        &self,
+        at: Rank,
+        from: Rank,
+        tag: u64,
+        epoch: Instant,
+        halt: &Halt<'_>,
+    ) -> Result<Parcel<T>> {
         let mailbox = &self.boxes[at.0];
         let mut parcels = locked(&mailbox.parcels);
         let parcel = loop {
@@ -109,4 +116,32 @@ impl<'a, T> Post<'a, T> {
 /// A lock whose holder panicked still guards whole data here: each critical section is one map operation.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets all workers through once the last has come; ends early if one failed on its way.
+#[derive(Debug)]
+pub(super) struct Gate {
+    missing: Mutex<usize>,
+    open: Condvar,
+}
+
+impl Gate {
+    pub fn new(workers: usize) -> Self {
+        Self { missing: Mutex::new(workers), open: Condvar::new() }
+    }
+
+    pub fn pass(&self, halt: &Halt<'_>) -> Result<()> {
+        let mut missing = locked(&self.missing);
+        *missing -= 1;
+        self.open.notify_all();
+        while *missing > 0 {
+            halt.check()?;
+            missing = self
+                .open
+                .wait_timeout(missing, Duration::from_millis(20))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        Ok(())
+    }
 }

@@ -5,7 +5,7 @@ use super::clock;
 use super::governor::Governor;
 use super::kernels::{Tile, gemm};
 use super::monitor::Monitor;
-use super::post::{Halt, Post};
+use super::post::{Gate, Halt, Post};
 use crate::error::{Error, Result};
 use crate::matrix::{Element, Matrix};
 use crate::platform::Platform;
@@ -15,7 +15,7 @@ use crate::simulate::load_of;
 use crate::trace::{Activity, Lane, Trace};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Barrier, OnceLock};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 /// What a run returns.
@@ -35,7 +35,7 @@ struct Shared<'a, T> {
     platform: &'a Platform,
     post: Post<'a, T>,
     halt: Halt<'a>,
-    start: Barrier,
+    gate: Gate,
     epoch: OnceLock<Instant>,
 }
 
@@ -70,11 +70,17 @@ pub fn run_threads<T: Element>(
         platform,
         post: Post::new(p, &platform.network),
         halt: Halt::new(monitor),
-        start: Barrier::new(p),
+        gate: Gate::new(p),
         epoch: OnceLock::new(),
     };
+    let outputs = all_workers(&shared)?;
+    Ok(assembled(shape.m as usize, shape.n as usize, outputs))
+}
+
+/// Runs every worker to its end; the first failure is the error of all.
+fn all_workers<T: Element>(shared: &Shared<'_, T>) -> Result<Vec<WorkerOutput<T>>> {
+    let p = shared.schedule.processors();
     let outcomes: Vec<Result<WorkerOutput<T>>> = std::thread::scope(|scope| {
-        let shared = &shared;
         let workers: Vec<_> =
             (0..p).map(|i| scope.spawn(move || Worker::guarded(shared, Rank(i)))).collect();
         workers.into_iter().map(|w| w.join().expect("a worker's panic is caught inside")).collect()
@@ -89,10 +95,7 @@ pub fn run_threads<T: Element>(
             Err(_) => {}
         }
     }
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(assembled(shape.m as usize, shape.n as usize, outputs)),
-    }
+    failure.map_or(Ok(outputs), Err)
 }
 
 /// Puts the parts of C in their places.
@@ -168,7 +171,7 @@ impl<'a, T: Element> Worker<'a, T> {
         let elements: u64 = own_a.iter().chain(own_b).map(|p| p.rect().area()).sum::<u64>()
             + schedule.rects(rank).iter().map(|r| r.area()).sum::<u64>();
         let held = elements * size_of::<T>() as u64;
-        shared.start.wait();
+        shared.gate.pass(&shared.halt)?;
         Ok(Self {
             shared,
             rank,
@@ -248,14 +251,17 @@ impl<'a, T: Element> Worker<'a, T> {
         self.governor.compute(&self.shared.halt, || {
             blocks.gather(update.inner);
             let operands = blocks.operands(update);
-            parallel(threads, Tile {
-                m: update.rect.rows.len() as usize,
-                k: update.inner.len() as usize,
-                n: update.rect.cols.len() as usize,
-                a: (operands.a, operands.a_stride),
-                b: (operands.b, operands.b_stride),
-                c: (&mut tile[first..], stride),
-            })
+            parallel(
+                threads,
+                Tile {
+                    m: update.rect.rows.len() as usize,
+                    k: update.inner.len() as usize,
+                    n: update.rect.cols.len() as usize,
+                    a: (operands.a, operands.a_stride),
+                    b: (operands.b, operands.b_stride),
+                    c: (&mut tile[first..], stride),
+                },
+            )
         })?;
         self.shared.halt.monitor().advance(update.work() as u64);
         self.lane.push(Activity::Compute, start, self.now(), None);

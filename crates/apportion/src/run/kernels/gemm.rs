@@ -95,7 +95,8 @@ mod tests {
             for j in 0..ldc {
                 let mut expected = before[i * ldc + j].to_f64();
                 if j < n {
-                    expected += (0..k).map(|x| a[i * lda + x].to_f64() * b[x * ldb + j].to_f64()).sum::<f64>();
+                    expected +=
+                        (0..k).map(|x| a[i * lda + x].to_f64() * b[x * ldb + j].to_f64()).sum::<f64>();
                 }
                 // Small whole numbers: exact in both types.
                 assert_eq!(c[i * ldc + j].to_f64(), expected, "({i}, {j})");
@@ -105,7 +106,9 @@ mod tests {
 
     #[test]
     fn agrees_with_three_loops() {
-        for (m, k, n) in [(1, 1, 1), (2, 3, 5), (17, 13, 19), (513, 7, 3), (3, 2, 1030), (64, 64, 64), (0, 3, 3)] {
+        for (m, k, n) in
+            [(1, 1, 1), (2, 3, 5), (17, 13, 19), (513, 7, 3), (3, 2, 1030), (64, 64, 64), (0, 3, 3)]
+        {
             check::<f64>(m, k, n);
             check::<f32>(m, k, n);
         }

@@ -109,3 +109,30 @@ fn a_stopped_run_ends_with_interrupted() {
     });
     assert!(matches!(error, Error::Interrupted));
 }
+
+/// The last worker finds rows missing and panics; the others wait for its data and must be told.
+#[test]
+fn a_lost_worker_ends_the_run_with_its_name() {
+    let shape = Shape::new(40, 40, 40, "test").unwrap();
+    let (_, b) = factors(shape);
+    let short = Matrix::zeros(30, 40);
+    let layout = shapes::columns(shape, &[1.0; 4]).unwrap();
+    let platform = platform(4);
+    let monitor = Monitor::new();
+    for flow in Flow::ALL {
+        let schedule = Schedule::matmul(&layout, Order { flow, block: 8, overlap: false });
+        let shared = Shared {
+            a: &short,
+            b: &b,
+            schedule: &schedule,
+            platform: &platform,
+            post: Post::new(4, &platform.network),
+            halt: Halt::new(&monitor),
+            gate: Gate::new(4),
+            epoch: OnceLock::new(),
+        };
+        let Err(error) = all_workers(&shared) else { panic!("the run should fail") };
+        assert_eq!(error.exit_code(), 1);
+        assert!(error.to_string().starts_with("processor p"), "{error}");
+    }
+}

@@ -1,0 +1,43 @@
+//! Speed functions kept between runs, one file per machine, kernel and set of processors.
+
+use apportion::{Models, Platform, discover, read_models, write_whole};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// The file for this machine, kernel and processors; `None` where the user has no cache directory.
+pub fn path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
+    let directory = match std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from) {
+        Some(path) if path.is_absolute() => path,
+        _ => PathBuf::from(std::env::var_os("HOME").filter(|home| !home.is_empty())?).join(".cache"),
+    };
+    let machine = discover();
+    let mut key = format!(
+        "{} {} cores={} {kernel} block={block}",
+        env!("CARGO_PKG_VERSION"),
+        machine.model,
+        machine.cores.len()
+    );
+    for p in &platform.processors {
+        let _ = write!(key, " {:?} cores={:?} slowdown={}", p.name, p.cores, p.slowdown);
+    }
+    Some(directory.join("apportion").join(format!("models-{kernel}-{:016x}.json", fnv1a(key.as_bytes()))))
+}
+
+/// The cached models, if there are any that can be read.
+pub fn load(path: &PathBuf) -> Option<Models> {
+    read_models(path).ok()
+}
+
+/// Keeps the models; a cache that cannot be written is no error.
+pub fn store(path: &PathBuf, models: &Models) {
+    if let Some(directory) = path.parent()
+        && std::fs::create_dir_all(directory).is_ok()
+    {
+        let _ = write_whole(path, models.to_json().as_bytes());
+    }
+}
+
+/// Fowler, Noll and Vo's hash: the same on every machine and release.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
+}

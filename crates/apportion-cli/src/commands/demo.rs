@@ -1,0 +1,114 @@
+//! `apportion demo`: three plans side by side on an emulated machine.
+
+use super::draw;
+use super::matmul::write_trace;
+use crate::args::{BLOCK, Demo};
+use crate::console::{Console, monitor};
+use crate::inputs::quick_models;
+use apportion::shapes::{self, Communication, Method};
+use apportion::{
+    Flow, Layout, Matrix, Metrics, Model, Multiplication, Order, Plan, Platform, Problem, Result, RunReport, Shape,
+    imbalance, multiply, parse_platform, table, units,
+};
+use serde_json::json;
+
+/// The emulated machine: nine times as fast against once, on a half-duplex 100 Mbit/s link.
+const MACHINE: &str = include_str!("../../../../platforms/nine-to-one-100mbit.toml");
+
+pub fn run(args: &Demo, console: &Console) -> Result<()> {
+    let platform = parse_platform(MACHINE, "nine-to-one-100mbit.toml")?;
+    let shape = Shape::new(args.size, args.size, args.size, "--size")?;
+    console.note(format!(
+        "Two processors, one nine times as fast as the other, on a 100 Mbit/s link (emulated on this machine);\n\
+         two random {0} x {0} matrices in double precision.\n\
+         1. measuring both processors …",
+        args.size
+    ));
+    let models = quick_models::<f64>(&platform, BLOCK, true, console)?.in_order(&platform.names())?;
+    let speeds: Vec<f64> = models.iter().map(|m| m.speed(shape.elements() as f64 / 2.0)).collect();
+    console.note("2. multiplying three times: even split, straight line, square corner …");
+    let (a, b) = (random(args.size as usize, 1), random(args.size as usize, 2));
+    let plans = [
+        ("even split", shapes::straight_line(shape, &[1.0, 1.0])?),
+        ("straight line", Method::StraightLine.layout(shape, &speeds, Communication::Serial)?),
+        ("square corner", Method::SquareCorner.layout(shape, &speeds, Communication::Serial)?),
+    ];
+    let mut reports = Vec::new();
+    for (name, layout) in plans {
+        let plan = plan(name, shape, &platform, layout, &models)?;
+        let what = Multiplication {
+            plan: &plan,
+            order: Order { flow: Flow::Bulk, block: BLOCK, overlap: false },
+            platform: &platform,
+            models: &models,
+            models_block: BLOCK,
+            seed: 1,
+        };
+        let monitor = monitor();
+        let (_, report) = console.watch(name, monitor, || multiply(&a, &b, &what, monitor))?;
+        reports.push(report);
+    }
+    let best = reports.last().expect("three reports");
+    let (svg, trace) = (args.dir.join("plan.svg"), args.dir.join("trace.json"));
+    draw(&svg, &best.plan, &platform)?;
+    write_trace(&trace, best)?;
+    console.result(
+        || json!({"size": args.size, "runs": reports.iter().map(RunReport::to_value).collect::<Vec<_>>()}),
+        || {
+            format!(
+                "\n{}\nThe square corner's run in full:\n\n{}\nWritten: {} (the layout), {} (open it in Perfetto or chrome://tracing).\n\
+                 Next: apportion matmul A.npy B.npy -o C.npy\n",
+                comparison(&reports),
+                best.to_text(),
+                svg.display(),
+                trace.display()
+            )
+        },
+    );
+    Ok(())
+}
+
+fn comparison(reports: &[RunReport]) -> String {
+    let slowest = reports.iter().map(RunReport::seconds).fold(0.0, f64::max);
+    let rows = reports.iter().map(|r| {
+        let seconds = r.seconds();
+        vec![
+            r.plan.method.clone(),
+            units::show_count(u128::from(r.volume())),
+            units::show_seconds(r.forecast_seconds),
+            units::show_seconds(seconds),
+            format!("{:+.1} %", 100.0 * (r.forecast_seconds / seconds - 1.0)),
+            format!("{:.2} x", slowest / seconds),
+            if r.odds_of_a_miss.is_some() { "yes" } else { "no" }.into(),
+        ]
+    });
+    table(&["plan", "elements moved", "forecast", "measured", "error", "speed-up", "verified"], rows)
+}
+
+fn plan(name: &str, shape: Shape, platform: &Platform, layout: Layout, models: &[Model]) -> Result<Plan> {
+    let shares = layout.shares();
+    Ok(Plan {
+        method: name.into(),
+        problem: Problem::Matmul(shape),
+        processors: platform.names(),
+        metrics: Metrics::of_layout(&layout, imbalance(models, &shares)?),
+        shares,
+        layout: Some(layout),
+        forecast: None,
+    })
+}
+
+/// A matrix of numbers in [-1, 1) from a seed (Steele, Lea and Flood's SplitMix64).
+fn random(n: usize, seed: u64) -> Matrix<f64> {
+    let mut state = seed;
+    let data = (0..n * n)
+        .map(|_| {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            (z ^ (z >> 31)) as f64 / 2f64.powi(63) - 1.0
+        })
+        .collect();
+    Matrix::new(n, n, data)
+}

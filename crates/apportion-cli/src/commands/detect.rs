@@ -1,0 +1,39 @@
+//! `apportion detect`.
+
+use crate::args::Detect;
+use crate::console::Console;
+use apportion::{Result, discover, table, write_whole};
+use serde_json::json;
+
+pub fn run(args: &Detect, console: &Console) -> Result<()> {
+    let machine = discover();
+    let platform = machine.platform();
+    if let Some(path) = &args.output {
+        write_whole(path, platform.to_toml().as_bytes())?;
+    }
+    console.result(
+        || {
+            let cores: Vec<_> = machine
+                .cores
+                .iter()
+                .zip(&platform.processors)
+                .map(|(core, p)| {
+                    json!({"name": p.name, "cpu": core.cpu, "cluster": p.cluster,
+                           "max_khz": core.max_khz, "numa_node": core.node})
+                })
+                .collect();
+            json!({"model": machine.model, "memory": machine.memory, "processors": cores})
+        },
+        || {
+            let rows = machine.cores.iter().zip(&platform.processors).map(|(core, p)| {
+                let clock = core.max_khz.map_or("?".into(), |khz| format!("{} MHz", khz / 1000));
+                vec![p.name.clone(), core.cpu.to_string(), p.cluster.clone(), clock]
+            });
+            let memory = machine.memory.map_or(String::new(), |bytes| {
+                format!(", {:.1} GiB of memory", bytes as f64 / (1u64 << 30) as f64)
+            });
+            format!("{}{memory}\n{}", machine.model, table(&["processor", "cpu", "cluster", "top clock"], rows))
+        },
+    );
+    Ok(())
+}

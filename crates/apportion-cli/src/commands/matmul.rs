@@ -1,0 +1,229 @@
+//! `apportion matmul`: the main job.
+
+use super::draw;
+use super::simulate::in_plan_order;
+use crate::args::Matmul;
+use crate::console::{Console, monitor};
+use crate::inputs::{as_run, constant, quick_models, this_machine};
+use apportion::shapes::Method;
+use apportion::{
+    AnyMatrix, Choice, Element, Error, Flow, Matrix, Model, Multiplication, Order, OutputFile, Plan, Platform,
+    Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, communication_of, forecast, multiply,
+    plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
+};
+use std::path::Path;
+use std::time::Instant;
+
+pub fn run(args: &Matmul, console: &Console) -> Result<()> {
+    // Outputs are opened first: an unwritable one is told before the work, not after it.
+    let output = args.output.as_deref().map(OutputFile::create).transpose()?;
+    let begin = Instant::now();
+    let (a, b) = (read_matrix(&args.a)?, read_matrix(&args.b)?);
+    let read_seconds = begin.elapsed().as_secs_f64();
+    match (&a, &b) {
+        (AnyMatrix::F32(a), AnyMatrix::F32(b)) => job(a, b, args, (output, read_seconds), console),
+        (AnyMatrix::F64(a), AnyMatrix::F64(b)) => job(a, b, args, (output, read_seconds), console),
+        _ => Err(Error::input(
+            args.b.display().to_string(),
+            format!("holds {}, but {} holds {}", b.name(), args.a.display(), a.name()),
+            "convert one of them, so that both have the same element type",
+        )),
+    }
+}
+
+fn job<T: Element>(
+    a: &Matrix<T>,
+    b: &Matrix<T>,
+    args: &Matmul,
+    (output, read_seconds): (Option<OutputFile>, f64),
+    console: &Console,
+) -> Result<()> {
+    let shape = shape_of(a, b, args)?;
+    let prepared = prepare::<T>(shape, args, console)?;
+    let what = Multiplication {
+        plan: &prepared.choice.plan,
+        order: prepared.choice.order,
+        platform: &prepared.platform,
+        models: &prepared.models,
+        models_block: prepared.block,
+        seed: args.seed,
+    };
+    let monitor = monitor();
+    let (c, mut report) = console.watch("computing", monitor, || multiply(a, b, &what, monitor))?;
+    let begin = Instant::now();
+    if let Some(mut file) = output {
+        write_npy(&mut file, &c)?;
+        if monitor.is_stopped() {
+            return Err(Error::Interrupted);
+        }
+        file.commit()?;
+    }
+    report.io_seconds = read_seconds + begin.elapsed().as_secs_f64();
+    write_side_files(args, &report, &prepared.platform)?;
+    console.result(|| report.to_value(), || report.to_text());
+    Ok(())
+}
+
+fn write_side_files(args: &Matmul, report: &RunReport, platform: &Platform) -> Result<()> {
+    if let Some(path) = &args.report {
+        write_whole(path, format!("{:#}\n", report.to_value()).as_bytes())?;
+    }
+    if let Some(path) = &args.trace {
+        write_trace(path, report)?;
+    }
+    if let Some(path) = &args.svg {
+        draw(path, &report.plan, platform)?;
+    }
+    Ok(())
+}
+
+pub fn write_trace(path: &Path, report: &RunReport) -> Result<()> {
+    write_whole(path, chrome_trace(&report.trace, &report.plan.processors).to_string().as_bytes())
+}
+
+fn shape_of<T: Element>(a: &Matrix<T>, b: &Matrix<T>, args: &Matmul) -> Result<Shape> {
+    if a.cols() != b.rows() {
+        return Err(Error::input(
+            args.b.display().to_string(),
+            format!("is {} x {}, but {} is {} x {}", b.rows(), b.cols(), args.a.display(), a.rows(), a.cols()),
+            format!("the right factor needs {} rows", a.cols()),
+        ));
+    }
+    Shape::new(a.rows() as u64, a.cols() as u64, b.cols() as u64, "matrices")
+}
+
+/// Everything decided.
+struct Prepared {
+    platform: Platform,
+    models: Vec<Model>,
+    block: u64,
+    choice: Choice,
+}
+
+fn prepare<T: Element>(shape: Shape, args: &Matmul, console: &Console) -> Result<Prepared> {
+    let plan = args.plan.as_deref().map(read_plan).transpose()?;
+    let file = args.sources.models.as_deref().map(read_models).transpose()?;
+    let named = args.sources.platform()?;
+    let platform = match (named, &plan, &file) {
+        (Some(platform), Some(plan), _) => in_plan_order(plan, platform)?,
+        (Some(platform), None, _) => platform,
+        (None, Some(plan), _) => Platform::from_names(&plan.processors),
+        (None, None, Some(models)) => Platform::from_names(&models.names()),
+        (None, None, None) => this_machine(),
+    };
+    let platform = as_run(platform);
+    let (models, block) = match file {
+        Some(models) => (models.in_order(&platform.names())?, models.block().unwrap_or(1)),
+        // Speeds in flop/s need no measuring; ratios alone tell no time.
+        None if platform.processors.iter().all(|p| matches!(p.speed, Some(Speed::Flops(_)))) => {
+            let processors = constant(platform.clone(), 2.0)?;
+            (processors.models, processors.block)
+        }
+        None => {
+            let models = quick_models::<T>(&platform, args.flow.block, args.fresh, console)?;
+            (models.in_order(&platform.names())?, args.flow.block)
+        }
+    };
+    let models = capped::<T>(models, &platform, shape)?;
+    let choice = match plan {
+        Some(plan) => given(plan, shape, args, (&platform, &models, block), size_of::<T>() as u64)?,
+        None => made(shape, args, (&platform, &models, block), size_of::<T>() as u64, console)?,
+    };
+    Ok(Prepared { platform, models, block, choice })
+}
+
+/// Memory caps of the platform as caps on elements of C: each stands for itself and its part of A and B.
+fn capped<T: Element>(models: Vec<Model>, platform: &Platform, shape: Shape) -> Result<Vec<Model>> {
+    let per_element = size_of::<T>() as f64 * (1.0 + shape.k as f64 / shape.n as f64 + shape.k as f64 / shape.m as f64);
+    models
+        .into_iter()
+        .zip(&platform.processors)
+        .map(|(model, processor)| match processor.memory {
+            Some(bytes) => model.with_cap(bytes as f64 / per_element),
+            None => Ok(model),
+        })
+        .collect()
+}
+
+/// A plan made on the spot.
+fn made(
+    shape: Shape,
+    args: &Matmul,
+    (platform, models, block): (&Platform, &[Model], u64),
+    element: u64,
+    console: &Console,
+) -> Result<Choice> {
+    let wishes = Wishes {
+        method: method(&args.method)?,
+        flow: args.flow.flow.0,
+        block: args.flow.block,
+        overlap: args.flow.overlap,
+        communication: communication_of(&platform.network),
+        element,
+        relative: false,
+    };
+    // Ratios that the user gave decide the areas; the measured speeds still make the forecast.
+    let choices = match platform.speeds() {
+        Some(speeds) if args.sources.models.is_none() => {
+            let given: Vec<Model> = platform
+                .processors
+                .iter()
+                .zip(&speeds)
+                .map(|(p, s)| Model::constant(&p.name, s.value()))
+                .collect::<Result<_>>()?;
+            let given = platform.processors.iter().zip(given).map(|(p, m)| match p.memory {
+                Some(_) => m.with_cap(models_cap(models, &p.name)),
+                None => Ok(m),
+            });
+            let given: Vec<Model> = given.collect::<Result<_>>()?;
+            plan_matmul(shape, platform, &given, 1, Wishes { relative: true, ..wishes })?
+        }
+        _ => plan_matmul(shape, platform, models, block, wishes)?,
+    };
+    for (place, c) in choices.iter().enumerate() {
+        let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{r:.4} s"));
+        let mark = if place == 0 { "chosen" } else { "against" };
+        console.detail(format!("{mark}: {:14} {:11} {rank}", c.plan.method, c.order.flow));
+    }
+    Ok(choices.into_iter().next().expect("at least one candidate"))
+}
+
+fn models_cap(models: &[Model], name: &str) -> f64 {
+    models.iter().find(|m| m.processor() == name).and_then(Model::max_size).unwrap_or(f64::MAX)
+}
+
+/// A plan from a file: only the flow is left to choose.
+fn given(
+    plan: Plan,
+    shape: Shape,
+    args: &Matmul,
+    (platform, models, block): (&Platform, &[Model], u64),
+    element: u64,
+) -> Result<Choice> {
+    let Some(layout) = plan.layout.as_ref().filter(|_| plan.problem == Problem::Matmul(shape)) else {
+        let path = args.plan.as_deref().unwrap_or(Path::new("--plan"));
+        let what = format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);
+        return Err(Error::input(path.display().to_string(), what, "make one with `apportion partition --shape MxKxN`"));
+    };
+    let rates = rates(models, &plan.shares, block);
+    let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
+    let flows = args.flow.flow.0.map_or_else(|| Flow::ALL.to_vec(), |f| vec![f]);
+    let mut best: Option<(f64, Order)> = None;
+    for flow in flows {
+        let order = Order { flow, block: args.flow.block, overlap: args.flow.overlap };
+        let seconds = forecast(layout, order, conditions)?.seconds;
+        if best.is_none_or(|(least, _)| seconds < least) {
+            best = Some((seconds, order));
+        }
+    }
+    let (seconds, order) = best.expect("at least one flow");
+    Ok(Choice { plan, order, rank: Some(seconds) })
+}
+
+/// A method by name; `None` for auto.
+pub fn method(name: &str) -> Result<Option<Method>> {
+    if name == "auto" {
+        return Ok(None);
+    }
+    name.parse().map(Some).map_err(|what: String| Error::input("--method", what, "see apportion partition --help"))
+}

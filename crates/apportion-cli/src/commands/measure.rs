@@ -1,0 +1,66 @@
+//! `apportion measure`.
+
+use crate::args::{KernelName, Measure};
+use crate::console::{Console, monitor};
+use crate::inputs::this_machine;
+use apportion::{Error, MeasureOptions, OutputFile, Result, measure_gemm, read_platform, table};
+use std::io::Write as _;
+
+/// Largest size of the default sweep: elements of C.
+const LARGEST: f64 = 4_194_304.0;
+/// Smallest.
+const SMALLEST: f64 = 1024.0;
+
+pub fn run(args: &Measure, console: &Console) -> Result<()> {
+    if !(args.tolerance > 0.0 && args.tolerance < 1.0) {
+        return Err(Error::input("--tolerance", format!("{} is not between 0 and 1", args.tolerance), "use 0.025"));
+    }
+    if !(args.max_seconds > 0.0 && args.max_seconds.is_finite()) {
+        return Err(Error::input("--max-seconds", format!("{} is not a positive time", args.max_seconds), "use 2"));
+    }
+    let platform = args.platform.as_deref().map_or_else(|| Ok(this_machine()), read_platform)?;
+    let mut output = args.output.as_deref().map(OutputFile::create).transpose()?;
+    let sizes = args.sizes.clone().unwrap_or_else(|| sweep(args.points));
+    let options = MeasureOptions {
+        tolerance: args.tolerance,
+        most_repetitions: args.max_repetitions,
+        seconds_per_size: args.max_seconds,
+        alone: args.alone,
+    };
+    let monitor = monitor();
+    let models = console.watch("measuring", monitor, || match args.kernel {
+        KernelName::GemmF64 => measure_gemm::<f64>(&platform, &sizes, args.block, options, monitor),
+        KernelName::GemmF32 => measure_gemm::<f32>(&platform, &sizes, args.block, options, monitor),
+    })?;
+    let json = models.to_json();
+    if let Some(mut file) = output.take() {
+        let path = args.output.as_deref().expect("the file came from this flag");
+        writeln!(file, "{json}").map_err(|e| Error::file(path, "write", e))?;
+        file.commit()?;
+    }
+    console.result(
+        || serde_json::from_str(&json).expect("our own JSON"),
+        || {
+            let rows = models.models.iter().flat_map(|m| {
+                m.points().iter().map(|p| {
+                    vec![
+                        m.processor().to_owned(),
+                        format!("{:.0}", p.size),
+                        format!("{:.3e}", p.seconds),
+                        format!("{:.1} %", 100.0 * p.ci / p.seconds),
+                        p.repetitions.to_string(),
+                        format!("{:.2}", 2e-9 * p.speed() * args.block as f64),
+                    ]
+                })
+            });
+            table(&["processor", "size", "seconds", "+-", "times", "Gflop/s"], rows)
+        },
+    );
+    Ok(())
+}
+
+/// Sizes evenly spaced in scale.
+fn sweep(points: u64) -> Vec<f64> {
+    let steps = (points - 1).max(1) as f64;
+    (0..points).map(|i| SMALLEST * (LARGEST / SMALLEST).powf(i as f64 / steps)).map(f64::round).collect()
+}

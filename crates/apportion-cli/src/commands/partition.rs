@@ -1,0 +1,133 @@
+//! `apportion partition`.
+
+use super::draw;
+use crate::args::{CommunicationName, Partition};
+use crate::console::Console;
+use crate::inputs::Processors;
+use apportion::shapes::Communication;
+use apportion::{
+    Choice, Error, Forecast, Metrics, Plan, Problem, Result, Shape, Wishes, communication_of, imbalance, pairs,
+    plan_matmul, shares, table, units, write_whole,
+};
+
+pub fn run(args: &Partition, console: &Console) -> Result<()> {
+    let (plan, processors, others) = match (&args.units, &args.shape) {
+        (Some(n), _) => {
+            let processors = args.sources.processors(1.0)?;
+            (units_plan(*n, args.method.as_deref(), &processors)?, processors, Vec::new())
+        }
+        (None, Some(shape)) => {
+            let shape = Shape::parse(shape, "--shape")?;
+            let processors = args.sources.processors(2.0)?;
+            let mut choices = shape_plans(shape, args, &processors)?;
+            let best = choices.remove(0);
+            (best.plan.clone(), processors, std::iter::once(best).chain(choices).collect())
+        }
+        (None, None) => unreachable!("clap asks for one of the two"),
+    };
+    if let Some(path) = &args.svg {
+        draw(path, &plan, &processors.platform)?;
+    }
+    if let Some(path) = &args.output {
+        write_whole(path, plan.to_json().as_bytes())?;
+    }
+    console.result(|| plan.to_value(), || text(&plan, &others));
+    Ok(())
+}
+
+fn units_plan(n: u64, method: Option<&str>, processors: &Processors) -> Result<Plan> {
+    let models = &processors.models;
+    if n > 1 << 53 {
+        return Err(Error::input("--units", format!("{n} is more than 2^53"), "give a smaller number"));
+    }
+    let method = method.unwrap_or("fpm");
+    let shares = match method {
+        "even" => shares::even(n, models.len()),
+        "proportional" => {
+            // The single-number model: each processor's speed at an equal share.
+            let size = (n as f64 / models.len() as f64).max(1.0);
+            let speeds: Vec<f64> = models.iter().map(|m| m.speed(size)).collect();
+            if speeds.iter().all(|s| *s == 0.0) {
+                return Err(Error::infeasible("no processor can hold an equal share", "use --method fpm"));
+            }
+            shares::proportional(n, &speeds)
+        }
+        "fpm" => shares::fpm(models, n)?,
+        other => {
+            return Err(Error::input("--method", format!("unknown method \"{other}\" for --units"), "use even, proportional or fpm"));
+        }
+    };
+    let compute: Vec<f64> = models.iter().zip(&shares).map(|(m, &s)| m.seconds(s as f64)).collect();
+    let seconds = compute.iter().copied().fold(0.0, f64::max);
+    if seconds.is_infinite() {
+        return Err(Error::infeasible(
+            format!("{method} gives a processor more than its max_size"),
+            "use --method fpm, which respects the caps",
+        ));
+    }
+    Ok(Plan {
+        method: method.into(),
+        problem: Problem::Units { n },
+        processors: processors.platform.names(),
+        metrics: Metrics::of_units(imbalance(models, &shares)?),
+        forecast: Some(Forecast { seconds, communicate: vec![0.0; compute.len()], compute }),
+        shares,
+        layout: None,
+    })
+}
+
+fn shape_plans(shape: Shape, args: &Partition, processors: &Processors) -> Result<Vec<Choice>> {
+    let wishes = Wishes {
+        method: super::matmul::method(args.method.as_deref().unwrap_or("auto"))?,
+        flow: args.flow.flow.0,
+        block: args.flow.block,
+        overlap: args.flow.overlap,
+        communication: match args.communication {
+            Some(CommunicationName::Serial) => Communication::Serial,
+            Some(CommunicationName::Parallel) => Communication::Parallel,
+            None => communication_of(&processors.platform.network),
+        },
+        element: 8,
+        relative: processors.relative,
+    };
+    plan_matmul(shape, &processors.platform, &processors.models, processors.block, wishes)
+}
+
+fn text(plan: &Plan, candidates: &[Choice]) -> String {
+    let total = plan.shares.iter().sum::<u64>().max(1) as f64;
+    let compute = plan.forecast.as_ref().map(|f| &f.compute);
+    let rows = plan.processors.iter().enumerate().map(|(i, name)| {
+        let time = compute.map_or_else(String::new, |c| units::show_seconds(c[i]));
+        vec![
+            name.clone(),
+            units::show_count(u128::from(plan.shares[i])),
+            format!("{:.2} %", 100.0 * plan.shares[i] as f64 / total),
+            time,
+        ]
+    });
+    let mut out = table(&["processor", "share", "of all", "compute"], rows);
+    let mut facts = vec![("method", plan.method.clone()), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
+    let m = &plan.metrics;
+    if let (Some(cost), Some(bound), Some(volume)) = (m.sum_half_perimeters, m.lower_bound, m.volume) {
+        facts.push(("half-perimeters", format!("{cost:.4} (lower bound {bound:.4}, cost / bound {:.4})", cost / bound)));
+        facts.push(("volume", format!("{} elements", units::show_count(u128::from(volume)))));
+    }
+    if let Some(f) = &plan.forecast {
+        facts.push(("forecast", units::show_seconds(f.seconds)));
+    }
+    out.push('\n');
+    out.push_str(&pairs(&facts));
+    if candidates.len() > 1 {
+        out.push('\n');
+        let rows = candidates.iter().map(|c| {
+            vec![
+                c.plan.method.clone(),
+                c.order.flow.to_string(),
+                c.plan.metrics.volume.map_or_else(String::new, |v| units::show_count(u128::from(v))),
+                c.rank.map_or_else(String::new, units::show_seconds),
+            ]
+        });
+        out.push_str(&table(&["candidate", "flow", "volume", "ranked by"], rows));
+    }
+    out
+}

@@ -1,0 +1,99 @@
+//! `apportion simulate`.
+
+use crate::args::Simulate;
+use crate::console::Console;
+use crate::inputs::{Processors, constant};
+use apportion::{
+    Conditions, Error, Flow, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, chrome_trace, pairs,
+    rates, read_models, read_plan, read_platform, simulate, table, units, write_whole,
+};
+use serde_json::json;
+
+pub fn run(args: &Simulate, console: &Console) -> Result<()> {
+    let plan = read_plan(&args.plan)?;
+    let platform = in_plan_order(&plan, read_platform(&args.platform)?)?;
+    let flops_per_unit = if plan.layout.is_some() { 2.0 } else { 1.0 };
+    let processors = match &args.models {
+        None => constant(platform, flops_per_unit)?,
+        Some(path) => {
+            let models = read_models(path)?;
+            let block = models.block().unwrap_or(1);
+            Processors { models: models.in_order(&platform.names())?, block, relative: false, platform }
+        }
+    };
+    let (trace, flow) = match (&plan.layout, plan.problem) {
+        (Some(layout), _) => {
+            let rates = rates(&processors.models, &plan.shares, processors.block);
+            let network = &processors.platform.network;
+            let conditions = Conditions { rates: &rates, network, element: args.element };
+            let flows = args.flow.flow.0.map_or_else(|| Flow::ALL.to_vec(), |f| vec![f]);
+            let traces = flows.into_iter().map(|flow| {
+                let order = Order { flow, block: args.flow.block, overlap: args.flow.overlap };
+                simulate(&Schedule::matmul(layout, order), conditions).map(|t| (t, Some(flow)))
+            });
+            let traces = traces.collect::<Result<Vec<_>>>()?;
+            let fastest = traces.into_iter().min_by(|a, b| a.0.seconds().total_cmp(&b.0.seconds()));
+            fastest.expect("at least one flow")
+        }
+        (None, Problem::Units { .. }) => (of_units(&plan, &processors), None),
+        (None, _) => unreachable!("a product's plan has a layout"),
+    };
+    if let Some(path) = &args.trace {
+        write_whole(path, chrome_trace(&trace, &plan.processors).to_string().as_bytes())?;
+    }
+    let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
+    console.result(
+        || {
+            let each: Vec<_> = (0..plan.processors.len())
+                .map(|i| {
+                    json!({"name": plan.processors[i], "compute": compute[i],
+                           "communicate": communicate[i], "idle": idle[i]})
+                })
+                .collect();
+            json!({"seconds": trace.seconds(), "flow": flow.map(|f| f.to_string()), "processors": each})
+        },
+        || {
+            let rows = (0..plan.processors.len()).map(|i| {
+                vec![
+                    plan.processors[i].clone(),
+                    units::show_seconds(compute[i]),
+                    units::show_seconds(communicate[i]),
+                    units::show_seconds(idle[i]),
+                ]
+            });
+            let facts = [
+                ("flow", flow.map_or_else(|| "none".into(), |f| f.to_string())),
+                ("forecast", units::show_seconds(trace.seconds())),
+            ];
+            format!("{}\n{}", table(&["processor", "compute", "communicate", "idle"], rows), pairs(&facts))
+        },
+    );
+    Ok(())
+}
+
+/// Independent units: everybody computes, nobody talks.
+fn of_units(plan: &Plan, processors: &Processors) -> Trace {
+    let lanes = plan.shares.iter().zip(&processors.models).map(|(&share, model)| {
+        let mut lane = Lane::new(plan.shares.len());
+        lane.push(apportion::Activity::Compute, 0.0, model.seconds(share as f64), None);
+        lane
+    });
+    Trace { lanes: lanes.collect() }
+}
+
+/// The platform's processors in the order of the plan: by name, or one to one where no name is known.
+pub fn in_plan_order(plan: &Plan, platform: Platform) -> Result<Platform> {
+    let names = platform.names();
+    let known = plan.processors.iter().filter(|name| names.contains(name)).count();
+    if known == plan.processors.len() {
+        return Ok(platform.select(&plan.processors));
+    }
+    if known == 0 && names.len() == plan.processors.len() {
+        return Ok(platform);
+    }
+    Err(Error::input(
+        "--platform",
+        format!("knows {known} of the plan's {} processors", plan.processors.len()),
+        "use the platform that the plan was made for",
+    ))
+}

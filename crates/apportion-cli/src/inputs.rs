@@ -1,0 +1,130 @@
+//! From flags to processors and speed functions.
+
+use crate::args::Sources;
+use crate::cache;
+use crate::console::{Console, monitor};
+use apportion::{
+    Element, Error, MeasureOptions, Model, Models, Network, Platform, Result, Speed, discover, measure_gemm,
+    read_models, read_platform,
+};
+
+/// Sizes of the quick measurement: elements of C.
+const QUICK_SIZES: [f64; 4] = [4096.0, 65_536.0, 524_288.0, 2_097_152.0];
+
+/// Processors with their speed functions.
+pub struct Processors {
+    pub platform: Platform,
+    /// By rank.
+    pub models: Vec<Model>,
+    /// The pivot block that the models' sizes refer to (1 for constant speeds).
+    pub block: u64,
+    /// True if only ratios of speeds are known.
+    pub relative: bool,
+}
+
+impl Sources {
+    /// The platform that the flags name, if they name one.
+    pub fn platform(&self) -> Result<Option<Platform>> {
+        let file = self.platform.as_deref().map(read_platform).transpose()?;
+        match (&self.speeds, file) {
+            (Some(speeds), None) => Platform::from_speeds(speeds).map(Some),
+            (Some(speeds), Some(mut platform)) => {
+                let given = Platform::from_speeds(speeds)?;
+                if given.len() != platform.len() {
+                    return Err(Error::input(
+                        "--speeds",
+                        format!("{} speeds for the platform's {} processors", given.len(), platform.len()),
+                        "give one speed per processor",
+                    ));
+                }
+                for (processor, speed) in platform.processors.iter_mut().zip(given.processors) {
+                    processor.speed = speed.speed;
+                }
+                Ok(Some(platform))
+            }
+            (None, file) => Ok(file),
+        }
+    }
+
+    /// Processors whose speeds the flags and files give; `unit` turns flop/s into units of the model.
+    ///
+    /// # Errors
+    /// No source of speeds, or a processor without one.
+    pub fn processors(&self, flops_per_unit: f64) -> Result<Processors> {
+        let platform = self.platform()?;
+        if let Some(path) = &self.models {
+            let models = read_models(path)?;
+            let block = models.block().unwrap_or(1);
+            let platform = platform.unwrap_or_else(|| Platform::from_names(&models.names()));
+            let models = models.in_order(&platform.names())?;
+            return Ok(Processors { models, block, relative: false, platform });
+        }
+        let Some(platform) = platform else {
+            return Err(Error::input(
+                "usage",
+                "no speeds are given",
+                "add --speeds 9,1 or --models models.json or --platform platform.toml",
+            ));
+        };
+        constant(platform, flops_per_unit)
+    }
+}
+
+/// Constant models from the platform's speeds. A bare number is in flop/s like any quantity; where all are bare only
+/// their ratios are relied on.
+pub fn constant(platform: Platform, flops_per_unit: f64) -> Result<Processors> {
+    let models = platform
+        .processors
+        .iter()
+        .map(|p| match p.speed {
+            Some(speed) => Model::constant(&p.name, speed.value() / flops_per_unit),
+            None => Err(Error::input(
+                format!("processor \"{}\"", p.name),
+                "has no speed",
+                "give speed in the platform file, --speeds, or --models",
+            )),
+        })
+        .collect::<Result<_>>()?;
+    let relative = platform.processors.iter().any(|p| matches!(p.speed, Some(Speed::Relative(_))));
+    Ok(Processors { models, block: 1, relative, platform })
+}
+
+/// What the threads engine sees of a platform: its network only if it is to be emulated.
+pub fn as_run(mut platform: Platform) -> Platform {
+    if !platform.network.emulate {
+        platform.network = Network::free();
+    }
+    platform
+}
+
+/// This machine as a platform.
+pub fn this_machine() -> Platform {
+    discover().platform()
+}
+
+/// Speed functions of the platform's processors on this machine: cached, or measured quickly now.
+pub fn quick_models<T: Element>(
+    platform: &Platform,
+    block: u64,
+    fresh: bool,
+    console: &Console,
+) -> Result<Models> {
+    let kernel = format!("gemm-{}", T::NAME);
+    let path = cache::path(platform, &kernel, block);
+    let cached = path.as_ref().filter(|_| !fresh).and_then(cache::load);
+    if let (Some(models), Some(path)) = (cached, &path)
+        && models.in_order(&platform.names()).is_ok()
+    {
+        console.detail(format!("speeds: {} (--fresh measures anew)", path.display()));
+        return Ok(models);
+    }
+    let monitor = monitor();
+    let models = console.watch("measuring", monitor, || {
+        measure_gemm::<T>(platform, &QUICK_SIZES, block, MeasureOptions::quick(), monitor)
+    })?;
+    if let Some(path) = path {
+        cache::store(&path, &models);
+        console.detail(format!("speeds: measured, kept in {}", path.display()));
+    }
+    Ok(models)
+}

@@ -1,0 +1,99 @@
+//! The main job once everything is decided: forecast, run, verify.
+
+use crate::choose::{forecast, ideal_seconds, rates};
+use crate::error::{Error, Result};
+use crate::matrix::{Element, Matrix, verify_product};
+use crate::model::Model;
+use crate::plan::Plan;
+use crate::platform::{Platform, available_memory};
+use crate::report::RunReport;
+use crate::run::{Monitor, run_threads};
+use crate::schedule::{Order, Schedule};
+use crate::simulate::Conditions;
+use std::time::Instant;
+
+/// Random vectors that a product is tried with: a wrong one slips through with probability 2^-20 at most.
+const TRIALS: u32 = 20;
+
+/// What a multiplication is done with.
+#[derive(Debug, Clone, Copy)]
+pub struct Multiplication<'a> {
+    /// Who computes what; its problem must be the matrices' product.
+    pub plan: &'a Plan,
+    /// Flow, block, overlap.
+    pub order: Order,
+    /// Where; its network is enforced if it says `emulate`.
+    pub platform: &'a Platform,
+    /// Speeds by rank, in elements of C updated by one pivot block of `models_block`, per second.
+    pub models: &'a [Model],
+    /// See `models`.
+    pub models_block: u64,
+    /// Seed of the verification.
+    pub seed: u64,
+}
+
+/// Predicts, runs and verifies C = A B on this machine's threads.
+///
+/// # Errors
+/// Not enough memory (exit code 2); a worker lost, a stop from outside, or a wrong result (exit code 1).
+///
+/// # Panics
+/// If the plan has no layout or does not fit the matrices or the platform.
+pub fn multiply<T: Element>(
+    a: &Matrix<T>,
+    b: &Matrix<T>,
+    what: &Multiplication<'_>,
+    monitor: &Monitor,
+) -> Result<(Matrix<T>, RunReport)> {
+    let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
+    let shape = layout.shape();
+    check_memory::<T>(layout, what.order)?;
+    let schedule = Schedule::matmul(layout, what.order);
+    let rates = rates(what.models, &what.plan.shares, what.models_block);
+    let network = &what.platform.network;
+    let conditions = Conditions { rates: &rates, network, element: size_of::<T>() as u64 };
+    let predicted = forecast(layout, what.order, conditions)?;
+    let run = run_threads(a, b, &schedule, what.platform, monitor)?;
+    let begin = Instant::now();
+    let verified = verify_product(a, b, &run.c, what.seed, TRIALS)?;
+    let report = RunReport {
+        engine: "threads",
+        semiring: "plus-times",
+        element: T::NAME,
+        plan: Plan { forecast: Some(predicted.clone()), ..what.plan.clone() },
+        order: schedule.order(),
+        trace: run.trace,
+        forecast_seconds: predicted.seconds,
+        ideal_seconds: ideal_seconds(shape, &rates),
+        odds_of_a_miss: Some(verified.odds_of_a_miss),
+        io_seconds: 0.0,
+        verify_seconds: begin.elapsed().as_secs_f64(),
+    };
+    Ok((run.c, report))
+}
+
+/// Refuses before memory is taken what would not fit: C twice (parts, then whole) and the operands in flight.
+fn check_memory<T>(layout: &crate::plan::Layout, order: Order) -> Result<()> {
+    let shape = layout.shape();
+    let panels: u128 = layout
+        .rows_by_owner()
+        .iter()
+        .zip(layout.cols_by_owner())
+        .map(|(rows, cols)| u128::from(rows.len()) + u128::from(cols.len()))
+        .sum();
+    let depth = match order.flow {
+        crate::schedule::Flow::Bulk => shape.k,
+        _ => (2 * order.block).min(shape.k),
+    };
+    let elements = 2 * u128::from(shape.elements()) + panels * u128::from(depth);
+    let bytes = elements * size_of::<T>() as u128;
+    if available_memory().is_some_and(|free| bytes > u128::from(free)) {
+        let gib = bytes as f64 / (1u64 << 30) as f64;
+        return Err(Error::input(
+            "memory",
+            format!("a {} x {} product by this plan needs {gib:.1} GiB more than the factors, beyond what is free", shape.m, shape.n),
+            "use the one-to-all flow, a smaller block, or a machine with more memory",
+        ));
+    }
+    Ok(())
+}

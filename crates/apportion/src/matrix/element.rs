@@ -11,6 +11,8 @@ pub trait Element: Pod + PartialEq + PartialOrd + Send + Sync + Debug + Display 
     const EPSILON: f64;
     /// The smallest positive number that has all its digits; below it rounding is absolute.
     const TINY: f64;
+    /// The largest finite number.
+    const LARGEST: f64;
     /// Zero.
     const ZERO: Self;
 
@@ -25,6 +27,7 @@ impl Element for f32 {
     const NAME: &'static str = "f32";
     const EPSILON: f64 = f32::EPSILON as f64;
     const TINY: f64 = f32::MIN_POSITIVE as f64;
+    const LARGEST: f64 = f32::MAX as f64;
     const ZERO: Self = 0.0;
 
     fn to_f64(self) -> f64 {
@@ -40,6 +43,7 @@ impl Element for f64 {
     const NAME: &'static str = "f64";
     const EPSILON: f64 = f64::EPSILON;
     const TINY: f64 = f64::MIN_POSITIVE;
+    const LARGEST: f64 = f64::MAX;
     const ZERO: Self = 0.0;
 
     fn to_f64(self) -> f64 {

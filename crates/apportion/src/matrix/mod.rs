@@ -1,10 +1,12 @@
 //! Dense matrices in memory and on disk (`.npy`, Matrix Market), and the check of a product.
 
 mod element;
+mod freivalds;
 mod market;
 mod npy;
 
 pub use element::Element;
+pub use freivalds::{Verified, verify_product};
 pub use npy::{NpyHeader, npy_header, read_npy_header, write_npy};
 
 use crate::error::{Error, Result};

@@ -59,7 +59,9 @@ pub enum KernelName {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json")]
+#[command(
+    after_help = "Example: apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json"
+)]
 pub struct Measure {
     /// The processors; default: this machine's cores.
     #[arg(long, value_name = "FILE")]
@@ -172,7 +174,9 @@ pub struct Partition {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: apportion matmul A.npy B.npy -o C.npy --platform platforms/two-unequal.toml --svg plan.svg")]
+#[command(
+    after_help = "Example: apportion matmul A.npy B.npy -o C.npy --platform platforms/two-unequal.toml --svg plan.svg"
+)]
 pub struct Matmul {
     /// Left factor, m x k (.npy f32 or f64, or .mtx).
     #[arg(value_name = "A")]

@@ -46,7 +46,8 @@ impl Console {
             return work();
         }
         let bar = ProgressBar::new(1);
-        let style = ProgressStyle::with_template("{msg:10} {bar:40} {percent:>3} %  {elapsed} (about {eta} left)");
+        let style =
+            ProgressStyle::with_template("{msg:10} {bar:40} {percent:>3} %  {elapsed} (about {eta} left)");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(what.to_owned());
         let finished = std::sync::atomic::AtomicBool::new(false);

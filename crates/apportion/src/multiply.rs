@@ -65,7 +65,7 @@ pub fn multiply<T: Element>(
         trace: run.trace,
         forecast_seconds: predicted.seconds,
         ideal_seconds: ideal_seconds(shape, &rates),
-        odds_of_a_miss: Some(verified.odds_of_a_miss),
+        odds_of_a_miss: Some(verified.odds_of_miss),
         io_seconds: 0.0,
         verify_seconds: begin.elapsed().as_secs_f64(),
     };
@@ -91,7 +91,10 @@ fn check_memory<T>(layout: &crate::plan::Layout, order: Order) -> Result<()> {
         let gib = bytes as f64 / (1u64 << 30) as f64;
         return Err(Error::input(
             "memory",
-            format!("a {} x {} product by this plan needs {gib:.1} GiB more than the factors, beyond what is free", shape.m, shape.n),
+            format!(
+                "a {} x {} product by this plan needs {gib:.1} GiB more than the factors, beyond what is free",
+                shape.m, shape.n
+            ),
             "use the one-to-all flow, a smaller block, or a machine with more memory",
         ));
     }

@@ -7,8 +7,8 @@ use crate::console::{Console, monitor};
 use crate::inputs::quick_models;
 use apportion::shapes::{self, Communication, Method};
 use apportion::{
-    Flow, Layout, Matrix, Metrics, Model, Multiplication, Order, Plan, Platform, Problem, Result, RunReport, Shape,
-    imbalance, multiply, parse_platform, table, units,
+    Flow, Layout, Matrix, Metrics, Model, Multiplication, Order, Plan, Platform, Problem, Result, RunReport,
+    Shape, imbalance, multiply, parse_platform, table, units,
 };
 use serde_json::json;
 

@@ -32,7 +32,11 @@ pub fn run(args: &Detect, console: &Console) -> Result<()> {
             let memory = machine.memory.map_or(String::new(), |bytes| {
                 format!(", {:.1} GiB of memory", bytes as f64 / (1u64 << 30) as f64)
             });
-            format!("{}{memory}\n{}", machine.model, table(&["processor", "cpu", "cluster", "top clock"], rows))
+            format!(
+                "{}{memory}\n{}",
+                machine.model,
+                table(&["processor", "cpu", "cluster", "top clock"], rows)
+            )
         },
     );
     Ok(())

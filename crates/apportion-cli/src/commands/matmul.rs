@@ -7,9 +7,9 @@ use crate::console::{Console, monitor};
 use crate::inputs::{as_run, constant, quick_models, this_machine};
 use apportion::shapes::Method;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Flow, Matrix, Model, Multiplication, Order, OutputFile, Plan, Platform,
-    Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, communication_of, forecast, multiply,
-    plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
+    AnyMatrix, Choice, Element, Error, Flow, Matrix, Model, Multiplication, Order, OutputFile, Plan,
+    Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, communication_of, forecast,
+    multiply, plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
 };
 use std::path::Path;
 use std::time::Instant;
@@ -85,7 +85,14 @@ fn shape_of<T: Element>(a: &Matrix<T>, b: &Matrix<T>, args: &Matmul) -> Result<S
     if a.cols() != b.rows() {
         return Err(Error::input(
             args.b.display().to_string(),
-            format!("is {} x {}, but {} is {} x {}", b.rows(), b.cols(), args.a.display(), a.rows(), a.cols()),
+            format!(
+                "is {} x {}, but {} is {} x {}",
+                b.rows(),
+                b.cols(),
+                args.a.display(),
+                a.rows(),
+                a.cols()
+            ),
             format!("the right factor needs {} rows", a.cols()),
         ));
     }
@@ -134,7 +141,8 @@ fn prepare<T: Element>(shape: Shape, args: &Matmul, console: &Console) -> Result
 
 /// Memory caps of the platform as caps on elements of C: each stands for itself and its part of A and B.
 fn capped<T: Element>(models: Vec<Model>, platform: &Platform, shape: Shape) -> Result<Vec<Model>> {
-    let per_element = size_of::<T>() as f64 * (1.0 + shape.k as f64 / shape.n as f64 + shape.k as f64 / shape.m as f64);
+    let per_element =
+        size_of::<T>() as f64 * (1.0 + shape.k as f64 / shape.n as f64 + shape.k as f64 / shape.m as f64);
     models
         .into_iter()
         .zip(&platform.processors)
@@ -202,8 +210,13 @@ fn given(
 ) -> Result<Choice> {
     let Some(layout) = plan.layout.as_ref().filter(|_| plan.problem == Problem::Matmul(shape)) else {
         let path = args.plan.as_deref().unwrap_or(Path::new("--plan"));
-        let what = format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);
-        return Err(Error::input(path.display().to_string(), what, "make one with `apportion partition --shape MxKxN`"));
+        let what =
+            format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);
+        return Err(Error::input(
+            path.display().to_string(),
+            what,
+            "make one with `apportion partition --shape MxKxN`",
+        ));
     };
     let rates = rates(models, &plan.shares, block);
     let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
@@ -225,5 +238,7 @@ pub fn method(name: &str) -> Result<Option<Method>> {
     if name == "auto" {
         return Ok(None);
     }
-    name.parse().map(Some).map_err(|what: String| Error::input("--method", what, "see apportion partition --help"))
+    name.parse()
+        .map(Some)
+        .map_err(|what: String| Error::input("--method", what, "see apportion partition --help"))
 }

@@ -13,10 +13,18 @@ const SMALLEST: f64 = 1024.0;
 
 pub fn run(args: &Measure, console: &Console) -> Result<()> {
     if !(args.tolerance > 0.0 && args.tolerance < 1.0) {
-        return Err(Error::input("--tolerance", format!("{} is not between 0 and 1", args.tolerance), "use 0.025"));
+        return Err(Error::input(
+            "--tolerance",
+            format!("{} is not between 0 and 1", args.tolerance),
+            "use 0.025",
+        ));
     }
     if !(args.max_seconds > 0.0 && args.max_seconds.is_finite()) {
-        return Err(Error::input("--max-seconds", format!("{} is not a positive time", args.max_seconds), "use 2"));
+        return Err(Error::input(
+            "--max-seconds",
+            format!("{} is not a positive time", args.max_seconds),
+            "use 2",
+        ));
     }
     let platform = args.platform.as_deref().map_or_else(|| Ok(this_machine()), read_platform)?;
     let mut output = args.output.as_deref().map(OutputFile::create).transpose()?;

@@ -6,8 +6,8 @@ use crate::console::Console;
 use crate::inputs::Processors;
 use apportion::shapes::Communication;
 use apportion::{
-    Choice, Error, Forecast, Metrics, Plan, Problem, Result, Shape, Wishes, communication_of, imbalance, pairs,
-    plan_matmul, shares, table, units, write_whole,
+    Choice, Error, Forecast, Metrics, Plan, Problem, Result, Shape, Wishes, communication_of, imbalance,
+    pairs, plan_matmul, shares, table, units, write_whole,
 };
 
 pub fn run(args: &Partition, console: &Console) -> Result<()> {
@@ -54,7 +54,11 @@ fn units_plan(n: u64, method: Option<&str>, processors: &Processors) -> Result<P
         }
         "fpm" => shares::fpm(models, n)?,
         other => {
-            return Err(Error::input("--method", format!("unknown method \"{other}\" for --units"), "use even, proportional or fpm"));
+            return Err(Error::input(
+                "--method",
+                format!("unknown method \"{other}\" for --units"),
+                "use even, proportional or fpm",
+            ));
         }
     };
     let compute: Vec<f64> = models.iter().zip(&shares).map(|(m, &s)| m.seconds(s as f64)).collect();
@@ -106,10 +110,14 @@ fn text(plan: &Plan, candidates: &[Choice]) -> String {
         ]
     });
     let mut out = table(&["processor", "share", "of all", "compute"], rows);
-    let mut facts = vec![("method", plan.method.clone()), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
+    let mut facts =
+        vec![("method", plan.method.clone()), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
     let m = &plan.metrics;
     if let (Some(cost), Some(bound), Some(volume)) = (m.sum_half_perimeters, m.lower_bound, m.volume) {
-        facts.push(("half-perimeters", format!("{cost:.4} (lower bound {bound:.4}, cost / bound {:.4})", cost / bound)));
+        facts.push((
+            "half-perimeters",
+            format!("{cost:.4} (lower bound {bound:.4}, cost / bound {:.4})", cost / bound),
+        ));
         facts.push(("volume", format!("{} elements", units::show_count(u128::from(volume)))));
     }
     if let Some(f) = &plan.forecast {

@@ -158,6 +158,15 @@ impl Model {
         self.max_size
     }
 
+    /// The same model with a hard cap of at most `most` units.
+    ///
+    /// # Errors
+    /// `most` is not a positive number.
+    pub fn with_cap(self, most: f64) -> Result<Self> {
+        let cap = self.max_size.map_or(most, |old| old.min(most));
+        Self::new(self.processor, self.interpolation, self.points, Some(cap))
+    }
+
     /// Units per second at size `x`; 0 beyond the cap.
     pub fn speed(&self, x: f64) -> f64 {
         if self.max_size.is_some_and(|cap| x > cap) {

@@ -11,6 +11,7 @@ pub use parse::{parse_platform, read_platform};
 pub use wires::{Load, Transit, Wires};
 
 use crate::error::{Error, Result};
+use crate::rect::Rank;
 
 /// A set of processors and the network that joins them.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,5 +124,77 @@ impl Platform {
     /// The constant speeds, if every processor has one.
     pub fn speeds(&self) -> Option<Vec<Speed>> {
         self.processors.iter().map(|p| p.speed).collect()
+    }
+
+    /// The processors of these names, in this order, with the same network between them.
+    ///
+    /// # Panics
+    /// If a name is not the platform's.
+    pub fn select(&self, names: &[String]) -> Self {
+        let ranks: Vec<Rank> = names
+            .iter()
+            .map(|name| {
+                let place = self.processors.iter().position(|p| p.name == *name);
+                Rank(place.expect("only the platform's own names are asked for"))
+            })
+            .collect();
+        Self {
+            name: self.name.clone(),
+            processors: ranks.iter().map(|r| self.processors[r.0].clone()).collect(),
+            network: self.network.select(&ranks),
+        }
+    }
+
+    /// The processors as a platform file; the network is left out where it costs nothing.
+    pub fn to_toml(&self) -> String {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let mut out = format!("name = {}\n", quoted(&self.name));
+        for p in &self.processors {
+            out +=
+                &format!("\n[[processor]]\nname = {}\ncluster = {}\n", quoted(&p.name), quoted(&p.cluster));
+            match p.speed {
+                Some(Speed::Relative(x)) => out += &format!("speed = {x:?}\n"),
+                Some(Speed::Flops(x)) => out += &format!("speed = \"{x} flop/s\"\n"),
+                None => {}
+            }
+            if let Some(memory) = p.memory {
+                out += &format!("memory = \"{memory} B\"\n");
+            }
+            if !p.cores.is_empty() {
+                out += &format!("cores = {:?}\n", p.cores);
+            }
+            if p.slowdown != 1.0 {
+                out += &format!("slowdown = {:?}\n", p.slowdown);
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_survive_a_round_trip() {
+        let mut platform = Platform::from_speeds(&[9.0, 1.5]).unwrap();
+        platform.processors[0].cores = vec![0, 2];
+        platform.processors[0].memory = Some(1 << 30);
+        platform.processors[1].slowdown = 2.5;
+        platform.processors[1].name = "a \"b\"".into();
+        platform.processors[1].speed = Some(Speed::Flops(2.5e9));
+        let again = parse_platform(&platform.to_toml(), "again").unwrap();
+        assert_eq!(again.processors, platform.processors);
+    }
+
+    #[test]
+    fn a_selection_keeps_links() {
+        let text = "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n[[processor]]\nname = \"c\"\n\
+            [network]\nbandwidth = 10\ntopology = \"star\"\ncentre = \"b\"\n\
+            [[network.link]]\nbetween = [\"a\", \"c\"]\nbandwidth = 3\n";
+        let platform = parse_platform(text, "p").unwrap().select(&["c".into(), "a".into(), "b".into()]);
+        assert_eq!(platform.network.link(Rank(0), Rank(1)).horizontal, 3.0);
+        assert_eq!(platform.network.link(Rank(0), Rank(2)).horizontal, 10.0);
+        assert_eq!(platform.network.topology, Topology::Star { centre: Rank(2) });
     }
 }

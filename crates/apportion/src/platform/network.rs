@@ -164,6 +164,20 @@ impl Network {
         }
     }
 
+    /// The network between some of the processors, renumbered in the order given. A star whose centre is
+    /// not among them becomes a full network of the same links.
+    pub(super) fn select(&self, ranks: &[Rank]) -> Self {
+        let topology = match self.topology {
+            Topology::Star { centre } => ranks
+                .iter()
+                .position(|r| *r == centre)
+                .map_or(Topology::Full, |place| Topology::Star { centre: Rank(place) }),
+            other => other,
+        };
+        let classes = ranks.iter().filter_map(|r| self.classes.get(r.0).copied()).collect();
+        Self { topology, classes, ..self.clone() }
+    }
+
     /// True if no message costs any time.
     pub fn is_free(&self) -> bool {
         self.default == Link::FREE && self.table.iter().all(|l| *l == Link::FREE)

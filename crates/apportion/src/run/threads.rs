@@ -81,8 +81,7 @@ pub fn run_threads<T: Element>(
 fn all_workers<T: Element>(shared: &Shared<'_, T>) -> Result<Vec<WorkerOutput<T>>> {
     let p = shared.schedule.processors();
     let outcomes: Vec<Result<WorkerOutput<T>>> = std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..p).map(|i| scope.spawn(move || Worker::guarded(shared, Rank(i)))).collect();
+        let workers: Vec<_> = (0..p).map(|i| scope.spawn(move || Worker::guarded(shared, Rank(i)))).collect();
         workers.into_iter().map(|w| w.join().expect("a worker's panic is caught inside")).collect()
     });
     let mut outputs = Vec::with_capacity(p);
@@ -120,10 +119,10 @@ struct WorkerOutput<T> {
     lane: Lane,
 }
 
-struct Worker<'a, T> {
-    shared: &'a Shared<'a, T>,
+struct Worker<'s, 'a, T> {
+    shared: &'s Shared<'a, T>,
     rank: Rank,
-    blocks: Blocks<'a, T>,
+    blocks: Blocks<'s, T>,
     governor: Governor,
     threads: usize,
     tiles: Vec<(Rect, Vec<T>)>,
@@ -134,9 +133,9 @@ struct Worker<'a, T> {
     last_sent: f64,
 }
 
-impl<'a, T: Element> Worker<'a, T> {
+impl<'s, 'a, T: Element> Worker<'s, 'a, T> {
     /// Runs a worker; its failure or panic ends all.
-    fn guarded(shared: &'a Shared<'a, T>, rank: Rank) -> Result<WorkerOutput<T>> {
+    fn guarded(shared: &'s Shared<'a, T>, rank: Rank) -> Result<WorkerOutput<T>> {
         let work = AssertUnwindSafe(|| Worker::start(shared, rank).and_then(Worker::work));
         let outcome = catch_unwind(work).unwrap_or_else(|panic| {
             let why = panic
@@ -153,7 +152,7 @@ impl<'a, T: Element> Worker<'a, T> {
     }
 
     /// Takes memory and waits for the others, so that the clock starts with everybody ready.
-    fn start(shared: &'a Shared<'a, T>, rank: Rank) -> Result<Self> {
+    fn start(shared: &'s Shared<'a, T>, rank: Rank) -> Result<Self> {
         let processor = &shared.platform.processors[rank.0];
         clock::pin(&processor.cores);
         let schedule = shared.schedule;

@@ -19,7 +19,7 @@ const SAME: f64 = 1e-3;
 pub struct Wishes {
     /// The method of layout.
     pub method: Option<Method>,
-    /// The flow.
+    /// The flow; where it is left open, so is overlap.
     pub flow: Option<Flow>,
     /// Pivot block size.
     pub block: u64,
@@ -87,15 +87,26 @@ pub fn plan_matmul(
             .filter_map(|m| m.layout(shape, &weights, communication).ok().map(|l| (m, l)))
             .collect(),
     };
-    let flows = wishes.flow.map_or_else(|| Flow::ALL.to_vec(), |f| vec![f]);
     let mut choices = Vec::new();
     for (method, layout) in layouts {
-        for &flow in &flows {
-            let order = Order { flow, block: wishes.block, overlap: wishes.overlap };
+        for order in orders(wishes.flow, wishes.block, wishes.overlap) {
             choices.push(candidate(method, &layout, order, platform, (models, models_block), wishes)?);
         }
     }
     Ok(ranked(choices))
+}
+
+/// The orders to choose from: the flow as wished, or every flow with and without overlap, in the order of
+/// preference among equals (less memory first, and slack against noise).
+pub fn orders(flow: Option<Flow>, block: u64, overlap: bool) -> Vec<Order> {
+    match flow {
+        Some(flow) => vec![Order { flow, block, overlap }],
+        None => [true, false]
+            .into_iter()
+            .filter(|&o| o || !overlap)
+            .flat_map(|overlap| Flow::ALL.map(|flow| Order { flow, block, overlap }))
+            .collect(),
+    }
 }
 
 /// The candidate's plan and forecast.

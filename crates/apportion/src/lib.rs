@@ -21,7 +21,9 @@ mod simulate;
 mod trace;
 pub mod units;
 
-pub use choose::{Choice, Wishes, communication_of, forecast, ideal_seconds, imbalance, plan_matmul, rates};
+pub use choose::{
+    Choice, Wishes, communication_of, forecast, ideal_seconds, imbalance, orders, plan_matmul, rates,
+};
 pub use error::{Error, Result};
 pub use matrix::*;
 pub use model::*;

@@ -12,8 +12,8 @@ use crate::schedule::{Order, Schedule};
 use crate::simulate::Conditions;
 use std::time::Instant;
 
-/// Random vectors that a product is tried with: a wrong one slips through with probability 2^-20 at most.
-const TRIALS: u32 = 20;
+/// Random vectors that a product is tried with: a wrong one slips through with probability 2^-16 at most.
+const TRIALS: u32 = 16;
 
 /// What a multiplication is done with.
 #[derive(Debug, Clone, Copy)]

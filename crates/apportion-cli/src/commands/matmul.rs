@@ -7,9 +7,9 @@ use crate::console::{Console, monitor};
 use crate::inputs::{as_run, constant, quick_models, this_machine};
 use apportion::shapes::Method;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Flow, Matrix, Model, Multiplication, Order, OutputFile, Plan,
-    Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, communication_of, forecast,
-    multiply, plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
+    AnyMatrix, Choice, Element, Error, Matrix, Model, Multiplication, Order, OutputFile, Plan, Platform,
+    Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, communication_of, forecast, multiply,
+    plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
 };
 use std::path::Path;
 use std::time::Instant;
@@ -191,9 +191,18 @@ fn made(
     for (place, c) in choices.iter().enumerate() {
         let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{r:.4} s"));
         let mark = if place == 0 { "chosen" } else { "against" };
-        console.detail(format!("{mark}: {:14} {:11} {rank}", c.plan.method, c.order.flow));
+        console.detail(format!(
+            "{mark}: {:14} {:11} {:12} {rank}",
+            c.plan.method,
+            c.order.flow,
+            overlap_name(c.order)
+        ));
     }
     Ok(choices.into_iter().next().expect("at least one candidate"))
+}
+
+fn overlap_name(order: Order) -> &'static str {
+    if order.overlap { "overlapped" } else { "" }
 }
 
 fn models_cap(models: &[Model], name: &str) -> f64 {
@@ -220,12 +229,10 @@ fn given(
     };
     let rates = rates(models, &plan.shares, block);
     let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
-    let flows = args.flow.flow.0.map_or_else(|| Flow::ALL.to_vec(), |f| vec![f]);
     let mut best: Option<(f64, Order)> = None;
-    for flow in flows {
-        let order = Order { flow, block: args.flow.block, overlap: args.flow.overlap };
+    for order in orders(args.flow.flow.0, args.flow.block, args.flow.overlap) {
         let seconds = forecast(layout, order, conditions)?.seconds;
-        if best.is_none_or(|(least, _)| seconds < least) {
+        if best.is_none_or(|(least, _)| seconds < least * 0.999) {
             best = Some((seconds, order));
         }
     }

@@ -7,11 +7,11 @@ pub mod measure;
 pub mod partition;
 pub mod simulate;
 
-use apportion::{Plan, Platform, Result, write_whole};
+use apportion::{Plan, Platform, Result, plan_svg, write_whole};
 use std::path::Path;
 
 /// Draws a plan, coloured by the platform's clusters.
 fn draw(path: &Path, plan: &Plan, platform: &Platform) -> Result<()> {
     let clusters: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
-    write_whole(path, { let _ = &clusters; plan.method.as_bytes() })
+    write_whole(path, plan_svg(plan, &clusters).as_bytes())
 }

@@ -130,7 +130,7 @@ fn text(plan: &Plan, candidates: &[Choice]) -> String {
         let rows = candidates.iter().map(|c| {
             vec![
                 c.plan.method.clone(),
-                c.order.flow.to_string(),
+                format!("{}{}", c.order.flow, if c.order.overlap { ", overlapped" } else { "" }),
                 c.plan.metrics.volume.map_or_else(String::new, |v| units::show_count(u128::from(v))),
                 c.rank.map_or_else(String::new, units::show_seconds),
             ]

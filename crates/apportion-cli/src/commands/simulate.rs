@@ -4,8 +4,8 @@ use crate::args::Simulate;
 use crate::console::Console;
 use crate::inputs::{Processors, constant};
 use apportion::{
-    Conditions, Error, Flow, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, chrome_trace,
-    pairs, rates, read_models, read_plan, read_platform, simulate, table, units, write_whole,
+    Conditions, Error, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, chrome_trace, pairs,
+    rates, read_models, read_plan, read_platform, simulate, table, units, write_whole,
 };
 use serde_json::json;
 
@@ -21,15 +21,14 @@ pub fn run(args: &Simulate, console: &Console) -> Result<()> {
             Processors { models: models.in_order(&platform.names())?, block, relative: false, platform }
         }
     };
-    let (trace, flow) = match (&plan.layout, plan.problem) {
+    let (trace, order) = match (&plan.layout, plan.problem) {
         (Some(layout), _) => {
             let rates = rates(&processors.models, &plan.shares, processors.block);
             let network = &processors.platform.network;
             let conditions = Conditions { rates: &rates, network, element: args.element };
-            let flows = args.flow.flow.0.map_or_else(|| Flow::ALL.to_vec(), |f| vec![f]);
-            let traces = flows.into_iter().map(|flow| {
-                let order = Order { flow, block: args.flow.block, overlap: args.flow.overlap };
-                simulate(&Schedule::matmul(layout, order), conditions).map(|t| (t, Some(flow)))
+            let orders = orders(args.flow.flow.0, args.flow.block, args.flow.overlap);
+            let traces = orders.into_iter().map(|order| {
+                simulate(&Schedule::matmul(layout, order), conditions).map(|t| (t, Some(order)))
             });
             let traces = traces.collect::<Result<Vec<_>>>()?;
             let fastest = traces.into_iter().min_by(|a, b| a.0.seconds().total_cmp(&b.0.seconds()));
@@ -50,7 +49,7 @@ pub fn run(args: &Simulate, console: &Console) -> Result<()> {
                            "communicate": communicate[i], "idle": idle[i]})
                 })
                 .collect();
-            json!({"seconds": trace.seconds(), "flow": flow.map(|f| f.to_string()), "processors": each})
+            json!({"seconds": trace.seconds(), "flow": order.map(|o| o.flow.to_string()), "overlap": order.map(|o| o.overlap), "processors": each})
         },
         || {
             let rows = (0..plan.processors.len()).map(|i| {
@@ -62,13 +61,17 @@ pub fn run(args: &Simulate, console: &Console) -> Result<()> {
                 ]
             });
             let facts = [
-                ("flow", flow.map_or_else(|| "none".into(), |f| f.to_string())),
+                ("flow", order.map_or_else(|| "none".into(), named)),
                 ("forecast", units::show_seconds(trace.seconds())),
             ];
             format!("{}\n{}", table(&["processor", "compute", "communicate", "idle"], rows), pairs(&facts))
         },
     );
     Ok(())
+}
+
+fn named(order: Order) -> String {
+    format!("{}{}", order.flow, if order.overlap { " with overlap" } else { "" })
 }
 
 /// Independent units: everybody computes, nobody talks.

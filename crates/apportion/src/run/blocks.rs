@@ -12,13 +12,14 @@ struct Panel<T> {
     b: Vec<T>,
 }
 
-/// A processor's operands. Reads only its own parts of the factors; the rest has to arrive.
+/// A processor's operands: its own parts of the factors, and copies of others' parts once their message is there.
 pub(super) struct Blocks<'a, T> {
     schedule: &'a Schedule,
     rank: Rank,
     a: &'a Matrix<T>,
     b: &'a Matrix<T>,
     panels: BTreeMap<u64, Panel<T>>,
+    spare: Vec<Vec<T>>,
     held: u64,
     peak: u64,
 }
@@ -39,7 +40,7 @@ pub(super) struct Operands<'a, T> {
 impl<'a, T: Element> Blocks<'a, T> {
     /// No panel yet; `held` bytes are counted elsewhere (the processor's own parts and its part of C).
     pub fn new(schedule: &'a Schedule, rank: Rank, a: &'a Matrix<T>, b: &'a Matrix<T>, held: u64) -> Self {
-        Self { schedule, rank, a, b, panels: BTreeMap::new(), held, peak: held }
+        Self { schedule, rank, a, b, panels: BTreeMap::new(), spare: Vec::new(), held, peak: held }
     }
 
     /// Most bytes held at once.
@@ -47,32 +48,27 @@ impl<'a, T: Element> Blocks<'a, T> {
         self.peak
     }
 
-    /// Copies pieces of this processor's own parts, in order, for a message.
-    pub fn pack(&self, pieces: &[Piece]) -> Vec<T> {
-        let mut data = Vec::with_capacity(pieces.iter().map(|p| p.rect.area() as usize).sum());
-        for Piece { operand, rect } in pieces {
-            let matrix = match operand {
-                Operand::A => self.a,
-                Operand::B => self.b,
+    /// Takes over the pieces of a message that arrived, from their owner's parts, to where updates look for them.
+    pub fn take(&mut self, pieces: &[Piece]) {
+        let (a, b) = (self.a, self.b);
+        for &Piece { operand, rect } in pieces {
+            let (matrix, inner) = match operand {
+                Operand::A => (a, rect.cols),
+                Operand::B => (b, rect.rows),
             };
-            for row in rect.rows.start..rect.rows.end {
-                data.extend_from_slice(
-                    &matrix.row(row as usize)[rect.cols.start as usize..rect.cols.end as usize],
-                );
+            // One piece may span several panels (all of them in the bulk flow).
+            let block = self.schedule.order().block;
+            let mut start = inner.start - inner.start % block;
+            while start < inner.end {
+                let part = self.panel(start).inner.intersect(inner);
+                let rect = match operand {
+                    Operand::A => Rect::new(rect.rows, part),
+                    Operand::B => Rect::new(part, rect.cols),
+                };
+                self.copy(start, operand, rect, matrix);
+                start += block;
             }
         }
-        data
-    }
-
-    /// Puts the pieces of a message that arrived where updates look for them.
-    pub fn unpack(&mut self, pieces: &[Piece], data: &[T]) {
-        let mut at = 0;
-        for piece in pieces {
-            let size = piece.rect.area() as usize;
-            self.place(*piece, &data[at..at + size]);
-            at += size;
-        }
-        assert_eq!(at, data.len(), "a message holds what its pieces say");
     }
 
     /// Forgets the panels of these inner indices.
@@ -81,6 +77,7 @@ impl<'a, T: Element> Blocks<'a, T> {
         for start in starts {
             if let Some(panel) = self.panels.remove(&start) {
                 self.held -= bytes(&panel);
+                self.spare.extend([panel.a, panel.b]);
             }
         }
     }
@@ -108,42 +105,14 @@ impl<'a, T: Element> Blocks<'a, T> {
         }
     }
 
-    /// One piece may span several panels (all of them in the bulk flow).
-    fn place(&mut self, piece: Piece, data: &[T]) {
-        let (rows, cols) = (piece.rect.rows, piece.rect.cols);
-        let inner = match piece.operand {
-            Operand::A => cols,
-            Operand::B => rows,
-        };
-        let block = self.schedule.order().block;
-        let mut start = inner.start - inner.start % block;
-        while start < inner.end {
-            let panel = self.panel(start);
-            let part = panel.inner.intersect(inner);
-            let rect = match piece.operand {
-                Operand::A => Rect::new(rows, part),
-                Operand::B => Rect::new(part, cols),
-            };
-            let width = cols.len() as usize;
-            self.copy(start, piece.operand, rect, |row, column| {
-                let from = (row - rows.start) as usize * width + (column - cols.start) as usize;
-                &data[from..]
-            });
-            start += block;
-        }
-    }
-
     /// The panel that starts at `start`, made from the processor's own parts if it is new.
     fn panel(&mut self, start: u64) -> &Panel<T> {
         if !self.panels.contains_key(&start) {
             let block = self.schedule.order().block;
             let inner = Span::new(start, (start + block).min(self.schedule.layout().shape().k));
             let (rows, cols) = (self.schedule.rows(self.rank).len(), self.schedule.cols(self.rank).len());
-            let panel = Panel {
-                inner,
-                a: vec![T::ZERO; (rows * inner.len()) as usize],
-                b: vec![T::ZERO; (inner.len() * cols) as usize],
-            };
+            let (a, b) = (self.buffer(rows * inner.len()), self.buffer(inner.len() * cols));
+            let panel = Panel { inner, a, b };
             self.held += bytes(&panel);
             self.peak = self.peak.max(self.held);
             self.panels.insert(start, panel);
@@ -151,21 +120,28 @@ impl<'a, T: Element> Blocks<'a, T> {
             let (a, b) = (self.a, self.b);
             for part in own_a {
                 let rect = Rect::new(part.rows, part.cols.intersect(inner));
-                self.copy(start, Operand::A, rect, |row, col| &a.row(row as usize)[col as usize..]);
+                self.copy(start, Operand::A, rect, a);
             }
             for part in own_b {
                 let rect = Rect::new(part.rows.intersect(inner), part.cols);
-                self.copy(start, Operand::B, rect, |row, col| &b.row(row as usize)[col as usize..]);
+                self.copy(start, Operand::B, rect, b);
             }
         }
         &self.panels[&start]
     }
 
-    /// Copies a rectangle into a panel, row by row; `source(row, first column)` gives where a row is read.
-    fn copy<'d>(&mut self, start: u64, operand: Operand, rect: Rect, source: impl Fn(u64, u64) -> &'d [T])
-    where
-        T: 'd,
-    {
+    /// A buffer of a released panel, or a new one: pages that are in use already cost nothing more.
+    fn buffer(&mut self, length: u64) -> Vec<T> {
+        let length = length as usize;
+        let fit = (0..self.spare.len()).filter(|&i| self.spare[i].capacity() >= length);
+        let best = fit.min_by_key(|&i| self.spare[i].capacity());
+        let mut buffer = best.map_or_else(Vec::new, |i| self.spare.swap_remove(i));
+        buffer.resize(length, T::ZERO);
+        buffer
+    }
+
+    /// Copies a rectangle of an operand from the matrix into a panel, row by row.
+    fn copy(&mut self, start: u64, operand: Operand, rect: Rect, matrix: &Matrix<T>) {
         if rect.is_empty() {
             return;
         }
@@ -185,7 +161,8 @@ impl<'a, T: Element> Blocks<'a, T> {
         };
         for (i, row) in (rect.rows.start..rect.rows.end).enumerate() {
             let to = ((first_row + i as u64) * stride + first_col) as usize;
-            target[to..to + width].copy_from_slice(&source(row, rect.cols.start)[..width]);
+            let from = rect.cols.start as usize;
+            target[to..to + width].copy_from_slice(&matrix.row(row as usize)[from..from + width]);
         }
     }
 }

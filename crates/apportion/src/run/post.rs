@@ -1,5 +1,8 @@
 //! Carries messages between the workers of one machine, on emulated wires if the platform asks for it, and
 //! makes one worker's end the end of all.
+//!
+//! A message is a permission: once it has arrived, the receiver copies the pieces from their owner's part of the
+//! factor, which never changes during a run. Each element is copied once.
 
 use super::monitor::Monitor;
 use crate::error::{Error, Result};
@@ -41,75 +44,65 @@ impl<'a> Halt<'a> {
     }
 }
 
-/// A message on its way: its elements, and when it travels.
-#[derive(Debug)]
-pub(super) struct Parcel<T> {
-    pub data: Vec<T>,
-    pub transit: Transit,
-}
-
 /// Mailboxes of all workers and the wires between them.
 #[derive(Debug)]
-pub(super) struct Post<'a, T> {
-    boxes: Vec<Mailbox<T>>,
+pub(super) struct Post<'a> {
+    boxes: Vec<Mailbox>,
     wires: Option<Mutex<Wires<'a>>>,
 }
 
 #[derive(Debug)]
-struct Mailbox<T> {
-    parcels: Mutex<BTreeMap<(Rank, u64), Parcel<T>>>,
-    arrived: Condvar,
+struct Mailbox {
+    arrivals: Mutex<BTreeMap<(Rank, u64), Transit>>,
+    news: Condvar,
 }
 
-impl<'a, T> Post<'a, T> {
+impl<'a> Post<'a> {
     /// Wires are emulated if the network says so; else a message arrives at once.
     pub fn new(processors: usize, network: &'a Network) -> Self {
         Self {
             boxes: (0..processors)
-                .map(|_| Mailbox { parcels: Mutex::default(), arrived: Condvar::new() })
+                .map(|_| Mailbox { arrivals: Mutex::default(), news: Condvar::new() })
                 .collect(),
             wires: network.emulate.then(|| Mutex::new(Wires::new(network))),
         }
     }
 
     /// Hands a message over at `now`; the time at which its last byte has left the sender.
-    pub fn send(&self, to: (Rank, Rank, u64), load: Load, data: Vec<T>, now: f64) -> f64 {
-        let (from, to, tag) = to;
+    pub fn send(&self, (from, to, tag): (Rank, Rank, u64), load: Load, now: f64) -> f64 {
         let transit = match &self.wires {
             None => Transit { start: now, sent: now, arrival: now },
             Some(wires) => locked(wires).book(from, to, load, now),
         };
         let mailbox = &self.boxes[to.0];
-        locked(&mailbox.parcels).insert((from, tag), Parcel { data, transit });
-        mailbox.arrived.notify_all();
+        locked(&mailbox.arrivals).insert((from, tag), transit);
+        mailbox.news.notify_all();
         transit.sent
     }
 
     /// Waits for a message and for its arrival on the clock that started at `epoch`.
     pub fn receive(
         &self,
-        at: Rank,
-        from: Rank,
-        tag: u64,
+        (at, from, tag): (Rank, Rank, u64),
         epoch: Instant,
         halt: &Halt<'_>,
-    ) -> Result<Parcel<T>> {
+    ) -> Result<Transit> {
         let mailbox = &self.boxes[at.0];
-        let mut parcels = locked(&mailbox.parcels);
-        let parcel = loop {
-            if let Some(parcel) = parcels.remove(&(from, tag)) {
-                break parcel;
+        let mut arrivals = locked(&mailbox.arrivals);
+        let transit = loop {
+            if let Some(transit) = arrivals.remove(&(from, tag)) {
+                break transit;
             }
             halt.check()?;
-            parcels = mailbox
-                .arrived
-                .wait_timeout(parcels, Duration::from_millis(20))
+            arrivals = mailbox
+                .news
+                .wait_timeout(arrivals, Duration::from_millis(20))
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         };
-        drop(parcels);
-        halt.sleep_until(epoch, parcel.transit.arrival)?;
-        Ok(parcel)
+        drop(arrivals);
+        halt.sleep_until(epoch, transit.arrival)?;
+        Ok(transit)
     }
 }
 

@@ -33,7 +33,7 @@ struct Shared<'a, T> {
     b: &'a Matrix<T>,
     schedule: &'a Schedule,
     platform: &'a Platform,
-    post: Post<'a, T>,
+    post: Post<'a>,
     halt: Halt<'a>,
     gate: Gate,
     epoch: OnceLock<Instant>,
@@ -212,14 +212,10 @@ impl<'s, 'a, T: Element> Worker<'s, 'a, T> {
     }
 
     fn send(&mut self, message: &Message) {
-        let start = self.now();
-        let data = self.blocks.pack(&message.pieces);
         let load = load_of(message, size_of::<T>() as u64);
-        let now = self.now();
-        self.lane.push(Activity::Communicate, start, now, Some(message.to));
-        self.lane.sent[message.to.0] += data.len() as u64;
+        self.lane.sent[message.to.0] += message.elements();
         self.lane.messages += 1;
-        let left = self.shared.post.send((self.rank, message.to, message.tag), load, data, now);
+        let left = self.shared.post.send((self.rank, message.to, message.tag), load, self.now());
         self.last_sent = self.last_sent.max(left);
     }
 
@@ -227,10 +223,10 @@ impl<'s, 'a, T: Element> Worker<'s, 'a, T> {
         let message = self.expected.remove(&(from, tag)).expect("a schedule posts before it awaits");
         let since = self.now();
         let shared = self.shared;
-        let parcel = shared.post.receive(self.rank, from, tag, self.epoch, &shared.halt)?;
-        self.lane.received[from.0] += parcel.data.len() as u64;
-        self.blocks.unpack(&message.pieces, &parcel.data);
-        let under_way = parcel.transit.start.max(since);
+        let transit = shared.post.receive((self.rank, from, tag), self.epoch, &shared.halt)?;
+        self.lane.received[from.0] += message.elements();
+        self.blocks.take(&message.pieces);
+        let under_way = transit.start.max(since);
         self.lane.push(Activity::Idle, since, under_way, Some(from));
         self.lane.push(Activity::Communicate, under_way, self.now(), Some(from));
         Ok(())

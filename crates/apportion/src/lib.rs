@@ -12,6 +12,7 @@ mod output;
 mod plan;
 mod platform;
 mod rect;
+mod report;
 pub mod units;
 
 pub use error::{Error, Result};
@@ -21,3 +22,4 @@ pub use output::{OutputFile, write_whole};
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};
+pub use report::plan_svg;

@@ -9,7 +9,7 @@ use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Matrix, Model, Multiplication, Order, OutputFile, Plan, Platform,
     Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, communication_of, forecast, multiply,
-    plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
+    orders, plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
 };
 use std::path::Path;
 use std::time::Instant;

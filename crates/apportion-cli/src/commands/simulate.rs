@@ -4,8 +4,8 @@ use crate::args::Simulate;
 use crate::console::Console;
 use crate::inputs::{Processors, constant};
 use apportion::{
-    Conditions, Error, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, chrome_trace, pairs,
-    rates, read_models, read_plan, read_platform, simulate, table, units, write_whole,
+    Conditions, Error, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, chrome_trace, orders,
+    pairs, rates, read_models, read_plan, read_platform, simulate, table, units, write_whole,
 };
 use serde_json::json;
 

@@ -1,9 +1,13 @@
-//! What people and other programs read: tables, run reports, traces, pictures.
+//! What people and other programs read: tables, run reports, traces, pictures. Pure functions of results.
 
 mod chrome;
+mod legend;
+mod palette;
 mod run;
+mod svg;
 mod text;
 
 pub use chrome::chrome_trace;
 pub use run::RunReport;
+pub use svg::plan_svg;
 pub use text::{pairs, table};

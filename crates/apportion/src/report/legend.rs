@@ -1,0 +1,173 @@
+//! The table beside a picture: colour, name, share, part of the whole and ratio to the smallest.
+
+use super::svg::{INK, escape, grouped, percent};
+use crate::plan::Plan;
+use std::fmt::Write;
+
+/// Above this many processors the legend lists clusters, if that is shorter.
+const MOST_PROCESSORS: usize = 64;
+
+/// Entries shown at most; the rest is counted.
+const MOST_ENTRIES: usize = 240;
+
+/// Above this many entries they are set in small type.
+const ROOMY: usize = 26;
+
+/// Characters of a name shown at most.
+const LONGEST_NAME: usize = 24;
+
+/// Lines of text with a swatch, ready to be placed.
+pub(super) struct Legend {
+    heading: &'static str,
+    entries: Vec<Entry>,
+    left_out: usize,
+    /// All shares together, and the smallest that is not zero: of those left out, too.
+    total: u64,
+    least: u64,
+    font: f64,
+    line: f64,
+    /// Widths of name, share, percentage and ratio.
+    widths: [f64; 4],
+}
+
+struct Entry {
+    name: String,
+    share: u64,
+    colour: String,
+}
+
+impl Legend {
+    /// The processors of a plan, or their clusters where these are many fewer.
+    pub(super) fn new(plan: &Plan, clusters: &[&str], colours: &[String]) -> Self {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut members: Vec<usize> = Vec::new();
+        let mut numbers = std::collections::BTreeMap::new();
+        for ((&cluster, colour), &share) in clusters.iter().zip(colours).zip(&plan.shares) {
+            let number = *numbers.entry(cluster).or_insert(entries.len());
+            if number == entries.len() {
+                entries.push(Entry { name: cluster.to_owned(), share: 0, colour: colour.clone() });
+                members.push(0);
+            }
+            entries[number].share += share;
+            members[number] += 1;
+        }
+        let processors = plan.processors.len();
+        let by_cluster = processors > MOST_PROCESSORS && 2 * entries.len() <= processors;
+        if by_cluster {
+            for (entry, count) in entries.iter_mut().zip(members) {
+                entry.name = format!("{} ({count})", shortened(&entry.name));
+            }
+        } else {
+            let all = plan.processors.iter().zip(&plan.shares).zip(colours);
+            entries = all
+                .map(|((name, &share), colour)| Entry {
+                    name: shortened(name),
+                    share,
+                    colour: colour.clone(),
+                })
+                .collect();
+        }
+        let total = plan.shares.iter().sum();
+        let least = entries.iter().map(|e| e.share).filter(|s| *s > 0).min().unwrap_or(1);
+        let left_out = entries.len().saturating_sub(MOST_ENTRIES);
+        let (font, line) = if entries.len() > ROOMY { (10.0, 13.0) } else { (13.0, 21.0) };
+        let heading = if by_cluster { "cluster (processors)" } else { "processor" };
+        let mut legend = Self { heading, entries, left_out, total, least, font, line, widths: [0.0; 4] };
+        let rows: Vec<[String; 4]> = legend.rows().map(|(_, words)| words).collect();
+        for (i, width) in legend.widths.iter_mut().enumerate() {
+            let longest = rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
+            *width = longest as f64 * font * 0.6 + font;
+        }
+        legend.entries.truncate(MOST_ENTRIES);
+        legend
+    }
+
+    /// Width of one column, its gap included.
+    pub(super) fn column(&self) -> f64 {
+        1.5 * self.font + self.widths.iter().sum::<f64>() + 2.0 * self.font
+    }
+
+    /// How many lines fit a height, that of the heading included.
+    pub(super) fn lines_in(&self, height: f64) -> usize {
+        ((height / self.line) as usize).max(2)
+    }
+
+    /// How many lines there are if set in some columns, that of the heading included.
+    pub(super) fn lines_for(&self, columns: usize) -> usize {
+        self.entries.len().div_ceil(columns.max(1)).max(1) + 1
+    }
+
+    /// Width and height when set in columns of so many lines.
+    pub(super) fn size(&self, lines: usize) -> [f64; 2] {
+        let columns = self.entries.len().div_ceil(lines - 1);
+        let note = if self.left_out > 0 { 1 } else { 0 };
+        [columns as f64 * self.column(), (lines.min(self.entries.len() + 1) + note) as f64 * self.line]
+    }
+
+    /// Heading and entries: the colour, and the words of the four columns.
+    fn rows(&self) -> impl Iterator<Item = (Option<&str>, [String; 4])> {
+        let heading = [self.heading, "share", "%", "ratio"].map(str::to_owned);
+        std::iter::once((None, heading)).chain(self.entries.iter().map(move |e| {
+            let ratio = e.share as f64 / self.least as f64;
+            let ratio = if ratio < 100.0 { format!("{ratio:.2}") } else { grouped(ratio.round() as u64) };
+            let words = [e.name.clone(), grouped(e.share), percent(e.share, self.total), ratio];
+            (Some(e.colour.as_str()), words)
+        }))
+    }
+
+    /// Draws it from (left, top), in columns of so many lines, each under the heading.
+    pub(super) fn draw(&self, svg: &mut String, [left, top]: [f64; 2], lines: usize) {
+        let _ = writeln!(svg, "<g font-size=\"{}\" fill=\"{INK}\">", self.font);
+        let rows: Vec<_> = self.rows().collect();
+        let Some((heading, entries)) = rows.split_first() else { return };
+        for (c, column) in entries.chunks(lines - 1).enumerate() {
+            let x = left + c as f64 * self.column();
+            for (i, (colour, words)) in std::iter::once(heading).chain(column).enumerate() {
+                let y = top + i as f64 * self.line;
+                if let Some(colour) = colour {
+                    let (size, up) = (self.font, 0.85 * self.font);
+                    let _ = writeln!(
+                        svg,
+                        "<rect x=\"{x:.2}\" y=\"{:.2}\" width=\"{size}\" height=\"{size}\" fill=\"{colour}\" \
+                         stroke=\"{INK}\" stroke-width=\"0.5\"/>",
+                        y + self.line - up - 0.35 * self.font
+                    );
+                }
+                self.draw_row(
+                    svg,
+                    [x + 1.5 * self.font, y + self.line - 0.35 * self.font],
+                    words,
+                    colour.is_none(),
+                );
+            }
+        }
+        if self.left_out > 0 {
+            let y = top + lines.min(rows.len()) as f64 * self.line + self.font;
+            let _ = writeln!(
+                svg,
+                "<text x=\"{left:.2}\" y=\"{y:.2}\">and {} more</text>",
+                grouped(self.left_out as u64)
+            );
+        }
+        svg.push_str("</g>\n");
+    }
+
+    fn draw_row(&self, svg: &mut String, [x, y]: [f64; 2], words: &[String; 4], heading: bool) {
+        let style = if heading { " font-weight=\"bold\"" } else { "" };
+        let _ = write!(svg, "<text y=\"{y:.2}\"{style}><tspan x=\"{x:.2}\">{}</tspan>", escape(&words[0]));
+        let mut right = x + self.widths[0];
+        for (word, width) in words.iter().zip(self.widths).skip(1) {
+            right += width;
+            let _ = write!(svg, "<tspan x=\"{right:.2}\" text-anchor=\"end\">{word}</tspan>");
+        }
+        svg.push_str("</text>\n");
+    }
+}
+
+/// A name cut to what a legend has room for.
+fn shortened(name: &str) -> String {
+    if name.chars().count() <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
+}

@@ -1,0 +1,151 @@
+//! Pictures are XML, complete, and true to the layout.
+
+use super::*;
+use crate::plan::{Layout, Metrics, Shape, shapes, shares};
+use crate::rect::Rank;
+use proptest::prelude::*;
+
+fn plan(layout: Layout) -> Plan {
+    Plan {
+        method: "square-corner".into(),
+        problem: Problem::Matmul(layout.shape()),
+        processors: (0..layout.processors()).map(|i| format!("p{i}")).collect(),
+        shares: layout.shares(),
+        metrics: Metrics::of_layout(&layout, 1.0),
+        layout: Some(layout),
+        forecast: None,
+    }
+}
+
+fn units(shares: Vec<u64>) -> Plan {
+    Plan {
+        method: "proportional".into(),
+        problem: Problem::Units { n: shares.iter().sum() },
+        processors: (0..shares.len()).map(|i| format!("p{i}")).collect(),
+        shares,
+        layout: None,
+        metrics: Metrics::of_units(f64::NAN),
+        forecast: None,
+    }
+}
+
+fn columns(m: u64, n: u64, weights: &[f64]) -> Plan {
+    plan(shapes::columns(Shape::new(m, n, n, "test").unwrap(), weights).unwrap())
+}
+
+/// Checks that tags nest, attributes are quoted, and `<` and `&` occur only as markup.
+fn well_formed(svg: &str) -> bool {
+    let mut open = Vec::new();
+    let mut rest = svg;
+    while let Some(at) = rest.find('<') {
+        let Some(end) = rest.find('>') else { return false };
+        let text_is_clean = rest[..at]
+            .split('&')
+            .skip(1)
+            .all(|e| ["amp;", "lt;", "gt;", "quot;", "#39;"].iter().any(|known| e.starts_with(known)));
+        let tag = &rest[at + 1..end];
+        if !text_is_clean || tag.contains('<') || !tag.matches('"').count().is_multiple_of(2) {
+            return false;
+        }
+        let name = tag.split_whitespace().next().unwrap_or("");
+        if let Some(closed) = name.strip_prefix('/') {
+            if open.pop() != Some(closed) {
+                return false;
+            }
+        } else if !tag.ends_with('/') {
+            open.push(name);
+        }
+        rest = &rest[end + 1..];
+    }
+    open.is_empty() && rest.trim().is_empty()
+}
+
+#[test]
+fn the_check_of_xml_can_fail() {
+    assert!(well_formed("<a b=\"c\"><d/>&amp;</a>\n"));
+    for bad in ["<a>", "<a></b>", "<a>&</a>", "<a b=\"></a>", "<a>x</a>y"] {
+        assert!(!well_formed(bad), "{bad}");
+    }
+}
+
+#[test]
+fn names_are_escaped() {
+    let mut plan = columns(10, 10, &[3.0, 1.0]);
+    plan.processors[0] = "a<b&\"c\"\u{1}\n".into();
+    plan.method = "<script>".into();
+    let svg = plan_svg(&plan, &[]);
+    assert!(well_formed(&svg), "{svg}");
+    assert!(svg.contains("a&lt;b&amp;&quot;c&quot;\u{fffd} ") && !svg.contains("<script"));
+}
+
+/// The picture of an L and a square has one piece each: six sides of the L, two of them shared with the square.
+#[test]
+fn an_l_is_one_piece() {
+    let layout = shapes::square_corner(Shape::new(1000, 1000, 1000, "test").unwrap(), &[9.0, 1.0]).unwrap();
+    let rects = layout.rects_by_owner();
+    assert!(rects[0].len() == 2, "the L is stored as two rectangles");
+    let lengths = |axes: fn(&Rect) -> (Span, Span)| -> Vec<u64> {
+        borders(&rects, axes).values().map(SpanSet::len).filter(|length| *length > 0).collect()
+    };
+    let mut across = lengths(|r| (r.rows, r.cols));
+    across.sort_unstable();
+    assert_eq!(across, [316, 1000, 1000]);
+    assert_eq!(lengths(|r| (r.cols, r.rows)).len(), 3);
+}
+
+#[test]
+fn a_tiny_plan_to_the_byte() {
+    let layout = Layout::new(
+        Shape::new(2, 3, 2, "test").unwrap(),
+        2,
+        [
+            crate::plan::Part::new(Rank(0), Rect::new(Span::new(0, 2), Span::new(0, 1))),
+            crate::plan::Part::new(Rank(1), Rect::new(Span::new(0, 2), Span::new(1, 2))),
+        ],
+    );
+    let svg = plan_svg(&plan(layout.unwrap()), &["x".into(), "y".into()]);
+    assert_eq!(svg, include_str!("tiny.svg"));
+}
+
+#[test]
+fn many_processors_make_a_legend_of_clusters() {
+    let weights: Vec<f64> = (0..200).map(|i| 1.0 + f64::from(i % 7)).collect();
+    let clusters: Vec<String> = (0..200).map(|i| format!("site{}", i / 40)).collect();
+    let svg = plan_svg(&columns(1000, 1000, &weights), &clusters);
+    assert!(well_formed(&svg));
+    assert!(svg.contains("site0 (40)") && svg.contains("site4 (40)"));
+    let svg = plan_svg(&units(vec![1; 5000]), &[]);
+    assert!(well_formed(&svg) && svg.contains("and 4,760 more") && svg.contains(">0.020</tspan>"));
+}
+
+#[test]
+fn numbers_are_readable() {
+    assert_eq!(
+        [grouped(0), grouped(999), grouped(1000), grouped(1_234_567)],
+        ["0", "999", "1,000", "1,234,567"]
+    );
+    let parts = [1_000_000, 333_333, 420, 99, 1, 0].map(|part| percent(part, 1_000_000));
+    assert_eq!(parts, ["100.0", "33.3", "0.042", "0.0099", "0.00010", "0.0"]);
+    assert_eq!([percent(1, 1 << 40), percent(0, 0)], ["9e-11", "0.0"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    /// Every small plan is XML that names every processor; empty shares and any proportions included.
+    #[test]
+    fn every_picture_is_complete(
+        weights in prop::collection::vec(0u64..50, 1..20), m in 1u64..5000, n in 1u64..5000,
+    ) {
+        prop_assume!(weights.iter().any(|w| *w > 0));
+        let speeds: Vec<f64> = weights.iter().map(|w| *w as f64).collect();
+        for plan in [columns(m, n, &speeds), units(shares::proportional(n, &speeds))] {
+            let svg = plan_svg(&plan, &["a".into(), "b".into(), "a".into()]);
+            prop_assert!(well_formed(&svg));
+            prop_assert!(!svg.contains("NaN") && !svg.contains("inf"));
+            for name in &plan.processors {
+                let cell = format!(">{name}</tspan>");
+                prop_assert!(svg.contains(&cell));
+            }
+        }
+    }
+}

@@ -17,31 +17,48 @@ const LARGEST_DEBT: f64 = 0.25;
 /// Slows one thread's computing.
 #[derive(Debug)]
 pub(super) struct Governor {
-    slowdown: f64,
-    /// Seconds by which the thread is late (positive) against its target so far.
-    late: f64,
+    pace: Pace,
 }
 
 impl Governor {
     /// `slowdown` is at least 1; 1 never sleeps.
     pub fn new(slowdown: f64) -> Self {
-        Self { slowdown, late: 0.0 }
+        Self { pace: Pace { slowdown, late: 0.0 } }
     }
 
-    /// Does the work, which returns CPU seconds spent by threads other than this one at its side (0 if none):
-    /// the longest of them counts. Then sleeps as long as it takes.
+    /// Does the work, which returns CPU seconds spent by threads at this one's side (0 if none): the longest of
+    /// them counts. Then sleeps as long as it takes.
     pub fn compute(&mut self, halt: &Halt<'_>, work: impl FnOnce() -> f64) -> Result<()> {
-        if self.slowdown <= 1.0 {
+        if self.pace.slowdown <= 1.0 {
             work();
             return Ok(());
         }
         let (start, cpu) = (Instant::now(), thread_cpu_seconds());
         let others = work();
         let cpu = (thread_cpu_seconds() - cpu).max(others);
-        let target = self.slowdown * cpu;
-        halt.sleep_until(start, target - self.late)?;
-        self.late = (self.late + start.elapsed().as_secs_f64() - target).clamp(0.0, LARGEST_DEBT);
+        halt.sleep_until(start, self.pace.target(cpu))?;
+        self.pace.took(cpu, start.elapsed().as_secs_f64());
         Ok(())
+    }
+}
+
+/// The arithmetic of slowing, without a clock.
+#[derive(Debug)]
+struct Pace {
+    slowdown: f64,
+    /// Seconds by which the thread is behind its target so far; never negative.
+    late: f64,
+}
+
+impl Pace {
+    /// Seconds that a piece of work of `cpu` seconds should take in all, less what is to be made up for.
+    fn target(&self, cpu: f64) -> f64 {
+        self.slowdown * cpu - self.late
+    }
+
+    /// It took `wall` seconds, sleep included.
+    fn took(&mut self, cpu: f64, wall: f64) {
+        self.late = (wall - self.target(cpu)).clamp(0.0, LARGEST_DEBT);
     }
 }
 
@@ -63,48 +80,30 @@ impl Halt<'_> {
 mod tests {
     use super::super::monitor::Monitor;
     use super::*;
-    use std::sync::Barrier;
-
-    fn spin(cpu_seconds: f64) -> f64 {
-        let start = thread_cpu_seconds();
-        while thread_cpu_seconds() - start < cpu_seconds {
-            std::hint::black_box((0..1000).sum::<u64>());
+    /// Pieces of 3 ms of CPU time on a core that gives this thread only every other slice of 5 ms, and a sleep that
+    /// always lasts 0.1 ms too long: in the long run all takes slowdown x CPU time.
+    #[test]
+    fn preemption_and_oversleeping_are_made_up_for() {
+        for slowdown in [4.0, 9.0, 25.0] {
+            let mut pace = Pace { slowdown, late: 0.0 };
+            let (cpu, mut wall) = (0.003_f64, 0.0);
+            for i in 0..1000 {
+                let preempted = if i % 2 == 0 { 0.005 } else { 0.0 };
+                let took = (cpu + preempted).max(pace.target(cpu) + 0.0001);
+                pace.took(cpu, took);
+                wall += took;
+            }
+            let error = wall / (slowdown * cpu * 1000.0) - 1.0;
+            assert!(error.abs() < 1e-3, "{slowdown}: {error}");
         }
-        0.0
     }
 
-    /// Four workers on one core, slowed so that the core could be busy 90 % of the time: each must take slowdown x
-    /// its CPU time within 2 %.
+    /// A core that is taken away for long cannot be made up for without running unslowed: the debt is bounded.
     #[test]
-    fn holds_with_more_workers_than_cores() {
-        let slowdowns = [4.0, 4.0, 5.0, 5.0];
-        let barrier = Barrier::new(slowdowns.len());
-        let monitor = Monitor::new();
-        let halt = Halt::new(&monitor);
-        let errors: Vec<f64> = std::thread::scope(|scope| {
-            let threads: Vec<_> = slowdowns
-                .iter()
-                .map(|&slowdown| {
-                    let (barrier, halt) = (&barrier, &halt);
-                    scope.spawn(move || {
-                        super::super::clock::pin(&[0]);
-                        barrier.wait();
-                        let (start, cpu) = (Instant::now(), thread_cpu_seconds());
-                        let mut governor = Governor::new(slowdown);
-                        for _ in 0..40 {
-                            governor.compute(halt, || spin(0.003)).unwrap();
-                        }
-                        let (wall, cpu) = (start.elapsed().as_secs_f64(), thread_cpu_seconds() - cpu);
-                        (wall / (slowdown * cpu) - 1.0).abs()
-                    })
-                })
-                .collect();
-            threads.into_iter().map(|t| t.join().unwrap()).collect()
-        });
-        // The median: another user of this machine may take the core away from one of them.
-        let mut sorted = errors.clone();
-        sorted.sort_by(f64::total_cmp);
-        assert!(sorted[1] < 0.02, "{errors:?}");
+    fn debt_is_bounded() {
+        let mut pace = Pace { slowdown: 2.0, late: 0.0 };
+        pace.took(0.01, 60.0);
+        assert_eq!(pace.late, LARGEST_DEBT);
     }
 
     #[test]

@@ -247,16 +247,23 @@ mod tests {
         platform
     }
 
+    /// Times themselves are the benches' business: here only that every processor gets a whole, ordered model.
     #[test]
-    fn a_slowed_processor_measures_slow() {
-        let options = MeasureOptions { seconds_per_size: 0.4, ..MeasureOptions::quick() };
-        let models =
-            measure_gemm::<f64>(&slowed(&[3.0, 12.0]), &[40_000.0], 64, options, &Monitor::new()).unwrap();
-        let ratio = models.models[0].speed(4e4) / models.models[1].speed(4e4);
-        // Both do the same work and share nothing but the machine: 4:1 but for its noise.
-        assert!((3.0..5.4).contains(&ratio), "{ratio}");
-        assert_eq!(models.block(), Some(64));
-        assert!(models.models[0].points()[0].repetitions >= FEWEST as u64);
+    fn every_processor_gets_a_model() {
+        for alone in [false, true] {
+            let options = MeasureOptions { seconds_per_size: 0.05, alone, ..MeasureOptions::quick() };
+            let monitor = Monitor::new();
+            let sizes = [900.0, 100.0, 99.0];
+            let models = measure_gemm::<f64>(&slowed(&[1.0, 3.0]), &sizes, 16, options, &monitor).unwrap();
+            assert_eq!(models.names(), ["p0", "p1"]);
+            assert_eq!((models.block(), models.kernel.as_str()), (Some(16), "gemm-f64"));
+            for model in &models.models {
+                let measured: Vec<f64> = model.points().iter().map(|p| p.size).collect();
+                assert_eq!(measured, [100.0, 900.0], "99 and 100 are the same square");
+                assert!(model.points().iter().all(|p| p.repetitions >= 2 && p.seconds > 0.0 && p.ci >= 0.0));
+            }
+            assert_eq!(monitor.progress(), (if alone { 2 } else { 4 }, 4));
+        }
     }
 
     #[test]

@@ -29,9 +29,10 @@ pub struct Verified {
 /// Checks that C = A B, for A of m x k, B of k x n and C of m x n elements, up to rounding of any order of summation.
 ///
 /// Rounding never fails it: a row that looks wrong is recomputed, and is wrong only if an element is off by more than
-/// (k + 1) ε |A| |B|. A single wrong element is seen for certain beyond the margin of its row, about
-/// 8 sqrt(k) ε times the norm of that row of |A| |B|; several are missed with the odds returned. Where A, B or an
-/// overflow make infinities or NaN, elements are sampled and NaN equals NaN. The same seed makes the same vectors.
+/// (k + 1) ε |A| |B|. A single wrong element is seen for certain beyond that and 8 sqrt(k + 1) ε sqrt(sum * largest) of
+/// its row of |A| |B| (with k + 1 for 2 sqrt(k + 1) once four rows were suspected in vain); several together are missed
+/// with the odds returned. Where A, B or an overflow make infinities or NaN, elements are sampled and NaN equals NaN.
+/// The same seed makes the same vectors.
 ///
 /// Time O(trials (m k + k n + m n)), memory O(m + k + n).
 ///

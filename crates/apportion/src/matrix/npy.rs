@@ -290,7 +290,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
+        #![proptest_config(ProptestConfig::with_cases(300))]
         #[test]
         fn either_order_and_endianness(rows in 1usize..40, cols in 1usize..40, big: bool, fortran: bool) {
             let directory = tempfile::tempdir().unwrap();
@@ -325,6 +325,17 @@ mod tests {
                 prop_assert_eq!(error.exit_code(), 2);
                 prop_assert!(!error.to_string().contains('\n'));
             }
+        }
+
+        /// Whatever the header says, made of what headers are made of.
+        #[test]
+        fn odd_headers_are_refused(
+            dict in r#"\{?('descr'|'shape'|'fortran_order'|[:,] ?|[\[\](){}]|True|False|'<f[48]'|"|[0-9]{1,9}|é|\\|\PC){0,30}\}?"#,
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let error = read_matrix(&file(&directory, &with_header(&dict, 16))).unwrap_err();
+            prop_assert_eq!(error.exit_code(), 2);
+            prop_assert!(!error.to_string().contains('\n'));
         }
     }
 

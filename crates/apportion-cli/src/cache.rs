@@ -2,7 +2,7 @@
 
 use apportion::{Models, Platform, discover, read_models, write_whole};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The file for this machine, kernel and processors; `None` where the user has no cache directory.
 pub fn path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
@@ -24,12 +24,12 @@ pub fn path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
 }
 
 /// The cached models, if there are any that can be read.
-pub fn load(path: &PathBuf) -> Option<Models> {
+pub fn load(path: &Path) -> Option<Models> {
     read_models(path).ok()
 }
 
 /// Keeps the models; a cache that cannot be written is no error.
-pub fn store(path: &PathBuf, models: &Models) {
+pub fn store(path: &Path, models: &Models) {
     if let Some(directory) = path.parent()
         && std::fs::create_dir_all(directory).is_ok()
     {

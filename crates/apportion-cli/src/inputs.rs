@@ -111,7 +111,7 @@ pub fn quick_models<T: Element>(
 ) -> Result<Models> {
     let kernel = format!("gemm-{}", T::NAME);
     let path = cache::path(platform, &kernel, block);
-    let cached = path.as_ref().filter(|_| !fresh).and_then(cache::load);
+    let cached = path.as_ref().filter(|_| !fresh).and_then(|p| cache::load(p));
     if let (Some(models), Some(path)) = (cached, &path)
         && models.in_order(&platform.names()).is_ok()
     {

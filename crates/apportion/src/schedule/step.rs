@@ -45,7 +45,7 @@ impl Message {
     }
 }
 
-/// C[rect] += A[rect.rows, inner] B[inner, rect.cols].
+/// `C[rect] += A[rect.rows, inner] B[inner, rect.cols]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Update {
     /// Part of one of the processor's rectangles of C.

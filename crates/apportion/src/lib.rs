@@ -37,3 +37,8 @@ pub use run::*;
 pub use schedule::*;
 pub use simulate::{Conditions, simulate};
 pub use trace::{Activity, Event, Lane, Trace};
+
+/// The README's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

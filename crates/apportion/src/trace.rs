@@ -37,6 +37,8 @@ pub struct Lane {
     pub received: Vec<u64>,
     /// Messages sent.
     pub messages: u64,
+    /// CPU seconds spent computing (0 in a simulation): compute time over this is the slowing in effect.
+    pub cpu_seconds: f64,
     /// Most bytes of matrix data held at once.
     pub peak_bytes: u64,
 }

@@ -65,6 +65,7 @@ impl RunReport {
                     "sent": lane.sent.iter().sum::<u64>(),
                     "received": lane.received.iter().sum::<u64>(),
                     "messages": lane.messages,
+                    "cpu_seconds": lane.cpu_seconds,
                 })
             })
             .collect();

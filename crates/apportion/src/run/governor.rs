@@ -27,18 +27,17 @@ impl Governor {
     }
 
     /// Does the work, which returns CPU seconds spent by threads at this one's side (0 if none): the longest of
-    /// them counts. Then sleeps as long as it takes.
-    pub fn compute(&mut self, halt: &Halt<'_>, work: impl FnOnce() -> f64) -> Result<()> {
-        if self.pace.slowdown <= 1.0 {
-            work();
-            return Ok(());
-        }
+    /// them counts. Then sleeps as long as it takes. Returns the CPU seconds.
+    pub fn compute(&mut self, halt: &Halt<'_>, work: impl FnOnce() -> f64) -> Result<f64> {
         let (start, cpu) = (Instant::now(), thread_cpu_seconds());
         let others = work();
         let cpu = (thread_cpu_seconds() - cpu).max(others);
+        if self.pace.slowdown <= 1.0 {
+            return Ok(cpu);
+        }
         halt.sleep_until(start, self.pace.target(cpu))?;
         self.pace.took(cpu, start.elapsed().as_secs_f64());
-        Ok(())
+        Ok(cpu)
     }
 }
 

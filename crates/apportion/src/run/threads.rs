@@ -243,7 +243,7 @@ impl<'s, 'a, T: Element> Worker<'s, 'a, T> {
         let stride = rect.cols.len() as usize;
         let first = (update.rect.rows.start - rect.rows.start) as usize * stride
             + (update.rect.cols.start - rect.cols.start) as usize;
-        self.governor.compute(&self.shared.halt, || {
+        let cpu = self.governor.compute(&self.shared.halt, || {
             blocks.gather(update.inner);
             let operands = blocks.operands(update);
             parallel(
@@ -258,6 +258,7 @@ impl<'s, 'a, T: Element> Worker<'s, 'a, T> {
                 },
             )
         })?;
+        self.lane.cpu_seconds += cpu;
         self.shared.halt.monitor().advance(update.work() as u64);
         self.lane.push(Activity::Compute, start, self.now(), None);
         Ok(())

@@ -1,7 +1,7 @@
 //! `apportion partition`.
 
 use super::draw;
-use crate::args::{CommunicationName, Partition};
+use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::Processors;
 use apportion::shapes::Communication;
@@ -9,8 +9,46 @@ use apportion::{
     Choice, Error, Forecast, Metrics, Plan, Problem, Result, Shape, Wishes, communication_of, imbalance,
     pairs, plan_matmul, shares, table, units, write_whole,
 };
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 
-pub fn run(args: &Partition, console: &Console) -> Result<()> {
+/// Whether links carry one transfer at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CommunicationName {
+    Serial,
+    Parallel,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  apportion partition --units 1000 --speeds 9,1\n  \
+    apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n\
+    Methods for --units: even, proportional, fpm. For --shape: rows, straight-line, columns, square-corner, hybrid, auto.")]
+pub struct Arguments {
+    /// Divide this many independent units.
+    #[arg(long, value_name = "N", required_unless_present = "shape", conflicts_with = "shape")]
+    pub units: Option<u64>,
+    /// Lay out a matrix product: MxN (then k = n) or MxKxN.
+    #[arg(long, value_name = "MxN|MxKxN")]
+    pub shape: Option<String>,
+    #[command(flatten)]
+    pub sources: Sources,
+    /// The method; default: fpm for units, auto (least forecast time) for a shape.
+    #[arg(long, value_name = "METHOD")]
+    pub method: Option<String>,
+    /// For hybrid: one transfer at a time, or both directions at once; default: as the platform's links.
+    #[arg(long, value_enum)]
+    pub communication: Option<CommunicationName>,
+    #[command(flatten)]
+    pub flow: FlowArgs,
+    /// Write the plan (plan.json).
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Draw the plan.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let (plan, processors, others) = match (&args.units, &args.shape) {
         (Some(n), _) => {
             let processors = args.sources.processors(1.0)?;
@@ -80,7 +118,7 @@ fn units_plan(n: u64, method: Option<&str>, processors: &Processors) -> Result<P
     })
 }
 
-fn shape_plans(shape: Shape, args: &Partition, processors: &Processors) -> Result<Vec<Choice>> {
+fn shape_plans(shape: Shape, args: &Arguments, processors: &Processors) -> Result<Vec<Choice>> {
     let wishes = Wishes {
         method: super::matmul::method(args.method.as_deref().unwrap_or("auto"))?,
         flow: args.flow.flow.0,

@@ -11,6 +11,7 @@ mod grid;
 mod hybrid;
 mod least_cost;
 mod nagamochi_abe;
+mod polish;
 mod recursive;
 mod rows;
 mod square_corner;

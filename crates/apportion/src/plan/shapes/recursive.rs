@@ -6,6 +6,7 @@
 
 use super::columns::{best_columns, columns_cost};
 use super::descending;
+use super::polish::polish;
 use super::square_corner::diagonal;
 use super::tiling::Tiling;
 use crate::error::Result;
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 const MOST_WORK: usize = 20_000_000;
 
 /// Up to this many processors every cut of both sides is tried.
-const FEW: usize = 6;
+const FEW: usize = 8;
 
 /// A branch this close to the lower bound is not looked into any further.
 const CLOSE: f64 = 1e-4;
@@ -48,7 +49,7 @@ pub(super) fn search(weights: &[f64], order: &[usize], high: f64, wide: f64) -> 
         roots[i] = roots[i + 1] + area.sqrt();
     }
     let mut search = Search { weights, order, sums, roots, known: HashMap::new(), work: 0 };
-    search.build(Run { from: 0, to: order.len(), high })
+    polish(search.build(Run { from: 0, to: order.len(), high }), weights, high, wide)
 }
 
 /// A run of the sorted processors on a rectangle of the given height; the width follows from their areas.
@@ -99,9 +100,10 @@ impl Search<'_> {
     fn depth(&self, run: Run) -> usize {
         match run.to - run.from {
             _ if self.work > MOST_WORK => 0,
-            0..=FEW => 5,
-            ..=12 => 4,
-            ..=100 => 3,
+            0..=FEW => 7,
+            ..=16 => 5,
+            ..=64 => 4,
+            ..=200 => 3,
             ..=1000 => 2,
             _ => 1,
         }

@@ -48,6 +48,32 @@ impl Tiling {
         }
     }
 
+    /// The tiling with `who[i]` in processor i's place.
+    pub(crate) fn renamed(self, who: &[usize]) -> Self {
+        let all = |parts: Vec<Self>| parts.into_iter().map(|t| t.renamed(who)).collect();
+        match self {
+            Self::Whole(owner) => Self::Whole(who[owner]),
+            Self::Rows(parts) => Self::Rows(all(parts)),
+            Self::Cols(parts) => Self::Cols(all(parts)),
+            Self::Corners { owner, blocks } => Self::Corners {
+                owner: who[owner],
+                blocks: blocks.into_iter().map(|(ratio, inner)| (ratio, inner.renamed(who))).collect(),
+            },
+        }
+    }
+
+    /// Every block's height over width.
+    pub(crate) fn ratios(&mut self) -> Vec<&mut f64> {
+        match self {
+            Self::Whole(_) => Vec::new(),
+            Self::Rows(parts) | Self::Cols(parts) => parts.iter_mut().flat_map(Self::ratios).collect(),
+            Self::Corners { blocks, .. } => blocks
+                .iter_mut()
+                .flat_map(|(ratio, inner)| std::iter::once(ratio).chain(inner.ratios()))
+                .collect(),
+        }
+    }
+
     /// Sum of the weights of the processors in it.
     pub(crate) fn weight(&self, weights: &[f64]) -> f64 {
         match self {

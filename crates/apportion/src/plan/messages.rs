@@ -62,12 +62,27 @@ pub fn star_volume(layout: &Layout, centre: usize) -> Result<u64> {
         let what = format!("{} processors have no table of directions", layout.processors());
         return wrong(what, "relays are counted for at most 1024 processors");
     };
-    let times = |to: usize, from: usize| if to == centre || from == centre { 1 } else { 2 };
-    Ok(table
-        .iter()
-        .enumerate()
-        .flat_map(|(to, line)| line.iter().enumerate().map(move |(from, &moved)| moved * times(to, from)))
-        .sum())
+    Ok(relayed(&table, Some(centre)).iter().flatten().sum())
+}
+
+/// The table of directions, `[to][from]`, as it loads the links: on a star with this centre, what two others exchange
+/// counts on both links. Without a centre it is the table itself.
+pub(crate) fn relayed(table: &[Vec<u64>], centre: Option<usize>) -> Vec<Vec<u64>> {
+    let Some(centre) = centre else {
+        return table.to_vec();
+    };
+    let mut links = vec![vec![0; table.len()]; table.len()];
+    for (to, line) in table.iter().enumerate() {
+        for (from, &moved) in line.iter().enumerate().filter(|(_, moved)| **moved > 0) {
+            if from != centre {
+                links[centre][from] += moved;
+            }
+            if to != centre {
+                links[to][centre] += moved;
+            }
+        }
+    }
+    links
 }
 
 #[cfg(test)]

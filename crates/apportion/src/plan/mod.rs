@@ -10,6 +10,7 @@ pub mod shares;
 
 pub use file::{Forecast, Plan, read_plan};
 pub use layout::{Layout, Part};
+pub(crate) use messages::relayed;
 pub use messages::{message_steps, star_volume};
 pub use metrics::{Metrics, communication_free, interrupts, lower_bound, outlines};
 pub use problem::{Problem, Shape};

@@ -4,7 +4,7 @@
 //! subsequence in O(p log p) (Bui, Vidal and Ha 2018).
 
 use super::descending;
-use super::tiling::Tiling;
+use super::tiling::{Tiling, Total};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 use std::ops::Range;
@@ -29,14 +29,20 @@ pub(super) fn best_columns(weights: &[f64], order: &[usize], high: f64, wide: f6
     Tiling::columns(ranges.into_iter().rev().map(|r| &order[p - r.end..p - r.start]))
 }
 
-/// What [`best_columns`] costs: sum of the half-perimeters.
-pub(super) fn columns_cost(weights: &[f64], order: &[usize], high: f64, wide: f64) -> f64 {
+/// What [`best_columns`] costs: the sum of the half-perimeters, or the largest.
+pub(super) fn columns_cost(weights: &[f64], order: &[usize], high: f64, wide: f64, total: Total) -> f64 {
     let ascending: Vec<f64> = order.iter().rev().map(|&i| weights[i]).collect();
-    let total: f64 = ascending.iter().sum();
-    split(&ascending, wide / high)
-        .into_iter()
-        .map(|r| high + r.len() as f64 * (ascending[r].iter().sum::<f64>() / total) * wide)
-        .sum()
+    let all: f64 = ascending.iter().sum();
+    let column = |r: Range<usize>| {
+        let (count, fastest) = (r.len() as f64, ascending[r.end - 1]);
+        let sum: f64 = ascending[r].iter().sum();
+        let width = sum / all * wide;
+        match total {
+            Total::Sum => high + count * width,
+            Total::Largest => fastest / sum * high + width,
+        }
+    };
+    split(&ascending, wide / high).into_iter().map(column).fold(0.0, |sum, cost| total.of(sum, cost))
 }
 
 /// The cheapest split of ascending weights into consecutive columns, where a column of q processors and total

@@ -1,6 +1,6 @@
-//! The hybrid of square corner and straight line for two processors (Becker 2010, sections 5.3.3 and 5.4.3).
+//! The hybrid of square corner and straight line (Becker 2010, sections 5.3.3 and 5.4.3).
 
-use super::{serves, square_corner, straight_line};
+use super::{hybrid_three, serves, square_corner, straight_line};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
@@ -15,13 +15,17 @@ pub enum Communication {
 
 /// The square corner where it moves no more than the straight line by exact shares, else the straight line.
 ///
-/// On square matrices the switch is at 3:1 for serial and at 2:1 for parallel communication; at the
-/// switch point the two are equal and the square corner is taken. O(1).
+/// On square matrices with two processors the switch is at 3:1 for serial and at 2:1 for parallel communication; at
+/// the switch point the two are equal and the square corner is taken. Three processors: fully connected, see
+/// [`hybrid_three`]. O(1).
 ///
 /// # Errors
-/// Not two processors: exit code 1.
+/// Neither two nor three processors: exit code 1.
 pub fn hybrid(shape: Shape, weights: &[f64], communication: Communication) -> Result<Layout> {
-    serves("hybrid", weights.len(), 2, 2)?;
+    serves("hybrid", weights.len(), 2, 3)?;
+    if weights.len() == 3 {
+        return hybrid_three(shape, weights, communication, None);
+    }
     let slow = weights[0].min(weights[1]) / (weights[0] + weights[1]);
     let (corner, line) = match communication {
         Communication::Serial => {

@@ -6,7 +6,7 @@ use super::nagamochi_abe::thirds;
 use super::recursive::search;
 use super::square_corner::diagonal;
 use super::square_rectangle::strip_and_square;
-use super::tiling::Tiling;
+use super::tiling::{Tiling, Total};
 use super::{descending, grid_shape};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
@@ -40,17 +40,14 @@ pub fn least_cost(shape: Shape, weights: &[f64]) -> Result<(&'static str, Layout
 /// None; the signature is that of every method.
 pub fn choose(shape: Shape, weights: &[f64], objective: Objective) -> Result<(&'static str, Layout)> {
     // Half-perimeters are relative to the matrix, volumes are not: the unit square serves the former.
-    let (high, wide) = match objective {
-        Objective::Volume => (shape.m as f64, shape.n as f64),
-        Objective::Sum | Objective::Largest => (1.0, 1.0),
-    };
-    let price = |tiling: &Tiling| match objective {
-        Objective::Largest => tiling.largest(weights, high, wide),
-        Objective::Sum | Objective::Volume => tiling.cost(weights, high, wide),
+    let (high, wide, total) = match objective {
+        Objective::Volume => (shape.m as f64, shape.n as f64, Total::Sum),
+        Objective::Sum => (1.0, 1.0, Total::Sum),
+        Objective::Largest => (1.0, 1.0, Total::Largest),
     };
     let mut best: Option<(f64, &'static str, Tiling)> = None;
-    for (name, tiling) in candidates(weights, high, wide) {
-        let cost = price(&tiling);
+    for (name, tiling) in candidates(weights, high, wide, total) {
+        let cost = tiling.cost(weights, high, wide, total);
         // The tolerance keeps rounding in the sums from hiding a tie.
         if best.as_ref().is_none_or(|(least, ..)| cost < least * (1.0 - 1e-12)) {
             best = Some((cost, name, tiling));
@@ -62,7 +59,7 @@ pub fn choose(shape: Shape, weights: &[f64], objective: Objective) -> Result<(&'
 }
 
 /// Every tiling to compare, the simplest first.
-fn candidates(weights: &[f64], high: f64, wide: f64) -> Vec<(&'static str, Tiling)> {
+fn candidates(weights: &[f64], high: f64, wide: f64, total: Total) -> Vec<(&'static str, Tiling)> {
     let order = descending(weights);
     let turn = |tiling: Tiling| if high > wide { tiling.turned() } else { tiling };
     // The shape search asks for whole sides; only their ratio matters.
@@ -78,6 +75,71 @@ fn candidates(weights: &[f64], high: f64, wide: f64) -> Vec<(&'static str, Tilin
         all.push(("block-rectangle", turn(strip_and_block(&order))));
         all.push(("square-rectangle", turn(strip_and_square(&order))));
     }
-    all.push(("recursive", search(weights, &order, high, wide)));
+    all.push(("recursive", search(weights, &order, high, wide, total)));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Metrics;
+    use proptest::prelude::*;
+
+    /// Sum, largest and volume of a choice.
+    fn measured(shape: Shape, weights: &[f64], objective: Objective) -> [f64; 3] {
+        let metrics = Metrics::of_layout(&choose(shape, weights, objective).unwrap().1, 1.0);
+        let (sum, largest) = (metrics.sum_half_perimeters.unwrap(), metrics.largest_half_perimeter.unwrap());
+        [sum, largest, metrics.volume.unwrap() as f64]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        /// Each objective's choice is the best of the three choices for it, but for rounding.
+        #[test]
+        fn objectives_are_served(
+            weights in prop::collection::vec(0.05f64..1.0, 1..7), m in 500u64..3000, n in 500u64..3000,
+        ) {
+            let shape = Shape::new(m, 700, n, "test").unwrap();
+            let [sum, largest, volume] = [Objective::Sum, Objective::Largest, Objective::Volume]
+                .map(|objective| measured(shape, &weights, objective));
+            let slack = weights.len() as f64 * 4.0 / 500.0;
+            for other in [largest, volume] {
+                prop_assert!(sum[0] <= other[0] + slack);
+            }
+            for other in [sum, volume] {
+                prop_assert!(largest[1] <= other[1] + slack);
+            }
+            for other in [sum, largest] {
+                prop_assert!(volume[2] <= other[2] + slack * 700.0 * 3000.0);
+            }
+        }
+    }
+
+    #[test]
+    fn the_simplest_wins_a_tie_and_each_method_somewhere() {
+        let cube = Shape::new(1000, 1000, 1000, "test").unwrap();
+        let name = |weights: &[f64]| least_cost(cube, weights).unwrap().0;
+        assert_eq!(name(&[1.0; 9]), "columns");
+        assert_eq!(name(&[1.0, 1.0]), "columns");
+        assert_eq!(name(&[5.0, 1.0]), "square-corner");
+        assert_eq!(name(&[50.0, 1.0, 2.0]), "square-corner");
+        assert_eq!(name(&[50.0, 49.0, 1.0]), "square-rectangle");
+        assert_eq!(name(&[50.0, 40.0, 10.0, 10.0, 1.0]), "recursive");
+    }
+
+    /// Section 8.3's open case and Proposition 8.1: the sum is least for a corner in the matrix's proportions, the
+    /// volume for a square, and for a strip where the square is too long.
+    #[test]
+    fn rectangular_products() {
+        let shape = Shape::new(400, 300, 1600, "test").unwrap();
+        let sides = |objective, weights: &[f64]| {
+            let rect = choose(shape, weights, objective).unwrap().1.rects_by_owner()[1][0];
+            (rect.rows.len(), rect.cols.len())
+        };
+        assert_eq!(sides(Objective::Sum, &[15.0, 1.0]), (100, 400));
+        assert_eq!(sides(Objective::Volume, &[63.0, 1.0]), (100, 100));
+        assert_eq!(sides(Objective::Volume, &[3.0, 1.0]), (400, 400));
+        assert_eq!(sides(Objective::Volume, &[7.0, 1.0]), (400, 200));
+    }
 }

@@ -50,6 +50,7 @@ pub(super) fn thirds(weights: &[f64], order: &[usize], high: f64, wide: f64) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::shapes::tiling::Total;
     use proptest::prelude::*;
 
     /// Cost over the best known bound for rectangles.
@@ -57,7 +58,7 @@ mod tests {
         let total: f64 = weights.iter().sum();
         let any: f64 = weights.iter().map(|w| 2.0 * (w / total).sqrt()).sum();
         let bound = if weights.len() > 1 { any.max(3.0) } else { any };
-        thirds(weights, &descending(weights), 1.0, 1.0).cost(weights, 1.0, 1.0) / bound
+        thirds(weights, &descending(weights), 1.0, 1.0).cost(weights, 1.0, 1.0, Total::Sum) / bound
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Local improvement of a tiling: exchange processors, and change the proportions of blocks, while the cost falls.
 
-use super::tiling::Tiling;
+use super::tiling::{Tiling, Total};
 
 /// Above this many processors a tiling stays as it is: exchanges are tried in pairs.
 const MOST_PROCESSORS: usize = 64;
@@ -8,9 +8,9 @@ const MOST_PROCESSORS: usize = 64;
 /// Rounds over all pairs and blocks.
 const MOST_ROUNDS: usize = 8;
 
-/// Lowers the sum of half-perimeters on a `high` x `wide` rectangle until no exchange of two processors and no
+/// Lowers the sum of half-perimeters (or the largest) on a `high` x `wide` rectangle until no exchange of two processors and no
 /// change of one block's proportions does so any more, or for 8 rounds. O(p^3 depth) a round, p <= 64.
-pub(super) fn polish(mut tiling: Tiling, weights: &[f64], high: f64, wide: f64) -> Tiling {
+pub(super) fn polish(mut tiling: Tiling, weights: &[f64], high: f64, wide: f64, total: Total) -> Tiling {
     // `seats[i]` is the weight that sits where the tiling says processor i.
     let mut owners = Vec::new();
     tiling.each(weights, high, wide, &mut |owner, _, _| owners.push(owner));
@@ -19,7 +19,7 @@ pub(super) fn polish(mut tiling: Tiling, weights: &[f64], high: f64, wide: f64) 
     }
     let mut seats = weights.to_vec();
     let mut who: Vec<usize> = (0..weights.len()).collect();
-    let mut cost = tiling.cost(&seats, high, wide);
+    let mut cost = tiling.cost(&seats, high, wide, total);
     for _ in 0..MOST_ROUNDS {
         let before = cost;
         for (i, &a) in owners.iter().enumerate() {
@@ -28,7 +28,7 @@ pub(super) fn polish(mut tiling: Tiling, weights: &[f64], high: f64, wide: f64) 
                     continue;
                 }
                 seats.swap(a, b);
-                let new = tiling.cost(&seats, high, wide);
+                let new = tiling.cost(&seats, high, wide, total);
                 if new < cost {
                     cost = new;
                     who.swap(a, b);
@@ -41,7 +41,7 @@ pub(super) fn polish(mut tiling: Tiling, weights: &[f64], high: f64, wide: f64) 
             for block in 0..tiling.ratios().len() {
                 while cost.is_finite() {
                     *tiling.ratios()[block] *= step;
-                    let new = tiling.cost(&seats, high, wide);
+                    let new = tiling.cost(&seats, high, wide, total);
                     if new >= cost {
                         *tiling.ratios()[block] /= step;
                         break;

@@ -8,7 +8,7 @@ use super::columns::{best_columns, columns_cost};
 use super::descending;
 use super::polish::polish;
 use super::square_corner::diagonal;
-use super::tiling::Tiling;
+use super::tiling::{Tiling, Total};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 use std::collections::HashMap;
@@ -34,13 +34,29 @@ const CLOSE: f64 = 1e-4;
 /// None; the signature is that of every method.
 pub fn recursive(shape: Shape, weights: &[f64]) -> Result<Layout> {
     let order = descending(weights);
-    Ok(search(weights, &order, shape.m as f64, shape.n as f64).layout(shape, weights, 1.0))
+    let tiling = search(weights, &order, shape.m as f64, shape.n as f64, Total::Sum);
+    Ok(tiling.layout(shape, weights, 1.0))
 }
 
 /// The tiling found for some processors, fastest first, on a `high` x `wide` rectangle.
-pub(super) fn search(weights: &[f64], order: &[usize], high: f64, wide: f64) -> Tiling {
-    let total: f64 = order.iter().rev().map(|&i| weights[i]).sum();
-    let scale = high * wide / total;
+pub(super) fn search(weights: &[f64], order: &[usize], high: f64, wide: f64, total: Total) -> Tiling {
+    let found = |aim| {
+        let tiling = prepare(weights, order, high, wide, aim).build(Run { from: 0, to: order.len(), high });
+        polish(tiling, weights, high, wide, total)
+    };
+    let tiling = found(total);
+    if total == Total::Sum {
+        return tiling;
+    }
+    // Looking ahead for the largest alone leaves ties open that the sum decides well.
+    let other = found(Total::Sum);
+    let cost = |tiling: &Tiling| tiling.cost(weights, high, wide, total);
+    if cost(&tiling) < cost(&other) { tiling } else { other }
+}
+
+/// Sums of areas and roots over the sorted processors.
+fn prepare<'a>(weights: &'a [f64], order: &'a [usize], high: f64, wide: f64, total: Total) -> Search<'a> {
+    let scale = high * wide / order.iter().rev().map(|&i| weights[i]).sum::<f64>();
     let mut sums = vec![0.0; order.len() + 1];
     let mut roots = sums.clone();
     for i in (0..order.len()).rev() {
@@ -48,8 +64,7 @@ pub(super) fn search(weights: &[f64], order: &[usize], high: f64, wide: f64) -> 
         sums[i] = sums[i + 1] + area;
         roots[i] = roots[i + 1] + area.sqrt();
     }
-    let mut search = Search { weights, order, sums, roots, known: HashMap::new(), work: 0 };
-    polish(search.build(Run { from: 0, to: order.len(), high }), weights, high, wide)
+    Search { weights, order, total, sums, roots, known: HashMap::new(), work: 0 }
 }
 
 /// A run of the sorted processors on a rectangle of the given height; the width follows from their areas.
@@ -78,6 +93,7 @@ enum Choice {
 struct Search<'a> {
     weights: &'a [f64],
     order: &'a [usize],
+    total: Total,
     /// Areas from each place to the end: differences of runs stay exact for the smallest.
     sums: Vec<f64>,
     /// Square roots of the areas from each place to the end.
@@ -91,9 +107,12 @@ impl Search<'_> {
         self.sums[from] - self.sums[to]
     }
 
-    /// 2 sum sqrt(a_i).
+    /// What a run costs at least: its squares.
     fn bound(&self, run: Run) -> f64 {
-        2.0 * (self.roots[run.from] - self.roots[run.to])
+        2.0 * match self.total {
+            Total::Sum => self.roots[run.from] - self.roots[run.to],
+            Total::Largest => self.area(run.from, run.from + 1).sqrt(),
+        }
     }
 
     /// Steps to look ahead.
@@ -170,8 +189,8 @@ impl Search<'_> {
         }
         let order = &self.order[from..to];
         self.work += 2 * count;
-        let upright = columns_cost(self.weights, order, high, wide);
-        let lying = columns_cost(self.weights, order, wide, high);
+        let upright = columns_cost(self.weights, order, high, wide, self.total);
+        let lying = columns_cost(self.weights, order, wide, high, self.total);
         let mut best = (upright.min(lying), Choice::Columns { turned: lying < upright });
         let goal = self.bound(run) * (1.0 + CLOSE);
         if depth > 0 {
@@ -192,22 +211,25 @@ impl Search<'_> {
     /// What a choice costs, or something above `limit` once it is clear that it costs more.
     fn price(&mut self, run: Run, choice: Choice, depth: usize, limit: f64) -> f64 {
         let Run { from, to, high } = run;
+        let total = self.total;
         let own = high + self.area(from, to) / high;
         let (own, parts) = match choice {
             Choice::Columns { .. } => return self.best(run, 0).0,
-            Choice::Squares => return own + 2.0 * (self.roots[from + 1] - self.roots[to]),
+            Choice::Squares => return self.total.of(own, self.bound(Run { from: from + 1, ..run })),
             Choice::Cut { rows, at } => (0.0, self.cut(run, rows, at).to_vec()),
             Choice::Block { ratio } => (own, vec![self.block(from + 1, to, ratio)]),
             Choice::TwoBlocks { at } => (own, vec![self.block(from + 1, at, 1.0), self.block(at, to, 1.0)]),
         };
-        let mut cost = own + parts.iter().map(|&part| self.bound(part)).sum::<f64>();
-        for part in parts {
-            if cost >= limit {
+        // The parts' bounds give way to their costs one after the other.
+        let mut costs: Vec<f64> = parts.iter().map(|&part| self.bound(part)).collect();
+        let sum = |costs: &[f64]| costs.iter().fold(own, |sum, &cost| total.of(sum, cost));
+        for (i, part) in parts.into_iter().enumerate() {
+            if sum(&costs) >= limit {
                 break;
             }
-            cost += self.best(part, depth).0 - self.bound(part);
+            costs[i] = self.best(part, depth).0;
         }
-        cost
+        sum(&costs)
     }
 
     /// The steps worth a look.
@@ -270,7 +292,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn cost(weights: &[f64]) -> f64 {
-        search(weights, &descending(weights), 1.0, 1.0).cost(weights, 1.0, 1.0)
+        search(weights, &descending(weights), 1.0, 1.0, Total::Sum).cost(weights, 1.0, 1.0, Total::Sum)
     }
 
     fn bound(weights: &[f64]) -> f64 {
@@ -286,19 +308,39 @@ mod tests {
         ) {
             let skewed: Vec<f64> = weights.iter().map(|w| w.powf(skew)).collect();
             let ours = cost(&skewed);
-            let columns = columns_cost(&skewed, &descending(&skewed), 1.0, 1.0);
+            let columns = columns_cost(&skewed, &descending(&skewed), 1.0, 1.0, Total::Sum);
             prop_assert!(ours <= columns + 1e-9, "{} {}", ours, columns);
             prop_assert!(ours >= bound(&skewed) - 1e-9);
             prop_assert!(ours <= bound(&skewed) * 2.0 / 3.0_f64.sqrt());
         }
 
-        /// The price found looking ahead is the price of the tiling built.
+        /// The price found by looking ahead is never less than that of the tiling built, for either objective.
         #[test]
-        fn prices_are_those_of_tilings(weights in prop::collection::vec(0.01f64..1.0, 2..7)) {
+        fn prices_are_those_of_tilings(weights in prop::collection::vec(0.01f64..1.0, 2..7), wide in 0.2f64..5.0) {
             let order = descending(&weights);
-            let found = cost(&weights);
-            let again = search(&weights, &order, 2.0, 0.5).cost(&weights, 2.0, 0.5);
-            prop_assert!(found.is_finite() && again.is_finite());
+            for total in [Total::Sum, Total::Largest] {
+                let mut search = prepare(&weights, &order, 1.0, wide, total);
+                let run = Run { from: 0, to: order.len(), high: 1.0 };
+                let depth = search.depth(run);
+                let price = search.best(run, depth).0;
+                let built = search.build(run).cost(&weights, 1.0, wide, total);
+                prop_assert!((built - price).abs() < 1e-9, "{} {}", built, price);
+                let polished = super::search(&weights, &order, 1.0, wide, total).cost(&weights, 1.0, wide, total);
+                prop_assert!(polished <= built + 1e-9);
+            }
+        }
+
+        /// No part's half-perimeter is below its square's.
+        #[test]
+        fn the_largest_is_at_least_a_square(weights in prop::collection::vec(0.01f64..1.0, 1..12)) {
+            let order = descending(&weights);
+            let sum: f64 = weights.iter().sum();
+            let tiling = search(&weights, &order, 1.0, 1.0, Total::Largest);
+            let least = 2.0 * (weights[order[0]] / sum).sqrt();
+            let largest = tiling.cost(&weights, 1.0, 1.0, Total::Largest);
+            prop_assert!(largest >= least - 1e-9);
+            let by_sum = search(&weights, &order, 1.0, 1.0, Total::Sum).cost(&weights, 1.0, 1.0, Total::Largest);
+            prop_assert!(largest <= by_sum + 1e-9);
         }
     }
 

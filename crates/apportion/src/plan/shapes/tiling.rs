@@ -26,6 +26,25 @@ pub(crate) enum Tiling {
     },
 }
 
+/// How the processors' half-perimeters make one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Total {
+    /// Their sum.
+    Sum,
+    /// The largest.
+    Largest,
+}
+
+impl Total {
+    /// One more half-perimeter, or the total of some more.
+    pub(crate) fn of(self, total: f64, more: f64) -> f64 {
+        match self {
+            Self::Sum => total + more,
+            Self::Largest => total.max(more),
+        }
+    }
+}
+
 impl Tiling {
     /// Columns of rectangles, each listed from the top.
     pub(crate) fn columns<'a>(groups: impl IntoIterator<Item = &'a [usize]>) -> Self {
@@ -121,18 +140,11 @@ impl Tiling {
         }
     }
 
-    /// Sum of the half-perimeters on a `high` x `wide` rectangle.
-    pub(crate) fn cost(&self, weights: &[f64], high: f64, wide: f64) -> f64 {
+    /// The sum of the half-perimeters, or the largest, on a `high` x `wide` rectangle.
+    pub(crate) fn cost(&self, weights: &[f64], high: f64, wide: f64, total: Total) -> f64 {
         let mut sum = 0.0;
-        self.each(weights, high, wide, &mut |_, h, w| sum += h + w);
+        self.each(weights, high, wide, &mut |_, h, w| sum = total.of(sum, h + w));
         sum
-    }
-
-    /// The largest half-perimeter on a `high` x `wide` rectangle.
-    pub(crate) fn largest(&self, weights: &[f64], high: f64, wide: f64) -> f64 {
-        let mut largest = 0.0_f64;
-        self.each(weights, high, wide, &mut |_, h, w| largest = largest.max(h + w));
-        largest
     }
 
     /// The integer layout, on a matrix whose element is `stretch` times as high as wide in the tiling's unit
@@ -255,12 +267,12 @@ mod tests {
             blocks: vec![(1.0, Tiling::Whole(1)), (1.0, Tiling::Whole(2)), (1.0, Tiling::Whole(3))],
         };
         let weights = [88.0, 4.0, 4.0, 4.0];
-        assert!((tiling.cost(&weights, 1.0, 1.0) - (2.0 + 6.0 * 0.2)).abs() < 1e-12);
-        assert!((tiling.largest(&weights, 1.0, 1.0) - 2.0).abs() < 1e-12);
+        assert!((tiling.cost(&weights, 1.0, 1.0, Total::Sum) - (2.0 + 6.0 * 0.2)).abs() < 1e-12);
+        assert!((tiling.cost(&weights, 1.0, 1.0, Total::Largest) - 2.0).abs() < 1e-12);
         let layout = tiling.layout(Shape::new(100, 100, 100, "test").unwrap(), &weights, 1.0);
         assert_eq!(layout.shares(), [8800, 400, 400, 400]);
         assert_eq!(Metrics::of_layout(&layout, 1.0).volume, Some(12_000));
-        assert_eq!(tiling.cost(&[1.0; 4], 1.0, 1.0), f64::INFINITY);
+        assert_eq!(tiling.cost(&[1.0; 4], 1.0, 1.0, Total::Sum), f64::INFINITY);
     }
 
     #[test]
@@ -270,7 +282,7 @@ mod tests {
             Tiling::Whole(2),
             Tiling::Corners { owner: 0, blocks: vec![(2.0, Tiling::Whole(1))] },
         ]);
-        let cost = tiling.cost(&weights, 3.0, 2.0);
-        assert!((tiling.turned().cost(&weights, 2.0, 3.0) - cost).abs() < 1e-12);
+        let cost = tiling.cost(&weights, 3.0, 2.0, Total::Sum);
+        assert!((tiling.turned().cost(&weights, 2.0, 3.0, Total::Sum) - cost).abs() < 1e-12);
     }
 }

@@ -1,7 +1,7 @@
 //! How near the layouts come to the lower bound: mean and maximum of cost over bound, for columns, recursive and the
 //! best of all, over seeded draws; and the worst that a search for bad speeds finds.
 //!
-//! `cargo run --release -p apportion --example partition_quality [draws] [steps of the adversarial search]`
+//! `cargo run --release -p apportion --example partition_quality [draws] [steps of the adversarial search] [seed]`
 
 use apportion::shapes::{columns, least_cost, recursive};
 use apportion::{Layout, Metrics, Shape};
@@ -57,8 +57,13 @@ fn best_ratio(shape: Shape, speeds: &[f64]) -> apportion::Result<f64> {
 }
 
 fn main() -> apportion::Result<()> {
-    let mut numbers = std::env::args().skip(1).map(|a| a.parse::<usize>().unwrap_or(300));
-    let (count, steps) = (numbers.next().unwrap_or(300).max(1), numbers.next().unwrap_or(2000));
+    let mut numbers = std::env::args().skip(1).map(|a| {
+        let wrong =
+            |_| apportion::Error::input("argument", format!("\"{a}\" is no number"), "give whole numbers");
+        a.parse::<u64>().map_err(wrong)
+    });
+    let mut number = |default| numbers.next().unwrap_or(Ok(default));
+    let (count, steps, seed) = (number(300)?.max(1), number(2000)?, number(1)?);
     let shape = Shape::new(50_000_000, 50_000_000, 50_000_000, "example")?;
     let kinds: [Kind; 10] = [
         ("one fast, 20-80 x", 2, one_fast),
@@ -72,13 +77,13 @@ fn main() -> apportion::Result<()> {
         ("uniform", 8, uniform),
         ("uniform", 40, uniform),
     ];
-    println!("cost / lower bound, mean/max of {count} draws");
+    println!("cost / lower bound, mean/max of {count} draws, seed {seed}");
     println!(
         "{:<18} {:>3}  {:>13}  {:>13}  {:>13}  {:>8}",
         "speeds", "p", "columns", "recursive", "best", "ms/draw"
     );
     for (name, p, draw) in kinds {
-        let mut draws = Draws(p as u64);
+        let mut draws = Draws(seed);
         let mut ratios = [Vec::new(), Vec::new(), Vec::new()];
         let mut spent = 0.0;
         for _ in 0..count {
@@ -99,7 +104,7 @@ fn main() -> apportion::Result<()> {
     }
     println!("\nworst of the best, by a search for bad speeds ({steps} steps from each of 4 starts)");
     for p in 2..=7 {
-        let mut draws = Draws(100 + p as u64);
+        let mut draws = Draws(seed + p as u64);
         let mut worst = (0.0, Vec::new());
         for _ in 0..4 {
             let mut speeds: Vec<f64> = (0..p).map(|_| (4.0 * draws.unit()).exp()).collect();

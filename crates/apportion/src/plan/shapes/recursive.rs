@@ -353,6 +353,17 @@ mod tests {
         }
     }
 
+    /// Far more than look-ahead can afford: still no more than columns, and in bounded time.
+    #[test]
+    fn ten_thousand_processors() {
+        let weights: Vec<f64> = (1..=10_000).map(|i| 1.0 / f64::from(i)).collect();
+        let order = descending(&weights);
+        let columns = columns_cost(&weights, &order, 1.0, 1.0, Total::Sum);
+        assert!(cost(&weights) <= columns && cost(&weights) < 1.03 * bound(&weights));
+        let shape = Shape::new(3000, 3000, 3000, "test").unwrap();
+        assert_eq!(recursive(shape, &weights).unwrap().shares().iter().sum::<u64>(), 9_000_000);
+    }
+
     #[test]
     fn awkward_inputs() {
         let shape = Shape::new(3, 2, 5, "test").unwrap();

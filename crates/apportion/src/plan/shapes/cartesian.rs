@@ -40,7 +40,8 @@ pub fn cartesian(shape: Shape, weights: &[f64]) -> Result<Layout> {
 /// Who sits where (row by row), the heights and the widths, both of sum 1.
 fn arrange(weights: &[f64], order: &[usize], rows: usize, cols: usize) -> (Vec<usize>, Vec<f64>, Vec<f64>) {
     let mut cells = order.to_vec();
-    let mut best: Option<(f64, Vec<usize>, Vec<f64>, Vec<f64>)> = None;
+    let mut least = f64::INFINITY;
+    let mut best = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..MOST_ROUNDS {
         let (time, heights, widths) = fit(rows, cols, |i, j| weights[cells[i * cols + j]]);
         let mut by_area: Vec<usize> = (0..cells.len()).collect();
@@ -52,16 +53,16 @@ fn arrange(weights: &[f64], order: &[usize], rows: usize, cols: usize) -> (Vec<u
         let mut next = cells.clone();
         by_area.iter().zip(order).for_each(|(&at, &p)| next[at] = p);
         let same = next.iter().zip(&cells).all(|(&a, &b)| weights[a] == weights[b]);
-        if best.as_ref().is_none_or(|(least, ..)| time < *least) {
-            best = Some((time, cells, heights, widths));
+        if time < least {
+            least = time;
+            best = (cells, heights, widths);
         }
         if same {
             break;
         }
         cells = next;
     }
-    let (_, cells, heights, widths) = best.expect("at least one round");
-    (cells, heights, widths)
+    best
 }
 
 /// Heights and widths of sum 1 that make the largest h_i w_j / s_ij small, and that value.

@@ -117,9 +117,12 @@ impl Search<'_> {
 
     /// Steps to look ahead.
     fn depth(&self, run: Run) -> usize {
-        match run.to - run.from {
-            _ if self.work > MOST_WORK => 0,
-            0..=FEW => 7,
+        let count = run.to - run.from;
+        if self.work > MOST_WORK {
+            return 0;
+        }
+        match count {
+            _ if count <= FEW => FEW - 1,
             ..=16 => 5,
             ..=64 => 4,
             ..=200 => 3,
@@ -137,7 +140,12 @@ impl Search<'_> {
         }
         let depth = self.depth(run);
         let wide = self.area(from, to) / high;
-        match self.best(run, depth).1 {
+        let choice = self.best(run, depth).1;
+        if to - from > FEW {
+            // The parts look further ahead than this did: what is known serves only small runs.
+            self.known = HashMap::new();
+        }
+        match choice {
             Choice::Columns { turned: false } => best_columns(self.weights, &order[from..to], high, wide),
             Choice::Columns { turned: true } => {
                 best_columns(self.weights, &order[from..to], wide, high).turned()
@@ -183,6 +191,7 @@ impl Search<'_> {
         if count == 1 {
             return (high + wide, Choice::Columns { turned: false });
         }
+        let depth = depth.min(count - 1);
         let key = (from, to, high.to_bits(), depth);
         if let Some(&known) = self.known.get(&key) {
             return known;

@@ -2,6 +2,7 @@
 
 mod file;
 mod layout;
+mod messages;
 mod metrics;
 mod problem;
 pub mod shapes;
@@ -9,5 +10,7 @@ pub mod shares;
 
 pub use file::{Forecast, Plan, read_plan};
 pub use layout::{Layout, Part};
-pub use metrics::{Metrics, communication_free, lower_bound};
+pub(crate) use messages::relayed;
+pub use messages::{message_steps, star_volume};
+pub use metrics::{Metrics, communication_free, interrupts, lower_bound, outlines};
 pub use problem::{Problem, Shape};

@@ -1,0 +1,385 @@
+//! Non-rectangular layouts by recursion: at every step a cut, or one processor around the others' block.
+//!
+//! Source: the recursion of NRRP (Beaumont, Eyraud-Dubois and Lambert, TPDS 30(1), 2019), widened: more cuts, blocks
+//! of several proportions, two blocks and squares on the diagonal, optimal columns as the end of every branch,
+//! look-ahead with a memory.
+
+use super::columns::{best_columns, columns_cost};
+use super::descending;
+use super::polish::polish;
+use super::square_corner::diagonal;
+use super::tiling::{Tiling, Total};
+use crate::error::Result;
+use crate::plan::{Layout, Shape};
+use std::collections::HashMap;
+
+/// Items looked at before the search ends every open branch with columns: a few seconds.
+const MOST_WORK: usize = 20_000_000;
+
+/// Up to this many processors every cut of both sides is tried.
+const FEW: usize = 8;
+
+/// A branch this close to the lower bound is not looked into any further.
+const CLOSE: f64 = 1e-4;
+
+/// Rectangles, and L-shaped or diagonal surroundings of blocks, such that k sum(r_i + c_i) is small; any number of
+/// processors. Never more than [`columns`](super::columns()) in real arithmetic.
+///
+/// Processors are sorted, and every step divides a run of them on its rectangle by the cheapest, some steps ahead,
+/// of: optimal columns (in either direction), a cut of the rectangle (the most balanced, the fastest alone, a third),
+/// the fastest around a block with the others, around two blocks, or around squares on the diagonal. About
+/// O(p log^2 p) for like weights; the work is bounded, so that no input takes longer than seconds.
+///
+/// # Errors
+/// None; the signature is that of every method.
+pub fn recursive(shape: Shape, weights: &[f64]) -> Result<Layout> {
+    let order = descending(weights);
+    let tiling = search(weights, &order, shape.m as f64, shape.n as f64, Total::Sum);
+    Ok(tiling.layout(shape, weights, 1.0))
+}
+
+/// The tiling found for some processors, fastest first, on a `high` x `wide` rectangle.
+pub(super) fn search(weights: &[f64], order: &[usize], high: f64, wide: f64, total: Total) -> Tiling {
+    let found = |aim| {
+        let tiling = prepare(weights, order, high, wide, aim).build(Run { from: 0, to: order.len(), high });
+        polish(tiling, weights, high, wide, total)
+    };
+    let tiling = found(total);
+    if total == Total::Sum {
+        return tiling;
+    }
+    // Looking ahead for the largest alone leaves ties open that the sum decides well.
+    let other = found(Total::Sum);
+    let cost = |tiling: &Tiling| tiling.cost(weights, high, wide, total);
+    if cost(&tiling) < cost(&other) { tiling } else { other }
+}
+
+/// Sums of areas and roots over the sorted processors.
+fn prepare<'a>(weights: &'a [f64], order: &'a [usize], high: f64, wide: f64, total: Total) -> Search<'a> {
+    let scale = high * wide / order.iter().rev().map(|&i| weights[i]).sum::<f64>();
+    let mut sums = vec![0.0; order.len() + 1];
+    let mut roots = sums.clone();
+    for i in (0..order.len()).rev() {
+        let area = weights[order[i]] * scale;
+        sums[i] = sums[i + 1] + area;
+        roots[i] = roots[i + 1] + area.sqrt();
+    }
+    Search { weights, order, total, sums, roots, known: HashMap::new(), work: 0 }
+}
+
+/// A run of the sorted processors on a rectangle of the given height; the width follows from their areas.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    from: usize,
+    to: usize,
+    high: f64,
+}
+
+/// What to do with a run.
+#[derive(Debug, Clone, Copy)]
+enum Choice {
+    /// Optimal columns, or optimal rows.
+    Columns { turned: bool },
+    /// A cut into two runs, one below the other or side by side.
+    Cut { rows: bool, at: usize },
+    /// The first around a block of all others, of this height over width.
+    Block { ratio: f64 },
+    /// The first around two square blocks.
+    TwoBlocks { at: usize },
+    /// The first around squares on the diagonal.
+    Squares,
+}
+
+struct Search<'a> {
+    weights: &'a [f64],
+    order: &'a [usize],
+    total: Total,
+    /// Areas from each place to the end: differences of runs stay exact for the smallest.
+    sums: Vec<f64>,
+    /// Square roots of the areas from each place to the end.
+    roots: Vec<f64>,
+    known: HashMap<(usize, usize, u64, usize), (f64, Choice)>,
+    work: usize,
+}
+
+impl Search<'_> {
+    fn area(&self, from: usize, to: usize) -> f64 {
+        self.sums[from] - self.sums[to]
+    }
+
+    /// What a run costs at least: its squares.
+    fn bound(&self, run: Run) -> f64 {
+        2.0 * match self.total {
+            Total::Sum => self.roots[run.from] - self.roots[run.to],
+            Total::Largest => self.area(run.from, run.from + 1).sqrt(),
+        }
+    }
+
+    /// Steps to look ahead.
+    fn depth(&self, run: Run) -> usize {
+        let count = run.to - run.from;
+        if self.work > MOST_WORK {
+            return 0;
+        }
+        match count {
+            _ if count <= FEW => FEW - 1,
+            ..=16 => 5,
+            ..=64 => 4,
+            ..=200 => 3,
+            ..=1000 => 2,
+            _ => 1,
+        }
+    }
+
+    /// The tiling: choose with look-ahead, then choose anew in every part.
+    fn build(&mut self, run: Run) -> Tiling {
+        let Run { from, to, high } = run;
+        let order = self.order;
+        if to - from == 1 {
+            return Tiling::Whole(order[from]);
+        }
+        let depth = self.depth(run);
+        let wide = self.area(from, to) / high;
+        let choice = self.best(run, depth).1;
+        if to - from > FEW {
+            // The parts look further ahead than this did: what is known serves only small runs.
+            self.known = HashMap::new();
+        }
+        match choice {
+            Choice::Columns { turned: false } => best_columns(self.weights, &order[from..to], high, wide),
+            Choice::Columns { turned: true } => {
+                best_columns(self.weights, &order[from..to], wide, high).turned()
+            }
+            Choice::Cut { rows, at } => {
+                let parts = self.cut(run, rows, at).map(|part| self.build(part)).into();
+                if rows { Tiling::Rows(parts) } else { Tiling::Cols(parts) }
+            }
+            Choice::Block { ratio } => {
+                let inner = self.build(self.block(from + 1, to, ratio));
+                Tiling::Corners { owner: order[from], blocks: vec![(ratio, inner)] }
+            }
+            Choice::TwoBlocks { at } => {
+                let runs = [(from + 1, at), (at, to)];
+                let blocks = runs.map(|(from, to)| (1.0, self.build(self.block(from, to, 1.0)))).into();
+                Tiling::Corners { owner: order[from], blocks }
+            }
+            Choice::Squares => diagonal(&order[from..to]),
+        }
+    }
+
+    /// The two parts of a cut.
+    fn cut(&self, run: Run, rows: bool, at: usize) -> [Run; 2] {
+        let Run { from, to, high } = run;
+        let all = self.area(from, to);
+        let part = |from, to| {
+            let high = if rows { high * (self.area(from, to) / all) } else { high };
+            Run { from, to, high }
+        };
+        [part(from, at), part(at, to)]
+    }
+
+    /// A run on a block of the given height over width.
+    fn block(&self, from: usize, to: usize, ratio: f64) -> Run {
+        Run { from, to, high: (self.area(from, to) * ratio).sqrt() }
+    }
+
+    /// The least cost found looking `depth` steps ahead, and the first step.
+    fn best(&mut self, run: Run, depth: usize) -> (f64, Choice) {
+        let Run { from, to, high } = run;
+        let wide = self.area(from, to) / high;
+        let count = to - from;
+        if count == 1 {
+            return (high + wide, Choice::Columns { turned: false });
+        }
+        let depth = depth.min(count - 1);
+        let key = (from, to, high.to_bits(), depth);
+        if let Some(&known) = self.known.get(&key) {
+            return known;
+        }
+        let order = &self.order[from..to];
+        self.work += 2 * count;
+        let upright = columns_cost(self.weights, order, high, wide, self.total);
+        let lying = columns_cost(self.weights, order, wide, high, self.total);
+        let mut best = (upright.min(lying), Choice::Columns { turned: lying < upright });
+        let goal = self.bound(run) * (1.0 + CLOSE);
+        if depth > 0 {
+            for choice in self.choices(run) {
+                if best.0 <= goal {
+                    break;
+                }
+                let cost = self.price(run, choice, depth - 1, best.0);
+                if cost < best.0 {
+                    best = (cost, choice);
+                }
+            }
+        }
+        self.known.insert(key, best);
+        best
+    }
+
+    /// What a choice costs, or something above `limit` once it is clear that it costs more.
+    fn price(&mut self, run: Run, choice: Choice, depth: usize, limit: f64) -> f64 {
+        let Run { from, to, high } = run;
+        let total = self.total;
+        let own = high + self.area(from, to) / high;
+        let (own, parts) = match choice {
+            Choice::Columns { .. } => return self.best(run, 0).0,
+            Choice::Squares => return self.total.of(own, self.bound(Run { from: from + 1, ..run })),
+            Choice::Cut { rows, at } => (0.0, self.cut(run, rows, at).to_vec()),
+            Choice::Block { ratio } => (own, vec![self.block(from + 1, to, ratio)]),
+            Choice::TwoBlocks { at } => (own, vec![self.block(from + 1, at, 1.0), self.block(at, to, 1.0)]),
+        };
+        // The parts' bounds give way to their costs one after the other.
+        let mut costs: Vec<f64> = parts.iter().map(|&part| self.bound(part)).collect();
+        let sum = |costs: &[f64]| costs.iter().fold(own, |sum, &cost| total.of(sum, cost));
+        for (i, part) in parts.into_iter().enumerate() {
+            if sum(&costs) >= limit {
+                break;
+            }
+            costs[i] = self.best(part, depth).0;
+        }
+        sum(&costs)
+    }
+
+    /// The steps worth a look.
+    fn choices(&self, run: Run) -> Vec<Choice> {
+        let Run { from, to, high } = run;
+        let wide = self.area(from, to) / high;
+        let count = to - from;
+        let mut choices = Vec::new();
+        let rows = high > wide;
+        if count <= FEW {
+            for at in from + 1..to {
+                choices.extend([Choice::Cut { rows, at }, Choice::Cut { rows: !rows, at }]);
+            }
+        } else {
+            let half = self.place(from, to, 0.5);
+            let mut cuts = vec![half, half - 1, from + 1, self.place(from, to, 1.0 / 3.0)];
+            cuts.retain(|&at| at > from && at < to);
+            cuts.sort_unstable();
+            cuts.dedup();
+            choices.extend(cuts.into_iter().map(|at| Choice::Cut { rows, at }));
+        }
+        let others = self.area(from + 1, to);
+        let n = (count - 1) as f64;
+        let mut ratios = vec![1.0, n, 1.0 / n, 2.0, 0.5];
+        ratios.truncate(if count == 2 { 1 } else { 5 });
+        for ratio in ratios {
+            let side = (others * ratio).sqrt();
+            if side < high && others / side < wide {
+                choices.push(Choice::Block { ratio });
+            }
+        }
+        if count > 2 {
+            let fits = |length: f64| length <= high.min(wide);
+            if fits(self.roots[from + 1] - self.roots[to]) {
+                choices.push(Choice::Squares);
+            }
+            let half = self.place(from + 1, to, 0.5);
+            let mut cuts = vec![from + 2, half];
+            cuts.dedup();
+            for at in cuts.into_iter().filter(|&at| at < to) {
+                if fits(self.area(from + 1, at).sqrt() + self.area(at, to).sqrt()) {
+                    choices.push(Choice::TwoBlocks { at });
+                }
+            }
+        }
+        choices
+    }
+
+    /// The first place in (from, to) with at least a part of the run's area before it.
+    fn place(&self, from: usize, to: usize, part: f64) -> usize {
+        let wanted = self.sums[from] - self.area(from, to) * part;
+        let inside = &self.sums[from + 1..to];
+        (from + 1 + inside.partition_point(|&rest| rest > wanted)).min(to - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cost(weights: &[f64]) -> f64 {
+        search(weights, &descending(weights), 1.0, 1.0, Total::Sum).cost(weights, 1.0, 1.0, Total::Sum)
+    }
+
+    fn bound(weights: &[f64]) -> f64 {
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|w| 2.0 * (w / total).sqrt()).sum()
+    }
+
+    proptest! {
+        /// Never above the optimal columns, never below the bound, never above the published guarantee.
+        #[test]
+        fn between_the_bound_and_the_columns(
+            weights in prop::collection::vec(0.01f64..1.0, 1..30), skew in 0.2f64..8.0,
+        ) {
+            let skewed: Vec<f64> = weights.iter().map(|w| w.powf(skew)).collect();
+            let ours = cost(&skewed);
+            let columns = columns_cost(&skewed, &descending(&skewed), 1.0, 1.0, Total::Sum);
+            prop_assert!(ours <= columns + 1e-9, "{} {}", ours, columns);
+            prop_assert!(ours >= bound(&skewed) - 1e-9);
+            prop_assert!(ours <= bound(&skewed) * 2.0 / 3.0_f64.sqrt());
+        }
+
+        /// The price found by looking ahead is never less than that of the tiling built, for either objective.
+        #[test]
+        fn prices_are_those_of_tilings(weights in prop::collection::vec(0.01f64..1.0, 2..7), wide in 0.2f64..5.0) {
+            let order = descending(&weights);
+            for total in [Total::Sum, Total::Largest] {
+                let mut search = prepare(&weights, &order, 1.0, wide, total);
+                let run = Run { from: 0, to: order.len(), high: 1.0 };
+                let depth = search.depth(run);
+                let price = search.best(run, depth).0;
+                let built = search.build(run).cost(&weights, 1.0, wide, total);
+                prop_assert!((built - price).abs() < 1e-9, "{} {}", built, price);
+                let polished = super::search(&weights, &order, 1.0, wide, total).cost(&weights, 1.0, wide, total);
+                prop_assert!(polished <= built + 1e-9);
+            }
+        }
+
+        /// No part's half-perimeter is below its square's.
+        #[test]
+        fn the_largest_is_at_least_a_square(weights in prop::collection::vec(0.01f64..1.0, 1..12)) {
+            let order = descending(&weights);
+            let sum: f64 = weights.iter().sum();
+            let tiling = search(&weights, &order, 1.0, 1.0, Total::Largest);
+            let least = 2.0 * (weights[order[0]] / sum).sqrt();
+            let largest = tiling.cost(&weights, 1.0, 1.0, Total::Largest);
+            prop_assert!(largest >= least - 1e-9);
+            let by_sum = search(&weights, &order, 1.0, 1.0, Total::Sum).cost(&weights, 1.0, 1.0, Total::Largest);
+            prop_assert!(largest <= by_sum + 1e-9);
+        }
+    }
+
+    /// Two processors: the closed forms, min(3, 2 + 2 sqrt(a2)).
+    #[test]
+    fn two_processors_are_solved() {
+        for ratio in [1.0, 2.0, 2.9, 3.1, 10.0, 1000.0_f64] {
+            let closed = (2.0 + 2.0 * (1.0 / (1.0 + ratio)).sqrt()).min(3.0);
+            assert!((cost(&[1.0, ratio]) - closed).abs() < 1e-9, "{ratio}");
+        }
+    }
+
+    /// Far more than look-ahead can afford: still no more than columns, and in bounded time.
+    #[test]
+    fn ten_thousand_processors() {
+        let weights: Vec<f64> = (1..=10_000).map(|i| 1.0 / f64::from(i)).collect();
+        let order = descending(&weights);
+        let columns = columns_cost(&weights, &order, 1.0, 1.0, Total::Sum);
+        assert!(cost(&weights) <= columns && cost(&weights) < 1.03 * bound(&weights));
+        let shape = Shape::new(3000, 3000, 3000, "test").unwrap();
+        assert_eq!(recursive(shape, &weights).unwrap().shares().iter().sum::<u64>(), 9_000_000);
+    }
+
+    #[test]
+    fn awkward_inputs() {
+        let shape = Shape::new(3, 2, 5, "test").unwrap();
+        assert_eq!(recursive(shape, &[0.0, 1.0]).unwrap().shares(), [0, 15]);
+        let many = recursive(shape, &[1.0; 40]).unwrap();
+        assert_eq!(many.shares().iter().sum::<u64>(), 15);
+        let steep: Vec<f64> = (0..300).map(|i| 0.1_f64.powi(i)).collect();
+        assert_eq!(recursive(shape, &steep).unwrap().shares()[0], 14);
+    }
+}

@@ -5,7 +5,7 @@ use super::matmul::write_trace;
 use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::quick_models;
-use apportion::shapes::{self, Communication, Method};
+use apportion::shapes::{self, Method, Terms};
 use apportion::{
     Flow, Layout, Matrix, Metrics, Model, Multiplication, Order, Plan, Platform, Problem, Result, RunReport,
     Shape, imbalance, multiply, parse_platform, table, units,
@@ -42,8 +42,8 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let (a, b) = (random(args.size as usize, 1), random(args.size as usize, 2));
     let plans = [
         ("even split", shapes::straight_line(shape, &[1.0, 1.0])?),
-        ("straight line", Method::StraightLine.layout(shape, &speeds, Communication::Serial)?),
-        ("square corner", Method::SquareCorner.layout(shape, &speeds, Communication::Serial)?),
+        ("straight line", Method::StraightLine.layout(shape, &speeds, &Terms::default())?),
+        ("square corner", Method::SquareCorner.layout(shape, &speeds, &Terms::default())?),
     ];
     let mut reports = Vec::new();
     for (name, layout) in plans {

@@ -4,12 +4,12 @@ use super::draw;
 use super::simulate::in_plan_order;
 use crate::args::{FlowArgs, Sources};
 use crate::console::{Console, monitor};
-use crate::inputs::{as_run, constant, quick_models, this_machine};
+use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
 use apportion::shapes::Method;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Matrix, Model, Multiplication, Order, OutputFile, Plan, Platform,
-    Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, communication_of, forecast, multiply,
-    orders, plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
+    AnyMatrix, Choice, Element, Error, Matrix, Minimise, Model, Multiplication, Order, OutputFile, Plan,
+    Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast, multiply, orders,
+    plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -226,7 +226,8 @@ fn made(
         flow: args.flow.flow.0,
         block: args.flow.block,
         overlap: args.flow.overlap,
-        communication: communication_of(&platform.network),
+        terms: terms(platform, None, None)?,
+        minimise: Minimise::Time,
         element,
         relative: false,
     };
@@ -244,9 +245,9 @@ fn made(
                 None => Ok(m),
             });
             let given: Vec<Model> = given.collect::<Result<_>>()?;
-            plan_matmul(shape, platform, &given, 1, Wishes { relative: true, ..wishes })?
+            plan_matmul(shape, platform, &given, 1, &Wishes { relative: true, ..wishes })?
         }
-        _ => plan_matmul(shape, platform, models, block, wishes)?,
+        _ => plan_matmul(shape, platform, models, block, &wishes)?,
     };
     for (place, c) in choices.iter().enumerate() {
         let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{r:.4} s"));

@@ -1,12 +1,13 @@
 //! `apportion partition`.
 
+use super::compare::compare;
 use super::draw;
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
-use crate::inputs::Processors;
-use apportion::shapes::Communication;
+use crate::inputs::{Processors, terms};
+use apportion::shapes::{Communication, Terms};
 use apportion::{
-    Choice, Error, Forecast, Metrics, Plan, Problem, Result, Shape, Wishes, communication_of, imbalance,
+    Choice, Error, Forecast, Metrics, Minimise, Plan, Platform, Problem, Result, Shape, Wishes, imbalance,
     pairs, plan_matmul, shares, table, units, write_whole,
 };
 use clap::{Args, ValueEnum};
@@ -19,10 +20,24 @@ pub enum CommunicationName {
     Parallel,
 }
 
+/// What auto chooses for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MinimiseName {
+    /// Forecast seconds.
+    Time,
+    /// The sum of half-perimeters.
+    Sum,
+    /// The largest half-perimeter.
+    Largest,
+    /// Elements moved (on a star, relayed ones twice).
+    Volume,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  apportion partition --units 1000 --speeds 9,1\n  \
     apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n\
-    Methods for --units: even, proportional, fpm. For --shape: rows, straight-line, columns, square-corner, hybrid, auto.")]
+    Methods for --units: even, proportional, fpm. For --shape: rows, straight-line, columns, square-corner,\n  \
+    square-rectangle, block-rectangle, recursive, grid, cartesian, column-groups, nagamochi-abe, hybrid, auto.")]
 pub struct Arguments {
     /// Divide this many independent units.
     #[arg(long, value_name = "N", required_unless_present = "shape", conflicts_with = "shape")]
@@ -38,6 +53,15 @@ pub struct Arguments {
     /// For hybrid: one transfer at a time, or both directions at once; default: as the platform's links.
     #[arg(long, value_enum)]
     pub communication: Option<CommunicationName>,
+    /// For column-groups: the processors of each column, from the left: p0,p1;p2,p3.
+    #[arg(long, value_name = "P,P;P,P")]
+    pub groups: Option<String>,
+    /// What auto chooses for.
+    #[arg(long, value_enum, default_value = "time")]
+    pub minimise: MinimiseName,
+    /// Run every method on a shape and print one table.
+    #[arg(long, requires = "shape", conflicts_with = "method")]
+    pub compare: bool,
     #[command(flatten)]
     pub flow: FlowArgs,
     /// Write the plan (plan.json).
@@ -46,6 +70,17 @@ pub struct Arguments {
     /// Draw the plan.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// What the methods need to know.
+    pub fn terms(&self, platform: &Platform) -> Result<Terms> {
+        let communication = self.communication.map(|name| match name {
+            CommunicationName::Serial => Communication::Serial,
+            CommunicationName::Parallel => Communication::Parallel,
+        });
+        terms(platform, communication, self.groups.as_deref())
+    }
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
@@ -69,7 +104,12 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     if let Some(path) = &args.output {
         write_whole(path, plan.to_json().as_bytes())?;
     }
-    console.result(|| plan.to_value(), || text(&plan, &others));
+    if args.compare {
+        let compared = compare(args, &plan, &processors)?;
+        console.result(|| compared.to_value(), || compared.to_text());
+    } else {
+        console.result(|| plan.to_value(), || text(&plan, &others));
+    }
     Ok(())
 }
 
@@ -124,15 +164,17 @@ fn shape_plans(shape: Shape, args: &Arguments, processors: &Processors) -> Resul
         flow: args.flow.flow.0,
         block: args.flow.block,
         overlap: args.flow.overlap,
-        communication: match args.communication {
-            Some(CommunicationName::Serial) => Communication::Serial,
-            Some(CommunicationName::Parallel) => Communication::Parallel,
-            None => communication_of(&processors.platform.network),
+        terms: args.terms(&processors.platform)?,
+        minimise: match args.minimise {
+            MinimiseName::Time => Minimise::Time,
+            MinimiseName::Sum => Minimise::Sum,
+            MinimiseName::Largest => Minimise::Largest,
+            MinimiseName::Volume => Minimise::Volume,
         },
         element: 8,
         relative: processors.relative,
     };
-    plan_matmul(shape, &processors.platform, &processors.models, processors.block, wishes)
+    plan_matmul(shape, &processors.platform, &processors.models, processors.block, &wishes)
 }
 
 fn text(plan: &Plan, candidates: &[Choice]) -> String {

@@ -31,7 +31,7 @@ pub use grid::{grid, grid_shape};
 pub use hybrid::{Communication, hybrid};
 pub use hybrid_three::hybrid_three;
 pub use least_cost::{Objective, choose, least_cost};
-pub use method::Method;
+pub use method::{Method, Terms};
 pub use nagamochi_abe::nagamochi_abe;
 pub use recursive::recursive;
 pub use rows::rows;

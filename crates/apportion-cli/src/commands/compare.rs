@@ -15,6 +15,7 @@ const MOST_SIMULATED: usize = 256;
 /// What the methods cost.
 pub struct Comparison {
     chosen: String,
+    relative: bool,
     rows: Vec<Row>,
 }
 
@@ -67,7 +68,7 @@ pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result
         };
         rows.push(Row { method, outcome, milliseconds });
     }
-    Ok(Comparison { chosen: plan.method.clone(), rows })
+    Ok(Comparison { chosen: plan.method.clone(), relative: processors.relative, rows })
 }
 
 impl Comparison {
@@ -108,7 +109,8 @@ impl Comparison {
                     count(m.largest_direction()),
                     format!("{:.4}", m.imbalance),
                     count(cost.steps),
-                    cost.forecast.map_or_else(String::new, units::show_seconds),
+                    // Ratios tell no time.
+                    cost.forecast.filter(|_| !self.relative).map_or_else(|| "-".into(), units::show_seconds),
                     format!("{:.2}", row.milliseconds),
                 ]
             }

@@ -108,7 +108,10 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         let compared = compare(args, &plan, &processors)?;
         console.result(|| compared.to_value(), || compared.to_text());
     } else {
-        console.result(|| plan.to_value(), || text(&plan, &others));
+        console.result(
+            || plan.to_value(),
+            || text(&plan, &others, processors.relative && plan.layout.is_some()),
+        );
     }
     Ok(())
 }
@@ -177,45 +180,66 @@ fn shape_plans(shape: Shape, args: &Arguments, processors: &Processors) -> Resul
     plan_matmul(shape, &processors.platform, &processors.models, processors.block, &wishes)
 }
 
-fn text(plan: &Plan, candidates: &[Choice]) -> String {
+fn text(plan: &Plan, candidates: &[Choice], relative: bool) -> String {
     let total = plan.shares.iter().sum::<u64>().max(1) as f64;
-    let compute = plan.forecast.as_ref().map(|f| &f.compute);
+    // Where only ratios are known, times would be in no unit.
+    let forecast = plan.forecast.as_ref().filter(|_| !relative);
     let rows = plan.processors.iter().enumerate().map(|(i, name)| {
-        let time = compute.map_or_else(String::new, |c| units::show_seconds(c[i]));
-        vec![
+        let mut row = vec![
             name.clone(),
             units::show_count(u128::from(plan.shares[i])),
             format!("{:.2} %", 100.0 * plan.shares[i] as f64 / total),
-            time,
-        ]
+        ];
+        row.extend(forecast.map(|f| units::show_seconds(f.compute[i])));
+        row
     });
-    let mut out = table(&["processor", "share", "of all", "compute"], rows);
+    let mut header = vec!["processor", "share", "of all"];
+    header.extend(forecast.map(|_| "compute"));
+    let mut out = table(&header, rows);
     let mut facts =
         vec![("method", plan.method.clone()), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
     let m = &plan.metrics;
     if let (Some(cost), Some(bound), Some(volume)) = (m.sum_half_perimeters, m.lower_bound, m.volume) {
+        let ratio = cost / bound;
         facts.push((
             "half-perimeters",
-            format!("{cost:.4} (lower bound {bound:.4}, cost / bound {:.4})", cost / bound),
+            format!("{cost:.4} (lower bound {bound:.4}, cost / bound {ratio:.4})"),
         ));
         facts.push(("volume", format!("{} elements", units::show_count(u128::from(volume)))));
     }
-    if let Some(f) = &plan.forecast {
+    if let Some(f) = forecast {
         facts.push(("forecast", units::show_seconds(f.seconds)));
     }
     out.push('\n');
     out.push_str(&pairs(&facts));
-    if candidates.len() > 1 {
-        out.push('\n');
-        let rows = candidates.iter().map(|c| {
-            vec![
-                c.plan.method.clone(),
-                format!("{}{}", c.order.flow, if c.order.overlap { ", overlapped" } else { "" }),
-                c.plan.metrics.volume.map_or_else(String::new, |v| units::show_count(u128::from(v))),
-                c.rank.map_or_else(String::new, units::show_seconds),
-            ]
-        });
-        out.push_str(&table(&["candidate", "flow", "volume", "ranked by"], rows));
-    }
+    out.push_str(&rivals(candidates, relative));
     out
+}
+
+/// The methods that were compared, each with its best order of steps.
+fn rivals(candidates: &[Choice], relative: bool) -> String {
+    let mut seen = Vec::new();
+    let best: Vec<&Choice> = candidates
+        .iter()
+        .filter(|c| {
+            let new = !seen.contains(&&c.plan.method);
+            seen.push(&c.plan.method);
+            new
+        })
+        .collect();
+    if best.len() < 2 {
+        return String::new();
+    }
+    let rows = best.iter().map(|c| {
+        let volume = c.plan.metrics.volume.map_or_else(String::new, |v| units::show_count(u128::from(v)));
+        let mut row = vec![c.plan.method.clone(), volume];
+        if let Some(f) = c.plan.forecast.as_ref().filter(|_| !relative) {
+            let flow = format!("{}{}", c.order.flow, if c.order.overlap { ", overlapped" } else { "" });
+            row.extend([flow, units::show_seconds(f.seconds)]);
+        }
+        row
+    });
+    let header: &[&str] =
+        if relative { &["candidate", "volume"] } else { &["candidate", "volume", "flow", "forecast"] };
+    format!("\n{}", table(header, rows))
 }

@@ -8,7 +8,7 @@ use apportion::{
     Arranged, Edges, Metrics, Objective, Pivots, Plan, Platform, Problem, Result, Search, Shape, arrange,
     arrange_grid, parse_platform, read_platform,
 };
-use comfy_table::{Table, presets};
+use comfy_table::{Table, presets::NOTHING};
 use std::path::Path;
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ const OBJECTIVES: [(&str, Objective); 4] = [
 
 fn main() -> Result<()> {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(NOTHING);
     table.set_header(["case", "objective", "search", "result", "seconds"]);
     small(&mut table)?;
     let ninety = read_platform(&platforms().join("grid5000-table-3-9.toml"))?;
@@ -152,7 +152,9 @@ fn gain(found: &Arranged) -> String {
 fn mpdata(table: &mut Table) -> Result<()> {
     let platform = read_platform(&platforms().join("grid5000-table-4-1.toml"))?;
     let shape = Shape::new(512, 1, 512, "shape")?;
-    for (word, search) in [("heuristic", Search::Heuristic), ("local", Search::Local)] {
+    let searches =
+        [("heuristic", Search::Heuristic), ("local", Search::Local), ("exhaustive", Search::Exhaustive)];
+    for (word, search) in searches {
         let clock = Instant::now();
         let found = arrange_grid(shape, &platform, Edges::Open, search, 1)?;
         let seconds = clock.elapsed().as_secs_f64();

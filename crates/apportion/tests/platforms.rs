@@ -8,7 +8,7 @@ fn folder() -> PathBuf {
 }
 
 fn platform(name: &str) -> Platform {
-    read_platform(&folder().join(format!("{name}.toml"))).unwrap()
+    read_platform(&folder().join(format!("{name}.toml"))).expect("the file is read")
 }
 
 /// Horizontal and vertical MB/s between the first processors of two clusters (the second of one cluster).

@@ -26,3 +26,24 @@ pub(super) fn asymmetric(rings: &Rings, distances: &Distances<'_>, owner: &[usiz
     };
     Cost::of(sum(&rings.rows, 0), sum(&rings.cols, 1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::arrange::{Objective, arrangement_cost, tests::column_plan};
+    use crate::platform::parse_platform;
+
+    /// Four quarters of 10 x 10: each border of 5 lines once, or twice if the opposite border is a neighbour too.
+    #[test]
+    fn by_hand() {
+        let mut text =
+            String::from("[network]\nbandwidth = { horizontal = \"8 MB/s\", vertical = \"80 MB/s\" }\n");
+        (0..4).for_each(|i| text += &format!("[[processor]]\nname = \"p{i}\"\n"));
+        let platform = parse_platform(&text, "t").unwrap();
+        let plan = column_plan(&platform, &[1.0; 4], 10, 10);
+        for (edges, times) in [(Edges::Open, 1.0), (Edges::Periodic, 2.0)] {
+            let cost = arrangement_cost(&plan, &platform, Objective::Asymmetric(edges)).unwrap();
+            assert!((cost.a - times * 10e-6).abs() < 1e-15 && (cost.b - times * 1e-6).abs() < 1e-15);
+        }
+    }
+}

@@ -28,3 +28,26 @@ pub(super) fn whole_ring(
 ) -> f64 {
     ring.width as f64 * links(ring, distances, owner, axis).sum::<f64>()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::arrange::{Objective, arrangement_cost, tests::column_plan};
+    use crate::platform::parse_platform;
+
+    /// Two columns of one: 6 rows of 8 bytes there and back at 8 MB/s; alone in a column nothing travels down.
+    #[test]
+    fn by_hand() {
+        let text = "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n[network]\n\
+                    bandwidth = { horizontal = \"8 MB/s\", vertical = \"1 MB/s\" }\n";
+        let platform = parse_platform(text, "t").unwrap();
+        let plan = column_plan(&platform, &[1.0, 1.0], 6, 8);
+        let cost = |pivots| arrangement_cost(&plan, &platform, Objective::Bandwidth(pivots)).unwrap();
+        assert!((cost(Pivots::Ring).total - 12e-6).abs() < 1e-18);
+        assert!((cost(Pivots::OneToAll).total - 6e-6).abs() < 1e-18);
+        let text = text.replace("[network]\n", "[network]\ntopology = \"star\"\ncentre = \"c\"\n");
+        let relayed = parse_platform(&format!("[[processor]]\nname = \"c\"\n{text}"), "t").unwrap();
+        let cost = arrangement_cost(&plan, &relayed, Objective::Bandwidth(Pivots::Ring)).unwrap();
+        assert!((cost.total - 24e-6).abs() < 1e-18, "through the centre: twice");
+    }
+}

@@ -19,19 +19,13 @@ const MOST: u64 = 1_000_000;
 /// More than a million arrangements.
 pub(super) fn columns<'a>(given: &Columns<'a>) -> Result<(Columns<'a>, u64)> {
     let n = given.columns.len();
-    let fixed = match given.rule {
-        Rule::OneToAll => n,
-        Rule::Chain => 0,
-        Rule::Ring | Rule::AllButLeast => 1,
-    };
-    let orders: u64 =
-        (1..=n.saturating_sub(fixed) as u64).try_fold(1, |f: u64, x| f.checked_mul(x)).unwrap_or(u64::MAX);
+    let orders = orders(given)?;
     let mut count = 0u64;
     fill(given, &mut |_| {
         count += 1;
-        count.saturating_mul(orders) <= MOST
+        count * orders.len() as u64 <= MOST
     });
-    if count.saturating_mul(orders) > MOST {
+    if count * orders.len() as u64 > MOST {
         return Err(too_many());
     }
     let mut best = (given.cost().total, given.clone());
@@ -43,17 +37,57 @@ pub(super) fn columns<'a>(given: &Columns<'a>) -> Result<(Columns<'a>, u64)> {
                 (i, j) => given.beside(&columns[i], &columns[j]),
             })
             .collect();
-        let mut order: Vec<usize> = (0..n).collect();
-        permutations(&mut order, fixed, &mut |order| {
+        for order in &orders {
             let total = inside + given.rule.total(n, |i, j| between[order[i] * n + order[j]]);
             if total < best.0 {
                 let columns = order.iter().map(|&i| columns[i].clone()).collect();
                 best = (total, Columns { columns, ..given.clone() });
             }
-        });
+        }
         true
     });
-    Ok((best.1, count * orders))
+    Ok((best.1, count * orders.len() as u64))
+}
+
+/// The orders of columns that differ: columns of the same width and heights keep their order, since they are filled in
+/// every way; a ring starts at column 0; to all others, order is all one.
+fn orders(given: &Columns<'_>) -> Result<Vec<Vec<usize>>> {
+    let n = given.columns.len();
+    if given.rule == Rule::OneToAll {
+        return Ok(vec![(0..n).collect()]);
+    }
+    let mut classes: BTreeMap<(u64, Vec<u64>), Vec<usize>> = BTreeMap::new();
+    for (i, column) in given.columns.iter().enumerate().rev() {
+        let mut heights: Vec<u64> = column.blocks.iter().map(|b| b.height).collect();
+        heights.sort_unstable();
+        classes.entry((column.width, heights)).or_default().push(i);
+    }
+    let mut classes: Vec<Vec<usize>> = classes.into_values().collect();
+    let mut order = Vec::new();
+    if given.rule != Rule::Chain {
+        classes.iter_mut().filter(|c| c.last() == Some(&0)).for_each(|c| order.extend(c.pop()));
+    }
+    let mut all = Vec::new();
+    if extend(n, &mut order, &mut classes, &mut all) { Ok(all) } else { Err(too_many()) }
+}
+
+/// Completes an order in every way; false if there are too many.
+fn extend(n: usize, order: &mut Vec<usize>, classes: &mut [Vec<usize>], all: &mut Vec<Vec<usize>>) -> bool {
+    if order.len() == n {
+        all.push(order.clone());
+        return all.len() as u64 <= MOST;
+    }
+    for i in 0..classes.len() {
+        let Some(column) = classes[i].pop() else { continue };
+        order.push(column);
+        let go_on = extend(n, order, classes, all);
+        order.pop();
+        classes[i].push(column);
+        if !go_on {
+            return false;
+        }
+    }
+    true
 }
 
 /// Fills the columns with blocks in every way, top to bottom, left to right; `visit` returns false to end.
@@ -163,4 +197,76 @@ fn too_many() -> Error {
         format!("the exhaustive search would try more than {MOST} arrangements"),
         "use --search local, which comes near the optimum for any number of processors",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::arrange::columns::tests::three_clusters;
+    use crate::plan::arrange::distance::Distances;
+    use crate::plan::arrange::{cost_of, every_objective};
+    use crate::plan::{Layout, Shape};
+
+    /// Three columns of two, one and three blocks; with `equal`, two blocks of the same share in different columns.
+    fn blocks(equal: bool) -> Vec<Column> {
+        let heights: [&[u64]; 3] =
+            [&[4, 8], &[12], &[if equal { 4 } else { 3 }, 2, if equal { 6 } else { 7 }]];
+        let mut owners = 0..;
+        heights
+            .iter()
+            .map(|heights| Column {
+                width: 5,
+                blocks: heights
+                    .iter()
+                    .zip(owners.by_ref())
+                    .map(|(&height, owner)| Block { owner, height })
+                    .collect(),
+            })
+            .collect()
+    }
+
+    /// Every order of everything, priced ring by ring on a layout: nothing is shared with the search.
+    #[test]
+    fn the_optimum_is_the_optimum() {
+        let platform = three_clusters(6);
+        let shape = Shape::new(12, 1, 15, "t").unwrap();
+        for (objective, equal) in every_objective().into_iter().flat_map(|o| [(o, false), (o, true)]) {
+            let distances = Distances::new(&platform.names(), &platform, objective).unwrap();
+            let given = Columns { columns: blocks(equal), rule: Rule::of(objective), distances: &distances };
+            let mut best = f64::INFINITY;
+            let swapped = |mut columns: Vec<Column>| {
+                (columns[0].blocks[0].owner, columns[2].blocks[0].owner) = (3, 0);
+                columns
+            };
+            let starts = if equal { vec![blocks(true), swapped(blocks(true))] } else { vec![blocks(false)] };
+            for start in starts {
+                permutations(&mut start.clone(), 0, &mut |order| {
+                    let mut columns = order.to_vec();
+                    let orders: Vec<Vec<Vec<Block>>> = columns
+                        .iter_mut()
+                        .map(|c| {
+                            let mut all = Vec::new();
+                            permutations(&mut c.blocks, 0, &mut |b| all.push(b.to_vec()));
+                            all
+                        })
+                        .collect();
+                    let (ys, zs) = (orders[1].len(), orders[2].len());
+                    for i in 0..orders[0].len() * ys * zs {
+                        let (x, y, z) = (i / (ys * zs), i / zs % ys, i % zs);
+                        for (column, blocks) in
+                            columns.iter_mut().zip([&orders[0][x], &orders[1][y], &orders[2][z]])
+                        {
+                            column.blocks.clone_from(blocks);
+                        }
+                        let state = Columns { columns: columns.clone(), ..given.clone() };
+                        let layout = Layout::new(shape, 6, state.parts()).unwrap();
+                        best = f64::min(best, cost_of(&layout, &distances, objective).total);
+                    }
+                });
+            }
+            let (found, _) = columns(&given).unwrap();
+            let found = found.cost().total;
+            assert!((found - best).abs() <= 1e-9 * best, "{objective:?} {equal} {found} {best}");
+        }
+    }
 }

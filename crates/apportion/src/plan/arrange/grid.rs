@@ -61,8 +61,8 @@ pub fn arrange_grid(
         evaluations += weighed;
         let order: Vec<usize> = found.columns.iter().flat_map(|c| c.blocks.iter().map(|b| b.owner)).collect();
         candidates.push(table.layout(&found));
-        for &side in &sides {
-            let (found, weighed) = heuristic::heuristic(&table.seated(side, &order, true));
+        for (side, by_columns) in sides.iter().flat_map(|&side| [(side, true), (side, false)]) {
+            let (found, weighed) = heuristic::heuristic(&table.seated(side, &order, by_columns));
             evaluations += weighed;
             candidates.push(table.layout(&found));
         }
@@ -156,5 +156,41 @@ impl<'a> Table<'a> {
             best = Some(round);
         }
         (best.expect("there is at least one round").1, evaluations)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::arrange::columns::tests::three_clusters;
+
+    /// Small enough for every arrangement of every shape: the others against it.
+    #[test]
+    fn near_the_best_grid() {
+        let shape = Shape::new(24, 1, 24, "t").unwrap();
+        for (p, edges) in [(4, Edges::Open), (6, Edges::Open), (6, Edges::Periodic), (8, Edges::Open)] {
+            let platform = three_clusters(p);
+            let cost = |search| arrange_grid(shape, &platform, edges, search, 3).unwrap();
+            let best = cost(Search::Exhaustive);
+            for (search, within) in [(Search::Heuristic, 1.1), (Search::Local, 1.0 + 1e-9)] {
+                let found = cost(search);
+                assert!(
+                    found.cost_after.total <= within * best.cost_after.total,
+                    "{p} {edges:?} {search:?} {:?} {:?}",
+                    found.cost_after,
+                    best.cost_after
+                );
+                assert_eq!(found.plan.shares, vec![24 * 24 / p as u64; p]);
+            }
+            assert!(best.cost_after.total <= best.cost_before.total);
+        }
+    }
+
+    #[test]
+    fn a_domain_too_small_is_refused() {
+        let platform = three_clusters(6);
+        let shape = Shape::new(1, 1, 5, "t").unwrap();
+        let error = arrange_grid(shape, &platform, Edges::Open, Search::Local, 0).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
     }
 }

@@ -160,3 +160,48 @@ pub(super) fn reorder(state: &mut Columns<'_>) -> u64 {
     state.columns = order.into_iter().map(|i| state.columns[i].clone()).collect();
     evaluations
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::arrange::columns::tests::three_clusters;
+    use crate::plan::arrange::distance::Distances;
+    use crate::plan::arrange::every_objective;
+
+    /// Groups stay together in every column, nobody is lost, and another run changes nothing that matters.
+    #[test]
+    fn clusters_stand_together_at_a_fixed_point() {
+        let platform = three_clusters(24);
+        let mut owners = 0..;
+        let columns: Vec<Column> = [5usize, 3, 9, 7]
+            .iter()
+            .map(|&count| Column {
+                width: 10 * count as u64,
+                blocks: (0..count)
+                    .map(|i| Block {
+                        owner: owners.next().unwrap(),
+                        height: if i == 0 { 100 - 7 * (count as u64 - 1) } else { 7 },
+                    })
+                    .collect(),
+            })
+            .collect();
+        for objective in every_objective() {
+            let distances = Distances::new(&platform.names(), &platform, objective).unwrap();
+            let given =
+                Columns { columns: columns.clone(), rule: Rule::of(objective), distances: &distances };
+            let (found, evaluations) = heuristic(&given);
+            assert!(evaluations > 0);
+            for column in &found.columns {
+                let mut seen: Vec<usize> = column.blocks.iter().map(|b| distances.cluster(b.owner)).collect();
+                seen.dedup();
+                assert!(seen.len() <= 3, "{objective:?}: {seen:?}");
+            }
+            let mut all: Vec<usize> =
+                found.columns.iter().flat_map(|c| c.blocks.iter().map(|b| b.owner)).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..24).collect::<Vec<_>>());
+            let (again, _) = heuristic(&found);
+            assert!(again.cost().total <= found.cost().total * (1.0 + 1e-9), "{objective:?}");
+        }
+    }
+}

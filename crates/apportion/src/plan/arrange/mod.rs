@@ -83,6 +83,8 @@ pub struct Cost {
 
 impl Cost {
     fn of(a: f64, b: f64) -> Self {
+        // An empty sum is -0.0: not for people to see.
+        let (a, b) = (a + 0.0, b + 0.0);
         Self { a, b, total: a + b }
     }
 }
@@ -202,4 +204,113 @@ fn every_objective() -> [Objective; 6] {
         Asymmetric(Edges::Periodic),
         Asymmetric(Edges::Open),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::columns::tests::three_clusters;
+    use super::*;
+    use crate::plan::shapes::columns;
+    use crate::plan::{Part, Problem, Shape};
+    use crate::rect::Rank;
+    use proptest::prelude::*;
+
+    const SEARCHES: [Search; 3] = [Search::Exhaustive, Search::Heuristic, Search::Local];
+
+    pub(super) fn plan_of(layout: Layout, platform: &Platform) -> Plan {
+        Plan {
+            method: "columns".into(),
+            problem: Problem::Matmul(layout.shape()),
+            processors: platform.names(),
+            shares: layout.shares(),
+            metrics: Metrics::of_layout(&layout, 1.0),
+            layout: Some(layout),
+            forecast: None,
+        }
+    }
+
+    pub(super) fn column_plan(platform: &Platform, weights: &[f64], m: u64, n: u64) -> Plan {
+        plan_of(columns(Shape::new(m, 10, n, "t").unwrap(), weights).unwrap(), platform)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        /// Whatever the search: shares and volume stay, the cost is what is said and never more than before, and the
+        /// same seed gives the same plan.
+        #[test]
+        fn only_places_change(
+            weights in prop::collection::vec(prop_oneof![Just(1.0), Just(3.0), 0.1f64..9.0], 1..9),
+            m in 20u64..200, n in 20u64..200, seed in 0u64..9,
+        ) {
+            let platform = three_clusters(weights.len());
+            let plan = column_plan(&platform, &weights, m, n);
+            for objective in every_objective() {
+                for search in SEARCHES {
+                    let found = arrange(&plan, &platform, objective, search, seed).unwrap();
+                    prop_assert_eq!(&found.plan.shares, &plan.shares);
+                    prop_assert_eq!(found.plan.layout.as_ref().unwrap().shares(), plan.shares.clone());
+                    prop_assert_eq!(found.plan.metrics.volume, plan.metrics.volume);
+                    prop_assert!(found.cost_after.total <= found.cost_before.total);
+                    let again = arrangement_cost(&found.plan, &platform, objective).unwrap();
+                    prop_assert_eq!(again, found.cost_after);
+                    prop_assert_eq!(arrange(&plan, &platform, objective, search, seed).unwrap(), found);
+                }
+            }
+        }
+    }
+
+    /// Four equal arms round a middle: no column-based layout.
+    fn pinwheel(platform: &Platform) -> Plan {
+        let part = |owner, rows: [u64; 2], cols: [u64; 2]| Part {
+            owner: Rank(owner),
+            rows: rows.into(),
+            cols: cols.into(),
+        };
+        let layout = Layout::new(
+            Shape::new(3, 3, 3, "t").unwrap(),
+            5,
+            [
+                part(0, [0, 1], [0, 2]),
+                part(1, [0, 2], [2, 3]),
+                part(2, [2, 3], [1, 3]),
+                part(3, [1, 3], [0, 1]),
+                part(4, [1, 2], [1, 2]),
+            ],
+        )
+        .unwrap();
+        plan_of(layout, platform)
+    }
+
+    /// Arms of the same length change owners; the middle stays.
+    #[test]
+    fn owners_of_equal_shares_change_places_in_any_layout() {
+        let platform = three_clusters(5);
+        let plan = pinwheel(&platform);
+        for objective in every_objective() {
+            let best = arrange(&plan, &platform, objective, Search::Exhaustive, 0).unwrap();
+            assert_eq!(best.evaluations, 24);
+            let local = arrange(&plan, &platform, objective, Search::Local, 0).unwrap();
+            assert_eq!(best.cost_after, local.cost_after);
+            assert!(best.cost_after.total <= best.cost_before.total);
+            assert_eq!(best.plan.metrics.volume, plan.metrics.volume);
+            assert_eq!(best.plan.shares, plan.shares);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        let platform = three_clusters(30);
+        let weights: Vec<f64> = (1..=30).map(f64::from).collect();
+        let plan = column_plan(&platform, &weights, 900, 900);
+        let hops = Objective::Hops(Pivots::Ring);
+        let refused = arrange(&plan, &platform, hops, Search::Exhaustive, 0).unwrap_err();
+        assert_eq!((refused.exit_code(), refused.to_string().contains("local")), (1, true));
+        let five = three_clusters(5);
+        let refused = arrange(&pinwheel(&five), &five, hops, Search::Heuristic, 0).unwrap_err();
+        assert_eq!(refused.exit_code(), 1);
+        let strange = arrange(&plan, &five, hops, Search::Local, 0).unwrap_err();
+        assert_eq!(strange.exit_code(), 2);
+        let units = Plan { layout: None, ..plan };
+        assert_eq!(arrange(&units, &platform, hops, Search::Local, 0).unwrap_err().exit_code(), 2);
+    }
 }

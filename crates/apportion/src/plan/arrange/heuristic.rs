@@ -9,6 +9,8 @@ use super::order::{best_order, permutations};
 const MOST_GROUPS: usize = 6;
 /// A pass over all columns that changes nothing ends the search; so does this many.
 const MOST_PASSES: u64 = 20;
+/// Beyond this many processors the columns are not gone over again where each sends to all others.
+const MOST_SETTLED: usize = 1_000;
 
 /// In each column, rectangles of one cluster are put together; then the columns are built up from the left, each
 /// with the order of groups that costs least beside those already there; at last the columns' own order is sought.
@@ -30,7 +32,9 @@ pub(super) fn heuristic<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
         }
     }
     evaluations += reorder(&mut state);
-    for _ in 0..MOST_PASSES {
+    let blocks: usize = state.columns.iter().map(|c| c.blocks.len()).sum();
+    let passes = if state.rule == Rule::OneToAll && blocks > MOST_SETTLED { 0 } else { MOST_PASSES };
+    for _ in 0..passes {
         let before = state.columns.clone();
         let all = state.columns.len();
         for i in 0..all {
@@ -98,6 +102,8 @@ fn settle(state: &mut Columns<'_>, i: usize, count: usize, a_alone: bool) -> u64
                     order.swap(x, y);
                 }
             }
+            // From each to all others a test touches every column: one sweep has to do.
+            improving &= state.rule != Rule::OneToAll;
         }
     }
     state.columns[i] = best.1;

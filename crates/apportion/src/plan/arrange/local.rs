@@ -3,7 +3,7 @@
 //! Kirkpatrick, Gelatt and Vecchi 1983; the moves are those that an arrangement allows. The order of the columns is
 //! finished by Held and Karp's dynamic programme.
 
-use super::columns::Columns;
+use super::columns::{Columns, Rule};
 use super::labels::Labels;
 use super::moves::Moves;
 use super::{exhaustive, heuristic};
@@ -86,12 +86,17 @@ fn anneal(state: &mut impl Changing, cost: f64, heat: f64, steps: u64, numbers: 
 
 /// A column-based arrangement at most as dear as the heuristic's and the given one; the same seed, the same result.
 ///
-/// 2,000 changes per processor, between 10,000 and 4 million, each costing the columns that it touches: warm from the
-/// heuristic's result and, up to 1,000 processors, as many hot from the given arrangement.
+/// 2,000 changes per processor, between 10,000 and 4 million (fewer from each to all others, where a change costs
+/// more), each costing the columns that it touches: warm from the heuristic's result and, up to 1,000 processors, as
+/// many hot from the given arrangement.
 pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) {
     let (start, mut evaluations) = heuristic::heuristic(given);
     let blocks: u64 = given.columns.iter().map(|c| c.blocks.len() as u64).sum();
-    let steps = (2_000 * blocks).clamp(10_000, 4_000_000);
+    let mut steps = (2_000 * blocks).clamp(10_000, 4_000_000);
+    if given.rule == Rule::OneToAll {
+        // A change touches all pairs of its column, not two.
+        steps = steps * 4 / (given.columns.len() as u64).max(4);
+    }
     let mut numbers = Numbers::new(seed);
     let mut best = if start.cost().total < given.cost().total { start.clone() } else { given.clone() };
     let mut runs = vec![(start, WARM)];

@@ -51,9 +51,10 @@ fn band_heights(plan: &Plan) -> Vec<u64> {
 const RING: Objective = Objective::Hops(Pivots::Ring);
 
 /// Figures 3.6 and 3.7, the optimal case: column widths 12, 12, 9; two rectangles, three, four, of which the last
-/// column's change clusters after the second (3.3.1); overlaps of 6, 8, 1, 9, 2, 6 rows. The rectangles' heights
-/// follow from the overlaps of both figures. The clusters are our choice, the only one up to names for which the
-/// two topmost rings have one or two hops by the place of the pivot column and the printed h(i) follow.
+/// column's change clusters after the second (3.3.1); overlaps of 6, 8, 1, 9, 2, 6 rows. The text gives neither heights
+/// nor clusters: these heights fit the overlaps of both figures in their printed order, and these clusters fit the
+/// printed hops and the remark that the two topmost rings have one or two by the place of the pivot column. A
+/// reconstruction, not the drawing.
 const OPTIMAL: Figure<'_> =
     &[(12, &[(15, 1), (17, 0)]), (12, &[(14, 1), (10, 2), (8, 2)]), (9, &[(6, 0), (9, 0), (11, 2), (6, 2)])];
 
@@ -67,9 +68,10 @@ fn figures_3_6_and_3_7_optimal() {
 /// Figures 3.6 and 3.7, the worst case: three hops in the last column, two in every ring of A, for overlaps of 11, 3,
 /// 3, 3, 4, 2, 6 rows.
 ///
-/// No choice of clusters for these rectangles gives all four printed numbers: the printed 64 counts each ring with
-/// its own worst place of the pivot column, the printed 50 counts all rings with the same one (at its own worst, no
-/// ring of three has a single hop). So the worst case stands here with clusters of its own.
+/// With the pivot column in the same place for all rings, no choice of clusters for these rectangles was found (all were
+/// tried) that gives all four printed numbers. A ring of three at its own worst place never has a single hop, so that
+/// the printed 50 cannot count each ring by itself, while 64 can. So the worst case stands here with clusters of its
+/// own, one choice of several that give the printed 63 and 64.
 #[test]
 fn figures_3_6_and_3_7_worst() {
     let worst: Figure<'_> = &[

@@ -1,6 +1,6 @@
 //! Who does what: 1-D shares and 2-D layouts, with their metrics.
 
-mod arrange;
+pub mod arrange;
 mod file;
 mod layout;
 mod messages;
@@ -9,10 +9,6 @@ mod problem;
 pub mod shapes;
 pub mod shares;
 
-pub use arrange::{
-    Arranged, Cost, Edges, Objective, Pivots, Search, arrange, arrange_grid, arrangement_cost, machinefile,
-    places_in_order, rankfile, slurm_hostfile,
-};
 pub use file::{Forecast, Plan, read_plan};
 pub use layout::{Layout, Part};
 pub(crate) use messages::relayed;

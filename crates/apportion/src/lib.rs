@@ -10,6 +10,7 @@ mod model;
 mod plan;
 mod platform;
 mod rect;
+mod run;
 pub mod units;
 
 pub use error::{Error, Result};
@@ -17,3 +18,4 @@ pub use model::*;
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};
+pub use run::kernels;

@@ -1,0 +1,3 @@
+//! Carrying a plan out.
+
+pub mod kernels;

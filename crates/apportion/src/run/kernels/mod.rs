@@ -3,10 +3,12 @@
 //! [`max_plus`] and [`min_plus`] are packed and blocked like a gemm; [`BitMatrix`] multiplies packed bits;
 //! [`power`], [`closure`] and [`shortest_paths`] are built on them.
 
+mod boolean;
 mod semiring;
 mod tropical;
 mod view;
 
+pub use boolean::BitMatrix;
 pub use semiring::Semiring;
 pub use tropical::{Tropical, check_max_plus, check_min_plus, instruction_set, max_plus, min_plus};
 pub use view::{View, ViewMut};

@@ -7,8 +7,10 @@ use super::Tropical;
 use super::tile::Tile;
 use std::ops::Range;
 
-/// Depth of a block: a packed row of B, 192 bytes wide, lives in the first-level cache beside one of A.
-const DEPTH: usize = 192;
+/// Depth of a block: a strip of B, 192 bytes wide, takes half of a first-level cache.
+const DEPTH: usize = 128;
+/// Bytes of a cache line, and of the widest vector.
+const LINE: usize = 64;
 /// Bytes of a packed block of A: half a second-level cache.
 const A_BYTES: usize = 512 << 10;
 /// Bytes of a packed block of B: a share of the last cache.
@@ -38,14 +40,17 @@ pub(super) fn product<T: Tropical, const MIN: bool>(
 ) {
     check_shapes(&a, &b, &c);
     let element = size_of::<T>();
-    let (mut a_block, mut b_block) = (Vec::new(), Vec::new());
+    let (most_rows, most_cols) = (A_BYTES / (DEPTH * element), B_BYTES / (DEPTH * element));
+    let deepest = a.cols().min(DEPTH);
+    let mut a_block = Packed::new(deepest * a.rows().min(most_rows).next_multiple_of(tile.rows));
+    let mut b_block = Packed::new(deepest * b.cols().min(most_cols).next_multiple_of(tile.cols));
     for depth in pieces(a.cols(), DEPTH, 1) {
-        for cols in pieces(b.cols(), B_BYTES / (DEPTH * element), tile.cols) {
+        for cols in pieces(b.cols(), most_cols, tile.cols) {
             pack_rows::<T, MIN>(&mut b_block, b, &depth, &cols, tile.cols);
-            for rows in pieces(a.rows(), A_BYTES / (DEPTH * element), tile.rows) {
+            for rows in pieces(a.rows(), most_rows, tile.rows) {
                 pack_cols::<T, MIN>(&mut a_block, a, &rows, &depth, tile.rows);
                 let part = c.tile(rows.start, cols.start, rows.len(), cols.len());
-                sweep::<T, MIN>(tile, depth.len(), &a_block, &b_block, part);
+                sweep::<T, MIN>(tile, depth.len(), a_block.elements(), b_block.elements(), part);
             }
         }
     }
@@ -57,15 +62,39 @@ fn pieces(n: usize, most: usize, unit: usize) -> impl Iterator<Item = Range<usiz
     (0..n).step_by(length).map(move |start| start..(start + length).min(n))
 }
 
+/// Memory for a packed block that starts on a cache line, so that no vector straddles two.
+struct Packed<T> {
+    memory: Vec<T>,
+    length: usize,
+}
+
+impl<T: Tropical> Packed<T> {
+    /// Room for blocks of up to `most` elements.
+    fn new(most: usize) -> Self {
+        Self { memory: vec![T::NOUGHT; most + LINE / size_of::<T>()], length: 0 }
+    }
+
+    /// The first `length` elements, to be filled.
+    fn reset(&mut self, length: usize) -> &mut [T] {
+        self.length = length;
+        let start = self.memory.as_ptr().align_offset(LINE);
+        &mut self.memory[start..][..length]
+    }
+
+    fn elements(&self) -> &[T] {
+        &self.memory[self.memory.as_ptr().align_offset(LINE)..][..self.length]
+    }
+}
+
 /// A block of B as strips of `width` columns, row after row, the last strip filled up with zeros.
 fn pack_rows<T: Tropical, const MIN: bool>(
-    block: &mut Vec<T>,
+    block: &mut Packed<T>,
     b: View<T>,
     depth: &Range<usize>,
     cols: &Range<usize>,
     width: usize,
 ) {
-    block.resize(depth.len() * cols.len().next_multiple_of(width), T::NOUGHT);
+    let block = block.reset(depth.len() * cols.len().next_multiple_of(width));
     for (p, row) in depth.clone().enumerate() {
         for (strip, from) in b.row(row)[cols.clone()].chunks(width).enumerate() {
             let to = &mut block[(strip * depth.len() + p) * width..][..width];
@@ -79,23 +108,36 @@ fn pack_rows<T: Tropical, const MIN: bool>(
 
 /// A block of A as strips of `height` rows, column after column, the last strip filled up with zeros.
 fn pack_cols<T: Tropical, const MIN: bool>(
-    block: &mut Vec<T>,
+    block: &mut Packed<T>,
     a: View<T>,
     rows: &Range<usize>,
     depth: &Range<usize>,
     height: usize,
 ) {
-    block.resize(depth.len() * rows.len().next_multiple_of(height), T::NOUGHT);
+    let block = block.reset(depth.len() * rows.len().next_multiple_of(height));
     for (strip, to) in block.chunks_exact_mut(depth.len() * height).enumerate() {
+        let first = rows.start + strip * height;
+        if height == 8 && first + 8 <= rows.end {
+            interleave::<T, MIN>(to, std::array::from_fn(|i| &a.row(first + i)[depth.clone()]));
+            continue;
+        }
         for i in 0..height {
-            let row = rows.start + strip * height + i;
             let to = to[i..].iter_mut().step_by(height);
-            if row < rows.end {
-                to.zip(&a.row(row)[depth.clone()]).for_each(|(to, from)| *to = from.packed::<MIN>());
+            if first + i < rows.end {
+                to.zip(&a.row(first + i)[depth.clone()]).for_each(|(to, from)| *to = from.packed::<MIN>());
             } else {
                 to.for_each(|to| *to = T::zero::<MIN>().packed::<MIN>());
             }
         }
+    }
+}
+
+/// Eight rows, column after column, with all bounds known beforehand.
+fn interleave<T: Tropical, const MIN: bool>(to: &mut [T], rows: [&[T]; 8]) {
+    let depth = to.len() / 8;
+    let rows = rows.map(|row| &row[..depth]);
+    for (p, to) in to.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        *to = std::array::from_fn(|i| rows[i][p].packed::<MIN>());
     }
 }
 

@@ -116,7 +116,10 @@ macro_rules! integer {
             }
             fn are_tame<const MIN: bool>(elements: &[Self]) -> bool {
                 let largest = Self::REACH / 2;
-                elements.iter().all(|&x| (-largest..=largest).contains(&x) || x == Self::zero::<MIN>())
+                // No early end: so the loop runs on vectors.
+                elements.iter().fold(true, |tame, &x| {
+                    tame & (((x >= -largest) & (x <= largest)) | (x == Self::zero::<MIN>()))
+                })
             }
             #[inline(always)]
             fn packed<const MIN: bool>(self) -> Self {

@@ -28,13 +28,13 @@ fn main() {
 }
 
 /// The three ways of one product in turn: one in `rarity` elements is a one; with `open`, B has empty columns.
-fn boolean(n: usize, rarity: u32, open: bool) {
-    let mut state = 1u32;
+fn boolean(n: usize, rarity: u64, open: bool) {
+    let mut state = 1u64;
     let mut sample = |open: bool| {
         let bytes: Vec<u8> = (0..n * n)
             .map(|i| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                u8::from((state >> 8).is_multiple_of(rarity) && !(open && i % 64 == 5))
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                u8::from((state >> 40).is_multiple_of(rarity) && !(open && i % 64 == 5))
             })
             .collect();
         BitMatrix::from_bytes(&bytes, n, n)

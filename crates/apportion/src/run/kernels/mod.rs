@@ -4,11 +4,17 @@
 //! [`power`], [`closure`] and [`shortest_paths`] are built on them.
 
 mod boolean;
+mod closure;
+mod paths;
+mod power;
 mod semiring;
 mod tropical;
 mod view;
 
 pub use boolean::BitMatrix;
+pub use closure::closure;
+pub use paths::{NO_PREDECESSOR, Paths, shortest_paths};
+pub use power::{Number, power};
 pub use semiring::Semiring;
 pub use tropical::{Tropical, check_max_plus, check_min_plus, instruction_set, max_plus, min_plus};
 pub use view::{View, ViewMut};

@@ -1,7 +1,5 @@
 //! A matrix of bits, packed.
 
-use std::ops::Range;
-
 /// Words of a chunk: 512 bits, one register of the widest kind.
 pub(super) const CHUNK: usize = 8;
 
@@ -103,9 +101,9 @@ impl BitMatrix {
         })
     }
 
-    /// The ones of row `i` among the columns of a range of words.
-    pub(super) fn ones_of(&self, i: usize, words: Range<usize>) -> impl Iterator<Item = usize> {
-        self.words(i)[words.clone()].iter().zip(words).flat_map(|(&word, place)| {
+    /// The columns of the ones of row `i`.
+    pub(super) fn ones_of(&self, i: usize) -> impl Iterator<Item = usize> {
+        self.words(i).iter().enumerate().flat_map(|(place, &word)| {
             std::iter::successors(Some(word), |&left| Some(left & left.wrapping_sub(1)))
                 .take_while(|&left| left != 0)
                 .map(move |left| place * 64 + left.trailing_zeros() as usize)
@@ -126,7 +124,7 @@ mod tests {
             assert_eq!(matrix.ones(), bytes.iter().filter(|&&b| b == 1).count());
             for i in 0..rows {
                 let places: Vec<usize> = (0..cols).filter(|j| bytes[i * cols + j] == 1).collect();
-                assert!(matrix.ones_of(i, 0..matrix.words(i).len()).eq(places));
+                assert!(matrix.ones_of(i).eq(places));
             }
         }
         assert!(BitMatrix::from_bytes(&[0, 255], 1, 2).get(0, 1));

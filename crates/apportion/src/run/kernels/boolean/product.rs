@@ -1,10 +1,15 @@
 //! Two ways to multiply bits, and the choice between them.
 
+#![allow(unsafe_code)]
+
 use super::BitMatrix;
 use super::matrix::CHUNK;
+use std::ops::Range;
 
 /// 512 columns of one row.
 type Chunk = [u64; CHUNK];
+/// All unions of [`GROUP`] rows.
+type Table = [Chunk; 1 << GROUP];
 
 /// Rows of B that one table covers.
 const GROUP: usize = 8;
@@ -43,13 +48,15 @@ impl BitMatrix {
     /// If the shapes do not fit.
     pub fn or_product_by_rows(&mut self, a: &Self, b: &Self) {
         self.check_shapes(a, b);
-        for i in 0..a.rows() {
-            for p in a.ones_of(i, 0..a.words(i).len()) {
-                for (c, b) in self.row_mut(i).iter_mut().zip(b.row(p)) {
-                    *c = or(*c, b);
-                }
-            }
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: just asked.
+            return unsafe { by_rows_avx512(self, a, b) };
+        } else if is_x86_feature_detected!("avx2") {
+            // SAFETY: just asked.
+            return unsafe { by_rows_avx2(self, a, b) };
         }
+        by_rows(self, a, b);
     }
 
     /// [`BitMatrix::or_product`] by tables of all unions of eight rows of B. Best where A is dense.
@@ -63,33 +70,15 @@ impl BitMatrix {
     /// If the shapes do not fit.
     pub fn or_product_by_tables(&mut self, a: &Self, b: &Self) {
         self.check_shapes(a, b);
-        let mut tables = vec![[[0; CHUNK]; 1 << GROUP]; TABLES.min(a.cols().div_ceil(GROUP))];
-        for place in 0..b.width() {
-            let full = b.full(place);
-            let mut unfinished: Vec<usize> = (0..a.rows()).collect();
-            for start in (0..a.cols()).step_by(TABLES * GROUP) {
-                if unfinished.is_empty() {
-                    break;
-                }
-                let depth = (a.cols() - start).min(TABLES * GROUP);
-                for (t, table) in tables.iter_mut().enumerate().take(depth.div_ceil(GROUP)) {
-                    let first = start + t * GROUP;
-                    fill(table, (first..b.rows().min(first + GROUP)).map(|p| &b.row(p)[place]));
-                }
-                unfinished.retain(|&i| {
-                    let c = &mut self.row_mut(i)[place];
-                    let words = &a.words(i)[start / 64..][..TABLES * GROUP / 64];
-                    let mut sum = *c;
-                    for (word, tables) in words.iter().zip(tables.chunks(64 / GROUP)) {
-                        for (table, group) in tables.iter().zip(word.to_le_bytes()) {
-                            sum = or(sum, &table[group as usize]);
-                        }
-                    }
-                    *c = sum;
-                    sum != full
-                });
-            }
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: just asked.
+            return unsafe { by_tables_avx512(self, a, b) };
+        } else if is_x86_feature_detected!("avx2") {
+            // SAFETY: just asked.
+            return unsafe { by_tables_avx2(self, a, b) };
         }
+        by_tables(self, a, b);
     }
 
     fn check_shapes(&self, a: &Self, b: &Self) {
@@ -106,21 +95,92 @@ impl BitMatrix {
     }
 }
 
+/// A body compiled for wider registers than every processor has.
+macro_rules! compiled_for {
+    ($name:ident = $body:ident, $feature:literal) => {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $feature)]
+        fn $name(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
+            $body(c, a, b);
+        }
+    };
+}
+
+compiled_for!(by_rows_avx512 = by_rows, "avx512f");
+compiled_for!(by_rows_avx2 = by_rows, "avx2");
+compiled_for!(by_tables_avx512 = by_tables, "avx512f");
+compiled_for!(by_tables_avx2 = by_tables, "avx2");
+
 #[inline(always)]
-fn or(x: Chunk, y: &Chunk) -> Chunk {
-    std::array::from_fn(|i| x[i] | y[i])
+fn by_rows(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
+    for i in 0..a.rows() {
+        for p in a.ones_of(i) {
+            for (c, b) in c.row_mut(i).iter_mut().zip(b.row(p)) {
+                *c = or(*c, b);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn by_tables(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
+    let mut tables = vec![[[0; CHUNK]; 1 << GROUP]; TABLES.min(a.cols().div_ceil(GROUP))];
+    for place in 0..b.width() {
+        let full = b.full(place);
+        let mut unfinished: Vec<usize> = (0..a.rows()).collect();
+        for start in (0..a.cols()).step_by(TABLES * GROUP) {
+            let depth = (a.cols() - start).min(TABLES * GROUP);
+            if unfinished.is_empty() {
+                break;
+            }
+            for (t, table) in tables.iter_mut().enumerate().take(depth.div_ceil(GROUP)) {
+                let first = start + t * GROUP;
+                fill(table, b, place, first..b.rows().min(first + GROUP));
+            }
+            let mut kept = 0;
+            for at in 0..unfinished.len() {
+                let i = unfinished[at];
+                let words = &a.words(i)[start / 64..][..TABLES * GROUP / 64];
+                let c = &mut c.row_mut(i)[place];
+                *c = union(*c, words, &tables);
+                unfinished[kept] = i;
+                kept += usize::from(*c != full);
+            }
+            unfinished.truncate(kept);
+        }
+    }
+}
+
+/// The entries that the bytes of the words choose, one of each table, and what there was.
+#[inline(always)]
+fn union(mut sum: Chunk, words: &[u64], tables: &[Table]) -> Chunk {
+    for (word, tables) in words.iter().zip(tables.chunks(64 / GROUP)) {
+        for (table, group) in tables.iter().zip(word.to_le_bytes()) {
+            sum = or(sum, &table[usize::from(group)]);
+        }
+    }
+    sum
 }
 
 /// Entry x becomes the union of the rows whose bits are set in x; one union each, from the entry without the
 /// highest bit.
-fn fill<'a>(table: &mut [Chunk; 1 << GROUP], rows: impl Iterator<Item = &'a Chunk>) {
+#[inline(always)]
+fn fill(table: &mut Table, b: &BitMatrix, place: usize, rows: Range<usize>) {
     table[0] = [0; CHUNK];
     for (bit, row) in rows.enumerate() {
-        let (known, new) = table.split_at_mut(1 << bit);
-        for (new, known) in new.iter_mut().zip(known) {
-            *new = or(*known, row);
+        let row = b.row(row)[place];
+        for x in 0..1 << bit {
+            table[x | 1 << bit] = or(table[x], &row);
         }
     }
+}
+
+#[inline(always)]
+fn or(mut x: Chunk, y: &Chunk) -> Chunk {
+    for i in 0..CHUNK {
+        x[i] |= y[i];
+    }
+    x
 }
 
 #[cfg(test)]
@@ -155,7 +215,13 @@ mod tests {
         let (a, b) = (sample(m, k, rarity, seed), sample(k, n, rarity, seed + 1));
         let before = sample(m, n, 9, seed + 2);
         let expected = by_definition(&before, &a, &b);
-        let ways = [BitMatrix::or_product, BitMatrix::or_product_by_rows, BitMatrix::or_product_by_tables];
+        let ways = [
+            BitMatrix::or_product,
+            BitMatrix::or_product_by_rows,
+            BitMatrix::or_product_by_tables,
+            by_rows,
+            by_tables,
+        ];
         for (way, product) in ways.into_iter().enumerate() {
             let mut c = before.clone();
             product(&mut c, &a, &b);

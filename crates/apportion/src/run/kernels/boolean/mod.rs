@@ -2,5 +2,6 @@
 
 mod matrix;
 mod product;
+mod wide;
 
 pub use matrix::BitMatrix;

@@ -146,8 +146,8 @@ fn min_plus_equals_its_definition_on_every_instruction_set() {
 
 #[test]
 fn many_blocks_in_every_dimension() {
-    // A block of A holds 341 rows of f64, one of B 2730 columns.
-    for shape in [[350, 30, 200], [10, 2740, 20]] {
+    // A block of A holds 512 rows of f64, one of B 4096 columns.
+    for shape in [[530, 30, 200], [10, 4110, 20]] {
         let case = Case::<f64>::new::<true>(shape, 1);
         assert_eq!(case.after(product::<f64, true>), case.after(by_definition::<f64, true>), "{shape:?}");
     }

@@ -41,7 +41,8 @@ pub fn recursive(shape: Shape, weights: &[f64]) -> Result<Layout> {
 /// The tiling found for some processors, fastest first, on a `high` x `wide` rectangle.
 pub(super) fn search(weights: &[f64], order: &[usize], high: f64, wide: f64, total: Total) -> Tiling {
     let found = |aim| {
-        let tiling = prepare(weights, order, high, wide, aim).build(Run { from: 0, to: order.len(), high });
+        let (_, tiling) =
+            prepare(weights, order, high, wide, aim).build(Run { from: 0, to: order.len(), high });
         polish(tiling, weights, high, wide, total)
     };
     let tiling = found(total);
@@ -131,39 +132,71 @@ impl Search<'_> {
         }
     }
 
-    /// The tiling: choose with look-ahead, then choose anew in every part.
-    fn build(&mut self, run: Run) -> Tiling {
-        let Run { from, to, high } = run;
-        let order = self.order;
-        if to - from == 1 {
-            return Tiling::Whole(order[from]);
-        }
+    /// The tiling and its cost. Small runs follow the look-ahead, which sees to their end. In larger ones the best
+    /// step but columns is followed to its end, and kept if that turns out cheaper than columns.
+    fn build(&mut self, run: Run) -> (f64, Tiling) {
+        let count = run.to - run.from;
         let depth = self.depth(run);
-        let wide = self.area(from, to) / high;
-        let choice = self.best(run, depth).1;
-        if to - from > FEW {
+        if count <= FEW || depth == 0 {
+            let (_, choice) = self.best(run, depth);
+            return self.follow(run, choice);
+        }
+        let (columns, choice) = self.best(run, 0);
+        let mut ahead = (f64::INFINITY, choice);
+        if columns > self.bound(run) * (1.0 + CLOSE) {
+            for step in self.choices(run) {
+                let cost = self.price(run, step, depth - 1, ahead.0);
+                if cost < ahead.0 {
+                    ahead = (cost, step);
+                }
+            }
             // The parts look further ahead than this did: what is known serves only small runs.
             self.known = HashMap::new();
+            let (cost, tiling) = self.follow(run, ahead.1);
+            if cost < columns {
+                return (cost, tiling);
+            }
+        }
+        self.follow(run, choice)
+    }
+
+    /// A step, with its parts built.
+    fn follow(&mut self, run: Run, choice: Choice) -> (f64, Tiling) {
+        let Run { from, to, high } = run;
+        let wide = self.area(from, to) / high;
+        let (own, total, order) = (high + wide, self.total, self.order);
+        if to - from == 1 {
+            return (own, Tiling::Whole(order[from]));
         }
         match choice {
-            Choice::Columns { turned: false } => best_columns(self.weights, &order[from..to], high, wide),
-            Choice::Columns { turned: true } => {
-                best_columns(self.weights, &order[from..to], wide, high).turned()
+            Choice::Columns { turned } => {
+                let order = &order[from..to];
+                let (high, wide) = if turned { (wide, high) } else { (high, wide) };
+                let tiling = best_columns(self.weights, order, high, wide);
+                let cost = columns_cost(self.weights, order, high, wide, total);
+                (cost, if turned { tiling.turned() } else { tiling })
             }
             Choice::Cut { rows, at } => {
-                let parts = self.cut(run, rows, at).map(|part| self.build(part)).into();
-                if rows { Tiling::Rows(parts) } else { Tiling::Cols(parts) }
+                let [(a, first), (b, second)] = self.cut(run, rows, at).map(|part| self.build(part));
+                let parts = vec![first, second];
+                (total.of(a, b), if rows { Tiling::Rows(parts) } else { Tiling::Cols(parts) })
             }
             Choice::Block { ratio } => {
-                let inner = self.build(self.block(from + 1, to, ratio));
-                Tiling::Corners { owner: order[from], blocks: vec![(ratio, inner)] }
+                let (cost, inner) = self.build(self.block(from + 1, to, ratio));
+                let tiling = Tiling::Corners { owner: order[from], blocks: vec![(ratio, inner)] };
+                (total.of(own, cost), tiling)
             }
             Choice::TwoBlocks { at } => {
-                let runs = [(from + 1, at), (at, to)];
-                let blocks = runs.map(|(from, to)| (1.0, self.build(self.block(from, to, 1.0)))).into();
-                Tiling::Corners { owner: order[from], blocks }
+                let runs = [self.block(from + 1, at, 1.0), self.block(at, to, 1.0)];
+                let [(a, first), (b, second)] = runs.map(|block| self.build(block));
+                let tiling =
+                    Tiling::Corners { owner: order[from], blocks: vec![(1.0, first), (1.0, second)] };
+                (total.of(own, total.of(a, b)), tiling)
             }
-            Choice::Squares => diagonal(&order[from..to]),
+            Choice::Squares => {
+                let squares = self.bound(Run { from: from + 1, ..run });
+                (total.of(own, squares), diagonal(&order[from..to]))
+            }
         }
     }
 
@@ -332,7 +365,9 @@ mod tests {
                 let run = Run { from: 0, to: order.len(), high: 1.0 };
                 let depth = search.depth(run);
                 let price = search.best(run, depth).0;
-                let built = search.build(run).cost(&weights, 1.0, wide, total);
+                let (cost, tiling) = search.build(run);
+                let built = tiling.cost(&weights, 1.0, wide, total);
+                prop_assert!((built - cost).abs() < 1e-9, "{} {}", built, cost);
                 prop_assert!((built - price).abs() < 1e-9, "{} {}", built, price);
                 let polished = super::search(&weights, &order, 1.0, wide, total).cost(&weights, 1.0, wide, total);
                 prop_assert!(polished <= built + 1e-9);

@@ -17,6 +17,9 @@ use std::collections::HashMap;
 /// Items looked at before the search ends every open branch with columns: a few seconds.
 const MOST_WORK: usize = 20_000_000;
 
+/// Up to how many processors how many steps are looked ahead; one step above.
+const LOOK_AHEAD: [(usize, usize); 5] = [(FEW, FEW - 1), (16, 5), (64, 4), (200, 3), (1000, 2)];
+
 /// A branch this close to the lower bound is not looked into any further.
 const CLOSE: f64 = 1e-4;
 
@@ -79,14 +82,7 @@ impl<'a> Search<'a> {
         if self.work > MOST_WORK {
             return 0;
         }
-        match count {
-            _ if count <= FEW => FEW - 1,
-            ..=16 => 5,
-            ..=64 => 4,
-            ..=200 => 3,
-            ..=1000 => 2,
-            _ => 1,
-        }
+        LOOK_AHEAD.iter().find(|(most, _)| count <= *most).map_or(1, |&(_, steps)| steps)
     }
 
     /// The tiling and its cost. Small runs follow the look-ahead, which sees to their end. In larger ones the best
@@ -246,6 +242,25 @@ mod tests {
             prop_assert!(ours <= columns + 1e-9, "{} {}", ours, columns);
             prop_assert!(ours >= bound(&skewed) - 1e-9);
             prop_assert!(ours <= bound(&skewed) * 2.0 / 3.0_f64.sqrt());
+        }
+
+        /// Three processors: never above the closed forms (DeFlumere and Lastovetsky 2014). Up to six: within 1.104.
+        #[test]
+        fn few_processors_are_served_best(
+            weights in prop::collection::vec(0.01f64..1.0, 2..7), skew in 0.2f64..8.0,
+        ) {
+            let skewed: Vec<f64> = weights.iter().map(|w| w.powf(skew)).collect();
+            prop_assert!(cost(&skewed) <= 1.104 * bound(&skewed));
+            if let Some(three) = skewed.get(..3) {
+                let sum: f64 = three.iter().sum();
+                let mut area: Vec<f64> = three.iter().map(|w| w / sum).collect();
+                area.sort_by(|a, b| b.total_cmp(a));
+                let roots = [area[1].sqrt(), area[2].sqrt()];
+                let corner = if roots[0] + roots[1] <= 1.0 { 2.0 + 2.0 * (roots[0] + roots[1]) } else { 4.0 };
+                let strip = if roots[1] <= 1.0 - area[1] { 3.0 + 2.0 * roots[1] } else { 4.0 };
+                let closed = corner.min(strip).min(3.0 + area[1] + area[2]);
+                prop_assert!(cost(three) <= closed * (1.0 + CLOSE), "{:?} {} {}", area, cost(three), closed);
+            }
         }
 
         /// The price found by looking ahead is never less than that of the tiling built, for either objective.

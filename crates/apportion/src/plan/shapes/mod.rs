@@ -20,6 +20,7 @@ mod square_corner;
 mod square_edge;
 mod square_middle;
 mod square_rectangle;
+mod steps;
 mod straight_line;
 mod tiling;
 

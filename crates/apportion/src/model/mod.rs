@@ -3,8 +3,10 @@
 
 mod curve;
 mod file;
+mod point;
 mod statistics;
 
-pub use curve::{Interpolation, Model, Point};
+pub use curve::{Interpolation, Model};
 pub use file::{Models, read_models};
+pub use point::Point;
 pub use statistics::{Summary, student_95, summarise};

@@ -88,7 +88,7 @@ fn bracket(models: &[Model], n: u64) -> Result<(f64, f64)> {
         ));
     }
     let count = |seconds: f64| -> u128 { floors(models, n, seconds).iter().map(|&x| u128::from(x)).sum() };
-    let (mut low, mut high) = (0.0, models.iter().map(|m| longest(m, n)).fold(0.0, f64::max));
+    let (mut low, mut high) = (0.0, models.iter().map(|m| m.longest(n as f64)).fold(0.0, f64::max));
     // Rounding in the last bit must not leave the upper end short.
     while count(high) < u128::from(n) {
         high *= 1.0 + 1e-12;
@@ -114,13 +114,6 @@ fn bracket(models: &[Model], n: u64) -> Result<(f64, f64)> {
         }
     }
     Ok((low, high))
-}
-
-/// The longest time over all sizes up to n and the cap.
-fn longest(model: &Model, n: u64) -> f64 {
-    let top = model.max_size().map_or(n as f64, |c| c.min(n as f64));
-    let inside = model.points().iter().take_while(|p| p.size <= top);
-    inside.map(|p| p.seconds).fold(model.seconds(top), f64::max)
 }
 
 #[cfg(test)]

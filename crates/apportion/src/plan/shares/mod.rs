@@ -3,11 +3,15 @@
 //! [`even`] ignores speeds, [`proportional`] takes one number per processor, [`fpm`] takes speed functions.
 
 mod even;
+mod exact;
 mod fpm;
+mod limits;
 mod proportional;
 
 pub use even::even;
-pub use fpm::{fpm, ideal_seconds};
+pub use exact::{exact, exact_interpolated, exact_within};
+pub use fpm::{fpm, fpm_within, ideal_seconds};
+pub use limits::Limits;
 pub use proportional::proportional;
 
 use crate::model::Model;
@@ -15,4 +19,20 @@ use crate::model::Model;
 /// The longest of the processors' times: what the slowest to finish needs.
 pub fn makespan(models: &[Model], shares: &[u64]) -> f64 {
     models.iter().zip(shares).map(|(model, &share)| model.seconds(share as f64)).fold(0.0, f64::max)
+}
+
+/// All ways to write n as a sum of p numbers: the oracles of this folder try them all.
+#[cfg(test)]
+fn compositions(n: u64, p: usize) -> Vec<Vec<u64>> {
+    if p == 1 {
+        return vec![vec![n]];
+    }
+    (0..=n)
+        .flat_map(|first| {
+            compositions(n - first, p - 1).into_iter().map(move |mut rest| {
+                rest.insert(0, first);
+                rest
+            })
+        })
+        .collect()
 }

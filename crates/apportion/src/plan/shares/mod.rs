@@ -1,18 +1,25 @@
 //! 1-D shares: how many of n units each processor gets.
 //!
-//! [`even`] ignores speeds, [`proportional`] takes one number per processor, [`fpm`] takes speed functions.
+//! [`even`] ignores speeds, [`proportional`] takes one number per processor, [`fpm`] takes speed functions, [`exact`]
+//! any time functions at all; [`robust`] and [`pareto`] weigh bands and energy, [`hierarchical`] goes by clusters.
 
 mod even;
 mod exact;
 mod fpm;
+mod hierarchical;
 mod limits;
+mod pareto;
 mod proportional;
+mod robust;
 
 pub use even::even;
 pub use exact::{exact, exact_interpolated, exact_within};
 pub use fpm::{fpm, fpm_within, ideal_seconds};
+pub use hierarchical::{aggregate, hierarchical};
 pub use limits::Limits;
+pub use pareto::{Tradeoff, pareto};
 pub use proportional::proportional;
+pub use robust::{Robust, regret, robust};
 
 use crate::model::Model;
 

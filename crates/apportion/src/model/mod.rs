@@ -6,12 +6,16 @@ mod band;
 mod curve;
 mod emulated;
 mod file;
+mod hockney;
 mod point;
 mod statistics;
+mod surface;
 
 pub use adaptive::AdaptiveSweep;
 pub use curve::{Interpolation, Model};
 pub use emulated::Emulated;
 pub use file::{Models, read_models};
+pub use hockney::{Hockney, fit_hockney};
 pub use point::Point;
 pub use statistics::{Summary, student_95, summarise};
+pub use surface::Surface;

@@ -10,7 +10,7 @@ use crate::model::Model;
 /// use apportion::{Model, shares::{Limits, fpm_within}};
 /// let models = [Model::constant("fast", 9.0)?, Model::constant("slow", 1.0)?];
 /// let blocks = Limits { multiple_of: 64, ..Limits::default() };
-/// assert_eq!(fpm_within(&models, 1024, &[blocks, blocks])?, [896, 128]);
+/// assert_eq!(fpm_within(&models, 1024, &[blocks, blocks])?, [960, 64]);
 /// # Ok::<(), apportion::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

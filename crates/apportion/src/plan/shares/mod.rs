@@ -9,6 +9,7 @@ mod fpm;
 mod hierarchical;
 mod limits;
 mod pareto;
+mod partial;
 mod proportional;
 mod robust;
 
@@ -18,6 +19,7 @@ pub use fpm::{fpm, fpm_within, ideal_seconds};
 pub use hierarchical::{aggregate, hierarchical};
 pub use limits::Limits;
 pub use pareto::{Tradeoff, pareto};
+pub use partial::{Dfpa, Step};
 pub use proportional::proportional;
 pub use robust::{Robust, regret, robust};
 
@@ -30,7 +32,7 @@ pub fn makespan(models: &[Model], shares: &[u64]) -> f64 {
 
 /// All ways to write n as a sum of p numbers: the oracles of this folder try them all.
 #[cfg(test)]
-fn compositions(n: u64, p: usize) -> Vec<Vec<u64>> {
+pub(crate) fn compositions(n: u64, p: usize) -> Vec<Vec<u64>> {
     if p == 1 {
         return vec![vec![n]];
     }

@@ -65,7 +65,7 @@ pub fn fit_hockney(samples: &[(f64, f64)]) -> Result<Hockney> {
             break;
         }
     }
-    if !(line.1 > 0.0) {
+    if line.1.is_nan() || line.1 <= 0.0 {
         return refuse("larger messages take no longer than small ones".into());
     }
     Ok(with_intervals(samples, &weights, line))

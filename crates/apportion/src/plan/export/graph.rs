@@ -1,6 +1,7 @@
 //! Graph partitioners: METIS and Scotch.
 
 use super::{Exported, without_zeros};
+use crate::plan::shares::gcd;
 use std::fmt::Write;
 
 /// One line `part = fraction` a part.
@@ -26,8 +27,4 @@ pub(super) fn scotch(names: &[String], shares: &[u64]) -> Exported {
     };
     let weights: Vec<String> = parts.iter().map(|(_, share)| weight(*share).to_string()).collect();
     Exported { text: format!("cmpltw {} {}\n", parts.len(), weights.join(" ")), warnings }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -1,6 +1,6 @@
 //! Launchers of parallel programs: Open MPI, MPICH, and the flags of a heterogeneous LINPACK.
 
-use super::{Exported, without_zeros};
+use super::{Exported, Parts, without_zeros};
 use crate::error::{Error, Result};
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ pub(super) fn hpl(names: &[String], shares: &[u64]) -> Result<Exported> {
 }
 
 /// Hosts with their numbers of ranks.
-fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<(Vec<(&'a str, u64)>, Vec<String>)> {
+fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a>> {
     let total: u128 = shares.iter().map(|&x| u128::from(x)).sum();
     if total > 1_000_000 {
         return Err(Error::input(

@@ -105,8 +105,11 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
     }
 }
 
+/// Parts with their units, and warnings.
+type Parts<'a> = (Vec<(&'a str, u64)>, Vec<String>);
+
 /// The processors that have something, and a warning if others were left out of what `tool` reads.
-fn without_zeros<'a>(names: &'a [String], shares: &[u64], tool: &str) -> (Vec<(&'a str, u64)>, Vec<String>) {
+fn without_zeros<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Parts<'a> {
     let all = || names.iter().map(String::as_str).zip(shares.iter().copied());
     let idle: Vec<&str> = all().filter(|(_, share)| *share == 0).map(|(name, _)| name).collect();
     let warnings = match idle.is_empty() {

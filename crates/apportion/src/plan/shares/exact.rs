@@ -229,7 +229,7 @@ fn fewest(processors: &[Sizes], n: usize) -> Vec<usize> {
     shares
 }
 
-pub(super) fn gcd(a: u64, b: u64) -> u64 {
+pub(in crate::plan) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

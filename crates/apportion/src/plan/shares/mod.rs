@@ -14,6 +14,7 @@ mod proportional;
 mod robust;
 
 pub use even::even;
+pub(in crate::plan) use exact::gcd;
 pub use exact::{exact, exact_interpolated, exact_within};
 pub use fpm::{fpm, fpm_within, ideal_seconds};
 pub use hierarchical::{aggregate, hierarchical};

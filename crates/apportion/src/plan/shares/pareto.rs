@@ -3,9 +3,8 @@
 //! Source: HEPOPTA's problem (Khaleghzadeh, Fahad, Shahid, Manumachu, Lastovetsky, IEEE Transactions on Parallel and
 //! Distributed Systems 2021): the front of (longest time, sum of energies) over measured sizes.
 
-use super::Limits;
-use super::exact::gcd;
 use super::limits::resolve;
+use super::{Limits, gcd};
 use crate::error::{Error, Result};
 use crate::model::Model;
 

@@ -38,6 +38,8 @@ pub struct AdaptiveSweep {
     largest: f64,
     tolerance: f64,
     most: usize,
+    /// The smallest size that could not be run, if any: memory was full.
+    refused: Option<f64>,
     /// Ascending by size.
     points: Vec<Point>,
     /// Measured sizes of the climb so far, ascending; the climb is over once it is `None`.
@@ -78,7 +80,16 @@ impl AdaptiveSweep {
             ));
         }
         let climb = Some(Vec::new());
-        Ok(Self { smallest, largest, tolerance, most: 1000, points: Vec::new(), climb, open: Vec::new() })
+        Ok(Self {
+            smallest,
+            largest,
+            tolerance,
+            most: 1000,
+            refused: None,
+            points: Vec::new(),
+            climb,
+            open: Vec::new(),
+        })
     }
 
     /// The same with at most `most` points.
@@ -91,12 +102,14 @@ impl AdaptiveSweep {
         &self.points
     }
 
-    /// The model of the points so far: an Akima spline, which needs far fewer points than straight lines do on a bend.
+    /// The model of the points so far: an Akima spline, which needs far fewer points than straight lines do on a bend;
+    /// capped at the largest size that could be run if another was refused.
     ///
     /// # Errors
     /// There is no point yet, or one is not valid.
     pub fn model(&self, name: &str) -> Result<Model> {
-        Model::new(name, Interpolation::Akima, self.points.clone(), None)
+        let cap = self.refused.and(self.points.last()).map(|p| p.size);
+        Model::new(name, Interpolation::Akima, self.points.clone(), cap)
     }
 
     /// The size to measure next (a whole number), or none if the model is good enough. Asking again without adding
@@ -105,9 +118,13 @@ impl AdaptiveSweep {
         if self.points.len() >= self.most {
             return None;
         }
+        if self.points.is_empty() {
+            return self.refused.is_none().then(|| self.smallest.round());
+        }
+        if let Some(top) = self.top_to_try() {
+            return Some(top);
+        }
         match &self.climb {
-            _ if self.points.is_empty() => Some(self.smallest.round()),
-            _ if self.points.len() == 1 => Some(self.largest.round()),
             Some(climb) => Some(self.climbed(climb.len())),
             None => self.worst().map(|i| self.open[i].middle()),
         }
@@ -124,20 +141,28 @@ impl AdaptiveSweep {
     pub fn add(&mut self, point: Point) {
         let place = self.points.partition_point(|p| p.size < point.size);
         let known = self.points.get(place).is_some_and(|p| p.size == point.size);
+        let seeking_top = !self.points.is_empty() && self.top_to_try().is_some();
         if !known {
             self.points.insert(place, point);
         }
+        if seeking_top {
+            return;
+        }
         match self.climb.as_mut() {
             Some(climb) => {
-                if point.size < self.largest.round() || climb.is_empty() {
-                    climb.push(point);
-                }
+                climb.push(point);
                 if known || self.summit() {
                     self.end_climb();
                 }
             }
             None => self.split(point, known),
         }
+    }
+
+    /// Takes the news that the size asked for cannot be run: memory is full. The sweep then looks, by bisection up to the
+    /// tolerance, for the largest size that can, and that becomes the model's cap.
+    pub fn refuse(&mut self, size: f64) {
+        self.refused = Some(self.refused.map_or(size, |bad| bad.min(size)));
     }
 
     /// Adds those points of an earlier, interrupted sweep that this one would measure too.
@@ -148,8 +173,24 @@ impl AdaptiveSweep {
         }
     }
 
+    /// The next candidate for the largest size; none once it is measured, or known well enough.
+    fn top_to_try(&self) -> Option<f64> {
+        let last = self.points.last()?;
+        let Some(bad) = self.refused else {
+            return (self.points.len() == 1).then(|| self.largest.round());
+        };
+        let middle =
+            if bad > 4.0 * last.size { (last.size * bad).sqrt() } else { 0.5 * (last.size + bad) }.round();
+        (bad > last.size * (1.0 + self.tolerance) && middle > last.size && middle < bad).then_some(middle)
+    }
+
+    /// The largest measured size: the end of the range.
+    fn top(&self) -> f64 {
+        self.points.last().map_or(self.largest, |p| p.size)
+    }
+
     fn climbed(&self, steps: usize) -> f64 {
-        (self.smallest * (self.largest / self.smallest).powf(steps as f64 / f64::from(CLIMB))).round()
+        (self.smallest * (self.top() / self.smallest).powf(steps as f64 / f64::from(CLIMB))).round()
     }
 
     /// True after three successive speeds that do not rise, or at the top.
@@ -159,7 +200,7 @@ impl AdaptiveSweep {
         let falling = climb.windows(2).rev().take_while(|w| falls(w)).count();
         let next = self.climbed(climb.len());
         self.points.len() >= 2
-            && (falling >= 3 || next >= self.largest.round() || climb.last().is_some_and(|p| next <= p.size))
+            && (falling >= 3 || next >= self.top() || climb.last().is_some_and(|p| next <= p.size))
     }
 
     fn end_climb(&mut self) {
@@ -314,6 +355,23 @@ mod tests {
         }
         assert_eq!(again.points(), whole.points());
         assert!(measured < whole.points().len());
+    }
+
+    #[test]
+    fn full_memory_becomes_the_models_cap() {
+        let processor = &paging()[3];
+        let mut sweep = AdaptiveSweep::new(1e5, 1e7, 0.03).unwrap();
+        while let Some(size) = sweep.next_size() {
+            if size > 3.3e6 { sweep.refuse(size) } else { sweep.add(processor.point(size)) }
+        }
+        let model = sweep.model("p").unwrap();
+        let cap = model.max_size().unwrap();
+        assert!(cap <= 3.3e6 && cap > 3.3e6 / 1.03, "{cap}");
+        assert!(model.points().len() <= 20 && (model.speed(1e6) / processor.speed(1e6) - 1.0).abs() < 0.03);
+        let mut nothing = AdaptiveSweep::new(1e5, 1e7, 0.03).unwrap();
+        nothing.refuse(1e5);
+        assert_eq!(nothing.next_size(), None);
+        assert!(nothing.model("p").is_err());
     }
 
     #[test]

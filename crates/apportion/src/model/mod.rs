@@ -10,6 +10,7 @@ mod hockney;
 mod point;
 mod statistics;
 mod surface;
+mod surface_file;
 
 pub use adaptive::AdaptiveSweep;
 pub use curve::{Interpolation, Model};
@@ -19,3 +20,4 @@ pub use hockney::{Hockney, fit_hockney};
 pub use point::Point;
 pub use statistics::{Summary, student_95, summarise};
 pub use surface::Surface;
+pub use surface_file::Surfaces;

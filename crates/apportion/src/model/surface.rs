@@ -91,6 +91,24 @@ impl Surface {
         &self.names
     }
 
+    /// The processor's name.
+    pub fn processor(&self) -> &str {
+        &self.processor
+    }
+
+    /// The grid's nodes with their seconds, the last parameter running fastest.
+    pub fn samples(&self) -> Vec<(Vec<f64>, f64)> {
+        let mut nodes = vec![Vec::new()];
+        for values in &self.axes {
+            let grown =
+                |node: &Vec<f64>| values.iter().map(|&x| [&node[..], &[x]].concat()).collect::<Vec<_>>();
+            nodes = nodes.iter().flat_map(grown).collect();
+        }
+        let seconds = nodes.iter().zip(&self.speeds).map(|(at, speed)| at.iter().product::<f64>() / speed);
+        let seconds: Vec<f64> = seconds.collect();
+        nodes.into_iter().zip(seconds).collect()
+    }
+
     /// Work (product of the coordinates) per second.
     ///
     /// # Panics

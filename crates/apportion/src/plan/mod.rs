@@ -1,6 +1,7 @@
 //! Who does what: 1-D shares and 2-D layouts, with their metrics.
 
 pub mod arrange;
+mod export;
 mod file;
 mod layout;
 mod messages;
@@ -9,6 +10,7 @@ mod problem;
 pub mod shapes;
 pub mod shares;
 
+pub use export::{ExportFormat, Exported, export};
 pub use file::{Forecast, Plan, read_plan};
 pub use layout::{Layout, Part};
 pub(crate) use messages::relayed;

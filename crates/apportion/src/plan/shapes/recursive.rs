@@ -8,7 +8,7 @@ use super::columns::{best_columns, columns_cost};
 use super::descending;
 use super::polish::polish;
 use super::square_corner::diagonal;
-use super::steps::{Areas, Choice, FEW, Run};
+use super::steps::{Areas, Choice, FEW, Run, regrouped};
 use super::tiling::{Tiling, Total};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
@@ -28,7 +28,8 @@ const CLOSE: f64 = 1e-4;
 ///
 /// Processors are sorted, and every step divides a run of them on its rectangle by the cheapest, some steps ahead,
 /// of: optimal columns (in either direction), a cut of the rectangle (the most balanced, the fastest alone, a third),
-/// the fastest around a block with the others, around two blocks, or around squares on the diagonal. About
+/// the fastest around a block with the others, around two blocks, or around squares on the diagonal. Then the same with
+/// the processors in two groups, exchanges of processors and changes of the blocks' proportions. About
 /// O(p log^2 p) for like weights; the work is bounded, so that no input takes longer than seconds.
 ///
 /// # Errors
@@ -41,19 +42,27 @@ pub fn recursive(shape: Shape, weights: &[f64]) -> Result<Layout> {
 
 /// The tiling found for some processors, fastest first, on a `high` x `wide` rectangle.
 pub(super) fn search(weights: &[f64], order: &[usize], high: f64, wide: f64, total: Total) -> Tiling {
-    let found = |aim| {
+    let found = |order: &[usize], aim| {
         let (_, tiling) =
             Search::new(weights, order, high, wide, aim).build(Run { from: 0, to: order.len(), high });
-        polish(tiling, weights, high, wide, total)
+        let tiling = polish(tiling, weights, high, wide, aim);
+        let tiling = if aim == total { tiling } else { polish(tiling, weights, high, wide, total) };
+        (tiling.cost(weights, high, wide, total), tiling)
     };
-    let tiling = found(total);
-    if total == Total::Sum {
-        return tiling;
+    let mut best = found(order, Total::Sum);
+    let mut consider = |other: (f64, Tiling)| {
+        if other.0 < best.0 {
+            best = other;
+        }
+    };
+    for order in regrouped(weights, order) {
+        consider(found(&order, Total::Sum));
     }
-    // Looking ahead for the largest alone leaves ties open that the sum decides well.
-    let other = found(Total::Sum);
-    let cost = |tiling: &Tiling| tiling.cost(weights, high, wide, total);
-    if cost(&tiling) < cost(&other) { tiling } else { other }
+    if total == Total::Largest {
+        // Looking ahead for the largest alone leaves ties open that the sum decides well: both are tried.
+        consider(found(order, total));
+    }
+    best.1
 }
 
 /// The search for one problem.
@@ -230,7 +239,38 @@ mod tests {
         weights.iter().map(|w| 2.0 * (w / total).sqrt()).sum()
     }
 
+    /// The least of all ways to cut straight through, again and again, with any processors on either side: slow and
+    /// obviously right.
+    fn all_cuts(areas: &[f64], high: f64, wide: f64) -> f64 {
+        if areas.len() == 1 {
+            return high + wide;
+        }
+        let whole: f64 = areas.iter().sum();
+        let mut best = f64::INFINITY;
+        for mask in 1..1u32 << (areas.len() - 1) {
+            let side = |wanted| (0..areas.len()).filter(move |i| mask >> i & 1 == wanted).map(|i| areas[i]);
+            let (one, two): (Vec<f64>, Vec<f64>) = (side(1).collect(), side(0).collect());
+            let part = one.iter().sum::<f64>() / whole;
+            let rows = all_cuts(&one, high * part, wide) + all_cuts(&two, high * (1.0 - part), wide);
+            let cols = all_cuts(&one, high, wide * part) + all_cuts(&two, high, wide * (1.0 - part));
+            best = best.min(rows).min(cols);
+        }
+        best
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        /// Sorting costs little: runs of the sorted processors, then exchanges, come within a hundredth of all cuts.
+        #[test]
+        fn close_to_all_cuts(weights in prop::collection::vec(0.05f64..1.0, 2..6), wide in 0.3f64..3.0) {
+            let order = descending(&weights);
+            let sum: f64 = weights.iter().sum();
+            let areas: Vec<f64> = weights.iter().map(|w| w / sum * wide).collect();
+            let ours = search(&weights, &order, 1.0, wide, Total::Sum).cost(&weights, 1.0, wide, Total::Sum);
+            prop_assert!(ours <= all_cuts(&areas, 1.0, wide) * 1.01, "{}", ours / all_cuts(&areas, 1.0, wide));
+        }
+
         /// Never above the optimal columns, never below the bound, never above the published guarantee.
         #[test]
         fn between_the_bound_and_the_columns(

@@ -5,6 +5,12 @@ use super::tiling::Total;
 /// Up to this many processors every cut of both sides is tried.
 pub(super) const FEW: usize = 8;
 
+/// Up to this many processors all groups are tried for the first cut.
+const FEWEST: usize = 6;
+
+/// Up to this many processors one more grouping is tried.
+const MOST_REGROUPED: usize = 1000;
+
 /// A run of the sorted processors on a rectangle of the given height; the width follows from their areas.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
@@ -26,6 +32,34 @@ pub(super) enum Choice {
     TwoBlocks { at: usize },
     /// The first around squares on the diagonal.
     Squares,
+}
+
+/// Other orders to cut runs from: processors in two groups, each sorted. All groups for the fewest; else the two
+/// that a fair deal makes.
+pub(super) fn regrouped(weights: &[f64], order: &[usize]) -> Vec<Vec<usize>> {
+    let p = order.len();
+    let deal = |first: &dyn Fn(usize) -> bool| {
+        let pick = |wanted| (0..p).filter(move |&i| first(i) == wanted).map(|i| order[i]);
+        pick(true).chain(pick(false)).collect::<Vec<usize>>()
+    };
+    if p <= FEWEST {
+        // The fastest is always in the first group.
+        let groups = (1..1usize << p).step_by(2).map(|mask| deal(&|i| mask >> i & 1 == 1));
+        return groups.filter(|group| group != order).collect();
+    }
+    if p > MOST_REGROUPED {
+        return Vec::new();
+    }
+    let mut lead = 0.0;
+    let first: Vec<bool> = order
+        .iter()
+        .map(|&i| {
+            let here = lead <= 0.0;
+            lead += if here { weights[i] } else { -weights[i] };
+            here
+        })
+        .collect();
+    vec![deal(&|i| first[i])]
 }
 
 /// Areas of the processors, fastest first, and what they say about runs.

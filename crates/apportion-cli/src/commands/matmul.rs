@@ -75,7 +75,8 @@ pub struct Arguments {
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
-    // Outputs are opened first: an unwritable one is told before the work, not after it.
+    // From here on Ctrl-C cleans up. Outputs are opened first: an unwritable one is told before the work.
+    let _ = monitor();
     let output = args.output.as_deref().map(OutputFile::create).transpose()?;
     let begin = Instant::now();
     let (a, b) = (read_matrix(&args.a)?, read_matrix(&args.b)?);

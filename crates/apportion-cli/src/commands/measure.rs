@@ -77,6 +77,8 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         ));
     }
     let platform = args.platform.as_deref().map_or_else(|| Ok(this_machine()), read_platform)?;
+    // From here on Ctrl-C cleans up.
+    let monitor = monitor();
     let mut output = args.output.as_deref().map(OutputFile::create).transpose()?;
     let sizes = args.sizes.clone().unwrap_or_else(|| sweep(args.points));
     let options = MeasureOptions {
@@ -85,7 +87,6 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         seconds_per_size: args.max_seconds,
         alone: args.alone,
     };
-    let monitor = monitor();
     let models = console.watch("measuring", monitor, || match args.kernel {
         KernelName::GemmF64 => measure_gemm::<f64>(&platform, &sizes, args.block, options, monitor),
         KernelName::GemmF32 => measure_gemm::<f32>(&platform, &sizes, args.block, options, monitor),

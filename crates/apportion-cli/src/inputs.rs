@@ -3,9 +3,10 @@
 use crate::args::Sources;
 use crate::cache;
 use crate::console::{Console, monitor};
+use apportion::shapes::{Communication, Terms};
 use apportion::{
-    Element, Error, MeasureOptions, Model, Models, Network, Platform, Result, Speed, discover, measure_gemm,
-    read_models, read_platform,
+    Element, Error, MeasureOptions, Model, Models, Network, Platform, Result, Speed, Topology,
+    communication_of, discover, measure_gemm, read_models, read_platform,
 };
 
 /// Sizes of the quick measurement: elements of C.
@@ -87,6 +88,35 @@ pub fn constant(platform: Platform, flops_per_unit: f64) -> Result<Processors> {
         .collect::<Result<_>>()?;
     let relative = platform.processors.iter().any(|p| matches!(p.speed, Some(Speed::Relative(_))));
     Ok(Processors { models, block: 1, relative, platform })
+}
+
+/// What the methods need to know, from the platform's network and from flags.
+pub fn terms(
+    platform: &Platform,
+    communication: Option<Communication>,
+    groups: Option<&str>,
+) -> Result<Terms> {
+    let centre = match platform.network.topology {
+        Topology::Star { centre } => Some(centre.0),
+        _ => None,
+    };
+    let groups = groups.map(|text| columns_of(text, &platform.names())).transpose()?;
+    let communication = communication.unwrap_or_else(|| communication_of(&platform.network));
+    Ok(Terms { communication, centre, groups })
+}
+
+/// Reads columns such as `p0,p1;p2,p3`.
+fn columns_of(text: &str, names: &[String]) -> Result<Vec<Vec<usize>>> {
+    let rank = |name: &str| {
+        names.iter().position(|known| known == name.trim()).ok_or_else(|| {
+            Error::input(
+                "--groups",
+                format!("there is no processor \"{}\"", name.trim()),
+                "write columns from the left, such as --groups p0,p1;p2,p3",
+            )
+        })
+    };
+    text.split(';').map(|column| column.split(',').map(rank).collect()).collect()
 }
 
 /// What the threads engine sees of a platform: its network only if it is to be emulated.

@@ -4,7 +4,7 @@
 //! even split, straight line and square corner on an emulated 9:1 machine with a 100 Mbit/s link, then all methods
 //! that `auto` considers at N = 3,000 with a memory-speed link.
 
-use apportion::shapes::{Communication, Method};
+use apportion::shapes::{Method, Terms};
 use apportion::{
     Flow, Layout, Matrix, MeasureOptions, Metrics, Model, Monitor, Multiplication, Order, Plan, Platform,
     Problem, Shape, measure_gemm, multiply, parse_platform, table,
@@ -47,7 +47,7 @@ fn compare(file: &str, size: u64, methods: &[(&str, Method, bool)], orders: &[Or
     let mut rows = Vec::new();
     for &(name, method, even) in methods {
         let weights = if even { vec![1.0; speeds.len()] } else { speeds.clone() };
-        let layout = method.layout(shape, &weights, Communication::Serial).expect("two processors");
+        let layout = method.layout(shape, &weights, &Terms::default()).expect("two processors");
         let plan = plan(name, &platform, layout);
         for &order in orders {
             rows.push(row(&plan, order, (&platform, &models), (&a, &b)));

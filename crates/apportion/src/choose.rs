@@ -3,9 +3,9 @@
 
 use crate::error::Result;
 use crate::model::Model;
-use crate::plan::shapes::{Communication, Method};
-use crate::plan::{Forecast, Layout, Metrics, Plan, Problem, Shape, shares};
-use crate::platform::{Network, Platform};
+use crate::plan::shapes::{Communication, Method, Terms};
+use crate::plan::{Forecast, Layout, Metrics, Plan, Problem, Shape, shares, star_volume};
+use crate::platform::{Network, Platform, Topology};
 use crate::schedule::{Flow, Order, Schedule};
 use crate::simulate::{Conditions, simulate};
 
@@ -14,8 +14,24 @@ const MOST_SIMULATED: usize = 256;
 /// Forecasts closer than this are equal; the lesser volume decides.
 const SAME: f64 = 1e-3;
 
+/// Imbalance beyond the least one's that excludes a candidate where time does not weigh it.
+const UNEVEN: f64 = 1.05;
+
+/// What a method is chosen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Minimise {
+    /// Forecast seconds; where speeds tell ratios only, those of communication alone.
+    Time,
+    /// The sum of half-perimeters.
+    Sum,
+    /// The largest half-perimeter.
+    Largest,
+    /// The elements moved; on a star, those relayed count twice.
+    Volume,
+}
+
 /// What the user asks of a plan; `None` leaves the choice open.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Wishes {
     /// The method of layout.
     pub method: Option<Method>,
@@ -25,8 +41,10 @@ pub struct Wishes {
     pub block: u64,
     /// Whether to compute while data travel.
     pub overlap: bool,
-    /// One transfer at a time on a link, or both directions at once.
-    pub communication: Communication,
+    /// What some methods need to know.
+    pub terms: Terms,
+    /// What the method is chosen for, where it is left open.
+    pub minimise: Minimise,
     /// Bytes of one element.
     pub element: u64,
     /// True if speeds tell ratios only: candidates are compared by communication alone.
@@ -40,7 +58,7 @@ pub struct Choice {
     pub plan: Plan,
     /// The order of steps.
     pub order: Order,
-    /// What it was ranked by: forecast seconds (of communication alone, for relative speeds).
+    /// What it was ranked by: the value of what is minimised. `None` if there are too many processors to simulate.
     pub rank: Option<f64>,
 }
 
@@ -73,18 +91,14 @@ pub fn plan_matmul(
     platform: &Platform,
     models: &[Model],
     models_block: u64,
-    wishes: Wishes,
+    wishes: &Wishes,
 ) -> Result<Vec<Choice>> {
     let areas = shares::fpm(models, shape.elements())?;
     let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
-    let communication = wishes.communication;
     let layouts: Vec<(Method, Layout)> = match wishes.method {
-        Some(method) => vec![(method, method.layout(shape, &weights, communication)?)],
-        // The hybrid is one of the others.
-        None => Method::ALL
-            .into_iter()
-            .filter(|&m| m != Method::Hybrid)
-            .filter_map(|m| m.layout(shape, &weights, communication).ok().map(|l| (m, l)))
+        Some(method) => vec![(method, method.layout(shape, &weights, &wishes.terms)?)],
+        None => Method::candidates()
+            .filter_map(|m| m.layout(shape, &weights, &wishes.terms).ok().map(|l| (m, l)))
             .collect(),
     };
     let mut choices = Vec::new();
@@ -93,7 +107,8 @@ pub fn plan_matmul(
             choices.push(candidate(method, &layout, order, platform, (models, models_block), wishes)?);
         }
     }
-    Ok(ranked(choices))
+    let weighs_balance = wishes.minimise == Minimise::Time && !wishes.relative;
+    Ok(ranked(if weighs_balance { choices } else { even(choices) }))
 }
 
 /// The orders to choose from: the flow as wished, or every flow with and without overlap, in the order of
@@ -116,7 +131,7 @@ fn candidate(
     order: Order,
     platform: &Platform,
     (models, models_block): (&[Model], u64),
-    wishes: Wishes,
+    wishes: &Wishes,
 ) -> Result<Choice> {
     let shares = layout.shares();
     let shape = layout.shape();
@@ -129,21 +144,33 @@ fn candidate(
         forecast(layout, order, conditions).map(Some)
     };
     let forecast = forecast_at(&rates)?;
-    let rank = if wishes.relative {
-        forecast_at(&vec![f64::MAX; rates.len()])?.map(|f| f.seconds)
-    } else {
-        forecast.as_ref().map(|f| f.seconds)
-    };
+    let metrics = Metrics::of_layout(layout, imbalance(models, &shares)?);
     let plan = Plan {
         method: method.to_string(),
         problem: Problem::Matmul(shape),
         processors: platform.names(),
-        metrics: Metrics::of_layout(layout, imbalance(models, &shares)?),
+        metrics,
         shares,
         layout: Some(layout.clone()),
         forecast,
     };
+    let rank = match (wishes.minimise, platform.network.topology) {
+        (Minimise::Time, _) if wishes.relative => {
+            forecast_at(&vec![f64::MAX; rates.len()])?.map(|f| f.seconds)
+        }
+        (Minimise::Time, _) => plan.forecast.as_ref().map(|f| f.seconds),
+        (Minimise::Sum, _) => plan.metrics.sum_half_perimeters,
+        (Minimise::Largest, _) => plan.metrics.largest_half_perimeter,
+        (Minimise::Volume, Topology::Star { centre }) => Some(star_volume(layout, centre.0)? as f64),
+        (Minimise::Volume, _) => plan.metrics.volume.map(|v| v as f64),
+    };
     Ok(Choice { plan, order, rank })
+}
+
+/// Without those that are much less even than the most even one.
+fn even(choices: Vec<Choice>) -> Vec<Choice> {
+    let least = choices.iter().map(|c| c.plan.metrics.imbalance).fold(f64::INFINITY, f64::min);
+    choices.into_iter().filter(|c| c.plan.metrics.imbalance <= least * UNEVEN).collect()
 }
 
 /// Best forecast first; among equals the least volume, then the order of the methods.
@@ -175,7 +202,7 @@ pub fn imbalance(models: &[Model], shares: &[u64]) -> Result<f64> {
 
 /// Serial communication where a link carries one transfer at a time.
 pub fn communication_of(network: &Network) -> Communication {
-    let one_at_a_time = !network.duplex || network.topology == crate::platform::Topology::Bus;
+    let one_at_a_time = !network.duplex || network.topology == Topology::Bus;
     if one_at_a_time { Communication::Serial } else { Communication::Parallel }
 }
 
@@ -189,7 +216,8 @@ mod tests {
             flow: None,
             block: 64,
             overlap: false,
-            communication: Communication::Parallel,
+            terms: Terms::default(),
+            minimise: Minimise::Time,
             element: 8,
             relative: false,
         }
@@ -213,7 +241,7 @@ mod tests {
             let (mut platform, models) = constant(&[ratio * 1e6, 1e6]);
             platform.network = Network::uniform(1e-4, 1e6);
             platform.network.duplex = duplex;
-            let wishes = Wishes { flow: Some(Flow::Bulk), ..wishes() };
+            let wishes = &Wishes { flow: Some(Flow::Bulk), ..wishes() };
             let choices = plan_matmul(shape, &platform, &models, 64, wishes).unwrap();
             // Straight-line and columns are the same layout for two processors.
             let best = &choices[0].plan.method;
@@ -227,7 +255,7 @@ mod tests {
         let shape = Shape::new(100, 100, 100, "test").unwrap();
         let (platform, models) = constant(&[9.0, 1.0]);
         let choices =
-            plan_matmul(shape, &platform, &models, 64, Wishes { relative: true, ..wishes() }).unwrap();
+            plan_matmul(shape, &platform, &models, 64, &Wishes { relative: true, ..wishes() }).unwrap();
         assert_eq!(choices[0].plan.method, "square-corner");
         assert!(choices[0].plan.metrics.imbalance >= 1.0);
     }

@@ -56,6 +56,9 @@ pub fn multiply<T: Element>(
     let run = run_threads(a, b, &schedule, what.platform, monitor)?;
     let begin = Instant::now();
     let verified = verify_product(a, b, &run.c, what.seed, TRIALS)?;
+    if monitor.is_stopped() {
+        return Err(Error::Interrupted);
+    }
     let report = RunReport {
         engine: "threads",
         semiring: "plus-times",

@@ -2,20 +2,32 @@
 
 use super::draw;
 use super::matmul::write_trace;
-use crate::args::{BLOCK, Demo};
+use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::quick_models;
-use apportion::shapes::{self, Communication, Method};
+use apportion::shapes::{self, Method, Terms};
 use apportion::{
     Flow, Layout, Matrix, Metrics, Model, Multiplication, Order, Plan, Platform, Problem, Result, RunReport,
     Shape, imbalance, multiply, parse_platform, table, units,
 };
+use clap::Args;
 use serde_json::json;
+use std::path::PathBuf;
 
 /// The emulated machine: nine times as fast against once, on a half-duplex 100 Mbit/s link.
 const MACHINE: &str = include_str!("../../../../platforms/nine-to-one-100mbit.toml");
 
-pub fn run(args: &Demo, console: &Console) -> Result<()> {
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Rows and columns of the matrices.
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(16..=20000))]
+    pub size: u64,
+    /// Where plan.svg and trace.json go.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+}
+
+pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let platform = parse_platform(MACHINE, "nine-to-one-100mbit.toml")?;
     let shape = Shape::new(args.size, args.size, args.size, "--size")?;
     console.note(format!(
@@ -30,8 +42,8 @@ pub fn run(args: &Demo, console: &Console) -> Result<()> {
     let (a, b) = (random(args.size as usize, 1), random(args.size as usize, 2));
     let plans = [
         ("even split", shapes::straight_line(shape, &[1.0, 1.0])?),
-        ("straight line", Method::StraightLine.layout(shape, &speeds, Communication::Serial)?),
-        ("square corner", Method::SquareCorner.layout(shape, &speeds, Communication::Serial)?),
+        ("straight line", Method::StraightLine.layout(shape, &speeds, &Terms::default())?),
+        ("square corner", Method::SquareCorner.layout(shape, &speeds, &Terms::default())?),
     ];
     let mut reports = Vec::new();
     for (name, layout) in plans {

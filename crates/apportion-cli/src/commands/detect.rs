@@ -1,11 +1,19 @@
 //! `apportion detect`.
 
-use crate::args::Detect;
 use crate::console::Console;
 use apportion::{Result, discover, table, write_whole};
+use clap::Args;
 use serde_json::json;
+use std::path::PathBuf;
 
-pub fn run(args: &Detect, console: &Console) -> Result<()> {
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Write a platform file.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let machine = discover();
     let platform = machine.platform();
     if let Some(path) = &args.output {

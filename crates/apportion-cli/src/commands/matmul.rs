@@ -2,20 +2,81 @@
 
 use super::draw;
 use super::simulate::in_plan_order;
-use crate::args::Matmul;
+use crate::args::{FlowArgs, Sources};
 use crate::console::{Console, monitor};
-use crate::inputs::{as_run, constant, quick_models, this_machine};
+use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
 use apportion::shapes::Method;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Matrix, Model, Multiplication, Order, OutputFile, Plan, Platform,
-    Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, communication_of, forecast, multiply,
-    orders, plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
+    AnyMatrix, Choice, Element, Error, Matrix, Minimise, Model, Multiplication, Order, OutputFile, Plan,
+    Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast, multiply, orders,
+    plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
 };
-use std::path::Path;
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-pub fn run(args: &Matmul, console: &Console) -> Result<()> {
-    // Outputs are opened first: an unwritable one is told before the work, not after it.
+/// The algebras that can be multiplied in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SemiringName {
+    PlusTimes,
+}
+
+/// The engines that run a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    Threads,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: apportion matmul A.npy B.npy -o C.npy --platform platforms/two-unequal.toml --svg plan.svg"
+)]
+pub struct Arguments {
+    /// Left factor, m x k (.npy f32 or f64, or .mtx).
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// Right factor, k x n.
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Where the product goes (.npy); without it the product is verified and dropped.
+    #[arg(long, short, value_name = "C")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub sources: Sources,
+    /// Run this plan instead of making one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["speeds", "method"])]
+    pub plan: Option<PathBuf>,
+    /// Layout method; default: auto, the least forecast time.
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub method: String,
+    #[command(flatten)]
+    pub flow: FlowArgs,
+    /// Measure anew instead of using the cached speed functions.
+    #[arg(long)]
+    pub fresh: bool,
+    /// The algebra.
+    #[arg(long, value_enum, default_value = "plus-times")]
+    pub semiring: SemiringName,
+    /// What runs the schedule.
+    #[arg(long, value_enum, default_value = "threads")]
+    pub engine: EngineName,
+    /// Seed of the verification's random vectors.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Write what happened (run.json).
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Write a Chrome trace, one lane per processor.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Draw the plan.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    // From here on Ctrl-C cleans up. Outputs are opened first: an unwritable one is told before the work.
+    let _ = monitor();
     let output = args.output.as_deref().map(OutputFile::create).transpose()?;
     let begin = Instant::now();
     let (a, b) = (read_matrix(&args.a)?, read_matrix(&args.b)?);
@@ -34,7 +95,7 @@ pub fn run(args: &Matmul, console: &Console) -> Result<()> {
 fn job<T: Element>(
     a: &Matrix<T>,
     b: &Matrix<T>,
-    args: &Matmul,
+    args: &Arguments,
     (output, read_seconds): (Option<OutputFile>, f64),
     console: &Console,
 ) -> Result<()> {
@@ -64,7 +125,7 @@ fn job<T: Element>(
     Ok(())
 }
 
-fn write_side_files(args: &Matmul, report: &RunReport, platform: &Platform) -> Result<()> {
+fn write_side_files(args: &Arguments, report: &RunReport, platform: &Platform) -> Result<()> {
     if let Some(path) = &args.report {
         write_whole(path, format!("{:#}\n", report.to_value()).as_bytes())?;
     }
@@ -81,7 +142,7 @@ pub fn write_trace(path: &Path, report: &RunReport) -> Result<()> {
     write_whole(path, chrome_trace(&report.trace, &report.plan.processors).to_string().as_bytes())
 }
 
-fn shape_of<T: Element>(a: &Matrix<T>, b: &Matrix<T>, args: &Matmul) -> Result<Shape> {
+fn shape_of<T: Element>(a: &Matrix<T>, b: &Matrix<T>, args: &Arguments) -> Result<Shape> {
     if a.cols() != b.rows() {
         return Err(Error::input(
             args.b.display().to_string(),
@@ -107,7 +168,7 @@ struct Prepared {
     choice: Choice,
 }
 
-fn prepare<T: Element>(shape: Shape, args: &Matmul, console: &Console) -> Result<Prepared> {
+fn prepare<T: Element>(shape: Shape, args: &Arguments, console: &Console) -> Result<Prepared> {
     let plan = args.plan.as_deref().map(read_plan).transpose()?;
     let file = args.sources.models.as_deref().map(read_models).transpose()?;
     let named = args.sources.platform()?;
@@ -156,7 +217,7 @@ fn capped<T: Element>(models: Vec<Model>, platform: &Platform, shape: Shape) -> 
 /// A plan made on the spot.
 fn made(
     shape: Shape,
-    args: &Matmul,
+    args: &Arguments,
     (platform, models, block): (&Platform, &[Model], u64),
     element: u64,
     console: &Console,
@@ -166,7 +227,8 @@ fn made(
         flow: args.flow.flow.0,
         block: args.flow.block,
         overlap: args.flow.overlap,
-        communication: communication_of(&platform.network),
+        terms: terms(platform, None, None)?,
+        minimise: Minimise::Time,
         element,
         relative: false,
     };
@@ -184,9 +246,9 @@ fn made(
                 None => Ok(m),
             });
             let given: Vec<Model> = given.collect::<Result<_>>()?;
-            plan_matmul(shape, platform, &given, 1, Wishes { relative: true, ..wishes })?
+            plan_matmul(shape, platform, &given, 1, &Wishes { relative: true, ..wishes })?
         }
-        _ => plan_matmul(shape, platform, models, block, wishes)?,
+        _ => plan_matmul(shape, platform, models, block, &wishes)?,
     };
     for (place, c) in choices.iter().enumerate() {
         let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{r:.4} s"));
@@ -213,7 +275,7 @@ fn models_cap(models: &[Model], name: &str) -> f64 {
 fn given(
     plan: Plan,
     shape: Shape,
-    args: &Matmul,
+    args: &Arguments,
     (platform, models, block): (&Platform, &[Model], u64),
     element: u64,
 ) -> Result<Choice> {

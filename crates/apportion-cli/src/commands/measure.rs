@@ -1,17 +1,67 @@
 //! `apportion measure`.
 
-use crate::args::{KernelName, Measure};
+use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::this_machine;
 use apportion::{Error, MeasureOptions, OutputFile, Result, measure_gemm, read_platform, table};
+use clap::{Args, ValueEnum};
 use std::io::Write as _;
+use std::path::PathBuf;
 
 /// Largest size of the default sweep: elements of C.
 const LARGEST: f64 = 4_194_304.0;
 /// Smallest.
 const SMALLEST: f64 = 1024.0;
 
-pub fn run(args: &Measure, console: &Console) -> Result<()> {
+/// The kernels that can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KernelName {
+    /// Matrix product in double precision.
+    #[value(name = "gemm-f64", alias = "gemm")]
+    GemmF64,
+    /// Matrix product in single precision.
+    #[value(name = "gemm-f32")]
+    GemmF32,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json"
+)]
+pub struct Arguments {
+    /// The processors; default: this machine's cores.
+    #[arg(long, value_name = "FILE")]
+    pub platform: Option<PathBuf>,
+    /// What to measure.
+    #[arg(long, value_enum, default_value = "gemm-f64")]
+    pub kernel: KernelName,
+    /// Write the models (models.json).
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Sizes to measure: elements of C updated by one pivot block.
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with = "points")]
+    pub sizes: Option<Vec<f64>>,
+    /// Number of sizes, spaced evenly in scale up to 4 million elements.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub points: u64,
+    /// Pivot block size.
+    #[arg(long, value_name = "N", default_value_t = BLOCK, value_parser = clap::value_parser!(u64).range(1..=65536))]
+    pub block: u64,
+    /// Repeat until the 95 % interval is within this fraction of the mean.
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.025)]
+    pub tolerance: f64,
+    /// At most so many repetitions of a size.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub max_repetitions: u64,
+    /// At most about so many seconds on a size.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    pub max_seconds: f64,
+    /// One processor after the other, instead of all together.
+    #[arg(long)]
+    pub alone: bool,
+}
+
+pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     if !(args.tolerance > 0.0 && args.tolerance < 1.0) {
         return Err(Error::input(
             "--tolerance",
@@ -27,6 +77,8 @@ pub fn run(args: &Measure, console: &Console) -> Result<()> {
         ));
     }
     let platform = args.platform.as_deref().map_or_else(|| Ok(this_machine()), read_platform)?;
+    // From here on Ctrl-C cleans up.
+    let monitor = monitor();
     let mut output = args.output.as_deref().map(OutputFile::create).transpose()?;
     let sizes = args.sizes.clone().unwrap_or_else(|| sweep(args.points));
     let options = MeasureOptions {
@@ -35,7 +87,6 @@ pub fn run(args: &Measure, console: &Console) -> Result<()> {
         seconds_per_size: args.max_seconds,
         alone: args.alone,
     };
-    let monitor = monitor();
     let models = console.watch("measuring", monitor, || match args.kernel {
         KernelName::GemmF64 => measure_gemm::<f64>(&platform, &sizes, args.block, options, monitor),
         KernelName::GemmF32 => measure_gemm::<f32>(&platform, &sizes, args.block, options, monitor),

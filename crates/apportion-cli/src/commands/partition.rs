@@ -1,16 +1,89 @@
 //! `apportion partition`.
 
+use super::compare::compare;
 use super::draw;
-use crate::args::{CommunicationName, Partition};
+use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
-use crate::inputs::Processors;
-use apportion::shapes::Communication;
+use crate::inputs::{Processors, terms};
+use apportion::shapes::{Communication, Terms};
 use apportion::{
-    Choice, Error, Forecast, Metrics, Plan, Problem, Result, Shape, Wishes, communication_of, imbalance,
+    Choice, Error, Forecast, Metrics, Minimise, Plan, Platform, Problem, Result, Shape, Wishes, imbalance,
     pairs, plan_matmul, shares, table, units, write_whole,
 };
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 
-pub fn run(args: &Partition, console: &Console) -> Result<()> {
+/// Whether links carry one transfer at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CommunicationName {
+    Serial,
+    Parallel,
+}
+
+/// What auto chooses for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MinimiseName {
+    /// Forecast seconds.
+    Time,
+    /// The sum of half-perimeters.
+    Sum,
+    /// The largest half-perimeter.
+    Largest,
+    /// Elements moved (on a star, relayed ones twice).
+    Volume,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  apportion partition --units 1000 --speeds 9,1\n  \
+    apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n\
+    Methods for --units: even, proportional, fpm. For --shape: rows, straight-line, columns, square-corner,\n  \
+    square-rectangle, block-rectangle, recursive, grid, cartesian, column-groups, nagamochi-abe, hybrid, auto.")]
+pub struct Arguments {
+    /// Divide this many independent units.
+    #[arg(long, value_name = "N", required_unless_present = "shape", conflicts_with = "shape")]
+    pub units: Option<u64>,
+    /// Lay out a matrix product: MxN (then k = n) or MxKxN.
+    #[arg(long, value_name = "MxN|MxKxN")]
+    pub shape: Option<String>,
+    #[command(flatten)]
+    pub sources: Sources,
+    /// The method; default: fpm for units, auto (least forecast time) for a shape.
+    #[arg(long, value_name = "METHOD")]
+    pub method: Option<String>,
+    /// For hybrid: one transfer at a time, or both directions at once; default: as the platform's links.
+    #[arg(long, value_enum)]
+    pub communication: Option<CommunicationName>,
+    /// For column-groups: the processors of each column, from the left: p0,p1;p2,p3.
+    #[arg(long, value_name = "P,P;P,P")]
+    pub groups: Option<String>,
+    /// What auto chooses for.
+    #[arg(long, value_enum, default_value = "time")]
+    pub minimise: MinimiseName,
+    /// Run every method on a shape and print one table.
+    #[arg(long, requires = "shape", conflicts_with = "method")]
+    pub compare: bool,
+    #[command(flatten)]
+    pub flow: FlowArgs,
+    /// Write the plan (plan.json).
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Draw the plan.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// What the methods need to know.
+    pub fn terms(&self, platform: &Platform) -> Result<Terms> {
+        let communication = self.communication.map(|name| match name {
+            CommunicationName::Serial => Communication::Serial,
+            CommunicationName::Parallel => Communication::Parallel,
+        });
+        terms(platform, communication, self.groups.as_deref())
+    }
+}
+
+pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let (plan, processors, others) = match (&args.units, &args.shape) {
         (Some(n), _) => {
             let processors = args.sources.processors(1.0)?;
@@ -31,7 +104,15 @@ pub fn run(args: &Partition, console: &Console) -> Result<()> {
     if let Some(path) = &args.output {
         write_whole(path, plan.to_json().as_bytes())?;
     }
-    console.result(|| plan.to_value(), || text(&plan, &others));
+    if args.compare {
+        let compared = compare(args, &plan, &processors)?;
+        console.result(|| compared.to_value(), || compared.to_text());
+    } else {
+        console.result(
+            || plan.to_value(),
+            || text(&plan, &others, processors.relative && plan.layout.is_some()),
+        );
+    }
     Ok(())
 }
 
@@ -80,62 +161,85 @@ fn units_plan(n: u64, method: Option<&str>, processors: &Processors) -> Result<P
     })
 }
 
-fn shape_plans(shape: Shape, args: &Partition, processors: &Processors) -> Result<Vec<Choice>> {
+fn shape_plans(shape: Shape, args: &Arguments, processors: &Processors) -> Result<Vec<Choice>> {
     let wishes = Wishes {
         method: super::matmul::method(args.method.as_deref().unwrap_or("auto"))?,
         flow: args.flow.flow.0,
         block: args.flow.block,
         overlap: args.flow.overlap,
-        communication: match args.communication {
-            Some(CommunicationName::Serial) => Communication::Serial,
-            Some(CommunicationName::Parallel) => Communication::Parallel,
-            None => communication_of(&processors.platform.network),
+        terms: args.terms(&processors.platform)?,
+        minimise: match args.minimise {
+            MinimiseName::Time => Minimise::Time,
+            MinimiseName::Sum => Minimise::Sum,
+            MinimiseName::Largest => Minimise::Largest,
+            MinimiseName::Volume => Minimise::Volume,
         },
         element: 8,
         relative: processors.relative,
     };
-    plan_matmul(shape, &processors.platform, &processors.models, processors.block, wishes)
+    plan_matmul(shape, &processors.platform, &processors.models, processors.block, &wishes)
 }
 
-fn text(plan: &Plan, candidates: &[Choice]) -> String {
+fn text(plan: &Plan, candidates: &[Choice], relative: bool) -> String {
     let total = plan.shares.iter().sum::<u64>().max(1) as f64;
-    let compute = plan.forecast.as_ref().map(|f| &f.compute);
+    // Where only ratios are known, times would be in no unit.
+    let forecast = plan.forecast.as_ref().filter(|_| !relative);
     let rows = plan.processors.iter().enumerate().map(|(i, name)| {
-        let time = compute.map_or_else(String::new, |c| units::show_seconds(c[i]));
-        vec![
+        let mut row = vec![
             name.clone(),
             units::show_count(u128::from(plan.shares[i])),
             format!("{:.2} %", 100.0 * plan.shares[i] as f64 / total),
-            time,
-        ]
+        ];
+        row.extend(forecast.map(|f| units::show_seconds(f.compute[i])));
+        row
     });
-    let mut out = table(&["processor", "share", "of all", "compute"], rows);
+    let mut header = vec!["processor", "share", "of all"];
+    header.extend(forecast.map(|_| "compute"));
+    let mut out = table(&header, rows);
     let mut facts =
         vec![("method", plan.method.clone()), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
     let m = &plan.metrics;
     if let (Some(cost), Some(bound), Some(volume)) = (m.sum_half_perimeters, m.lower_bound, m.volume) {
+        let ratio = cost / bound;
         facts.push((
             "half-perimeters",
-            format!("{cost:.4} (lower bound {bound:.4}, cost / bound {:.4})", cost / bound),
+            format!("{cost:.4} (lower bound {bound:.4}, cost / bound {ratio:.4})"),
         ));
         facts.push(("volume", format!("{} elements", units::show_count(u128::from(volume)))));
     }
-    if let Some(f) = &plan.forecast {
+    if let Some(f) = forecast {
         facts.push(("forecast", units::show_seconds(f.seconds)));
     }
     out.push('\n');
     out.push_str(&pairs(&facts));
-    if candidates.len() > 1 {
-        out.push('\n');
-        let rows = candidates.iter().map(|c| {
-            vec![
-                c.plan.method.clone(),
-                format!("{}{}", c.order.flow, if c.order.overlap { ", overlapped" } else { "" }),
-                c.plan.metrics.volume.map_or_else(String::new, |v| units::show_count(u128::from(v))),
-                c.rank.map_or_else(String::new, units::show_seconds),
-            ]
-        });
-        out.push_str(&table(&["candidate", "flow", "volume", "ranked by"], rows));
-    }
+    out.push_str(&rivals(candidates, relative));
     out
+}
+
+/// The methods that were compared, each with its best order of steps.
+fn rivals(candidates: &[Choice], relative: bool) -> String {
+    let mut seen = Vec::new();
+    let best: Vec<&Choice> = candidates
+        .iter()
+        .filter(|c| {
+            let new = !seen.contains(&&c.plan.method);
+            seen.push(&c.plan.method);
+            new
+        })
+        .collect();
+    if best.len() < 2 {
+        return String::new();
+    }
+    let rows = best.iter().map(|c| {
+        let volume = c.plan.metrics.volume.map_or_else(String::new, |v| units::show_count(u128::from(v)));
+        let mut row = vec![c.plan.method.clone(), volume];
+        if let Some(f) = c.plan.forecast.as_ref().filter(|_| !relative) {
+            let flow = format!("{}{}", c.order.flow, if c.order.overlap { ", overlapped" } else { "" });
+            row.extend([flow, units::show_seconds(f.seconds)]);
+        }
+        row
+    });
+    let header: &[&str] =
+        if relative { &["candidate", "volume"] } else { &["candidate", "volume", "flow", "forecast"] };
+    format!("\n{}", table(header, rows))
 }

@@ -1,15 +1,38 @@
 //! `apportion simulate`.
 
-use crate::args::Simulate;
+use crate::args::FlowArgs;
 use crate::console::Console;
 use crate::inputs::{Processors, constant};
 use apportion::{
     Conditions, Error, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, chrome_trace, orders,
     pairs, rates, read_models, read_plan, read_platform, simulate, table, units, write_whole,
 };
+use clap::Args;
 use serde_json::json;
+use std::path::PathBuf;
 
-pub fn run(args: &Simulate, console: &Console) -> Result<()> {
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The plan.
+    #[arg(long, value_name = "FILE")]
+    pub plan: PathBuf,
+    /// Processors and network.
+    #[arg(long, value_name = "FILE")]
+    pub platform: PathBuf,
+    /// Speed functions; default: the platform's constant speeds.
+    #[arg(long, value_name = "FILE")]
+    pub models: Option<PathBuf>,
+    #[command(flatten)]
+    pub flow: FlowArgs,
+    /// Bytes of one element.
+    #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub element: u64,
+    /// Write a Chrome trace of the forecast.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+}
+
+pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let plan = read_plan(&args.plan)?;
     let platform = in_plan_order(&plan, read_platform(&args.platform)?)?;
     let flops_per_unit = if plan.layout.is_some() { 2.0 } else { 1.0 };

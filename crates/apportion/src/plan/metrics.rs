@@ -3,7 +3,7 @@
 //! Sources: Becker 2010, sections 4.2.4 and 5.5 (half-perimeters, lower bound, interrupts).
 
 use super::{Layout, Part, Shape};
-use crate::rect::SpanSet;
+use crate::rect::{Span, SpanSet};
 use serde::{Deserialize, Serialize};
 
 /// Above this many processors the p x p table of moved elements is left out.
@@ -90,6 +90,47 @@ pub fn lower_bound(shape: Shape, shares: &[u64]) -> f64 {
     2.0 * shares.iter().map(|&s| (s as f64 / whole).sqrt()).sum::<f64>()
 }
 
+/// Row and column interrupts: over all processors, the rows and columns of C that they touch but do not own whole
+/// (Becker 2010, equation 5.18). With two processors and n = k = m the volume is n/2 for each.
+///
+/// With more, volume = k (interrupts - lines that more than one processor touches).
+pub fn interrupts(layout: &Layout) -> u64 {
+    let Shape { m, n, .. } = layout.shape();
+    let rects = layout.rects_by_owner();
+    rects
+        .iter()
+        .map(|own| {
+            let rows = SpanSet::union(own.iter().map(|r| r.rows)).len();
+            let cols = SpanSet::union(own.iter().map(|r| r.cols)).len();
+            let whole_rows = fully_owned(own.iter().map(|r| (r.rows, r.cols.len())), n).len();
+            let whole_cols = fully_owned(own.iter().map(|r| (r.cols, r.rows.len())), m).len();
+            rows - whole_rows + cols - whole_cols
+        })
+        .sum()
+}
+
+/// Half the length of all outlines, holes included, on the unit square: the lines drawn plus 2 (Becker 2010, section
+/// 5.5.2). Equal to the sum of half-perimeters where every part's outline is as long as its bounding rectangle's.
+/// O(sum of R_i^2) for R_i rectangles of processor i.
+pub fn outlines(layout: &Layout) -> f64 {
+    let Shape { m, n, .. } = layout.shape();
+    // A part's own rectangles that share an edge hide it from both outlines.
+    let shared =
+        |a: Span, b: Span, across: u64| if a.end == b.start || b.end == a.start { across } else { 0 };
+    let (mut rows, mut cols) = (0, 0);
+    for own in layout.rects_by_owner() {
+        for (i, a) in own.iter().enumerate() {
+            rows += a.rows.len();
+            cols += a.cols.len();
+            for b in &own[i + 1..] {
+                rows -= shared(a.cols, b.cols, a.rows.intersect(b.rows).len());
+                cols -= shared(a.rows, b.rows, a.cols.intersect(b.cols).len());
+            }
+        }
+    }
+    rows as f64 / m as f64 + cols as f64 / n as f64
+}
+
 /// k sum(r_i + c_i) - m k - k n, by formula.
 fn volume(shape: Shape, rows: &[SpanSet], cols: &[SpanSet]) -> u64 {
     let Shape { m, k, n } = shape;
@@ -137,7 +178,7 @@ pub fn communication_free(layout: &Layout) -> Vec<(SpanSet, SpanSet)> {
 }
 
 /// Lines whose owned lengths add up to `whole`, from disjoint pieces (lines, length).
-fn fully_owned(pieces: impl Iterator<Item = (crate::rect::Span, u64)>, whole: u64) -> SpanSet {
+fn fully_owned(pieces: impl Iterator<Item = (Span, u64)>, whole: u64) -> SpanSet {
     let mut changes: Vec<(u64, i128)> = Vec::new();
     for (lines, length) in pieces {
         changes.push((lines.start, i128::from(length)));
@@ -152,7 +193,7 @@ fn fully_owned(pieces: impl Iterator<Item = (crate::rect::Span, u64)>, whole: u6
             && next > at
             && owned == i128::from(whole)
         {
-            spans.push(crate::rect::Span::new(at, next));
+            spans.push(Span::new(at, next));
         }
     }
     SpanSet::union(spans)
@@ -197,5 +238,21 @@ mod tests {
         assert_eq!(metrics.volume, Some(0));
         assert_eq!(metrics.communication_free, Some(vec![0, 21, 0]));
         assert_eq!(metrics.sum_half_perimeters, Some(2.0));
+    }
+
+    /// Table 5.3: sum of half-perimeters over volume for grids of 4 to 36 equal squares, and for one straight cut.
+    #[test]
+    fn straight_lines_of_the_thesis() {
+        let shape = Shape::new(60, 60, 60, "test").unwrap();
+        for (p, ratio) in [(2, 3.0), (4, 2.0), (9, 1.5), (16, 4.0 / 3.0), (25, 1.25), (36, 1.2)] {
+            let layout = crate::plan::shapes::grid(shape, &vec![1.0; p]).unwrap();
+            let metrics = Metrics::of_layout(&layout, 1.0);
+            let volume = metrics.volume.unwrap();
+            let cost = metrics.sum_half_perimeters.unwrap();
+            assert!((cost - ratio * volume as f64 / 3600.0).abs() < 1e-9, "{p}");
+            assert!((outlines(&layout) - cost).abs() < 1e-9, "{p}");
+            let lines = if p == 2 { 60 } else { 120 };
+            assert_eq!(volume, 60 * (interrupts(&layout) - lines), "{p}");
+        }
     }
 }

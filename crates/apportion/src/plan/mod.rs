@@ -1,13 +1,19 @@
 //! Who does what: 1-D shares and 2-D layouts, with their metrics.
 
+pub mod arrange;
+mod export;
 mod file;
 mod layout;
+mod messages;
 mod metrics;
 mod problem;
 pub mod shapes;
 pub mod shares;
 
+pub use export::{ExportFormat, Exported, export};
 pub use file::{Forecast, Plan, read_plan};
 pub use layout::{Layout, Part};
-pub use metrics::{Metrics, communication_free, lower_bound};
+pub(crate) use messages::relayed;
+pub use messages::{message_steps, star_volume};
+pub use metrics::{Metrics, communication_free, interrupts, lower_bound, outlines};
 pub use problem::{Problem, Shape};

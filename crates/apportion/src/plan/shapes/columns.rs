@@ -3,9 +3,9 @@
 //! Source: Beaumont et al. 2001 (Becker 2010, Algorithm 2.1, O(p^3)); here as a concave least-weight
 //! subsequence in O(p log p) (Bui, Vidal and Ha 2018).
 
-use super::{consecutive, layout};
+use super::descending;
+use super::tiling::{Tiling, Total};
 use crate::error::Result;
-use crate::plan::shares::proportional;
 use crate::plan::{Layout, Shape};
 use std::ops::Range;
 
@@ -17,27 +17,32 @@ use std::ops::Range;
 /// # Errors
 /// None; the signature is that of every method.
 pub fn columns(shape: Shape, weights: &[f64]) -> Result<Layout> {
-    let mut order: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0.0).collect();
-    order.sort_by(|&i, &j| weights[i].total_cmp(&weights[j]).then(j.cmp(&i)));
-    let ascending: Vec<f64> = order.iter().map(|&i| weights[i]).collect();
-    let aspect = shape.n as f64 / shape.m as f64;
-    let mut groups: Vec<&[usize]> = split(&ascending, aspect).into_iter().map(|r| &order[r]).collect();
-    groups.reverse();
-    Ok(arranged(shape, weights, &groups))
+    let order = descending(weights);
+    Ok(best_columns(weights, &order, shape.m as f64, shape.n as f64).layout(shape, weights, 1.0))
 }
 
-/// The layout of given columns: widths, then heights within each, by integer-optimal shares.
-pub(crate) fn arranged(shape: Shape, weights: &[f64], groups: &[&[usize]]) -> Layout {
-    let sums: Vec<f64> = groups.iter().map(|g| g.iter().map(|&i| weights[i]).sum()).collect();
-    let widths = consecutive(&proportional(shape.n, &sums));
-    let parts = groups.iter().zip(widths).flat_map(|(group, cols)| {
-        let mut members = group.to_vec();
-        members.sort_by(|&i, &j| weights[j].total_cmp(&weights[i]).then(i.cmp(&j)));
-        let inside: Vec<f64> = members.iter().map(|&i| weights[i]).collect();
-        let heights = consecutive(&proportional(shape.m, &inside));
-        members.into_iter().zip(heights).map(move |(i, rows)| (i, rows, cols)).collect::<Vec<_>>()
-    });
-    layout(shape, weights.len(), parts)
+/// The optimal columns of some processors, given from the fastest to the slowest, on a `high` x `wide` rectangle.
+pub(super) fn best_columns(weights: &[f64], order: &[usize], high: f64, wide: f64) -> Tiling {
+    let ascending: Vec<f64> = order.iter().rev().map(|&i| weights[i]).collect();
+    let p = order.len();
+    let ranges = split(&ascending, wide / high);
+    Tiling::columns(ranges.into_iter().rev().map(|r| &order[p - r.end..p - r.start]))
+}
+
+/// What [`best_columns`] costs: the sum of the half-perimeters, or the largest.
+pub(super) fn columns_cost(weights: &[f64], order: &[usize], high: f64, wide: f64, total: Total) -> f64 {
+    let ascending: Vec<f64> = order.iter().rev().map(|&i| weights[i]).collect();
+    let all: f64 = ascending.iter().sum();
+    let column = |r: Range<usize>| {
+        let (count, fastest) = (r.len() as f64, ascending[r.end - 1]);
+        let sum: f64 = ascending[r].iter().sum();
+        let width = sum / all * wide;
+        match total {
+            Total::Sum => high + count * width,
+            Total::Largest => fastest / sum * high + width,
+        }
+    };
+    split(&ascending, wide / high).into_iter().map(column).fold(0.0, |sum, cost| total.of(sum, cost))
 }
 
 /// The cheapest split of ascending weights into consecutive columns, where a column of q processors and total

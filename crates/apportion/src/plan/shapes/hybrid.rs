@@ -1,6 +1,6 @@
-//! The hybrid of square corner and straight line for two processors (Becker 2010, sections 5.3.3 and 5.4.3).
+//! The hybrid of square corner and straight line (Becker 2010, sections 5.3.3 and 5.4.3).
 
-use super::{serves, square_corner, straight_line};
+use super::{hybrid_three, serves, square_corner, straight_line};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
@@ -15,13 +15,26 @@ pub enum Communication {
 
 /// The square corner where it moves no more than the straight line by exact shares, else the straight line.
 ///
-/// On square matrices the switch is at 3:1 for serial and at 2:1 for parallel communication; at the
-/// switch point the two are equal and the square corner is taken. O(1).
+/// On square matrices with two processors the switch is at 3:1 for serial and at 2:1 for parallel communication; at
+/// the switch point the two are equal and the square corner is taken.
+///
+/// This is the least of all corner rectangles a x b of the slower share, also on rectangular products m x k x n.
+/// Inside the matrix (a < m, b < n) both processors' touched lines make the volume k (a + b), least for the square
+/// (Becker 2010, Proposition 8.2). At a = m the faster one no longer touches the b columns, and the volume drops to
+/// k m whatever b is (k n at b = n). So where the square's side exceeds the shorter side, the case that the thesis
+/// leaves open, a strip across the shorter side is the optimum: k min(m, n), less than any corner, as a + b >
+/// min(m, n). It is the optimum already where the side is more than half the shorter side. The inner dimension k
+/// only scales: A's and B's parts are cut in C's proportions, so that no side has to fit into it.
+///
+/// Three processors: fully connected, see [`hybrid_three`]. O(1).
 ///
 /// # Errors
-/// Not two processors: exit code 1.
+/// Neither two nor three processors: exit code 1.
 pub fn hybrid(shape: Shape, weights: &[f64], communication: Communication) -> Result<Layout> {
-    serves("hybrid", weights.len(), 2, 2)?;
+    serves("hybrid", weights.len(), 2, 3)?;
+    if weights.len() == 3 {
+        return hybrid_three(shape, weights, communication, None);
+    }
     let slow = weights[0].min(weights[1]) / (weights[0] + weights[1]);
     let (corner, line) = match communication {
         Communication::Serial => {
@@ -65,6 +78,7 @@ mod tests {
     use super::*;
     use crate::plan::Metrics;
     use crate::plan::shapes::{square_corner, straight_line};
+    use crate::rect::Span;
 
     fn cube(n: u64) -> Shape {
         Shape::new(n, n, n, "test").unwrap()
@@ -100,6 +114,38 @@ mod tests {
         }
         for ratio in [3.0, 8.0, 25.0] {
             assert!((zone(ratio) - 2.0 * (s2(ratio).sqrt() - s2(ratio))).abs() < 2e-3);
+        }
+    }
+
+    /// Exhaustive on small matrices: no corner rectangle, of whichever processor, moves less than
+    /// k min(2 sqrt(s m n), m, n), and the hybrid reaches that up to the rounding of two sides. The sum of
+    /// half-perimeters is never below min(3, 2 + 2 sqrt(s)), which the scaled corner has (Proposition 8.1).
+    #[test]
+    fn no_corner_rectangle_moves_less() {
+        for (m, k, n) in (1..=9).flat_map(|m| (1..=9).map(move |n| (m, 1 + (m * n) % 4, n))) {
+            let shape = Shape::new(m, k, n, "test").unwrap();
+            for (high, wide) in (1..=m).flat_map(|a| (1..=n).map(move |b| (a, b))) {
+                let corner = crate::plan::shapes::layout(
+                    shape,
+                    2,
+                    [
+                        (0, Span::new(0, m - high), Span::new(0, n)),
+                        (0, Span::new(m - high, m), Span::new(0, n - wide)),
+                        (1, Span::new(m - high, m), Span::new(n - wide, n)),
+                    ],
+                );
+                let metrics = Metrics::of_layout(&corner, 1.0);
+                let moved = metrics.volume.unwrap();
+                let [rest, area] = [m * n - high * wide, high * wide].map(|x| x as f64);
+                let slow = rest.min(area);
+                let least = (2.0 * slow.sqrt()).min(m.min(n) as f64) * k as f64;
+                assert!(moved as f64 >= least - 1e-9, "{shape:?} {high} {wide}");
+                let cost = metrics.sum_half_perimeters.unwrap();
+                assert!(cost >= (2.0 + 2.0 * (slow / (m * n) as f64).sqrt()).min(3.0) - 1e-9);
+                let ours = hybrid(shape, &[rest, area], Communication::Serial).unwrap();
+                let ours = Metrics::of_layout(&ours, 1.0).volume.unwrap();
+                assert!(ours <= moved + 2 * k, "{shape:?} {high} {wide}: {ours} {moved}");
+            }
         }
     }
 }

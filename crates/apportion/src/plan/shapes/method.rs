@@ -1,65 +1,168 @@
 //! The methods by name.
 
-use super::{Communication, columns, hybrid, rows, square_corner, straight_line};
-use crate::error::Result;
+use super::{
+    Communication, block_rectangle, cartesian, column_groups, columns, grid, hybrid, hybrid_three,
+    nagamochi_abe, recursive, rows, square_corner, square_edge, square_middle, square_rectangle,
+    straight_line,
+};
+use crate::error::{Error, Result};
 use crate::plan::{Layout, Shape};
 use std::fmt;
 use std::str::FromStr;
 
 /// A way to lay out a matrix among processors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Method {
-    /// Horizontal strips.
-    Rows,
-    /// One straight cut (two processors) or a strip and two halves (three).
-    StraightLine,
     /// Optimal columns of rectangles.
     Columns,
-    /// The slower of two in a corner square.
+    /// The slower processors in squares on the diagonal, the fastest around them.
     SquareCorner,
-    /// Square corner or straight line, whichever moves less.
+    /// Rectangles and L-shapes, recursively; any number of processors.
+    Recursive,
+    /// One straight cut (two processors) or a strip and two halves (three).
+    StraightLine,
+    /// Three processors: a strip, a corner square, the rest.
+    SquareRectangle,
+    /// Three processors: the fastest in a strip, the others side by side.
+    BlockRectangle,
+    /// A grid of columns with equally many processors each.
+    Grid,
+    /// Recursive cuts: at most 1.25 times the lower bound.
+    NagamochiAbe,
+    /// Straight cuts through the whole matrix in both directions.
+    Cartesian,
+    /// Horizontal strips.
+    Rows,
+    /// Columns of given processors.
+    ColumnGroups,
+    /// Square corner or straight line, whichever communicates less; two or three processors.
     Hybrid,
+    /// For comparison: the slower of two in a square on an edge.
+    SquareEdge,
+    /// For comparison: the slower of two in a square in the middle.
+    SquareMiddle,
+}
+
+/// What some methods need to know besides shape and weights.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terms {
+    /// Whether a link's directions work one after the other or at once: for [`Method::Hybrid`].
+    pub communication: Communication,
+    /// The middle of a star, which relays: for [`Method::Hybrid`] on three processors.
+    pub centre: Option<usize>,
+    /// Processors by column, from the left and from the top: for [`Method::ColumnGroups`].
+    pub groups: Option<Vec<Vec<usize>>>,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { communication: Communication::Parallel, centre: None, groups: None }
+    }
 }
 
 impl Method {
-    /// Every method.
-    pub const ALL: [Self; 5] =
-        [Self::Columns, Self::SquareCorner, Self::StraightLine, Self::Rows, Self::Hybrid];
+    /// Every method with its name.
+    const NAMES: [(Self, &'static str); 14] = [
+        (Self::Columns, "columns"),
+        (Self::SquareCorner, "square-corner"),
+        (Self::Recursive, "recursive"),
+        (Self::StraightLine, "straight-line"),
+        (Self::SquareRectangle, "square-rectangle"),
+        (Self::BlockRectangle, "block-rectangle"),
+        (Self::Grid, "grid"),
+        (Self::NagamochiAbe, "nagamochi-abe"),
+        (Self::Cartesian, "cartesian"),
+        (Self::Rows, "rows"),
+        (Self::ColumnGroups, "column-groups"),
+        (Self::Hybrid, "hybrid"),
+        (Self::SquareEdge, "square-edge"),
+        (Self::SquareMiddle, "square-middle"),
+    ];
 
-    /// The layout by this method; `communication` matters to [`Method::Hybrid`] only.
+    /// Every method, in the order of preference among equals.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::NAMES.into_iter().map(|(method, _)| method)
+    }
+
+    /// The methods that `auto` compares: all that need no more than shape and weights and are not made of others.
+    pub fn candidates() -> impl Iterator<Item = Self> {
+        let left_out = [Self::ColumnGroups, Self::Hybrid, Self::SquareEdge, Self::SquareMiddle];
+        Self::all().filter(move |m| !left_out.contains(m))
+    }
+
+    /// The layout by this method.
     ///
     /// # Errors
-    /// The method cannot serve the number of processors or the shape: exit code 1.
-    pub fn layout(self, shape: Shape, weights: &[f64], communication: Communication) -> Result<Layout> {
+    /// The method cannot serve the number of processors or the shape (exit code 1), or terms that it needs are
+    /// missing or wrong (exit code 2).
+    pub fn layout(self, shape: Shape, weights: &[f64], terms: &Terms) -> Result<Layout> {
         match self {
-            Self::Rows => rows(shape, weights),
-            Self::StraightLine => straight_line(shape, weights),
             Self::Columns => columns(shape, weights),
             Self::SquareCorner => square_corner(shape, weights),
-            Self::Hybrid => hybrid(shape, weights, communication),
+            Self::Recursive => recursive(shape, weights),
+            Self::StraightLine => straight_line(shape, weights),
+            Self::SquareRectangle => square_rectangle(shape, weights),
+            Self::BlockRectangle => block_rectangle(shape, weights),
+            Self::Grid => grid(shape, weights),
+            Self::NagamochiAbe => nagamochi_abe(shape, weights),
+            Self::Cartesian => cartesian(shape, weights),
+            Self::Rows => rows(shape, weights),
+            Self::ColumnGroups => match &terms.groups {
+                Some(groups) => column_groups(shape, weights, groups),
+                None => Err(Error::input(
+                    "--groups",
+                    "column-groups needs the processors of each column",
+                    "write columns from the left, such as --groups p0,p1;p2,p3",
+                )),
+            },
+            Self::Hybrid if weights.len() == 3 => {
+                hybrid_three(shape, weights, terms.communication, terms.centre)
+            }
+            Self::Hybrid => hybrid(shape, weights, terms.communication),
+            Self::SquareEdge => square_edge(shape, weights),
+            Self::SquareMiddle => square_middle(shape, weights),
         }
     }
 }
 
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Rows => "rows",
-            Self::StraightLine => "straight-line",
-            Self::Columns => "columns",
-            Self::SquareCorner => "square-corner",
-            Self::Hybrid => "hybrid",
-        })
+        let (_, name) = Self::NAMES[Self::NAMES.iter().position(|(m, _)| m == self).unwrap_or(0)];
+        f.pad(name)
     }
 }
 
 impl FromStr for Method {
     type Err = String;
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        Self::ALL.into_iter().find(|m| m.to_string() == text).ok_or_else(|| {
-            let names: Vec<String> = Self::ALL.iter().map(ToString::to_string).collect();
+        Self::NAMES.into_iter().find(|(_, name)| *name == text).map(|(m, _)| m).ok_or_else(|| {
+            let names: Vec<&str> = Self::NAMES.iter().map(|(_, name)| *name).collect();
             format!("unknown method \"{text}\" (use auto, {})", names.join(", "))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back() {
+        for method in Method::all() {
+            assert_eq!(method.to_string().parse(), Ok(method));
+        }
+        assert!("circle".parse::<Method>().is_err());
+    }
+
+    #[test]
+    fn every_candidate_serves_two_or_says_why_not() {
+        let shape = Shape::new(60, 50, 70, "test").unwrap();
+        for method in Method::candidates() {
+            match method.layout(shape, &[5.0, 1.0], &Terms::default()) {
+                Ok(layout) => assert_eq!(layout.shares().iter().sum::<u64>(), 60 * 70),
+                Err(error) => assert_eq!(error.exit_code(), 1, "{method}: {error}"),
+            }
+        }
     }
 }

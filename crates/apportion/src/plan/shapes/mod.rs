@@ -1,20 +1,46 @@
 //! 2-D layouts of the m x n matrix C from relative speeds: one file per algorithm.
 //!
-//! Every function takes the shape and one non-negative weight per processor (areas are made proportional to
-//! them) and returns a [`Layout`](crate::Layout); a method that cannot serve the input says so.
+//! Every function takes the shape and one non-negative weight per processor, at least one of them positive (areas
+//! are made proportional to them) and returns a [`Layout`](crate::Layout); a method that cannot serve the input
+//! says so.
 
+mod block_rectangle;
+mod cartesian;
+mod column_groups;
 mod columns;
+mod grid;
 mod hybrid;
+mod hybrid_three;
+mod least_cost;
 mod method;
+mod nagamochi_abe;
+mod polish;
+mod recursive;
 mod rows;
 mod square_corner;
+mod square_edge;
+mod square_middle;
+mod square_rectangle;
+mod steps;
 mod straight_line;
+mod tiling;
 
+pub use block_rectangle::block_rectangle;
+pub use cartesian::cartesian;
+pub use column_groups::column_groups;
 pub use columns::columns;
+pub use grid::{grid, grid_shape};
 pub use hybrid::{Communication, hybrid};
-pub use method::Method;
+pub use hybrid_three::hybrid_three;
+pub use least_cost::{Objective, choose, least_cost};
+pub use method::{Method, Terms};
+pub use nagamochi_abe::nagamochi_abe;
+pub use recursive::recursive;
 pub use rows::rows;
 pub use square_corner::square_corner;
+pub use square_edge::square_edge;
+pub use square_middle::square_middle;
+pub use square_rectangle::square_rectangle;
 pub use straight_line::straight_line;
 
 use crate::error::{Error, Result};
@@ -32,6 +58,13 @@ pub(crate) fn consecutive(lengths: &[u64]) -> Vec<Span> {
             span
         })
         .collect()
+}
+
+/// The processors with a positive weight, fastest first; ties by rank.
+pub(crate) fn descending(weights: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..weights.len()).filter(|&i| weights[i] > 0.0).collect();
+    order.sort_by(|&i, &j| weights[j].total_cmp(&weights[i]).then(i.cmp(&j)));
+    order
 }
 
 /// A layout whose rectangles are right by construction.

@@ -1,53 +1,70 @@
-//! Square-corner partitioning of two processors: the slower one owns a square in the lower right corner.
+//! Square corners: every slower processor owns a square, the fastest the rest.
 //!
-//! Source: Becker 2010, Algorithms 4.1 and 5.1, Theorems 5.1 and 5.2.
+//! Source: Becker 2010, Algorithms 4.1 and 5.1, Theorems 5.1 and 5.2 (two processors), section 6.1 (three), section
+//! 8.1 (more, on the diagonal), section 8.3 (rectangular products).
 
-use super::{layout, serves};
+use super::descending;
+use super::tiling::Tiling;
 use crate::error::{Error, Result};
 use crate::plan::{Layout, Shape};
-use crate::rect::Span;
 
-/// The slower processor's part is a square of side sqrt(s2 m n), the faster one's the rest. O(1).
+/// Squares of sides sqrt(s_i m n) on the diagonal, the slowest processor's in the lower right corner, the next one's
+/// in the upper left, further ones following that; the fastest processor (ties: the first) has the rest. O(p log p).
 ///
-/// Volume 2 k side: less than a straight line's from 3:1 on (square matrices). Each side is rounded up or
-/// down so that the load balances best; the two differ by one at most.
+/// Volume 2 k sum of the sides. No square shares a row or column with another, so that only the fastest
+/// communicates with others (the five rules of section 8.1). Sides are rounded up or down so that loads balance
+/// best, and differ by one at most.
 ///
 /// # Errors
-/// Not two processors, or a square that is longer than the matrix is high or wide: exit code 1.
+/// Squares that do not fit along the shorter side without sharing rows or columns: exit code 1. A single
+/// square that is too long is no loss: then a strip across the shorter side moves less than any corner.
 pub fn square_corner(shape: Shape, weights: &[f64]) -> Result<Layout> {
-    serves("square-corner", weights.len(), 2, 2)?;
-    let (slow, fast) = if weights[1] <= weights[0] { (1, 0) } else { (0, 1) };
-    let share = weights[slow] / (weights[0] + weights[1]);
-    let exact = (share * shape.m as f64 * shape.n as f64).sqrt();
-    let limit = shape.m.min(shape.n);
-    if exact > limit as f64 {
-        return Err(Error::infeasible(
-            format!("a square of side {exact:.0} does not fit into a corner of {} x {}", shape.m, shape.n),
-            "use straight-line or hybrid for this shape and ratio",
-        ));
+    let order = descending(weights);
+    let total: f64 = weights.iter().sum();
+    let area = shape.m as f64 * shape.n as f64;
+    let sides: Vec<f64> = order[1..].iter().map(|&i| (weights[i] / total * area).sqrt()).collect();
+    let length: f64 = sides.iter().sum();
+    let limit = shape.m.min(shape.n) as f64;
+    // The tolerance lets squares meet at their corners (2:1:1).
+    if length > limit * (1.0 + 1e-12) {
+        let (what, remedy) = if let &[side] = sides.as_slice() {
+            (
+                format!("a square of side {side:.0} does not fit into a corner of {} x {}", shape.m, shape.n),
+                "use straight-line or hybrid: a strip moves less than any corner here",
+            )
+        } else {
+            (
+                format!(
+                    "squares of sides {:.0} to {:.0}, {length:.0} in all, would overlap on the diagonal of {} x {}",
+                    sides.last().unwrap_or(&0.0),
+                    sides[0],
+                    shape.m,
+                    shape.n
+                ),
+                "use recursive or auto, which serve any speeds",
+            )
+        };
+        return Err(Error::infeasible(what, remedy));
     }
-    let finish = |(high, wide): (u64, u64)| {
-        let square = high as f64 * wide as f64;
-        let rest = shape.m as f64 * shape.n as f64 - square;
-        let time = |area: f64, weight: f64| if area == 0.0 { 0.0 } else { area / weight };
-        time(square, weights[slow]).max(time(rest, weights[fast]))
-    };
-    let below = (exact.floor() as u64).min(limit);
-    let above = (below + 1).min(limit);
-    let (high, wide) = [(below, below), (below, above), (above, above)]
-        .into_iter()
-        .min_by(|&a, &b| finish(a).total_cmp(&finish(b)))
-        .expect("three candidates");
-    let (row, col) = (shape.m - high, shape.n - wide);
-    Ok(layout(
-        shape,
-        2,
-        [
-            (fast, Span::new(0, row), Span::new(0, shape.n)),
-            (fast, Span::new(row, shape.m), Span::new(0, col)),
-            (slow, Span::new(row, shape.m), Span::new(col, shape.n)),
-        ],
-    ))
+    Ok(diagonal(&order).layout(shape, weights, 1.0))
+}
+
+/// Squares on the diagonal, for processors given from the fastest to the slowest.
+pub(super) fn diagonal(order: &[usize]) -> Tiling {
+    match *order {
+        [owner] => Tiling::Whole(owner),
+        _ => Tiling::Corners {
+            owner: order[0],
+            blocks: order[1..].iter().map(|&i| (1.0, Tiling::Whole(i))).collect(),
+        },
+    }
+}
+
+/// For two processors: who is fast, who is slow, and the height and width of the slow one's square.
+pub(super) fn one_square(shape: Shape, weights: &[f64]) -> Result<(usize, usize, u64, u64)> {
+    let slow = usize::from(weights[1] <= weights[0]);
+    let square = square_corner(shape, weights)?.rects_by_owner()[slow].first().copied().unwrap_or_default();
+    Ok((1 - slow, slow, square.rows.len(), square.cols.len()))
 }
 
 #[cfg(test)]
@@ -106,9 +123,53 @@ mod tests {
         assert_eq!(square_corner(flat, &[1.0, 1.0]).unwrap_err().exit_code(), 1);
         let cube = Shape::new(10, 10, 10, "test").unwrap();
         assert_eq!(square_corner(cube, &[1.0; 3]).unwrap_err().exit_code(), 1);
+        assert_eq!(square_corner(cube, &[5.0, 1.0, 1.0, 1.0, 1.0, 1.0]).unwrap_err().exit_code(), 1);
         assert_eq!(square_corner(cube, &[1.0, 9.0]).unwrap().shares(), [9, 91]);
         assert_eq!(square_corner(cube, &[1.0, 0.0]).unwrap().shares(), [100, 0]);
         let dot = Shape::new(1, 1, 1, "test").unwrap();
         assert_eq!(square_corner(dot, &[1.0, 1.0]).unwrap().shares().iter().sum::<u64>(), 1);
+    }
+
+    /// (6.6): 2 N (sqrt(s2) + sqrt(s3)); (6.7): 2:1:1 is the limit, where the squares meet.
+    #[test]
+    fn three_processors() {
+        let cube = Shape::new(1000, 1000, 1000, "test").unwrap();
+        for weights in [[90.0, 9.0, 1.0], [80.0, 4.0, 16.0], [2.0, 1.0, 1.0], [25.0, 61.0, 4.0]] {
+            let sides: f64 = weights.iter().map(|w| w / weights.iter().sum::<f64>()).map(f64::sqrt).sum();
+            let fast = weights.iter().copied().fold(0.0, f64::max) / weights.iter().sum::<f64>();
+            let exact = 2e6 * (sides - fast.sqrt());
+            match square_corner(cube, &weights) {
+                Ok(layout) => {
+                    let metrics = Metrics::of_layout(&layout, 1.0);
+                    assert!((metrics.volume.unwrap() as f64 - exact).abs() <= 4000.0, "{weights:?}");
+                    let slow: Vec<usize> = descending(&weights)[1..].to_vec();
+                    let table = metrics.volume_matrix.unwrap();
+                    assert_eq!((table[slow[0]][slow[1]], table[slow[1]][slow[0]]), (0, 0));
+                }
+                Err(error) => assert!(exact > 2e6, "{weights:?}: {error}"),
+            }
+        }
+        assert!(square_corner(cube, &[2.0, 1.0, 1.0]).is_ok());
+        assert!(square_corner(cube, &[1.99, 1.0, 1.0]).is_err());
+    }
+
+    /// Section 8.1: squares only, no two in the same row or column, areas in proportion, one part each.
+    #[test]
+    fn the_five_rules_of_the_diagonal() {
+        let cube = Shape::new(900, 900, 900, "test").unwrap();
+        let weights = [1.0, 4.0, 65.0, 1.0, 9.0, 1.0];
+        let layout = square_corner(cube, &weights).unwrap();
+        assert_eq!(layout.shares(), [10_000, 40_000, 650_000, 10_000, 90_000, 10_000]);
+        let metrics = Metrics::of_layout(&layout, 1.0);
+        assert_eq!(metrics.volume, Some(2 * 900 * (100 + 200 + 100 + 300 + 100)));
+        let table = metrics.volume_matrix.unwrap();
+        for (to, line) in table.iter().enumerate() {
+            for (from, &moved) in line.iter().enumerate() {
+                assert_eq!(moved > 0, (to == 2) != (from == 2), "{to} {from}");
+            }
+        }
+        for (i, rects) in layout.rects_by_owner().iter().enumerate().filter(|(i, _)| *i != 2) {
+            assert_eq!((rects.len(), rects[0].rows.len()), (1, rects[0].cols.len()), "{i}");
+        }
     }
 }

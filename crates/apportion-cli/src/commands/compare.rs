@@ -1,0 +1,131 @@
+//! `apportion partition --compare`: every method on one shape, one table.
+
+use super::partition::Arguments;
+use crate::inputs::Processors;
+use apportion::shapes::Method;
+use apportion::{
+    Conditions, Metrics, Order, Plan, Result, forecast, imbalance, message_steps, orders, rates, table, units,
+};
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// Above this many processors message steps and forecasts are left out.
+const MOST_SIMULATED: usize = 256;
+
+/// What the methods cost.
+pub struct Comparison {
+    chosen: String,
+    relative: bool,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    method: Method,
+    outcome: std::result::Result<Cost, String>,
+    milliseconds: f64,
+}
+
+struct Cost {
+    metrics: Metrics,
+    steps: Option<u64>,
+    forecast: Option<f64>,
+}
+
+/// Lays the plan's shape out by every method, with the areas that the plan was made for.
+pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result<Comparison> {
+    let layout = plan.layout.as_ref().expect("clap asks for a shape");
+    let shape = layout.shape();
+    let areas = apportion::shares::fpm(&processors.models, shape.elements())?;
+    let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
+    let terms = args.terms(&processors.platform)?;
+    let mut rows = Vec::new();
+    for method in Method::all().filter(|&m| m != Method::ColumnGroups || terms.groups.is_some()) {
+        let begin = Instant::now();
+        let made = method.layout(shape, &weights, &terms);
+        let milliseconds = begin.elapsed().as_secs_f64() * 1e3;
+        let outcome = match made {
+            Err(error) => Err(error.to_string()),
+            Ok(layout) => {
+                let small = layout.processors() <= MOST_SIMULATED;
+                let shares = layout.shares();
+                let rates = rates(&processors.models, &shares, processors.block);
+                let network = &processors.platform.network;
+                let seconds = |order: Order| {
+                    forecast(&layout, order, Conditions { rates: &rates, network, element: 8 })
+                        .map(|f| f.seconds)
+                };
+                let best = || -> Result<f64> {
+                    let orders = orders(args.flow.flow.0, args.flow.block, args.flow.overlap);
+                    let all = orders.into_iter().map(seconds).collect::<Result<Vec<f64>>>()?;
+                    Ok(all.into_iter().fold(f64::INFINITY, f64::min))
+                };
+                Ok(Cost {
+                    metrics: Metrics::of_layout(&layout, imbalance(&processors.models, &shares)?),
+                    steps: small.then(|| message_steps(&layout)),
+                    forecast: if small { Some(best()?) } else { None },
+                })
+            }
+        };
+        rows.push(Row { method, outcome, milliseconds });
+    }
+    Ok(Comparison { chosen: plan.method.clone(), relative: processors.relative, rows })
+}
+
+impl Comparison {
+    pub fn to_value(&self) -> Value {
+        let methods: Vec<Value> = self
+            .rows
+            .iter()
+            .map(|row| match &row.outcome {
+                Ok(cost) => json!({
+                    "method": row.method.to_string(),
+                    "metrics": cost.metrics,
+                    "message_steps": cost.steps,
+                    "forecast_seconds": cost.forecast,
+                    "milliseconds": row.milliseconds,
+                }),
+                Err(why) => json!({"method": row.method.to_string(), "refused": why}),
+            })
+            .collect();
+        json!({"chosen": self.chosen, "methods": methods})
+    }
+
+    pub fn to_text(&self) -> String {
+        let rows = self.rows.iter().map(|row| match &row.outcome {
+            Err(_) => {
+                let mut cells = vec![row.method.to_string(), "cannot serve".into()];
+                cells.resize(9, String::new());
+                cells
+            }
+            Ok(cost) => {
+                let m = &cost.metrics;
+                let (sum, bound) = (m.sum_half_perimeters.unwrap_or(0.0), m.lower_bound.unwrap_or(1.0));
+                let count = |x: Option<u64>| x.map_or_else(String::new, |x| units::show_count(u128::from(x)));
+                vec![
+                    row.method.to_string(),
+                    format!("{sum:.4}"),
+                    format!("{:.4}", sum / bound),
+                    count(m.volume),
+                    count(m.largest_direction()),
+                    format!("{:.4}", m.imbalance),
+                    count(cost.steps),
+                    // Ratios tell no time.
+                    cost.forecast.filter(|_| !self.relative).map_or_else(|| "-".into(), units::show_seconds),
+                    format!("{:.2}", row.milliseconds),
+                ]
+            }
+        });
+        let header = [
+            "method",
+            "cost",
+            "cost / LB",
+            "volume",
+            "largest direction",
+            "imbalance",
+            "steps",
+            "forecast",
+            "ms",
+        ];
+        format!("{}\nchosen  {}\n", table(&header, rows), self.chosen)
+    }
+}

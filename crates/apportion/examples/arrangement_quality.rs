@@ -1,0 +1,164 @@
+//! How good the arrangements are, and what they take: `cargo run --release --example arrangement_quality`.
+//!
+//! Two hundred seeded instances against the optimum; ninety processors with the bandwidths of Malik's Table 3.9; five
+//! thousand processors of sixty clusters; and the MPDATA grid of his Tables 4.1 and 4.2.
+
+use apportion::arrange::{Arranged, Edges, Objective, Pivots, Search, arrange, arrange_grid};
+use apportion::shapes::columns;
+use apportion::{Metrics, Plan, Platform, Problem, Result, Shape, parse_platform, read_platform};
+use comfy_table::{Table, presets::NOTHING};
+use std::path::Path;
+use std::time::Instant;
+
+const OBJECTIVES: [(&str, Objective); 4] = [
+    ("hops", Objective::Hops(Pivots::Ring)),
+    ("bandwidth", Objective::Bandwidth(Pivots::Ring)),
+    ("bandwidth, one-to-all", Objective::Bandwidth(Pivots::OneToAll)),
+    ("asymmetric, open", Objective::Asymmetric(Edges::Open)),
+];
+
+fn main() -> Result<()> {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    table.set_header(["case", "objective", "search", "result", "seconds"]);
+    small(&mut table)?;
+    let ninety = read_platform(&platforms().join("grid5000-table-3-9.toml"))?;
+    let shape = Shape::new(90_000, 90_000, 90_000, "shape")?;
+    large(&mut table, "90 processors, Table 3.9", &ninety, shape, &OBJECTIVES)?;
+    large(&mut table, "5,000 processors", &many(5_000)?, shape, &OBJECTIVES[..3])?;
+    mpdata(&mut table)?;
+    println!("{table}");
+    Ok(())
+}
+
+fn platforms() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../platforms")
+}
+
+/// Numbers in [0, 1) from a seed (SplitMix64).
+fn numbers(mut seed: u64) -> impl FnMut() -> f64 {
+    move || {
+        seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = seed;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// `p` processors thrown at random into `clusters` clusters of sites of three, with random bandwidths.
+fn random(p: usize, clusters: usize, seed: u64) -> Result<Platform> {
+    let mut unit = numbers(seed);
+    let mut text = String::new();
+    let mut members = vec![false; clusters];
+    for i in 0..p {
+        let cluster = (unit() * clusters as f64) as usize;
+        members[cluster] = true;
+        text += &format!("[[processor]]\nname = \"p{i}\"\ncluster = \"s{}/c{cluster}\"\n", cluster / 3);
+    }
+    text += "[network]\nbandwidth = \"50 MB/s\"\n";
+    for (i, j) in (0..clusters).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+        let megabytes = if i == j { 800.0 + 200.0 * unit() } else { 30.0 * 10f64.powf(unit()) };
+        if members[i] && members[j] {
+            text += &format!(
+                "[[network.link]]\nbetween = [\"s{}/c{i}\", \"s{}/c{j}\"]\nbandwidth = \"{megabytes} MB/s\"\n",
+                i / 3,
+                j / 3
+            );
+        }
+    }
+    parse_platform(&text, "random platform")
+}
+
+fn many(p: usize) -> Result<Platform> {
+    random(p, 60, 5)
+}
+
+/// A column-based plan for speeds drawn from 1 to `spread`.
+fn plan(platform: &Platform, shape: Shape, spread: f64, seed: u64) -> Result<Plan> {
+    let mut unit = numbers(seed);
+    let weights: Vec<f64> = platform.processors.iter().map(|_| spread.powf(unit())).collect();
+    let layout = columns(shape, &weights)?;
+    Ok(Plan {
+        method: "columns".into(),
+        problem: Problem::Matmul(shape),
+        processors: platform.names(),
+        shares: layout.shares(),
+        metrics: Metrics::of_layout(&layout, 1.0),
+        layout: Some(layout),
+        forecast: None,
+    })
+}
+
+/// Two hundred instances of six to nine processors: how far above the optimum, on average and at worst.
+fn small(table: &mut Table) -> Result<()> {
+    for (name, objective) in OBJECTIVES {
+        let mut excess = [Vec::new(), Vec::new(), Vec::new()];
+        let mut seconds = [0.0; 3];
+        for seed in 0..200 {
+            let platform = random(6 + seed as usize % 4, 2 + seed as usize % 3, seed)?;
+            let plan = plan(&platform, Shape::new(900, 900, 1100, "shape")?, 9.0, seed + 1000)?;
+            let best = arrange(&plan, &platform, objective, Search::Exhaustive, 0)?.cost_after.total;
+            let over = |cost: f64| if cost > best { cost / best - 1.0 } else { 0.0 };
+            for (i, search) in [Search::Heuristic, Search::Local].into_iter().enumerate() {
+                let clock = Instant::now();
+                let found = arrange(&plan, &platform, objective, search, seed)?;
+                seconds[i] += clock.elapsed().as_secs_f64();
+                excess[i].push(over(found.cost_after.total));
+                excess[2].push(over(found.cost_before.total));
+            }
+        }
+        for (i, search) in ["heuristic", "local", "as given"].into_iter().enumerate() {
+            let mean = excess[i].iter().sum::<f64>() / excess[i].len() as f64;
+            let worst = excess[i].iter().copied().fold(0.0, f64::max);
+            let result = format!("{:.2} % over the optimum, worst {:.1} %", 100.0 * mean, 100.0 * worst);
+            table.add_row(["200 instances", name, search, &result, &format!("{:.3}", seconds[i])]);
+        }
+    }
+    Ok(())
+}
+
+fn large(
+    table: &mut Table,
+    case: &str,
+    platform: &Platform,
+    shape: Shape,
+    objectives: &[(&str, Objective)],
+) -> Result<()> {
+    let plan = plan(platform, shape, 9.0, 39)?;
+    for (name, objective) in objectives {
+        for (word, search) in [("heuristic", Search::Heuristic), ("local", Search::Local)] {
+            let clock = Instant::now();
+            let found = arrange(&plan, platform, *objective, search, 1)?;
+            let seconds = clock.elapsed().as_secs_f64();
+            table.add_row([case, name, word, &gain(&found), &format!("{seconds:.3}")]);
+        }
+    }
+    Ok(())
+}
+
+fn gain(found: &Arranged) -> String {
+    let (before, after) = (found.cost_before.total, found.cost_after.total);
+    format!(
+        "{before:.4e} -> {after:.4e} ({:.1} % less), {} evaluations",
+        100.0 * (1.0 - after / before),
+        found.evaluations
+    )
+}
+
+/// Table 4.2: its non-optimal mapping costs 22424946 in its own unit, elements over GB/s.
+fn mpdata(table: &mut Table) -> Result<()> {
+    let platform = read_platform(&platforms().join("grid5000-table-4-1.toml"))?;
+    let shape = Shape::new(512, 1, 512, "shape")?;
+    let searches =
+        [("heuristic", Search::Heuristic), ("local", Search::Local), ("exhaustive", Search::Exhaustive)];
+    for (word, search) in searches {
+        let clock = Instant::now();
+        let found = arrange_grid(shape, &platform, Edges::Open, search, 1)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        let cost = found.cost_after.total * 1e9 / 8.0;
+        let result = format!("22424946 -> {cost:.0}, ratio {:.2} (source: 10.46)", 22_424_946.0 / cost);
+        table.add_row(["12 nodes, Table 4.1", "asymmetric, open", word, &result, &format!("{seconds:.3}")]);
+    }
+    Ok(())
+}

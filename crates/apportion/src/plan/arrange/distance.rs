@@ -1,0 +1,202 @@
+//! How far apart two processors are, in the unit of an objective, for data that travel along rows and columns.
+
+use super::{Objective, hops};
+use crate::error::{Error, Result};
+use crate::platform::{Link, Platform, Topology};
+use crate::rect::Rank;
+use std::collections::BTreeMap;
+
+/// Bytes of one element of a pivot row or column: a double.
+const BYTES: f64 = 8.0;
+
+/// Above this many kinds of processors distances are worked out when asked for instead of tabled.
+const LARGEST_TABLE: usize = 2048;
+
+/// Distances between the processors of a plan: hops, or seconds per element.
+#[derive(Debug, Clone)]
+pub(super) struct Distances<'a> {
+    platform: &'a Platform,
+    hops: bool,
+    /// The platform's rank of each of the plan's processors.
+    ranks: Vec<Rank>,
+    /// Processors of one kind have the same distance to everyone.
+    kind: Vec<usize>,
+    kinds: usize,
+    table: Option<Vec<[f64; 2]>>,
+    /// Processors of one leaf of the platform's tree have the same number.
+    cluster: Vec<usize>,
+}
+
+impl<'a> Distances<'a> {
+    /// Distances between the named processors. O(p^2) look-ups.
+    ///
+    /// # Errors
+    /// A name that the platform does not have.
+    pub(super) fn new(names: &[String], platform: &'a Platform, objective: Objective) -> Result<Self> {
+        let by_name: BTreeMap<&str, Rank> =
+            platform.processors.iter().enumerate().map(|(i, p)| (p.name.as_str(), Rank(i))).collect();
+        let ranks = names
+            .iter()
+            .map(|name| {
+                by_name.get(name.as_str()).copied().ok_or_else(|| {
+                    Error::input(
+                        format!("plan: processor \"{name}\""),
+                        format!("is not in the platform \"{}\"", platform.name),
+                        "arrange a plan on the platform that it was made for",
+                    )
+                })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let mut clusters: BTreeMap<&str, usize> = BTreeMap::new();
+        let cluster = ranks
+            .iter()
+            .map(|r| {
+                let next = clusters.len();
+                *clusters.entry(&platform.processors[r.0].cluster).or_insert(next)
+            })
+            .collect();
+        let hops = matches!(objective, Objective::Hops(_));
+        let mut distances = Self { platform, hops, ranks, kind: Vec::new(), kinds: 0, table: None, cluster };
+        distances.sort_into_kinds();
+        Ok(distances)
+    }
+
+    /// `[along rows, along columns]` from one of the plan's processors to another; zero to itself.
+    pub(super) fn between(&self, from: usize, to: usize) -> [f64; 2] {
+        if from == to {
+            return [0.0; 2];
+        }
+        match &self.table {
+            Some(table) => table[self.kind[from] * self.kinds + self.kind[to]],
+            None => self.measure(from, to),
+        }
+    }
+
+    /// Number of processors.
+    pub(super) fn len(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// The kind of a processor: any two of a kind can change places at no cost.
+    pub(super) fn kind(&self, owner: usize) -> usize {
+        self.kind[owner]
+    }
+
+    /// The cluster of a processor, numbered from 0.
+    pub(super) fn cluster(&self, owner: usize) -> usize {
+        self.cluster[owner]
+    }
+
+    fn measure(&self, from: usize, to: usize) -> [f64; 2] {
+        let (a, b) = (self.ranks[from], self.ranks[to]);
+        if self.hops {
+            let path = |r: Rank| self.platform.processors[r.0].cluster.as_str();
+            return [hops::tree_hops(path(a), path(b)) as f64; 2];
+        }
+        let network = &self.platform.network;
+        let price = |link: Link| [BYTES / link.horizontal, BYTES / link.vertical];
+        match network.topology {
+            Topology::Star { .. } => network.route(a, b).iter().fold([0.0; 2], |sum, hop| {
+                let hop = price(hop.link);
+                [sum[0] + hop[0], sum[1] + hop[1]]
+            }),
+            Topology::Full | Topology::Bus => price(network.link(a, b)),
+        }
+    }
+
+    fn sort_into_kinds(&mut self) {
+        let p = self.ranks.len();
+        let mut firsts: Vec<usize> = Vec::new();
+        for i in 0..p {
+            let same = if self.hops {
+                firsts.iter().position(|&f| self.cluster[f] == self.cluster[i])
+            } else {
+                firsts.iter().position(|&f| self.alike(f, i))
+            };
+            self.kind.push(same.unwrap_or(firsts.len()));
+            if same.is_none() {
+                firsts.push(i);
+            }
+        }
+        self.kinds = firsts.len();
+        if self.kinds > LARGEST_TABLE {
+            return;
+        }
+        // Inside a kind the distance is that of any two different members.
+        let mut second = vec![None; self.kinds];
+        for i in 0..p {
+            let kind = self.kind[i];
+            if firsts[kind] != i && second[kind].is_none() {
+                second[kind] = Some(i);
+            }
+        }
+        let table = (0..self.kinds * self.kinds)
+            .map(|x| match (x / self.kinds, x % self.kinds) {
+                (a, b) if a != b => self.measure(firsts[a], firsts[b]),
+                (a, _) => second[a].map_or([0.0; 2], |s| self.measure(firsts[a], s)),
+            })
+            .collect();
+        self.table = Some(table);
+    }
+
+    /// True if the two could change places without anyone noticing.
+    fn alike(&self, x: usize, y: usize) -> bool {
+        self.measure(x, y) == self.measure(y, x)
+            && (0..self.ranks.len())
+                .filter(|&k| k != x && k != y)
+                .all(|k| self.measure(x, k) == self.measure(y, k) && self.measure(k, x) == self.measure(k, y))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::arrange::{Edges, Pivots};
+    use crate::platform::parse_platform;
+
+    #[test]
+    fn the_table_agrees_with_the_network() {
+        let text = r#"
+[[processor]]
+name = "a1"
+cluster = "s/a"
+[[processor]]
+name = "a2"
+cluster = "s/a"
+[[processor]]
+name = "a3"
+cluster = "s/a"
+[[processor]]
+name = "b"
+cluster = "s/b"
+[network]
+bandwidth = "1 MB/s"
+[[network.link]]
+between = ["s/a", "s/a"]
+bandwidth = "8 MB/s"
+[[network.link]]
+between = ["a3", "b"]
+bandwidth = { horizontal = "2 MB/s", vertical = "4 MB/s" }
+"#;
+        let platform = parse_platform(text, "p.toml").unwrap();
+        let names = platform.names();
+        for objective in [Objective::Hops(Pivots::Ring), Objective::Asymmetric(Edges::Open)] {
+            let d = Distances::new(&names, &platform, objective).unwrap();
+            for (i, j) in (0..16).map(|x| (x / 4, x % 4)).filter(|(i, j)| i != j) {
+                assert_eq!(d.between(i, j), d.measure(i, j), "{objective:?} {i} {j}");
+            }
+        }
+        let d = Distances::new(&names, &platform, Objective::Asymmetric(Edges::Open)).unwrap();
+        assert_eq!(d.between(0, 1), [1e-6, 1e-6]);
+        assert_eq!(d.between(2, 3), [4e-6, 2e-6]);
+        assert_eq!((d.kind(0), d.kind(1), d.kind(2)), (0, 0, 1));
+    }
+
+    #[test]
+    fn a_stranger_is_refused() {
+        let platform = Platform::from_speeds(&[1.0]).unwrap();
+        let error = Distances::new(&["q".into()], &platform, Objective::Hops(Pivots::Ring)).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("\"q\""));
+    }
+}

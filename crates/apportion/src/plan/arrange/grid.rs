@@ -1,0 +1,196 @@
+//! A grid of equal sub-domains for equal processors: its shape, and who sits where.
+//!
+//! Source: Malik 2016, Algorithm 3 (section 4.4.2).
+
+use super::columns::{Block, Column, Columns, Rule};
+use super::distance::Distances;
+use super::{Arranged, Edges, Objective, Search, cost_of, exhaustive, heuristic, local};
+use crate::error::{Error, Result};
+use crate::plan::shapes::consecutive;
+use crate::plan::shares::even;
+use crate::plan::{Layout, Metrics, Part, Plan, Problem, Shape};
+use crate::platform::Platform;
+use crate::rect::{Rank, Rect};
+
+/// After this many rounds the fixed point is given up; each round costs less than the one before.
+const MOST_ROUNDS: usize = 50;
+
+/// Cuts an m x n domain into an r x c grid, r c = p, one equal sub-domain for each processor of the platform, and
+/// seats the processors so that a halo exchange ([`Objective::Asymmetric`]) costs little.
+///
+/// [`Search::Heuristic`] is Algorithm 3: all shapes, filled by rows and by columns in the present order of
+/// processors; the cheapest is rearranged by groups of a cluster; its order is the next round's, until a round gains
+/// nothing; ours beyond that: the last order is then rearranged in every other shape too, which escapes fixed points
+/// such as the source's own (Table 4.2). [`Search::Exhaustive`] and [`Search::Local`] rearrange every shape by themselves. `cost_before` is that of
+/// the most nearly square shape, filled by columns in the platform's order.
+///
+/// # Errors
+/// A domain with fewer rows or columns than every shape needs; more than a million arrangements for the exhaustive
+/// search.
+pub fn arrange_grid(
+    shape: Shape,
+    platform: &Platform,
+    edges: Edges,
+    search: Search,
+    seed: u64,
+) -> Result<Arranged> {
+    let objective = Objective::Asymmetric(edges);
+    let names = platform.names();
+    let distances = Distances::new(&names, platform, objective)?;
+    let p = names.len();
+    let sides: Vec<(usize, usize)> = (1..=p)
+        .filter(|r| p.is_multiple_of(*r))
+        .map(|r| (r, p / r))
+        .filter(|&(r, c)| r as u64 <= shape.m && c as u64 <= shape.n)
+        .collect();
+    let Some(&square) = sides.iter().min_by_key(|(r, c)| r.abs_diff(*c)) else {
+        return Err(Error::infeasible(
+            format!("no grid of {p} sub-domains fits into {} x {}", shape.m, shape.n),
+            "use fewer processors or a larger domain",
+        ));
+    };
+    let table = Table { shape, edges, distances: &distances };
+    let mut order: Vec<usize> = (0..p).collect();
+    let before = table.layout(&table.seated(square, &order, true));
+    // Processors of one cluster follow one another.
+    order.sort_by_key(|&i| distances.cluster(i));
+    let mut evaluations = 0;
+    let mut candidates = vec![before.clone()];
+    if search == Search::Heuristic {
+        let (found, weighed) = table.fixed_point(&sides, order);
+        evaluations += weighed;
+        let order: Vec<usize> = found.columns.iter().flat_map(|c| c.blocks.iter().map(|b| b.owner)).collect();
+        candidates.push(table.layout(&found));
+        for (side, by_columns) in sides.iter().flat_map(|&side| [(side, true), (side, false)]) {
+            let (found, weighed) = heuristic::heuristic(&table.seated(side, &order, by_columns));
+            evaluations += weighed;
+            candidates.push(table.layout(&found));
+        }
+    } else {
+        for &side in &sides {
+            let given = table.seated(side, &order, true);
+            let (found, weighed) = match search {
+                Search::Exhaustive => exhaustive::columns(&given)?,
+                _ => local::columns(&given, seed),
+            };
+            evaluations += weighed;
+            candidates.push(table.layout(&found));
+        }
+    }
+    let priced = candidates.into_iter().map(|l| (cost_of(&l, &distances, objective), l));
+    let (cost_after, layout) =
+        priced.min_by(|x, y| x.0.total.total_cmp(&y.0.total)).expect("there is at least the first candidate");
+    let plan = Plan {
+        method: "grid".into(),
+        problem: Problem::Matmul(shape),
+        processors: names.clone(),
+        shares: layout.shares(),
+        metrics: Metrics::of_layout(&layout, p as f64 * largest(&layout) / shape.elements() as f64),
+        layout: Some(layout),
+        forecast: None,
+    };
+    Ok(Arranged { plan, cost_before: cost_of(&before, &distances, objective), cost_after, evaluations })
+}
+
+fn largest(layout: &Layout) -> f64 {
+    layout.shares().into_iter().max().unwrap_or(0) as f64
+}
+
+/// The domain and those who sit at it.
+struct Table<'a> {
+    shape: Shape,
+    edges: Edges,
+    distances: &'a Distances<'a>,
+}
+
+impl<'a> Table<'a> {
+    /// An r x c grid filled by columns or by rows. All cells are taken as equal, in units that make them whole:
+    /// heights in m/r, widths in n/c, so the columns' costs are those of a domain of m c x n r lines.
+    fn seated(&self, (r, c): (usize, usize), order: &[usize], by_columns: bool) -> Columns<'a> {
+        let owner = |i: usize, j: usize| order[if by_columns { j * r + i } else { i * c + j }];
+        let column = |j| Column {
+            width: self.shape.n * r as u64,
+            blocks: (0..r).map(|i| Block { owner: owner(i, j), height: self.shape.m * c as u64 }).collect(),
+        };
+        let columns = (0..c).map(column).collect();
+        Columns { columns, rule: Rule::of(Objective::Asymmetric(self.edges)), distances: self.distances }
+    }
+
+    /// The layout of a grid: cells as equal as whole lines allow.
+    fn layout(&self, grid: &Columns<'_>) -> Layout {
+        let (c, r) = (grid.columns.len(), grid.columns[0].blocks.len());
+        let (rows, cols) = (consecutive(&even(self.shape.m, r)), consecutive(&even(self.shape.n, c)));
+        let parts = grid.columns.iter().zip(cols).flat_map(|(column, cols)| {
+            let rows = &rows;
+            column
+                .blocks
+                .iter()
+                .zip(rows)
+                .map(move |(b, &rows)| Part::new(Rank(b.owner), Rect::new(rows, cols)))
+        });
+        Layout::new(self.shape, self.distances.len(), parts).expect("a grid covers the domain exactly once")
+    }
+
+    /// Algorithm 3: shape and seats in turn, until neither gains.
+    fn fixed_point(&self, sides: &[(usize, usize)], mut order: Vec<usize>) -> (Columns<'a>, u64) {
+        let mut evaluations = 0;
+        let mut best: Option<(f64, Columns<'a>)> = None;
+        for _ in 0..MOST_ROUNDS {
+            let seatings =
+                sides.iter().flat_map(|&side| [true, false].map(|by| self.seated(side, &order, by)));
+            let (_, first) = seatings
+                .map(|grid| {
+                    evaluations += 1;
+                    (grid.cost().total, grid)
+                })
+                .min_by(|x, y| x.0.total_cmp(&y.0))
+                .expect("there is at least one shape");
+            let (settled, weighed) = heuristic::heuristic(&first);
+            evaluations += weighed;
+            let round = [first, settled].into_iter().map(|g| (g.cost().total, g));
+            let round = round.min_by(|x, y| x.0.total_cmp(&y.0)).expect("there are two");
+            if best.as_ref().is_some_and(|b| round.0 >= b.0 * (1.0 - 1e-12)) {
+                break;
+            }
+            order = round.1.columns.iter().flat_map(|c| c.blocks.iter().map(|b| b.owner)).collect();
+            best = Some(round);
+        }
+        (best.expect("there is at least one round").1, evaluations)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::arrange::columns::tests::three_clusters;
+
+    /// Small enough for every arrangement of every shape: the others against it.
+    #[test]
+    fn near_the_best_grid() {
+        let shape = Shape::new(24, 1, 24, "t").unwrap();
+        for (p, edges) in [(4, Edges::Open), (6, Edges::Open), (6, Edges::Periodic), (8, Edges::Open)] {
+            let platform = three_clusters(p);
+            let cost = |search| arrange_grid(shape, &platform, edges, search, 3).unwrap();
+            let best = cost(Search::Exhaustive);
+            for (search, within) in [(Search::Heuristic, 1.1), (Search::Local, 1.0 + 1e-9)] {
+                let found = cost(search);
+                assert!(
+                    found.cost_after.total <= within * best.cost_after.total,
+                    "{p} {edges:?} {search:?} {:?} {:?}",
+                    found.cost_after,
+                    best.cost_after
+                );
+                assert_eq!(found.plan.shares, vec![24 * 24 / p as u64; p]);
+            }
+            assert!(best.cost_after.total <= best.cost_before.total);
+        }
+    }
+
+    #[test]
+    fn a_domain_too_small_is_refused() {
+        let platform = three_clusters(6);
+        let shape = Shape::new(1, 1, 5, "t").unwrap();
+        let error = arrange_grid(shape, &platform, Edges::Open, Search::Local, 0).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+    }
+}

@@ -1,0 +1,316 @@
+//! Where the parts of a plan sit, so that little crosses slow links: the same shares, the same volume, other places.
+//!
+//! Source: Malik 2016, chapters 3 and 4.
+
+mod asymmetric;
+mod bandwidth;
+mod columns;
+mod distance;
+mod exhaustive;
+mod export;
+mod grid;
+mod heuristic;
+mod hops;
+mod labels;
+mod local;
+mod moves;
+mod order;
+mod rings;
+#[cfg(test)]
+mod thesis;
+
+pub use export::{machinefile, places_in_order, rankfile, slurm_hostfile};
+pub use grid::arrange_grid;
+
+use crate::error::{Error, Result};
+use crate::plan::{Layout, Metrics, Plan};
+use crate::platform::Platform;
+use columns::Columns;
+use distance::Distances;
+use labels::Labels;
+use rings::Rings;
+
+/// What an arrangement is judged by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Objective {
+    /// Elements times levels of the platform's tree that they cross (Malik 2016, 3.3.1).
+    Hops(Pivots),
+    /// Seconds on the links, one after the other (Malik 2016, 3.3.2).
+    Bandwidth(Pivots),
+    /// Seconds of a halo exchange whose directions differ in bandwidth (Malik 2016, 4.4.1).
+    Asymmetric(Edges),
+}
+
+/// How a pivot row or column spreads (Malik 2016, 3.2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pivots {
+    /// From neighbour to neighbour: the flow that the source's cost functions are for.
+    Ring,
+    /// From its holder to everyone.
+    OneToAll,
+}
+
+/// What lies beyond the border of a stencil's domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edges {
+    /// The opposite border, as in the source's equations.
+    Periodic,
+    /// Nothing, as in the costs that the source prints.
+    Open,
+}
+
+/// How to look for a better arrangement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    /// Try every one: the optimum, for a few processors.
+    Exhaustive,
+    /// The source's Algorithms 1, 2 and 3: whole groups of a cluster, one column after the other.
+    Heuristic,
+    /// Simulated annealing from the heuristic's result.
+    Local,
+}
+
+/// What an arrangement costs: elements x hops, or seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// For the pieces of A, which travel along rows.
+    pub a: f64,
+    /// For the pieces of B, which travel along columns.
+    pub b: f64,
+    /// Both.
+    pub total: f64,
+}
+
+impl Cost {
+    fn of(a: f64, b: f64) -> Self {
+        // An empty sum is -0.0: not for people to see.
+        let (a, b) = (a + 0.0, b + 0.0);
+        Self { a, b, total: a + b }
+    }
+}
+
+/// A rearranged plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Arranged {
+    /// The plan: shares and volume as before.
+    pub plan: Plan,
+    /// What the arrangement given costs.
+    pub cost_before: Cost,
+    /// What the new one costs; never more.
+    pub cost_after: Cost,
+    /// Arrangements, or parts of one, whose cost was worked out.
+    pub evaluations: u64,
+}
+
+/// Moves the parts of a plan to places where they communicate for less. Shares and volume stay.
+///
+/// In a column-based layout columns change places, and so do rectangles inside their column: widths and heights
+/// move with their owners. Owners of equal shares change places anywhere, and only they do in other layouts.
+/// The same seed gives the same plan. The forecast is dropped, since it was for the old places.
+///
+/// # Errors
+/// A plan without a layout, or with processors that the platform lacks; [`Search::Exhaustive`] with more than a
+/// million arrangements; [`Search::Heuristic`] with a layout that is not column-based.
+pub fn arrange(
+    plan: &Plan,
+    platform: &Platform,
+    objective: Objective,
+    search: Search,
+    seed: u64,
+) -> Result<Arranged> {
+    let layout = layout_of(plan)?;
+    let distances = Distances::new(&plan.processors, platform, objective)?;
+    let before = cost_of(layout, &distances, objective);
+    let (parts, evaluations) = match Columns::of(layout, &distances, objective) {
+        Some(columns) => {
+            let (found, evaluations) = match search {
+                Search::Exhaustive => exhaustive::columns(&columns)?,
+                Search::Heuristic => heuristic::heuristic(&columns),
+                Search::Local => local::columns(&columns, seed),
+            };
+            (found.parts(), evaluations)
+        }
+        None => {
+            let labels = Labels::of(layout, &distances, objective);
+            let (found, evaluations) = match search {
+                Search::Exhaustive => exhaustive::labels(&labels)?,
+                Search::Local => local::labels(&labels, seed),
+                Search::Heuristic => {
+                    return Err(Error::infeasible(
+                        "the heuristic moves the rectangles of columns, and this layout is not column-based",
+                        "use --search local",
+                    ));
+                }
+            };
+            (found.parts(layout), evaluations)
+        }
+    };
+    let found = Layout::new(layout.shape(), layout.processors(), parts)
+        .expect("moved rectangles cover the matrix exactly once");
+    let after = cost_of(&found, &distances, objective);
+    let better = after.total < before.total;
+    let (layout, cost_after) = if better { (found, after) } else { (layout.clone(), before) };
+    let plan = Plan {
+        metrics: Metrics::of_layout(&layout, plan.metrics.imbalance),
+        layout: Some(layout),
+        forecast: None,
+        ..plan.clone()
+    };
+    Ok(Arranged { plan, cost_before: before, cost_after, evaluations })
+}
+
+/// What a plan's arrangement costs on a platform.
+///
+/// # Errors
+/// A plan without a layout, or with processors that the platform lacks.
+pub fn arrangement_cost(plan: &Plan, platform: &Platform, objective: Objective) -> Result<Cost> {
+    let layout = layout_of(plan)?;
+    Ok(cost_of(layout, &Distances::new(&plan.processors, platform, objective)?, objective))
+}
+
+fn layout_of(plan: &Plan) -> Result<&Layout> {
+    plan.layout.as_ref().ok_or_else(|| {
+        Error::input("plan: layout", "is missing: shares of units have no places", "give a plan of a matrix")
+    })
+}
+
+fn cost_of(layout: &Layout, distances: &Distances<'_>, objective: Objective) -> Cost {
+    let owners: Vec<usize> = (0..layout.processors()).collect();
+    arrangement_cost_of(&Rings::of(layout), distances, &owners, objective)
+}
+
+/// The cost of rings where `owner[i]` stands on the places of the layout's owner i.
+fn arrangement_cost_of(
+    rings: &Rings,
+    distances: &Distances<'_>,
+    owner: &[usize],
+    objective: Objective,
+) -> Cost {
+    match objective {
+        Objective::Hops(pivots) => hops::hops(rings, distances, owner, pivots),
+        Objective::Bandwidth(pivots) => bandwidth::bandwidth(rings, distances, owner, pivots),
+        Objective::Asymmetric(edges) => asymmetric::asymmetric(rings, distances, owner, edges),
+    }
+}
+
+#[cfg(test)]
+fn every_objective() -> [Objective; 6] {
+    use Objective::{Asymmetric, Bandwidth, Hops};
+    [
+        Hops(Pivots::Ring),
+        Hops(Pivots::OneToAll),
+        Bandwidth(Pivots::Ring),
+        Bandwidth(Pivots::OneToAll),
+        Asymmetric(Edges::Periodic),
+        Asymmetric(Edges::Open),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::columns::tests::three_clusters;
+    use super::*;
+    use crate::plan::shapes::columns;
+    use crate::plan::{Part, Problem, Shape};
+    use crate::rect::Rank;
+    use proptest::prelude::*;
+
+    const SEARCHES: [Search; 3] = [Search::Exhaustive, Search::Heuristic, Search::Local];
+
+    pub(super) fn plan_of(layout: Layout, platform: &Platform) -> Plan {
+        Plan {
+            method: "columns".into(),
+            problem: Problem::Matmul(layout.shape()),
+            processors: platform.names(),
+            shares: layout.shares(),
+            metrics: Metrics::of_layout(&layout, 1.0),
+            layout: Some(layout),
+            forecast: None,
+        }
+    }
+
+    pub(super) fn column_plan(platform: &Platform, weights: &[f64], m: u64, n: u64) -> Plan {
+        plan_of(columns(Shape::new(m, 10, n, "t").unwrap(), weights).unwrap(), platform)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        /// Whatever the search: shares and volume stay, the cost is what is said and never more than before, and the
+        /// same seed gives the same plan.
+        #[test]
+        fn only_places_change(
+            weights in prop::collection::vec(prop_oneof![Just(1.0), Just(3.0), 0.1f64..9.0], 1..9),
+            m in 20u64..200, n in 20u64..200, seed in 0u64..9,
+        ) {
+            let platform = three_clusters(weights.len());
+            let plan = column_plan(&platform, &weights, m, n);
+            for objective in every_objective() {
+                for search in SEARCHES {
+                    let found = arrange(&plan, &platform, objective, search, seed).unwrap();
+                    prop_assert_eq!(&found.plan.shares, &plan.shares);
+                    prop_assert_eq!(found.plan.layout.as_ref().unwrap().shares(), plan.shares.clone());
+                    prop_assert_eq!(found.plan.metrics.volume, plan.metrics.volume);
+                    prop_assert!(found.cost_after.total <= found.cost_before.total);
+                    let again = arrangement_cost(&found.plan, &platform, objective).unwrap();
+                    prop_assert_eq!(again, found.cost_after);
+                    prop_assert_eq!(arrange(&plan, &platform, objective, search, seed).unwrap(), found);
+                }
+            }
+        }
+    }
+
+    /// Four equal arms round a middle: no column-based layout.
+    fn pinwheel(platform: &Platform) -> Plan {
+        let part = |owner, rows: [u64; 2], cols: [u64; 2]| Part {
+            owner: Rank(owner),
+            rows: rows.into(),
+            cols: cols.into(),
+        };
+        let layout = Layout::new(
+            Shape::new(3, 3, 3, "t").unwrap(),
+            5,
+            [
+                part(0, [0, 1], [0, 2]),
+                part(1, [0, 2], [2, 3]),
+                part(2, [2, 3], [1, 3]),
+                part(3, [1, 3], [0, 1]),
+                part(4, [1, 2], [1, 2]),
+            ],
+        )
+        .unwrap();
+        plan_of(layout, platform)
+    }
+
+    /// Arms of the same length change owners; the middle stays.
+    #[test]
+    fn owners_of_equal_shares_change_places_in_any_layout() {
+        let platform = three_clusters(5);
+        let plan = pinwheel(&platform);
+        for objective in every_objective() {
+            let best = arrange(&plan, &platform, objective, Search::Exhaustive, 0).unwrap();
+            assert_eq!(best.evaluations, 24);
+            let local = arrange(&plan, &platform, objective, Search::Local, 0).unwrap();
+            assert_eq!(best.cost_after, local.cost_after);
+            assert!(best.cost_after.total <= best.cost_before.total);
+            assert_eq!(best.plan.metrics.volume, plan.metrics.volume);
+            assert_eq!(best.plan.shares, plan.shares);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        let platform = three_clusters(30);
+        let weights: Vec<f64> = (1..=30).map(f64::from).collect();
+        let plan = column_plan(&platform, &weights, 900, 900);
+        let hops = Objective::Hops(Pivots::Ring);
+        let refused = arrange(&plan, &platform, hops, Search::Exhaustive, 0).unwrap_err();
+        assert_eq!((refused.exit_code(), refused.to_string().contains("local")), (1, true));
+        let five = three_clusters(5);
+        let refused = arrange(&pinwheel(&five), &five, hops, Search::Heuristic, 0).unwrap_err();
+        assert_eq!(refused.exit_code(), 1);
+        let strange = arrange(&plan, &five, hops, Search::Local, 0).unwrap_err();
+        assert_eq!(strange.exit_code(), 2);
+        let units = Plan { layout: None, ..plan };
+        assert_eq!(arrange(&units, &platform, hops, Search::Local, 0).unwrap_err().exit_code(), 2);
+    }
+}

@@ -1,0 +1,139 @@
+//! The rings that a layout's data travel in: one for each band of rows (pieces of A) and of columns (pieces of B).
+//!
+//! A band of rows lies between two neighbouring horizontal cuts of the layout: in it every row meets the same
+//! rectangles. Malik 2016, section 3.2.1, calls its height the "overlap" of those rectangles.
+
+use super::distance::Distances;
+use crate::plan::Layout;
+use crate::rect::{Rank, Span};
+
+/// One ring: the rectangles that a band meets, in order.
+#[derive(Debug, Clone)]
+pub(super) struct Ring {
+    /// Height of a band of rows, or width of a band of columns, in elements.
+    pub width: u64,
+    /// Owner, and the extent across the band, of each rectangle.
+    pub stops: Vec<(Rank, Span)>,
+}
+
+/// All rings of a layout.
+#[derive(Debug, Clone)]
+pub(super) struct Rings {
+    /// A's rings, from top to bottom.
+    pub rows: Vec<Ring>,
+    /// B's rings, from left to right.
+    pub cols: Vec<Ring>,
+}
+
+impl Rings {
+    /// The rings of any layout. O(bands x rectangles in a band).
+    pub(super) fn of(layout: &Layout) -> Self {
+        let parts = || layout.parts().iter();
+        Self {
+            rows: bands(parts().map(|p| (p.rows, p.cols, p.owner)).collect()),
+            cols: bands(parts().map(|p| (p.cols, p.rows, p.owner)).collect()),
+        }
+    }
+}
+
+/// Bands of (along, across, owner) rectangles: a sweep over the cuts that keeps the rectangles it meets.
+fn bands(mut parts: Vec<(Span, Span, Rank)>) -> Vec<Ring> {
+    parts.sort_unstable();
+    let mut cuts: Vec<u64> = parts.iter().flat_map(|p| [p.0.start, p.0.end]).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut active: Vec<(Span, Span, Rank)> = Vec::new();
+    let mut waiting = parts.into_iter().peekable();
+    cuts.windows(2)
+        .map(|cut| {
+            active.retain(|p| p.0.end > cut[0]);
+            while let Some(part) = waiting.next_if(|p| p.0.start == cut[0]) {
+                let place = active.partition_point(|p| p.1 < part.1);
+                active.insert(place, part);
+            }
+            Ring { width: cut[1] - cut[0], stops: active.iter().map(|p| (p.2, p.1)).collect() }
+        })
+        .collect()
+}
+
+/// What one link of a ring costs, by the direction `axis` (0 along rows, 1 along columns), per element.
+pub(super) fn links<'a>(
+    ring: &'a Ring,
+    distances: &'a Distances<'_>,
+    owner: &'a [usize],
+    axis: usize,
+) -> impl Iterator<Item = f64> + 'a {
+    let stops = &ring.stops;
+    (0..if stops.len() > 1 { stops.len() } else { 0 }).map(move |i| {
+        let next = (i + 1) % stops.len();
+        distances.between(owner[stops[i].0.0], owner[stops[next].0.0])[axis]
+    })
+}
+
+/// One-to-all: the holder of the pivot sends to everyone in its ring. The pivot is taken where that costs most:
+/// for A in one column of the matrix for all rings at once, for B in each ring by itself.
+///
+/// `owner[i]` is who stands on the places of the layout's owner i. Not in the source, which gives a cost function
+/// for the ring flow alone; the same upper bound, applied to the flow of its figure 3.2.
+pub(super) fn one_to_all(rings: &Rings, distances: &Distances<'_>, owner: &[usize]) -> (f64, f64) {
+    let from = |ring: &Ring, source: usize, axis: usize| -> f64 {
+        let mut reached: Vec<Rank> = ring.stops.iter().map(|s| s.0).collect();
+        reached.sort_unstable();
+        reached.dedup();
+        reached.iter().map(|to| distances.between(owner[source], owner[to.0])[axis]).sum::<f64>()
+            * ring.width as f64
+    };
+    let b = rings.cols.iter().map(|ring| ring.stops.iter().map(|s| from(ring, s.0.0, 1)).fold(0.0, f64::max));
+    let a = most_at_one_cut(&rings.rows, |ring, i| from(ring, ring.stops[i].0.0, 0));
+    (a, b.sum())
+}
+
+/// The greatest over all positions across the rings of the sum of what each ring's stop there weighs.
+pub(super) fn most_at_one_cut(rings: &[Ring], weight: impl Fn(&Ring, usize) -> f64) -> f64 {
+    let mut cuts: Vec<u64> = rings.iter().flat_map(|r| r.stops.iter().map(|s| s.1.start)).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut sums = vec![0.0; cuts.len()];
+    for ring in rings {
+        for (i, stop) in ring.stops.iter().enumerate() {
+            let weight = weight(ring, i);
+            let first = cuts.partition_point(|&c| c < stop.1.start);
+            for (sum, _) in sums[first..].iter_mut().zip(&cuts[first..]).take_while(|(_, c)| **c < stop.1.end)
+            {
+                *sum += weight;
+            }
+        }
+    }
+    sums.into_iter().max_by(f64::total_cmp).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Shape;
+    use crate::plan::shapes::square_corner;
+
+    #[test]
+    fn the_bands_of_a_square_corner() {
+        let layout = square_corner(Shape::new(10, 10, 10, "t").unwrap(), &[84.0, 16.0]).unwrap();
+        let rings = Rings::of(&layout);
+        let seen: Vec<(u64, usize)> = rings.rows.iter().map(|r| (r.width, r.stops.len())).collect();
+        assert_eq!(seen, [(6, 1), (4, 2)]);
+        assert_eq!(rings.rows[1].stops[1], (Rank(1), Span::new(6, 10)));
+        // The upper rectangle spans all columns; the lower band of columns meets it and the square.
+        let seen: Vec<(u64, usize)> = rings.cols.iter().map(|r| (r.width, r.stops.len())).collect();
+        assert_eq!(seen, [(6, 2), (4, 2)]);
+    }
+
+    #[test]
+    fn the_heaviest_column_is_found() {
+        let ring = |width, cuts: &[u64]| Ring {
+            width,
+            stops: cuts.windows(2).map(|c| (Rank(0), Span::new(c[0], c[1]))).collect(),
+        };
+        let rings = [ring(1, &[0, 2, 9]), ring(1, &[0, 5, 9])];
+        // Columns 0-1: 1 + 1; 2-4: 2 + 1; 5-8: 2 + 2.
+        assert_eq!(most_at_one_cut(&rings, |_, i| (i + 1) as f64), 4.0);
+        assert_eq!(most_at_one_cut(&rings, |_, i| 2.0 - i as f64), 4.0);
+    }
+}

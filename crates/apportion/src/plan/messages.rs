@@ -1,0 +1,141 @@
+//! Messages between pairs of processors: how many steps a layout takes, and what a star relays.
+//!
+//! Sources: Becker 2010, section 5.5.1 (steps), section 6.1.1 and Tables 6.1 and 6.2 (star topology).
+
+use super::{Layout, Metrics, Part};
+use crate::error::{Error, Result};
+use crate::rect::{Rect, Span, SpanSet};
+
+/// Number of messages that multiplication takes: for every pair of processors, the rectangles of A and of B that one
+/// owns and the other needs, adjacent ones merged.
+///
+/// A straight line takes 2, a square in the corner 4, on an edge 5, in the middle 6. O(p^2 + p R log R).
+pub fn message_steps(layout: &Layout) -> u64 {
+    let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
+    let p = layout.processors();
+    let (a, b) = (layout.parts_of_a(), layout.parts_of_b());
+    // B is counted turned, so that the needed lines are rows in both.
+    let b: Vec<Part> = b.into_iter().map(|q| Part { owner: q.owner, rows: q.cols, cols: q.rows }).collect();
+    let mut steps = 0;
+    for to in 0..p {
+        for (parts, needed) in [(&a, &rows[to]), (&b, &cols[to])] {
+            let mut pieces: Vec<Vec<Rect>> = vec![Vec::new(); p];
+            for part in parts.iter().filter(|part| part.owner.0 != to) {
+                let cut = needed.intersect(part.rows).map(|lines| Rect::new(lines, part.cols));
+                pieces[part.owner.0].extend(cut);
+            }
+            steps += pieces.iter().map(|own| rectangles(own)).sum::<u64>();
+        }
+    }
+    steps
+}
+
+/// Rectangles that a region of disjoint pieces falls into when cut along rows only where its columns change.
+fn rectangles(pieces: &[Rect]) -> u64 {
+    let mut cuts: Vec<u64> = pieces.iter().flat_map(|r| [r.rows.start, r.rows.end]).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut before = SpanSet::default();
+    let mut count = 0;
+    for band in cuts.windows(2).map(|w| Span::new(w[0], w[1])) {
+        let here = SpanSet::union(pieces.iter().filter(|r| r.rows.contains(band)).map(|r| r.cols));
+        if here != before {
+            count += here.spans().len() as u64;
+        }
+        before = here;
+    }
+    count
+}
+
+/// Elements that cross a link of a star: what the processors other than `centre` exchange among themselves is sent
+/// twice, to the centre and on from it.
+///
+/// # Errors
+/// No such processor, or more than the 1024 for which the table of directions is made: exit code 2.
+pub fn star_volume(layout: &Layout, centre: usize) -> Result<u64> {
+    let wrong = |what: String, remedy| Err(Error::input("star", what, remedy));
+    if centre >= layout.processors() {
+        let what = format!("there is no processor {centre} among {}", layout.processors());
+        return wrong(what, "name one of the plan's processors as the centre");
+    }
+    let Some(table) = Metrics::of_layout(layout, 1.0).volume_matrix else {
+        let what = format!("{} processors have no table of directions", layout.processors());
+        return wrong(what, "relays are counted for at most 1024 processors");
+    };
+    Ok(relayed(&table, Some(centre)).iter().flatten().sum())
+}
+
+/// The table of directions, `[to][from]`, as it loads the links: on a star with this centre, what two others exchange
+/// counts on both links. Without a centre it is the table itself.
+pub(crate) fn relayed(table: &[Vec<u64>], centre: Option<usize>) -> Vec<Vec<u64>> {
+    let Some(centre) = centre else {
+        return table.to_vec();
+    };
+    let mut links = vec![vec![0; table.len()]; table.len()];
+    for (to, line) in table.iter().enumerate() {
+        for (from, &moved) in line.iter().enumerate().filter(|(_, moved)| **moved > 0) {
+            if from != centre {
+                links[centre][from] += moved;
+            }
+            if to != centre {
+                links[to][centre] += moved;
+            }
+        }
+    }
+    links
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Shape;
+    use crate::plan::shapes::{block_rectangle, square_corner, square_edge, square_middle, straight_line};
+
+    fn cube(n: u64) -> Shape {
+        Shape::new(n, n, n, "test").unwrap()
+    }
+
+    /// Section 5.5.1 for two processors, Figures 6.4 and 6.5 for three.
+    #[test]
+    fn steps_of_the_thesis() {
+        let steps = |method: fn(Shape, &[f64]) -> Result<Layout>, weights: &[f64]| {
+            message_steps(&method(cube(100), weights).unwrap())
+        };
+        assert_eq!(steps(straight_line, &[1.0]), 0);
+        assert_eq!(steps(straight_line, &[8.0, 1.0]), 2);
+        assert_eq!(steps(square_corner, &[8.0, 1.0]), 4);
+        assert_eq!(steps(square_edge, &[8.0, 1.0]), 5);
+        assert_eq!(steps(square_middle, &[8.0, 1.0]), 6);
+        assert_eq!(steps(block_rectangle, &[8.0, 2.0, 1.0]), 6);
+        assert_eq!(steps(square_corner, &[8.0, 2.0, 1.0]), 8);
+        assert_eq!(steps(square_corner, &[40.0, 2.0, 1.0, 1.0]), 4 + 6 + 4);
+    }
+
+    /// Table 6.1, in full: a and b are the parts of A that the strip's owner sends to the other two.
+    #[test]
+    fn straight_line_on_a_star() {
+        let n = 100;
+        let layout = straight_line(cube(n), &[5.0, 3.0, 2.0]).unwrap();
+        let (s2, s3) = (3000, 2000);
+        let (a, b) = (60 * 50, 40 * 50);
+        let volume = |centre| star_volume(&layout, centre).unwrap();
+        assert_eq!(volume(0), n * n + 2 * s2 + 2 * s3);
+        assert_eq!(volume(1), a + 2 * b + s2 + 2 * s3 + s2 + s3);
+        assert_eq!(volume(2), 2 * a + b + 2 * s2 + s3 + s2 + s3);
+        assert!(volume(1) > n * n + s2 + 2 * s3 && volume(2) > n * n + 2 * s2 + s3);
+        assert_eq!(star_volume(&layout, 3).unwrap_err().exit_code(), 2);
+    }
+
+    /// Table 6.2. Its lines for centres 2 and 3 stand the wrong way round: with cluster 2 in the middle it is
+    /// the traffic between 1 and 3 that is sent twice (as in Table 6.1).
+    #[test]
+    fn square_corner_on_a_star() {
+        let n = 100;
+        let layout = square_corner(cube(n), &[75.0, 16.0, 9.0]).unwrap();
+        let (side2, side3) = (40, 30);
+        let volume = |centre| star_volume(&layout, centre).unwrap();
+        assert_eq!(volume(0), 2 * n * (side2 + side3));
+        assert_eq!(volume(1), 2 * n * (side2 + 2 * side3));
+        assert_eq!(volume(2), 2 * n * (2 * side2 + side3));
+    }
+}

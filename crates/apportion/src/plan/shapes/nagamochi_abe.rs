@@ -1,0 +1,91 @@
+//! Rectangles by repeated cutting, within a quarter of the lower bound.
+//!
+//! Source: Nagamochi and Abe, Discrete Applied Mathematics 155 (2007).
+
+use super::descending;
+use super::tiling::Tiling;
+use crate::error::Result;
+use crate::plan::{Layout, Shape};
+
+/// From the fastest on, the fewest processors that have a third of the weight get one piece of the rectangle, cut
+/// off its longer side, the others the other piece; and so on in each piece. O(p log p) for like weights.
+///
+/// On a square, in real arithmetic, the sum of half-perimeters is at most 1.25 times that of the best rectangles:
+/// tested against max(3, 2 sum sqrt(a_i)), which no two or more rectangles beat. Against the bound for any shape, 2
+/// sum sqrt(a_i), one fast processor costs up to 1.5.
+///
+/// # Errors
+/// None; the signature is that of every method.
+pub fn nagamochi_abe(shape: Shape, weights: &[f64]) -> Result<Layout> {
+    let order = descending(weights);
+    Ok(thirds(weights, &order, shape.m as f64, shape.n as f64).layout(shape, weights, 1.0))
+}
+
+/// The tiling of some processors, fastest first, on a `high` x `wide` rectangle.
+pub(super) fn thirds(weights: &[f64], order: &[usize], high: f64, wide: f64) -> Tiling {
+    if let &[owner] = order {
+        return Tiling::Whole(owner);
+    }
+    let total: f64 = order.iter().map(|&i| weights[i]).sum();
+    let mut sum = 0.0;
+    let mut taken = 0;
+    while taken + 1 < order.len() && (taken == 0 || sum < total / 3.0) {
+        sum += weights[order[taken]];
+        taken += 1;
+    }
+    let (head, tail) = order.split_at(taken);
+    let part = sum / total;
+    if high > wide {
+        Tiling::Rows(vec![
+            thirds(weights, head, high * part, wide),
+            thirds(weights, tail, high * (1.0 - part), wide),
+        ])
+    } else {
+        Tiling::Cols(vec![
+            thirds(weights, head, high, wide * part),
+            thirds(weights, tail, high, wide * (1.0 - part)),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::shapes::tiling::Total;
+    use proptest::prelude::*;
+
+    /// Cost over the best known bound for rectangles.
+    fn ratio(weights: &[f64]) -> f64 {
+        let total: f64 = weights.iter().sum();
+        let any: f64 = weights.iter().map(|w| 2.0 * (w / total).sqrt()).sum();
+        let bound = if weights.len() > 1 { any.max(3.0) } else { any };
+        thirds(weights, &descending(weights), 1.0, 1.0).cost(weights, 1.0, 1.0, Total::Sum) / bound
+    }
+
+    proptest! {
+        #[test]
+        fn at_most_a_quarter_above_the_best_rectangles(
+            weights in prop::collection::vec(0.01f64..1.0, 1..60), skew in 0.1f64..6.0,
+        ) {
+            let skewed: Vec<f64> = weights.iter().map(|w| w.powf(skew)).collect();
+            prop_assert!(ratio(&skewed) <= 1.25 + 1e-9, "{}", ratio(&skewed));
+        }
+    }
+
+    #[test]
+    fn four_equal_parts_are_squares() {
+        assert!((ratio(&[1.0; 4]) - 1.0).abs() < 1e-12);
+        let shape = Shape::new(6, 6, 6, "test").unwrap();
+        assert_eq!(nagamochi_abe(shape, &[1.0; 4]).unwrap().shares(), [9; 4]);
+    }
+
+    /// Strips of a long matrix, and a chain as deep as there are processors.
+    #[test]
+    fn long_and_steep() {
+        let shape = Shape::new(2, 2, 1000, "test").unwrap();
+        assert_eq!(nagamochi_abe(shape, &[1.0; 10]).unwrap().shares(), [200; 10]);
+        let steep: Vec<f64> = (0..900).map(|i| 0.5_f64.powi(i)).collect();
+        let square = Shape::new(64, 64, 64, "test").unwrap();
+        assert_eq!(nagamochi_abe(square, &steep).unwrap().shares().iter().sum::<u64>(), 4096);
+    }
+}

@@ -1,0 +1,367 @@
+//! Non-rectangular layouts by recursion: at every step a cut, or one processor around the others' block.
+//!
+//! Source: the recursion of NRRP (Beaumont, Eyraud-Dubois and Lambert, TPDS 30(1), 2019), widened: more cuts, blocks
+//! of several proportions, two blocks and squares on the diagonal, optimal columns as the end of every branch,
+//! look-ahead with a memory.
+
+use super::columns::{best_columns, columns_cost};
+use super::descending;
+use super::polish::polish;
+use super::square_corner::diagonal;
+use super::steps::{Areas, Choice, FEW, Run, regrouped};
+use super::tiling::{Tiling, Total};
+use crate::error::Result;
+use crate::plan::{Layout, Shape};
+use std::collections::HashMap;
+
+/// Items looked at before the search ends every open branch with columns: a few seconds.
+const MOST_WORK: usize = 20_000_000;
+
+/// Up to how many processors how many steps are looked ahead; one step above.
+const LOOK_AHEAD: [(usize, usize); 5] = [(FEW, FEW - 1), (16, 5), (64, 4), (200, 3), (1000, 2)];
+
+/// A branch this close to the lower bound is not looked into any further.
+const CLOSE: f64 = 1e-4;
+
+/// Rectangles, and L-shaped or diagonal surroundings of blocks, such that k sum(r_i + c_i) is small; any number of
+/// processors. Never more than [`columns`](super::columns()) in real arithmetic.
+///
+/// Processors are sorted, and every step divides a run of them on its rectangle by the cheapest, some steps ahead,
+/// of: optimal columns (in either direction), a cut of the rectangle (the most balanced, the fastest alone, a third),
+/// the fastest around a block with the others, around two blocks, or around squares on the diagonal. Then the same with
+/// the processors in two groups, exchanges of processors and changes of the blocks' proportions. About
+/// O(p log^2 p) for like weights; the work is bounded, so that no input takes longer than seconds.
+///
+/// # Errors
+/// None; the signature is that of every method.
+pub fn recursive(shape: Shape, weights: &[f64]) -> Result<Layout> {
+    let order = descending(weights);
+    let tiling = search(weights, &order, shape.m as f64, shape.n as f64, Total::Sum);
+    Ok(tiling.layout(shape, weights, 1.0))
+}
+
+/// The tiling found for some processors, fastest first, on a `high` x `wide` rectangle.
+pub(super) fn search(weights: &[f64], order: &[usize], high: f64, wide: f64, total: Total) -> Tiling {
+    let found = |order: &[usize], aim| {
+        let (_, tiling) =
+            Search::new(weights, order, high, wide, aim).build(Run { from: 0, to: order.len(), high });
+        let tiling = polish(tiling, weights, high, wide, aim);
+        let tiling = if aim == total { tiling } else { polish(tiling, weights, high, wide, total) };
+        (tiling.cost(weights, high, wide, total), tiling)
+    };
+    let mut best = found(order, Total::Sum);
+    let mut consider = |other: (f64, Tiling)| {
+        if other.0 < best.0 {
+            best = other;
+        }
+    };
+    for order in regrouped(weights, order) {
+        consider(found(&order, Total::Sum));
+    }
+    if total == Total::Largest {
+        // Looking ahead for the largest alone leaves ties open that the sum decides well: both are tried.
+        consider(found(order, total));
+    }
+    best.1
+}
+
+/// The search for one problem.
+struct Search<'a> {
+    weights: &'a [f64],
+    order: &'a [usize],
+    areas: Areas,
+    known: HashMap<(usize, usize, u64, usize), (f64, Choice)>,
+    work: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(weights: &'a [f64], order: &'a [usize], high: f64, wide: f64, total: Total) -> Self {
+        Self {
+            weights,
+            order,
+            areas: Areas::new(weights, order, high * wide, total),
+            known: HashMap::new(),
+            work: 0,
+        }
+    }
+
+    /// Steps to look ahead.
+    fn depth(&self, run: Run) -> usize {
+        let count = run.to - run.from;
+        if self.work > MOST_WORK {
+            return 0;
+        }
+        LOOK_AHEAD.iter().find(|(most, _)| count <= *most).map_or(1, |&(_, steps)| steps)
+    }
+
+    /// The tiling and its cost. Small runs follow the look-ahead, which sees to their end. In larger ones the best
+    /// step but columns is followed to its end, and kept if that turns out cheaper than columns.
+    fn build(&mut self, run: Run) -> (f64, Tiling) {
+        let count = run.to - run.from;
+        let depth = self.depth(run);
+        if count <= FEW || depth == 0 {
+            let (_, choice) = self.best(run, depth);
+            return self.follow(run, choice);
+        }
+        let (columns, choice) = self.best(run, 0);
+        let mut ahead = (f64::INFINITY, choice);
+        if columns > self.areas.bound(run) * (1.0 + CLOSE) {
+            for step in self.areas.choices(run) {
+                let cost = self.price(run, step, depth - 1, ahead.0);
+                if cost < ahead.0 {
+                    ahead = (cost, step);
+                }
+            }
+            // The parts look further ahead than this did: what is known serves only small runs.
+            self.known = HashMap::new();
+            let (cost, tiling) = self.follow(run, ahead.1);
+            if cost < columns {
+                return (cost, tiling);
+            }
+        }
+        self.follow(run, choice)
+    }
+
+    /// A step, with its parts built.
+    fn follow(&mut self, run: Run, choice: Choice) -> (f64, Tiling) {
+        let Run { from, to, high } = run;
+        let wide = self.areas.area(from, to) / high;
+        let (own, total, order) = (high + wide, self.areas.total, self.order);
+        if to - from == 1 {
+            return (own, Tiling::Whole(order[from]));
+        }
+        match choice {
+            Choice::Columns { turned } => {
+                let order = &order[from..to];
+                let (high, wide) = if turned { (wide, high) } else { (high, wide) };
+                let tiling = best_columns(self.weights, order, high, wide);
+                let cost = columns_cost(self.weights, order, high, wide, total);
+                (cost, if turned { tiling.turned() } else { tiling })
+            }
+            Choice::Cut { rows, at } => {
+                let [(a, first), (b, second)] = self.areas.cut(run, rows, at).map(|part| self.build(part));
+                let parts = vec![first, second];
+                (total.of(a, b), if rows { Tiling::Rows(parts) } else { Tiling::Cols(parts) })
+            }
+            Choice::Block { ratio } => {
+                let (cost, inner) = self.build(self.areas.block(from + 1, to, ratio));
+                let tiling = Tiling::Corners { owner: order[from], blocks: vec![(ratio, inner)] };
+                (total.of(own, cost), tiling)
+            }
+            Choice::TwoBlocks { at } => {
+                let runs = [self.areas.block(from + 1, at, 1.0), self.areas.block(at, to, 1.0)];
+                let [(a, first), (b, second)] = runs.map(|block| self.build(block));
+                let tiling =
+                    Tiling::Corners { owner: order[from], blocks: vec![(1.0, first), (1.0, second)] };
+                (total.of(own, total.of(a, b)), tiling)
+            }
+            Choice::Squares => {
+                let squares = self.areas.bound(Run { from: from + 1, ..run });
+                (total.of(own, squares), diagonal(&order[from..to]))
+            }
+        }
+    }
+
+    /// The least cost found looking `depth` steps ahead, and the first step.
+    fn best(&mut self, run: Run, depth: usize) -> (f64, Choice) {
+        let Run { from, to, high } = run;
+        let wide = self.areas.area(from, to) / high;
+        let count = to - from;
+        if count == 1 {
+            return (high + wide, Choice::Columns { turned: false });
+        }
+        let depth = depth.min(count - 1);
+        let key = (from, to, high.to_bits(), depth);
+        if let Some(&known) = self.known.get(&key) {
+            return known;
+        }
+        let order = &self.order[from..to];
+        self.work += 2 * count;
+        let upright = columns_cost(self.weights, order, high, wide, self.areas.total);
+        let lying = columns_cost(self.weights, order, wide, high, self.areas.total);
+        let mut best = (upright.min(lying), Choice::Columns { turned: lying < upright });
+        let goal = self.areas.bound(run) * (1.0 + CLOSE);
+        if depth > 0 {
+            for choice in self.areas.choices(run) {
+                if best.0 <= goal {
+                    break;
+                }
+                let cost = self.price(run, choice, depth - 1, best.0);
+                if cost < best.0 {
+                    best = (cost, choice);
+                }
+            }
+        }
+        self.known.insert(key, best);
+        best
+    }
+
+    /// What a choice costs, or something above `limit` once it is clear that it costs more.
+    fn price(&mut self, run: Run, choice: Choice, depth: usize, limit: f64) -> f64 {
+        let Run { from, to, high } = run;
+        let total = self.areas.total;
+        let own = high + self.areas.area(from, to) / high;
+        let (own, parts) = match choice {
+            Choice::Columns { .. } => return self.best(run, 0).0,
+            Choice::Squares => {
+                return self.areas.total.of(own, self.areas.bound(Run { from: from + 1, ..run }));
+            }
+            Choice::Cut { rows, at } => (0.0, self.areas.cut(run, rows, at).to_vec()),
+            Choice::Block { ratio } => (own, vec![self.areas.block(from + 1, to, ratio)]),
+            Choice::TwoBlocks { at } => {
+                (own, vec![self.areas.block(from + 1, at, 1.0), self.areas.block(at, to, 1.0)])
+            }
+        };
+        // The parts' bounds give way to their costs one after the other.
+        let mut costs: Vec<f64> = parts.iter().map(|&part| self.areas.bound(part)).collect();
+        let sum = |costs: &[f64]| costs.iter().fold(own, |sum, &cost| total.of(sum, cost));
+        for (i, part) in parts.into_iter().enumerate() {
+            if sum(&costs) >= limit {
+                break;
+            }
+            costs[i] = self.best(part, depth).0;
+        }
+        sum(&costs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn cost(weights: &[f64]) -> f64 {
+        search(weights, &descending(weights), 1.0, 1.0, Total::Sum).cost(weights, 1.0, 1.0, Total::Sum)
+    }
+
+    fn bound(weights: &[f64]) -> f64 {
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|w| 2.0 * (w / total).sqrt()).sum()
+    }
+
+    /// The least of all ways to cut straight through, again and again, with any processors on either side: slow and
+    /// obviously right.
+    fn all_cuts(areas: &[f64], high: f64, wide: f64) -> f64 {
+        if areas.len() == 1 {
+            return high + wide;
+        }
+        let whole: f64 = areas.iter().sum();
+        let mut best = f64::INFINITY;
+        for mask in 1..1u32 << (areas.len() - 1) {
+            let side = |wanted| (0..areas.len()).filter(move |i| mask >> i & 1 == wanted).map(|i| areas[i]);
+            let (one, two): (Vec<f64>, Vec<f64>) = (side(1).collect(), side(0).collect());
+            let part = one.iter().sum::<f64>() / whole;
+            let rows = all_cuts(&one, high * part, wide) + all_cuts(&two, high * (1.0 - part), wide);
+            let cols = all_cuts(&one, high, wide * part) + all_cuts(&two, high, wide * (1.0 - part));
+            best = best.min(rows).min(cols);
+        }
+        best
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        /// Sorting costs little: runs of the sorted processors, then exchanges, come within a hundredth of all cuts.
+        #[test]
+        fn close_to_all_cuts(weights in prop::collection::vec(0.05f64..1.0, 2..6), wide in 0.3f64..3.0) {
+            let order = descending(&weights);
+            let sum: f64 = weights.iter().sum();
+            let areas: Vec<f64> = weights.iter().map(|w| w / sum * wide).collect();
+            let ours = search(&weights, &order, 1.0, wide, Total::Sum).cost(&weights, 1.0, wide, Total::Sum);
+            prop_assert!(ours <= all_cuts(&areas, 1.0, wide) * 1.01, "{}", ours / all_cuts(&areas, 1.0, wide));
+        }
+
+        /// Never above the optimal columns, never below the bound, never above the published guarantee.
+        #[test]
+        fn between_the_bound_and_the_columns(
+            weights in prop::collection::vec(0.01f64..1.0, 1..30), skew in 0.2f64..8.0,
+        ) {
+            let skewed: Vec<f64> = weights.iter().map(|w| w.powf(skew)).collect();
+            let ours = cost(&skewed);
+            let columns = columns_cost(&skewed, &descending(&skewed), 1.0, 1.0, Total::Sum);
+            prop_assert!(ours <= columns + 1e-9, "{} {}", ours, columns);
+            prop_assert!(ours >= bound(&skewed) - 1e-9);
+            prop_assert!(ours <= bound(&skewed) * 2.0 / 3.0_f64.sqrt());
+        }
+
+        /// Three processors: never above the closed forms (DeFlumere and Lastovetsky 2014). Up to six: within 1.104.
+        #[test]
+        fn few_processors_are_served_best(
+            weights in prop::collection::vec(0.01f64..1.0, 2..7), skew in 0.2f64..8.0,
+        ) {
+            let skewed: Vec<f64> = weights.iter().map(|w| w.powf(skew)).collect();
+            prop_assert!(cost(&skewed) <= 1.104 * bound(&skewed));
+            if let Some(three) = skewed.get(..3) {
+                let sum: f64 = three.iter().sum();
+                let mut area: Vec<f64> = three.iter().map(|w| w / sum).collect();
+                area.sort_by(|a, b| b.total_cmp(a));
+                let roots = [area[1].sqrt(), area[2].sqrt()];
+                let corner = if roots[0] + roots[1] <= 1.0 { 2.0 + 2.0 * (roots[0] + roots[1]) } else { 4.0 };
+                let strip = if roots[1] <= 1.0 - area[1] { 3.0 + 2.0 * roots[1] } else { 4.0 };
+                let closed = corner.min(strip).min(3.0 + area[1] + area[2]);
+                prop_assert!(cost(three) <= closed * (1.0 + CLOSE), "{:?} {} {}", area, cost(three), closed);
+            }
+        }
+
+        /// The price found by looking ahead is never less than that of the tiling built, for either objective.
+        #[test]
+        fn prices_are_those_of_tilings(weights in prop::collection::vec(0.01f64..1.0, 2..7), wide in 0.2f64..5.0) {
+            let order = descending(&weights);
+            for total in [Total::Sum, Total::Largest] {
+                let mut search = Search::new(&weights, &order, 1.0, wide, total);
+                let run = Run { from: 0, to: order.len(), high: 1.0 };
+                let depth = search.depth(run);
+                let price = search.best(run, depth).0;
+                let (cost, tiling) = search.build(run);
+                let built = tiling.cost(&weights, 1.0, wide, total);
+                prop_assert!((built - cost).abs() < 1e-9, "{} {}", built, cost);
+                prop_assert!((built - price).abs() < 1e-9, "{} {}", built, price);
+                let polished = super::search(&weights, &order, 1.0, wide, total).cost(&weights, 1.0, wide, total);
+                prop_assert!(polished <= built + 1e-9);
+            }
+        }
+
+        /// No part's half-perimeter is below its square's.
+        #[test]
+        fn the_largest_is_at_least_a_square(weights in prop::collection::vec(0.01f64..1.0, 1..12)) {
+            let order = descending(&weights);
+            let sum: f64 = weights.iter().sum();
+            let tiling = search(&weights, &order, 1.0, 1.0, Total::Largest);
+            let least = 2.0 * (weights[order[0]] / sum).sqrt();
+            let largest = tiling.cost(&weights, 1.0, 1.0, Total::Largest);
+            prop_assert!(largest >= least - 1e-9);
+            let by_sum = search(&weights, &order, 1.0, 1.0, Total::Sum).cost(&weights, 1.0, 1.0, Total::Largest);
+            prop_assert!(largest <= by_sum + 1e-9);
+        }
+    }
+
+    /// Two processors: the closed forms, min(3, 2 + 2 sqrt(a2)).
+    #[test]
+    fn two_processors_are_solved() {
+        for ratio in [1.0, 2.0, 2.9, 3.1, 10.0, 1000.0_f64] {
+            let closed = (2.0 + 2.0 * (1.0 / (1.0 + ratio)).sqrt()).min(3.0);
+            assert!((cost(&[1.0, ratio]) - closed).abs() < 1e-9, "{ratio}");
+        }
+    }
+
+    /// Far more than look-ahead can afford: still no more than columns, and in bounded time.
+    #[test]
+    fn ten_thousand_processors() {
+        let weights: Vec<f64> = (1..=10_000).map(|i| 1.0 / f64::from(i)).collect();
+        let order = descending(&weights);
+        let columns = columns_cost(&weights, &order, 1.0, 1.0, Total::Sum);
+        assert!(cost(&weights) <= columns && cost(&weights) < 1.03 * bound(&weights));
+        let shape = Shape::new(3000, 3000, 3000, "test").unwrap();
+        assert_eq!(recursive(shape, &weights).unwrap().shares().iter().sum::<u64>(), 9_000_000);
+    }
+
+    #[test]
+    fn awkward_inputs() {
+        let shape = Shape::new(3, 2, 5, "test").unwrap();
+        assert_eq!(recursive(shape, &[0.0, 1.0]).unwrap().shares(), [0, 15]);
+        let many = recursive(shape, &[1.0; 40]).unwrap();
+        assert_eq!(many.shares().iter().sum::<u64>(), 15);
+        let steep: Vec<f64> = (0..300).map(|i| 0.1_f64.powi(i)).collect();
+        assert_eq!(recursive(shape, &steep).unwrap().shares()[0], 14);
+    }
+}

@@ -1,0 +1,288 @@
+//! Real-valued layouts, and the one place where they become whole numbers.
+//!
+//! A tiling says how a rectangle is divided, not how large the pieces are: sizes follow from the weights, so that
+//! the same tiling can be priced in real arithmetic, changed, and at last rounded to a [`Layout`].
+
+use crate::plan::shares::proportional;
+use crate::plan::{Layout, Part, Shape};
+use crate::rect::{Rank, Rect, Span};
+
+/// How a rectangle is divided among processors, each of positive weight and in it once.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Tiling {
+    /// One processor owns it all.
+    Whole(usize),
+    /// Pieces one below the other.
+    Rows(Vec<Tiling>),
+    /// Pieces side by side.
+    Cols(Vec<Tiling>),
+    /// `owner` has everything but the blocks, which lie on the diagonal from the upper left corner to the lower
+    /// right one and share no row and no column. A single block lies in the lower right corner.
+    Corners {
+        /// Who has the rest.
+        owner: usize,
+        /// Height over width of each block, and how it is divided.
+        blocks: Vec<(f64, Tiling)>,
+    },
+}
+
+/// How the processors' half-perimeters make one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Total {
+    /// Their sum.
+    Sum,
+    /// The largest.
+    Largest,
+}
+
+impl Total {
+    /// One more half-perimeter, or the total of some more.
+    pub(crate) fn of(self, total: f64, more: f64) -> f64 {
+        match self {
+            Self::Sum => total + more,
+            Self::Largest => total.max(more),
+        }
+    }
+}
+
+impl Tiling {
+    /// Columns of rectangles, each listed from the top.
+    pub(crate) fn columns<'a>(groups: impl IntoIterator<Item = &'a [usize]>) -> Self {
+        Self::Cols(
+            groups.into_iter().map(|g| Self::Rows(g.iter().map(|&i| Self::Whole(i)).collect())).collect(),
+        )
+    }
+
+    /// The tiling with rows and columns exchanged.
+    pub(crate) fn turned(self) -> Self {
+        let all = |parts: Vec<Self>| parts.into_iter().map(Self::turned).collect();
+        match self {
+            Self::Whole(owner) => Self::Whole(owner),
+            Self::Rows(parts) => Self::Cols(all(parts)),
+            Self::Cols(parts) => Self::Rows(all(parts)),
+            Self::Corners { owner, blocks } => Self::Corners {
+                owner,
+                blocks: blocks.into_iter().map(|(ratio, inner)| (1.0 / ratio, inner.turned())).collect(),
+            },
+        }
+    }
+
+    /// The tiling with `who[i]` in processor i's place.
+    pub(crate) fn renamed(self, who: &[usize]) -> Self {
+        let all = |parts: Vec<Self>| parts.into_iter().map(|t| t.renamed(who)).collect();
+        match self {
+            Self::Whole(owner) => Self::Whole(who[owner]),
+            Self::Rows(parts) => Self::Rows(all(parts)),
+            Self::Cols(parts) => Self::Cols(all(parts)),
+            Self::Corners { owner, blocks } => Self::Corners {
+                owner: who[owner],
+                blocks: blocks.into_iter().map(|(ratio, inner)| (ratio, inner.renamed(who))).collect(),
+            },
+        }
+    }
+
+    /// Every block's height over width.
+    pub(crate) fn ratios(&mut self) -> Vec<&mut f64> {
+        match self {
+            Self::Whole(_) => Vec::new(),
+            Self::Rows(parts) | Self::Cols(parts) => parts.iter_mut().flat_map(Self::ratios).collect(),
+            Self::Corners { blocks, .. } => blocks
+                .iter_mut()
+                .flat_map(|(ratio, inner)| std::iter::once(ratio).chain(inner.ratios()))
+                .collect(),
+        }
+    }
+
+    /// Sum of the weights of the processors in it.
+    pub(crate) fn weight(&self, weights: &[f64]) -> f64 {
+        match self {
+            Self::Whole(owner) => weights[*owner],
+            Self::Rows(parts) | Self::Cols(parts) => parts.iter().map(|t| t.weight(weights)).sum(),
+            Self::Corners { owner, blocks } => {
+                weights[*owner] + blocks.iter().map(|(_, t)| t.weight(weights)).sum::<f64>()
+            }
+        }
+    }
+
+    /// Calls `visit` with every processor, and the height and width that it touches of a `high` x `wide`
+    /// rectangle. Infinite where a block does not fit. O(p depth).
+    pub(crate) fn each(
+        &self,
+        weights: &[f64],
+        high: f64,
+        wide: f64,
+        visit: &mut impl FnMut(usize, f64, f64),
+    ) {
+        match self {
+            Self::Whole(owner) => visit(*owner, high, wide),
+            Self::Rows(parts) => {
+                let total = self.weight(weights);
+                parts.iter().for_each(|t| t.each(weights, high * (t.weight(weights) / total), wide, visit));
+            }
+            Self::Cols(parts) => {
+                let total = self.weight(weights);
+                parts.iter().for_each(|t| t.each(weights, high, wide * (t.weight(weights) / total), visit));
+            }
+            Self::Corners { owner, blocks } => {
+                let total = self.weight(weights);
+                let (mut rows, mut cols) = (0.0, 0.0);
+                for (ratio, inner) in blocks {
+                    let area = high * wide * inner.weight(weights) / total;
+                    let side = (area * ratio).sqrt();
+                    rows += side;
+                    cols += area / side;
+                    inner.each(weights, side, area / side, visit);
+                }
+                // The tolerance lets squares meet at their corners (2:1:1) despite rounding.
+                let fits = rows <= high * (1.0 + 1e-12) && cols <= wide * (1.0 + 1e-12);
+                visit(*owner, if fits { high } else { f64::INFINITY }, wide);
+            }
+        }
+    }
+
+    /// The sum of the half-perimeters, or the largest, on a `high` x `wide` rectangle.
+    pub(crate) fn cost(&self, weights: &[f64], high: f64, wide: f64, total: Total) -> f64 {
+        let mut sum = 0.0;
+        self.each(weights, high, wide, &mut |_, h, w| sum = total.of(sum, h + w));
+        sum
+    }
+
+    /// The integer layout, on a matrix whose element is `stretch` times as high as wide in the tiling's unit
+    /// (1 where ratios are meant in elements).
+    ///
+    /// From the outside in: every cut goes where the two sides' loads balance best given the cuts around it, so
+    /// that rounding never accumulates; a block's sides are rounded up or down. An element is never lost or
+    /// doubled, for each step divides one rectangle into disjoint ones. O(p depth).
+    pub(crate) fn layout(&self, shape: Shape, weights: &[f64], stretch: f64) -> Layout {
+        let mut parts = Vec::new();
+        let whole = Rect::new(Span::new(0, shape.m), Span::new(0, shape.n));
+        self.place(weights, whole, stretch, &mut parts);
+        Layout::new(shape, weights.len(), parts).expect("a tiling covers the matrix exactly once")
+    }
+
+    fn place(&self, weights: &[f64], rect: Rect, stretch: f64, out: &mut Vec<Part>) {
+        if rect.is_empty() {
+            return;
+        }
+        match self {
+            Self::Whole(owner) => out.push(Part::new(Rank(*owner), rect)),
+            Self::Rows(parts) => {
+                for (part, rows) in parts.iter().zip(divide(rect.rows, parts, weights)) {
+                    part.place(weights, Rect::new(rows, rect.cols), stretch, out);
+                }
+            }
+            Self::Cols(parts) => {
+                for (part, cols) in parts.iter().zip(divide(rect.cols, parts, weights)) {
+                    part.place(weights, Rect::new(rect.rows, cols), stretch, out);
+                }
+            }
+            Self::Corners { owner, blocks } => {
+                let sides = block_sides(weights[*owner], blocks, weights, rect, stretch);
+                let last = blocks.len() - 1;
+                let (mut row, mut col) = (rect.rows.start, rect.cols.start);
+                let mut own =
+                    |rows: Span, cols: Span| out.push(Part::new(Rank(*owner), Rect::new(rows, cols)));
+                let mut placed = Vec::with_capacity(blocks.len());
+                for (i, &(high, wide)) in sides.iter().enumerate() {
+                    if i == last {
+                        own(Span::new(row, rect.rows.end - high), rect.cols);
+                        (row, col) = (rect.rows.end - high, rect.cols.end - wide);
+                    }
+                    let (rows, cols) = (Span::new(row, row + high), Span::new(col, col + wide));
+                    own(rows, Span::new(rect.cols.start, col));
+                    own(rows, Span::new(col + wide, rect.cols.end));
+                    placed.push(Rect::new(rows, cols));
+                    (row, col) = (row + high, col + wide);
+                }
+                for ((_, inner), block) in blocks.iter().zip(placed) {
+                    inner.place(weights, block, stretch, out);
+                }
+            }
+        }
+    }
+}
+
+/// Cuts a span among pieces in proportion to their weights.
+fn divide(span: Span, parts: &[Tiling], weights: &[f64]) -> Vec<Span> {
+    let sums: Vec<f64> = parts.iter().map(|t| t.weight(weights)).collect();
+    super::consecutive(&proportional(span.len(), &sums))
+        .into_iter()
+        .map(|s| Span::new(span.start + s.start, span.start + s.end))
+        .collect()
+}
+
+/// Whole-numbered sides of each block: of those next to the exact ones, the pair that ends soonest.
+fn block_sides(
+    owner: f64,
+    blocks: &[(f64, Tiling)],
+    weights: &[f64],
+    rect: Rect,
+    stretch: f64,
+) -> Vec<(u64, u64)> {
+    let inner: Vec<f64> = blocks.iter().map(|(_, t)| t.weight(weights)).collect();
+    let total = owner + inner.iter().sum::<f64>();
+    let whole = rect.area() as f64;
+    let (mut rows, mut cols) = (rect.rows.len(), rect.cols.len());
+    let mut own = whole;
+    let mut sides = Vec::with_capacity(blocks.len());
+    for (i, (ratio, _)) in blocks.iter().enumerate() {
+        let area = whole * (inner[i] / total);
+        let later: f64 = inner[i + 1..].iter().map(|w| whole * w / total).sum();
+        let exact_high = (area * ratio / stretch).sqrt().min(rows as f64);
+        let exact_wide = if exact_high > 0.0 { (area / exact_high).min(cols as f64) } else { 0.0 };
+        let time = |area: f64, weight: f64| if area <= 0.0 { 0.0 } else { area / weight };
+        let near = |exact: f64, limit: u64| {
+            // A side that is whole but for rounding stays as it is.
+            let below = ((exact + 1e-9).floor() as u64).min(limit);
+            [below, (below + 1).min(limit)]
+        };
+        let mut best = (f64::INFINITY, f64::INFINITY, (0, 0));
+        for high in near(exact_high, rows) {
+            for wide in near(exact_wide, cols) {
+                let block = (high * wide) as f64;
+                let finish = time(block, inner[i]).max(time(own - block - later, owner));
+                let skew = (high as f64 - exact_high).abs() + (wide as f64 - exact_wide).abs();
+                if finish.total_cmp(&best.0).then(skew.total_cmp(&best.1)).is_lt() {
+                    best = (finish, skew, (high, wide));
+                }
+            }
+        }
+        let (high, wide) = best.2;
+        own -= (high * wide) as f64;
+        (rows, cols) = (rows - high, cols - wide);
+        sides.push((high, wide));
+    }
+    sides
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Metrics;
+
+    #[test]
+    fn squares_on_the_diagonal_cost_what_the_closed_form_says() {
+        let tiling = Tiling::Corners {
+            owner: 0,
+            blocks: vec![(1.0, Tiling::Whole(1)), (1.0, Tiling::Whole(2)), (1.0, Tiling::Whole(3))],
+        };
+        let weights = [88.0, 4.0, 4.0, 4.0];
+        assert!((tiling.cost(&weights, 1.0, 1.0, Total::Sum) - (2.0 + 6.0 * 0.2)).abs() < 1e-12);
+        assert!((tiling.cost(&weights, 1.0, 1.0, Total::Largest) - 2.0).abs() < 1e-12);
+        let layout = tiling.layout(Shape::new(100, 100, 100, "test").unwrap(), &weights, 1.0);
+        assert_eq!(layout.shares(), [8800, 400, 400, 400]);
+        assert_eq!(Metrics::of_layout(&layout, 1.0).volume, Some(12_000));
+        assert_eq!(tiling.cost(&[1.0; 4], 1.0, 1.0, Total::Sum), f64::INFINITY);
+    }
+
+    #[test]
+    fn turning_exchanges_rows_and_columns() {
+        let weights = [5.0, 2.0, 1.0];
+        let tiling = Tiling::Rows(vec![
+            Tiling::Whole(2),
+            Tiling::Corners { owner: 0, blocks: vec![(2.0, Tiling::Whole(1))] },
+        ]);
+        let cost = tiling.cost(&weights, 3.0, 2.0, Total::Sum);
+        assert!((tiling.turned().cost(&weights, 2.0, 3.0, Total::Sum) - cost).abs() < 1e-12);
+    }
+}

@@ -1,11 +1,11 @@
 //! Same input, same bytes: plans, forecasts and models do not depend on anything but their inputs.
 
 use super::shape;
-use apportion::shapes::Communication;
-use apportion::{Flow, Model, Network, Plan, Platform, Point, Wishes, plan_matmul};
+use apportion::shapes::Terms;
+use apportion::{Flow, Minimise, Model, Network, Plan, Platform, Point, Wishes, plan_matmul};
 use proptest::prelude::*;
 
-fn texts(platform: &Platform, models: &[Model], sizes: (u64, u64, u64), wishes: Wishes) -> Vec<String> {
+fn texts(platform: &Platform, models: &[Model], sizes: (u64, u64, u64), wishes: &Wishes) -> Vec<String> {
     let (m, k, n) = sizes;
     let choices = plan_matmul(shape(m, k, n), platform, models, 16, wishes).unwrap();
     choices.iter().map(|c| c.plan.to_json()).collect()
@@ -35,12 +35,13 @@ proptest! {
             flow: bulk.map(|b| if b { Flow::Bulk } else { Flow::OneToAll }),
             block: 8,
             overlap,
-            communication: Communication::Serial,
+            terms: Terms::default(),
+            minimise: Minimise::Time,
             element: 8,
             relative,
         };
-        let first = texts(&platform, &models, sizes, wishes);
-        prop_assert_eq!(&texts(&platform, &models, sizes, wishes), &first);
+        let first = texts(&platform, &models, sizes, &wishes);
+        prop_assert_eq!(&texts(&platform, &models, sizes, &wishes), &first);
         for text in first {
             let read = Plan::parse(&text, "plan").unwrap();
             prop_assert!(read.forecast.is_some());

@@ -9,8 +9,9 @@ use crate::platform::{Network, Platform, Topology};
 use crate::schedule::{Flow, Order, Schedule};
 use crate::simulate::{Conditions, simulate};
 
-/// Above this many processors nothing is simulated: candidates are ranked by volume.
-const MOST_SIMULATED: usize = 256;
+/// Most pairs of processors x pivot blocks x candidates that are simulated (a few seconds); beyond, candidates are
+/// ranked by volume, and only the chosen one is simulated, if that alone is within the limit.
+const MOST_SIMULATED: f64 = 1e8;
 /// Forecasts closer than this are equal; the lesser volume decides.
 const SAME: f64 = 1e-3;
 
@@ -101,14 +102,28 @@ pub fn plan_matmul(
             .filter_map(|m| m.layout(shape, &weights, &wishes.terms).ok().map(|l| (m, l)))
             .collect(),
     };
+    let orders = orders(wishes.flow, wishes.block, wishes.overlap);
+    let simulated = affordable(platform.len(), shape, wishes.block, layouts.len() * orders.len());
+    let field = Field { platform, models, models_block, wishes };
     let mut choices = Vec::new();
     for (method, layout) in layouts {
-        for order in orders(wishes.flow, wishes.block, wishes.overlap) {
-            choices.push(candidate(method, &layout, order, platform, (models, models_block), wishes)?);
+        for &order in &orders {
+            choices.push(field.candidate(method, &layout, order, simulated)?);
         }
     }
     let weighs_balance = wishes.minimise == Minimise::Time && !wishes.relative;
-    Ok(ranked(if weighs_balance { choices } else { even(choices) }))
+    let mut choices = ranked(if weighs_balance { choices } else { even(choices) });
+    let best = &mut choices[0];
+    if best.plan.forecast.is_none() && affordable(platform.len(), shape, wishes.block, 1) {
+        best.plan.forecast = Some(field.forecast(best)?);
+    }
+    Ok(choices)
+}
+
+/// Whether so many forecasts of a product on p processors take seconds rather than minutes.
+pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize) -> bool {
+    let pivots = shape.k.div_ceil(block.max(1)) as f64;
+    (processors as f64).powi(2) * pivots * forecasts as f64 <= MOST_SIMULATED
 }
 
 /// The orders to choose from: the flow as wished, or every flow with and without overlap, in the order of
@@ -124,47 +139,53 @@ pub fn orders(flow: Option<Flow>, block: u64, overlap: bool) -> Vec<Order> {
     }
 }
 
-/// The candidate's plan and forecast.
-fn candidate(
-    method: Method,
-    layout: &Layout,
-    order: Order,
-    platform: &Platform,
-    (models, models_block): (&[Model], u64),
-    wishes: &Wishes,
-) -> Result<Choice> {
-    let shares = layout.shares();
-    let shape = layout.shape();
-    let rates = rates(models, &shares, models_block);
-    let forecast_at = |rates: &[f64]| -> Result<Option<Forecast>> {
-        if platform.len() > MOST_SIMULATED {
-            return Ok(None);
-        }
-        let conditions = Conditions { rates, network: &platform.network, element: wishes.element };
-        forecast(layout, order, conditions).map(Some)
-    };
-    let forecast = forecast_at(&rates)?;
-    let metrics = Metrics::of_layout(layout, imbalance(models, &shares)?);
-    let plan = Plan {
-        method: method.to_string(),
-        problem: Problem::Matmul(shape),
-        processors: platform.names(),
-        metrics,
-        shares,
-        layout: Some(layout.clone()),
-        forecast,
-    };
-    let rank = match (wishes.minimise, platform.network.topology) {
-        (Minimise::Time, _) if wishes.relative => {
-            forecast_at(&vec![f64::MAX; rates.len()])?.map(|f| f.seconds)
-        }
-        (Minimise::Time, _) => plan.forecast.as_ref().map(|f| f.seconds),
-        (Minimise::Sum, _) => plan.metrics.sum_half_perimeters,
-        (Minimise::Largest, _) => plan.metrics.largest_half_perimeter,
-        (Minimise::Volume, Topology::Star { centre }) => Some(star_volume(layout, centre.0)? as f64),
-        (Minimise::Volume, _) => plan.metrics.volume.map(|v| v as f64),
-    };
-    Ok(Choice { plan, order, rank })
+/// What all candidates have in common.
+struct Field<'a> {
+    platform: &'a Platform,
+    models: &'a [Model],
+    models_block: u64,
+    wishes: &'a Wishes,
+}
+
+impl Field<'_> {
+    /// The candidate's plan, forecast and rank.
+    fn candidate(&self, method: Method, layout: &Layout, order: Order, simulated: bool) -> Result<Choice> {
+        let shares = layout.shares();
+        let rates = rates(self.models, &shares, self.models_block);
+        let simulate = |rates: &[f64]| simulated.then(|| self.simulate(layout, order, rates)).transpose();
+        let plan = Plan {
+            method: method.to_string(),
+            problem: Problem::Matmul(layout.shape()),
+            processors: self.platform.names(),
+            metrics: Metrics::of_layout(layout, imbalance(self.models, &shares)?),
+            shares,
+            layout: Some(layout.clone()),
+            forecast: simulate(&rates)?,
+        };
+        let rank = match (self.wishes.minimise, self.platform.network.topology) {
+            // Ratios say nothing of seconds: communication alone is compared.
+            (Minimise::Time, _) if self.wishes.relative => {
+                simulate(&vec![f64::MAX; rates.len()])?.map(|f| f.seconds)
+            }
+            (Minimise::Time, _) => plan.forecast.as_ref().map(|f| f.seconds),
+            (Minimise::Sum, _) => plan.metrics.sum_half_perimeters,
+            (Minimise::Largest, _) => plan.metrics.largest_half_perimeter,
+            (Minimise::Volume, Topology::Star { centre }) => Some(star_volume(layout, centre.0)? as f64),
+            (Minimise::Volume, _) => plan.metrics.volume.map(|v| v as f64),
+        };
+        Ok(Choice { plan, order, rank })
+    }
+
+    /// What a candidate should take.
+    fn forecast(&self, choice: &Choice) -> Result<Forecast> {
+        let layout = choice.plan.layout.as_ref().expect("a candidate has a layout");
+        self.simulate(layout, choice.order, &rates(self.models, &choice.plan.shares, self.models_block))
+    }
+
+    fn simulate(&self, layout: &Layout, order: Order, rates: &[f64]) -> Result<Forecast> {
+        let network = &self.platform.network;
+        forecast(layout, order, Conditions { rates, network, element: self.wishes.element })
+    }
 }
 
 /// Without those that are much less even than the most even one.

@@ -22,8 +22,8 @@ mod trace;
 pub mod units;
 
 pub use choose::{
-    Choice, Minimise, Wishes, communication_of, forecast, ideal_seconds, imbalance, orders, plan_matmul,
-    rates,
+    Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, imbalance, orders,
+    plan_matmul, rates,
 };
 pub use error::{Error, Result};
 pub use matrix::*;

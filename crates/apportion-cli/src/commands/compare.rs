@@ -4,13 +4,14 @@ use super::partition::Arguments;
 use crate::inputs::Processors;
 use apportion::shapes::Method;
 use apportion::{
-    Conditions, Metrics, Order, Plan, Result, forecast, imbalance, message_steps, orders, rates, table, units,
+    Conditions, Metrics, Order, Plan, Result, affordable, forecast, imbalance, message_steps, orders, rates,
+    table, units,
 };
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Above this many processors message steps and forecasts are left out.
-const MOST_SIMULATED: usize = 256;
+/// Above this many processors message steps are left out.
+const MOST_COUNTED: usize = 256;
 
 /// What the methods cost.
 pub struct Comparison {
@@ -38,6 +39,7 @@ pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result
     let areas = apportion::shares::fpm(&processors.models, shape.elements())?;
     let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
     let terms = args.terms(&processors.platform)?;
+    let simulated = affordable(processors.platform.len(), shape, args.flow.block, 4 * Method::all().count());
     let mut rows = Vec::new();
     for method in Method::all().filter(|&m| m != Method::ColumnGroups || terms.groups.is_some()) {
         let begin = Instant::now();
@@ -46,7 +48,6 @@ pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result
         let outcome = match made {
             Err(error) => Err(error.to_string()),
             Ok(layout) => {
-                let small = layout.processors() <= MOST_SIMULATED;
                 let shares = layout.shares();
                 let rates = rates(&processors.models, &shares, processors.block);
                 let network = &processors.platform.network;
@@ -61,8 +62,8 @@ pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result
                 };
                 Ok(Cost {
                     metrics: Metrics::of_layout(&layout, imbalance(&processors.models, &shares)?),
-                    steps: small.then(|| message_steps(&layout)),
-                    forecast: if small { Some(best()?) } else { None },
+                    steps: (layout.processors() <= MOST_COUNTED).then(|| message_steps(&layout)),
+                    forecast: if simulated { Some(best()?) } else { None },
                 })
             }
         };

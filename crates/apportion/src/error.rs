@@ -19,7 +19,7 @@ pub enum Error {
         remedy: String,
     },
     /// A file could not be read or written.
-    #[error("{}: cannot {action}: {source}", path.display())]
+    #[error("{}: cannot {action}: {source}", one_line(&path.display().to_string()))]
     File {
         /// The file.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum Error {
         what: String,
     },
     /// A worker died; the others were stopped.
-    #[error("processor {processor} was lost: {why} (nothing was written)")]
+    #[error("processor {} was lost: {} (nothing was written)", one_line(processor), one_line(why))]
     WorkerLost {
         /// Its name.
         processor: String,
@@ -61,12 +61,16 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An [`Error::Input`]: `place` is a file, field or flag.
     pub fn input(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Input { place: place.into(), what: one_line(&what.into()), remedy: remedy.into() }
+        Self::Input {
+            place: one_line(&place.into()),
+            what: one_line(&what.into()),
+            remedy: one_line(&remedy.into()),
+        }
     }
 
     /// An [`Error::Infeasible`].
     pub fn infeasible(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Infeasible { what: what.into(), remedy: remedy.into() }
+        Self::Infeasible { what: one_line(&what.into()), remedy: one_line(&remedy.into()) }
     }
 
     /// An [`Error::File`].
@@ -86,7 +90,18 @@ impl Error {
     }
 }
 
-/// Folds a text into one line, so that an error never spreads over several.
+/// Folds a text into one line, so that an error never spreads over several; other control characters (a file may
+/// name its processors as it likes) are shown, not sent to the terminal.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut line = String::with_capacity(text.len());
+    let mut breaks = text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).peekable();
+    while let Some(part) = breaks.next() {
+        for c in part.chars() {
+            if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+        }
+        if breaks.peek().is_some() {
+            line.push(' ');
+        }
+    }
+    line
 }

@@ -157,7 +157,13 @@ impl Reader<'_> {
         };
         let memory = match &raw.memory {
             None => None,
-            Some(q) => Some(self.positive(&field("memory"), q, Dimension::Bytes)? as u64),
+            Some(q) => match self.positive(&field("memory"), q, Dimension::Bytes)? as u64 {
+                0 => {
+                    let remedy = "give a whole number of bytes, or text such as \"16 GiB\"";
+                    return Err(self.error(&field("memory"), "is less than one byte", remedy));
+                }
+                bytes => Some(bytes),
+            },
         };
         let slowdown = raw.slowdown.unwrap_or(1.0);
         if !(slowdown.is_finite() && slowdown >= 1.0) {

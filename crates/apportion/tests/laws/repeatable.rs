@@ -1,0 +1,51 @@
+//! Same input, same bytes: plans, forecasts and models do not depend on anything but their inputs.
+
+use super::shape;
+use apportion::shapes::Terms;
+use apportion::{Flow, Minimise, Model, Network, Plan, Platform, Point, Wishes, plan_matmul};
+use proptest::prelude::*;
+
+fn texts(platform: &Platform, models: &[Model], sizes: (u64, u64, u64), wishes: &Wishes) -> Vec<String> {
+    let (m, k, n) = sizes;
+    let choices = plan_matmul(shape(m, k, n), platform, models, 16, wishes).unwrap();
+    choices.iter().map(|c| c.plan.to_json()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+    #[test]
+    fn plans_and_forecasts_are_the_same_bytes_each_time(
+        sizes in (1u64..40, 1u64..40, 1u64..40),
+        speeds in prop::collection::vec((1.0f64..1e3, 0.2f64..1.0), 1..5),
+        overlap: bool, relative: bool, duplex: bool, bulk in prop::option::of(any::<bool>()),
+    ) {
+        let mut platform = Platform::from_speeds(&vec![1.0; speeds.len()]).unwrap();
+        platform.network = Network::uniform(1e-4, 1e4);
+        platform.network.duplex = duplex;
+        let models: Vec<Model> = speeds
+            .iter()
+            .enumerate()
+            .map(|(i, &(speed, less))| {
+                let points = vec![Point::new(10.0, 10.0 / speed), Point::new(500.0, 500.0 / (speed * less))];
+                Model::piecewise(format!("p{i}"), points, None).unwrap()
+            })
+            .collect();
+        let wishes = Wishes {
+            method: None,
+            flow: bulk.map(|b| if b { Flow::Bulk } else { Flow::OneToAll }),
+            block: 8,
+            overlap,
+            terms: Terms::default(),
+            minimise: Minimise::Time,
+            element: 8,
+            relative,
+        };
+        let first = texts(&platform, &models, sizes, &wishes);
+        prop_assert_eq!(&texts(&platform, &models, sizes, &wishes), &first);
+        for text in first {
+            let read = Plan::parse(&text, "plan").unwrap();
+            prop_assert!(read.forecast.is_some());
+            prop_assert_eq!(read.to_json(), text, "reading and writing changes nothing");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Elements by formula on the layout = summed over the schedule = counted by the simulator = counted while running
+//! on threads, by direction, for every method, flow and overlap.
+
+use super::{layouts, shape};
+use apportion::{
+    Conditions, Flow, Layout, Matrix, Metrics, Monitor, Network, Order, Platform, Rank, Schedule, Step,
+    Trace, run_threads, simulate,
+};
+use proptest::prelude::*;
+
+/// `[to][from]`, by adding up what the schedule's steps send.
+fn sent_by(schedule: &Schedule) -> Vec<Vec<u64>> {
+    let p = schedule.processors();
+    let mut table = vec![vec![0; p]; p];
+    for rank in (0..p).map(Rank) {
+        for step in schedule.steps(rank) {
+            if let Step::Send(message) = step {
+                assert_eq!(message.from, rank);
+                table[message.to.0][rank.0] += message.elements();
+            }
+        }
+    }
+    table
+}
+
+/// `[to][from]`, by what the lanes say was sent.
+fn sent_in(trace: &Trace) -> Vec<Vec<u64>> {
+    let p = trace.lanes.len();
+    (0..p).map(|to| (0..p).map(|from| trace.lanes[from].sent[to]).collect()).collect()
+}
+
+fn matrix(rows: u64, cols: u64, seed: u64) -> Matrix<f64> {
+    let data = (0..rows * cols).map(|i| ((i * 5 + seed) % 17) as f64 - 8.0).collect();
+    Matrix::new(rows as usize, cols as usize, data)
+}
+
+fn check(layout: &Layout, order: Order) {
+    let p = layout.processors();
+    let metrics = Metrics::of_layout(layout, 1.0);
+    let formula = metrics.volume_matrix.expect("few processors");
+    assert_eq!(formula.iter().flatten().sum::<u64>(), metrics.volume.unwrap());
+    let schedule = Schedule::matmul(layout, order);
+    assert_eq!(sent_by(&schedule), formula, "by schedule, {order:?}");
+
+    let network = Network::uniform(1e-5, 1e8);
+    let conditions = Conditions { rates: &vec![1e9; p], network: &network, element: 8 };
+    let simulated = simulate(&schedule, conditions).unwrap();
+    assert_eq!(simulated.volume_matrix(), formula, "received in the simulator, {order:?}");
+    assert_eq!(sent_in(&simulated), formula, "sent in the simulator, {order:?}");
+
+    let (s, platform) = (layout.shape(), Platform::from_speeds(&vec![1.0; p]).unwrap());
+    let (a, b) = (matrix(s.m, s.k, 3), matrix(s.k, s.n, 11));
+    let run = run_threads(&a, &b, &schedule, &platform, &Monitor::new()).unwrap();
+    assert_eq!(run.trace.volume_matrix(), formula, "received on threads, {order:?}");
+    assert_eq!(sent_in(&run.trace), formula, "sent on threads, {order:?}");
+    assert_eq!(run.c.as_slice(), product(&a, &b), "small whole numbers: exact, {order:?}");
+}
+
+fn product(a: &Matrix<f64>, b: &Matrix<f64>) -> Vec<f64> {
+    let mut c = vec![0.0; a.rows() * b.cols()];
+    for (i, line) in c.chunks_exact_mut(b.cols()).enumerate() {
+        for (x, &left) in a.row(i).iter().enumerate() {
+            for (sum, right) in line.iter_mut().zip(b.row(x)) {
+                *sum += left * right;
+            }
+        }
+    }
+    c
+}
+
+fn check_all(m: u64, k: u64, n: u64, weights: &[f64], block: u64) {
+    for (_, layout) in layouts(shape(m, k, n), weights) {
+        for flow in Flow::ALL {
+            for overlap in [false, true] {
+                check(&layout, Order { flow, block, overlap });
+            }
+        }
+    }
+}
+
+#[test]
+fn awkward_sizes() {
+    for (m, k, n) in [(1, 1, 1), (1, 40, 1), (2, 97, 3), (31, 1, 29), (17, 13, 11), (3, 5, 64)] {
+        for weights in [&[9.0, 1.0][..], &[1.0, 1.0], &[2.0], &[5.0, 1.0, 1.0], &[1.0; 7]] {
+            check_all(m, k, n, weights, 7);
+        }
+    }
+}
+
+#[test]
+fn blocks_as_small_and_as_large_as_can_be() {
+    for block in [1, 6, 23, 24, u64::MAX] {
+        check_all(21, 23, 19, &[3.0, 1.0], block);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(25))]
+    #[test]
+    fn any_size_and_weights(
+        m in 1u64..18, k in 1u64..18, n in 1u64..18, block in 1u64..20,
+        weights in prop::collection::vec(0.05f64..10.0, 1..5),
+    ) {
+        check_all(m, k, n, &weights, block);
+    }
+}

@@ -2,10 +2,12 @@
 
 mod arrange;
 mod file;
+mod granularity;
 mod layout;
 mod messages;
 mod metrics;
 mod problem;
+mod repeat;
 pub mod shapes;
 pub mod shares;
 
@@ -14,8 +16,10 @@ pub use arrange::{
     places_in_order, rankfile, slurm_hostfile,
 };
 pub use file::{Forecast, Plan, read_plan};
+pub use granularity::in_blocks;
 pub use layout::{Layout, Part};
 pub(crate) use messages::relayed;
 pub use messages::{message_steps, star_volume};
 pub use metrics::{Metrics, communication_free, interrupts, lower_bound, outlines};
 pub use problem::{Problem, Shape};
+pub use repeat::repeated;

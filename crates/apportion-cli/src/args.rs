@@ -1,6 +1,6 @@
 //! What may be typed, shared by several commands; each command declares its own flags in its file.
 
-use crate::commands::{demo, detect, matmul, measure, partition, simulate};
+use crate::commands::{arrange, demo, detect, matmul, measure, partition, simulate};
 use apportion::Flow;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -33,6 +33,8 @@ pub enum Command {
     Measure(measure::Arguments),
     /// Divide units of work, or a matrix, among processors.
     Partition(partition::Arguments),
+    /// Move a plan's parts to places where they communicate for less.
+    Arrange(arrange::Arguments),
     /// Multiply two matrices on unequal processors, verified, predicted beside measured.
     Matmul(Box<matmul::Arguments>),
     /// Run a plan's schedule against a clock: what it would take, without running it.

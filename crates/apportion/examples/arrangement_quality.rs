@@ -3,11 +3,9 @@
 //! Two hundred seeded instances against the optimum; ninety processors with the bandwidths of Malik's Table 3.9; five
 //! thousand processors of sixty clusters; and the MPDATA grid of his Tables 4.1 and 4.2.
 
+use apportion::arrange::{Arranged, Edges, Objective, Pivots, Search, arrange, arrange_grid};
 use apportion::shapes::columns;
-use apportion::{
-    Arranged, Edges, Metrics, Objective, Pivots, Plan, Platform, Problem, Result, Search, Shape, arrange,
-    arrange_grid, parse_platform, read_platform,
-};
+use apportion::{Metrics, Plan, Platform, Problem, Result, Shape, parse_platform, read_platform};
 use comfy_table::{Table, presets::NOTHING};
 use std::path::Path;
 use std::time::Instant;

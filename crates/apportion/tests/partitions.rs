@@ -91,19 +91,36 @@ fn check(name: &str, layout: &Layout) -> std::result::Result<(), TestCaseError> 
         }
     }
     let metrics = Metrics::of_layout(layout, 1.0);
-    let (sum, bound) = (metrics.sum_half_perimeters.unwrap(), metrics.lower_bound.unwrap());
+    let (sum, bound) = (
+        metrics.sum_half_perimeters.expect("right by construction"),
+        metrics.lower_bound.expect("right by construction"),
+    );
     prop_assert!((sum - cost).abs() < 1e-9, "{}: {} {}", name, sum, cost);
-    prop_assert!((metrics.largest_half_perimeter.unwrap() - largest).abs() < 1e-9, "{}", name);
+    prop_assert!(
+        (metrics.largest_half_perimeter.expect("right by construction") - largest).abs() < 1e-9,
+        "{}",
+        name
+    );
     prop_assert!(sum >= bound - 1e-9, "{}: {} below {}", name, sum, bound);
-    prop_assert_eq!(metrics.volume.unwrap(), table.iter().flatten().sum::<u64>(), "{}", name);
-    prop_assert_eq!(metrics.volume_matrix.as_ref().unwrap(), &table, "{}", name);
-    prop_assert_eq!(metrics.communication_free.as_ref().unwrap(), &free, "{}", name);
+    prop_assert_eq!(
+        metrics.volume.expect("right by construction"),
+        table.iter().flatten().sum::<u64>(),
+        "{}",
+        name
+    );
+    prop_assert_eq!(metrics.volume_matrix.as_ref().expect("right by construction"), &table, "{}", name);
+    prop_assert_eq!(metrics.communication_free.as_ref().expect("right by construction"), &free, "{}", name);
     prop_assert!(outlines(layout) >= sum - 1e-9, "{}", name);
     let steps = message_steps(layout);
     let directions = table.iter().flatten().filter(|&&moved| moved > 0).count() as u64;
     prop_assert!(steps >= directions && (steps == 0) == (directions == 0), "{}: {}", name, steps);
-    let relayed = star_volume(layout, p - 1).unwrap();
-    prop_assert!(relayed >= metrics.volume.unwrap() && relayed <= 2 * metrics.volume.unwrap(), "{}", name);
+    let relayed = star_volume(layout, p - 1).expect("right by construction");
+    prop_assert!(
+        relayed >= metrics.volume.expect("right by construction")
+            && relayed <= 2 * metrics.volume.expect("right by construction"),
+        "{}",
+        name
+    );
     Ok(())
 }
 
@@ -118,14 +135,14 @@ proptest! {
 
     #[test]
     fn metrics_are_those_of_the_owner_map(w in weights(), m in 1u64..14, k in 1u64..9, n in 1u64..14) {
-        let shape = Shape::new(m, k, n, "test").unwrap();
+        let shape = Shape::new(m, k, n, "test").expect("right by construction");
         for (name, method) in METHODS {
             match method(shape, &w) {
                 Ok(layout) => {
                     check(name, &layout)?;
                     let idle = layout.shares().iter().zip(&w).all(|(&share, &weight)| weight > 0.0 || share == 0);
                     prop_assert!(idle, "{}: a processor without weight has a share", name);
-                    prop_assert_eq!(layout, method(shape, &w).unwrap(), "{}", name);
+                    prop_assert_eq!(layout, method(shape, &w).expect("right by construction"), "{}", name);
                 }
                 Err(error) => {
                     prop_assert_eq!(error.exit_code(), 1, "{}: {}", name, error);
@@ -138,7 +155,7 @@ proptest! {
     /// Loads balance as well as a matrix with room for it allows (Cartesian layouts have inherent imbalance).
     #[test]
     fn shares_follow_the_weights(w in prop::collection::vec(1.0f64..10.0, 1..12)) {
-        let shape = Shape::new(4001, 10, 2999, "test").unwrap();
+        let shape = Shape::new(4001, 10, 2999, "test").expect("right by construction");
         let total: f64 = w.iter().sum();
         for (name, method) in METHODS.iter().filter(|(name, _)| *name != "cartesian") {
             let Ok(layout) = method(shape, &w) else { continue };
@@ -153,11 +170,11 @@ proptest! {
 #[test]
 fn primes_dots_and_crowds() {
     for (m, n) in [(1, 1), (1, 13), (13, 1), (7, 11), (2, 3)] {
-        let shape = Shape::new(m, 3, n, "test").unwrap();
+        let shape = Shape::new(m, 3, n, "test").expect("right by construction");
         for p in [1, 2, 3, 7, 13, 50] {
             for (name, method) in METHODS {
                 match method(shape, &vec![1.0; p]) {
-                    Ok(layout) => check(name, &layout).unwrap(),
+                    Ok(layout) => check(name, &layout).expect("right by construction"),
                     Err(error) => assert!(!UNIVERSAL.contains(&name), "{name}: {error}"),
                 }
             }

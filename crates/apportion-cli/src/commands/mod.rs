@@ -1,5 +1,6 @@
 //! One file per command: resolve the flags, call the library, print.
 
+pub mod arrange;
 mod compare;
 pub mod demo;
 pub mod detect;

@@ -175,6 +175,22 @@ mod tests {
     }
 
     #[test]
+    fn bands_energies_and_splines_survive_the_file() {
+        let text = GOOD.replacen("piecewise-linear", "akima", 1).replacen(
+            "\"ci\": 0.00002",
+            "\"low\": 0.001, \"high\": 0.002, \"energy\": 1.5",
+            1,
+        );
+        let models = Models::parse(&text, "m.json").unwrap();
+        let point = models.models[0].points()[0];
+        assert_eq!((point.low, point.high, point.energy), (Some(0.001), Some(0.002), Some(1.5)));
+        assert_eq!(models.models[0].interpolation(), Interpolation::Akima);
+        assert_eq!(Models::parse(&models.to_json(), "again").unwrap(), models);
+        // A point without them is written as before.
+        assert!(!Models::parse(GOOD, "m.json").unwrap().to_json().contains("energy"));
+    }
+
+    #[test]
     fn defects_are_refused_by_field() {
         let defects = [
             ("\"version\": 1", "\"version\": 2", "format"),
@@ -186,6 +202,9 @@ mod tests {
             ("\"max_size\": null", "\"max_size\": -1", "max_size"),
             ("piecewise-linear", "cubic", "cubic"),
             ("\"ci\": 0.00002", "\"ci\": -1", "ci"),
+            ("\"ci\": 0.00002", "\"low\": 0.002", "low"),
+            ("\"ci\": 0.00002", "\"high\": 0.001", "high"),
+            ("\"ci\": 0.00002", "\"energy\": -4", "energy"),
         ];
         for (from, to, expected) in defects {
             let error = Models::parse(&GOOD.replacen(from, to, 1), "m.json").unwrap_err();

@@ -1,10 +1,23 @@
 //! How fast each processor is, as a function of the size of its task (functional performance models:
 //! Lastovetsky and Reddy 2007, sections 2 and 3).
 
+mod adaptive;
+mod band;
 mod curve;
+mod emulated;
 mod file;
+mod hockney;
+mod point;
 mod statistics;
+mod surface;
+mod surface_file;
 
-pub use curve::{Interpolation, Model, Point};
+pub use adaptive::AdaptiveSweep;
+pub use curve::{Interpolation, Model};
+pub use emulated::Emulated;
 pub use file::{Models, read_models};
+pub use hockney::{Hockney, fit_hockney};
+pub use point::Point;
 pub use statistics::{Summary, student_95, summarise};
+pub use surface::Surface;
+pub use surface_file::Surfaces;

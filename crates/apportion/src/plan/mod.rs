@@ -1,6 +1,7 @@
 //! Who does what: 1-D shares and 2-D layouts, with their metrics.
 
-mod arrange;
+pub mod arrange;
+mod export;
 mod file;
 mod granularity;
 mod layout;
@@ -11,10 +12,7 @@ mod repeat;
 pub mod shapes;
 pub mod shares;
 
-pub use arrange::{
-    Arranged, Cost, Edges, Objective, Pivots, Search, arrange, arrange_grid, arrangement_cost, machinefile,
-    places_in_order, rankfile, slurm_hostfile,
-};
+pub use export::{ExportFormat, Exported, export};
 pub use file::{Forecast, Plan, read_plan};
 pub use granularity::in_blocks;
 pub use layout::{Layout, Part};

@@ -98,7 +98,12 @@ mod tests {
             let whole = SIDE * SIDE;
             prop_assume!(second + third + second <= whole);
             let mut state = seed | 1;
-            let mut pick = || { state ^= state << 13; state ^= state >> 7; state ^= state << 17; (state >> 11) as usize };
+            let mut pick = || {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                (state >> 11) as usize
+            };
             let mut map = [[0u8; SIDE]; SIDE];
             for i in 0..second + third {
                 map[i / SIDE][i % SIDE] = if i < second { 1 } else { 2 };

@@ -53,8 +53,8 @@ mod tests {
         [square_corner, square_rectangle, block_rectangle].map(|method| method(cube(1000), weights).ok())
     }
 
-    /// (6.9): with the fastest in the middle of a star, the square corner always beats the straight line; (6.10): fully
-    /// connected, it does where sqrt(s2) + sqrt(s3) < 1 - s1/2.
+    /// (6.9): with the fastest in the middle of a star, the square corner always beats the straight line; (6.10):
+    /// fully connected, it does where sqrt(s2) + sqrt(s3) < 1 - s1/2.
     #[test]
     fn conditions_of_the_thesis() {
         for (s1, s2, s3) in

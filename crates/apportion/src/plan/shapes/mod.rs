@@ -1,7 +1,8 @@
 //! 2-D layouts of the m x n matrix C from relative speeds: one file per algorithm.
 //!
 //! Every function takes the shape and one non-negative weight per processor, at least one of them positive (areas
-//! are made proportional to them) and returns a [`Layout`](crate::Layout); a method that cannot serve the input says so.
+//! are made proportional to them) and returns a [`Layout`](crate::Layout); a method that cannot serve the input
+//! says so.
 
 mod block_rectangle;
 mod cartesian;
@@ -20,6 +21,7 @@ mod square_corner;
 mod square_edge;
 mod square_middle;
 mod square_rectangle;
+mod steps;
 mod straight_line;
 mod tiling;
 

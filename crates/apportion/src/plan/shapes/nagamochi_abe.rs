@@ -11,7 +11,8 @@ use crate::plan::{Layout, Shape};
 /// off its longer side, the others the other piece; and so on in each piece. O(p log p) for like weights.
 ///
 /// On a square, in real arithmetic, the sum of half-perimeters is at most 1.25 times that of the best rectangles:
-/// tested against max(3, 2 sum sqrt(a_i)), which no two or more rectangles beat. Against the bound for any shape, 2 sum sqrt(a_i), one fast processor costs up to 1.5.
+/// tested against max(3, 2 sum sqrt(a_i)), which no two or more rectangles beat. Against the bound for any shape, 2
+/// sum sqrt(a_i), one fast processor costs up to 1.5.
 ///
 /// # Errors
 /// None; the signature is that of every method.

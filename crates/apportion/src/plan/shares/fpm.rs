@@ -4,7 +4,9 @@
 //! (size, speed) plane with slope 1/T meets each speed function at the size that takes T; here T itself is searched,
 //! which adds hard caps at no cost.
 
+use super::limits::{Allowed, resolve};
 use super::proportional::Seconds;
+use super::{Limits, exact_interpolated};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use std::cmp::Reverse;
@@ -27,21 +29,44 @@ use std::collections::BinaryHeap;
 /// # Ok::<(), apportion::Error>(())
 /// ```
 pub fn fpm(models: &[Model], n: u64) -> Result<Vec<u64>> {
-    let (below, _) = bracket(models, n)?;
-    let mut shares = floors(models, n, below);
+    fpm_within(models, n, &[])
+}
+
+/// [`fpm`] with limits on each share; an empty slice means none. Optimal over all shares that keep them.
+///
+/// Where the granularities differ between processors, the sum is a knapsack: [`exact_interpolated`] solves it.
+///
+/// # Errors
+/// As [`fpm`]; limits that cannot hold together, or a common granularity that does not divide `n`: the message says what is missing.
+pub fn fpm_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64>> {
+    let allowed = resolve(models, n, limits)?;
+    let step = allowed[0].step;
+    if allowed.iter().any(|a| a.step != step) {
+        return exact_interpolated(models, n, limits);
+    }
+    if !n.is_multiple_of(step) {
+        return Err(Error::infeasible(
+            format!("{n} units are no multiple of the block of {step}: {} are left over", n % step),
+            format!(
+                "divide {} or {} units, or choose a block that divides {n}",
+                n - n % step,
+                n - n % step + step
+            ),
+        ));
+    }
+    let (below, _) = bracket(models, n, &allowed);
+    let mut shares = floors(models, &allowed, below);
     let mut left = n - shares.iter().sum::<u64>();
     let next = |i: usize, share: u64| {
-        let size = (share + 1) as f64;
-        (!models[i].max_size().is_some_and(|cap| size > cap))
-            .then(|| Reverse((Seconds(models[i].seconds(size)), i)))
+        (share < allowed[i].most).then(|| Reverse((Seconds(models[i].seconds((share + step) as f64)), i)))
     };
     let mut heap: BinaryHeap<_> = (0..models.len()).filter_map(|i| next(i, shares[i])).collect();
     while left > 0 {
         let Some(Reverse((_, i))) = heap.pop() else {
-            unreachable!("the caps were checked to hold all units");
+            unreachable!("the largest shares were checked to hold all units");
         };
-        shares[i] += 1;
-        left -= 1;
+        shares[i] += step;
+        left -= step;
         heap.extend(next(i, shares[i]));
     }
     Ok(shares)
@@ -52,7 +77,8 @@ pub fn fpm(models: &[Model], n: u64) -> Result<Vec<u64>> {
 /// # Errors
 /// As [`fpm`].
 pub fn ideal_seconds(models: &[Model], n: u64) -> Result<f64> {
-    let (_, above) = bracket(models, n)?;
+    let allowed = resolve(models, n, &[])?;
+    let (_, above) = bracket(models, n, &allowed);
     let (mut low, mut high) = (0.0, above);
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
@@ -69,32 +95,31 @@ pub fn ideal_seconds(models: &[Model], n: u64) -> Result<f64> {
     Ok(high)
 }
 
-/// Whole units that fit into `seconds` on each processor.
-fn floors(models: &[Model], n: u64, seconds: f64) -> Vec<u64> {
-    models.iter().map(|m| m.units_within(seconds, n as f64).floor() as u64).collect()
+/// Whole blocks that fit into `seconds` on each processor, in units; never less than its least share.
+fn floors(models: &[Model], allowed: &[Allowed], seconds: f64) -> Vec<u64> {
+    models.iter().zip(allowed).map(|(m, a)| floor(m, a, seconds)).collect()
 }
 
-/// Two times: by the first at most n whole units are done, by the second at least n; at most p units apart,
+fn floor(model: &Model, allowed: &Allowed, seconds: f64) -> u64 {
+    let units = model.units_within(seconds, allowed.most as f64) as u64;
+    (units - units % allowed.step).clamp(allowed.least, allowed.most)
+}
+
+/// Two times: by the first at most n whole units are done, by the second at least n; at most p blocks apart,
 /// or as close as doubles get.
-fn bracket(models: &[Model], n: u64) -> Result<(f64, f64)> {
-    if models.is_empty() {
-        return Err(Error::input("models", "there is none", "give one model per processor"));
-    }
-    let caps: f64 = models.iter().map(|m| m.max_size().map_or(n as f64, |c| c.floor().min(n as f64))).sum();
-    if caps < n as f64 {
-        return Err(Error::infeasible(
-            format!("the processors' memory holds {caps} of {n} units: {} are missing", n as f64 - caps),
-            "add processors, raise max_size, or divide a smaller problem",
-        ));
-    }
-    let count = |seconds: f64| -> u128 { floors(models, n, seconds).iter().map(|&x| u128::from(x)).sum() };
-    let (mut low, mut high) = (0.0, models.iter().map(|m| longest(m, n)).fold(0.0, f64::max));
+fn bracket(models: &[Model], n: u64, allowed: &[Allowed]) -> (f64, f64) {
+    let count = |seconds: f64| {
+        models.iter().zip(allowed).map(|(m, a)| u128::from(floor(m, a, seconds))).sum::<u128>()
+    };
+    let longest = models.iter().zip(allowed).map(|(m, a)| m.longest(a.most as f64));
+    let (mut low, mut high) = (0.0, longest.fold(0.0, f64::max));
+    let enough = allowed.iter().map(|a| u128::from(a.step)).sum::<u128>();
     // Rounding in the last bit must not leave the upper end short.
     while count(high) < u128::from(n) {
         high *= 1.0 + 1e-12;
     }
     let (mut at_low, mut at_high) = (0, count(high));
-    while at_high - at_low > models.len() as u128 {
+    while at_high - at_low > enough {
         let middle = if low > 0.0 && high > 2.0 * low {
             (low * high).sqrt()
         } else if low == 0.0 && high > f64::MIN_POSITIVE * 4.0 {
@@ -113,19 +138,12 @@ fn bracket(models: &[Model], n: u64) -> Result<(f64, f64)> {
             (high, at_high) = (middle, units);
         }
     }
-    Ok((low, high))
-}
-
-/// The longest time over all sizes up to n and the cap.
-fn longest(model: &Model, n: u64) -> f64 {
-    let top = model.max_size().map_or(n as f64, |c| c.min(n as f64));
-    let inside = model.points().iter().take_while(|p| p.size <= top);
-    inside.map(|p| p.seconds).fold(model.seconds(top), f64::max)
+    (low, high)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::makespan;
+    use super::super::{compositions, makespan};
     use super::*;
     use crate::model::Point;
     use proptest::prelude::*;
@@ -174,6 +192,38 @@ mod tests {
         assert!(error.to_string().contains("40 are missing"), "{error}");
     }
 
+    #[test]
+    fn limits_bind_and_say_what_is_missing() {
+        let models = [9.0, 1.0].map(|s| Model::constant("p", s).unwrap());
+        let none = Limits::default();
+        let at_most = |most| Limits { most: Some(most), ..none };
+        let at_least = |least| Limits { least, ..none };
+        let blocks = |multiple_of| Limits { multiple_of, ..none };
+        assert_eq!(fpm_within(&models, 100, &[at_most(70), none]).unwrap(), [70, 30]);
+        assert_eq!(fpm_within(&models, 100, &[none, at_least(25)]).unwrap(), [75, 25]);
+        assert_eq!(fpm_within(&models, 96, &[blocks(32), blocks(32)]).unwrap(), [96, 0]);
+        // Different blocks: 96 / 9 = 10.7 s beside 4 s, where 64 and 36 would take 36 s.
+        assert_eq!(fpm_within(&models, 100, &[blocks(32), none]).unwrap(), [96, 4]);
+        for (limits, part) in [
+            ([at_most(70), at_most(20)], "10 are missing"),
+            ([at_least(70), at_least(40)], "10 more than"),
+            ([blocks(32), blocks(32)], "4 are left over"),
+            ([Limits { least: 5, most: Some(4), ..none }, none], "at least 5"),
+        ] {
+            let error = fpm_within(&models, 100, &limits).unwrap_err();
+            assert_eq!(error.exit_code(), 1);
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        assert_eq!(fpm_within(&models, 100, &[blocks(0), none]).unwrap_err().exit_code(), 2);
+        assert_eq!(fpm_within(&models, 100, &[none]).unwrap_err().exit_code(), 2);
+    }
+
+    fn limits() -> impl Strategy<Value = Limits> {
+        (0u64..12, prop::option::of(0u64..40), prop::sample::select(vec![1u64, 1, 2, 3])).prop_map(
+            |(least, most, multiple_of)| Limits { least: least.saturating_sub(6), most, multiple_of },
+        )
+    }
+
     fn model() -> impl Strategy<Value = Model> {
         // Speeds that never rise faster than size: time is monotone.
         let knots = prop::collection::vec((1u32..20, 0.2f64..1.0), 1..5);
@@ -203,6 +253,37 @@ mod tests {
                 }
                 (Err(error), None) => prop_assert_eq!(error.exit_code(), 1),
                 (ours, theirs) => prop_assert!(false, "{ours:?} against {theirs:?}"),
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn limits_agree_with_trying_everything(
+            raw in prop::collection::vec((model(), limits()), 1..4),
+            n in 0u64..30,
+            common in prop::option::of(1u64..5),
+        ) {
+            let (models, mut limits): (Vec<Model>, Vec<Limits>) = raw.into_iter().unzip();
+            if let Some(multiple_of) = common {
+                limits.iter_mut().for_each(|l| l.multiple_of = multiple_of);
+            }
+            let keeps = |shares: &Vec<u64>| shares.iter().zip(&limits).all(|(&x, l)| {
+                x >= l.least && l.most.is_none_or(|most| x <= most) && x.is_multiple_of(l.multiple_of)
+            });
+            let all = compositions(n, models.len());
+            let best = all.iter().filter(|c| keeps(c)).map(|c| makespan(&models, c)).fold(f64::INFINITY, f64::min);
+            match fpm_within(&models, n, &limits) {
+                Ok(shares) => {
+                    prop_assert_eq!(shares.iter().sum::<u64>(), n);
+                    prop_assert!(keeps(&shares), "{shares:?}");
+                    prop_assert!(makespan(&models, &shares) <= best * (1.0 + 1e-9));
+                }
+                Err(error) => {
+                    prop_assert_eq!(error.exit_code(), 1);
+                    prop_assert!(best.is_infinite(), "{error}");
+                }
             }
         }
     }

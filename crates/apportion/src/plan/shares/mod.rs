@@ -1,18 +1,48 @@
 //! 1-D shares: how many of n units each processor gets.
 //!
-//! [`even`] ignores speeds, [`proportional`] takes one number per processor, [`fpm`] takes speed functions.
+//! [`even`] ignores speeds, [`proportional`] takes one number per processor, [`fpm`] takes speed functions, [`exact`]
+//! any time functions at all; [`robust`] and [`pareto`] weigh bands and energy, [`hierarchical`] goes by clusters.
 
 mod even;
+mod exact;
 mod fpm;
+mod hierarchical;
+mod limits;
+mod pareto;
+mod partial;
 mod proportional;
+mod robust;
 
 pub use even::even;
-pub use fpm::{fpm, ideal_seconds};
+pub(in crate::plan) use exact::gcd;
+pub use exact::{exact, exact_interpolated, exact_within};
+pub use fpm::{fpm, fpm_within, ideal_seconds};
+pub use hierarchical::{aggregate, hierarchical};
+pub use limits::Limits;
+pub use pareto::{Tradeoff, pareto};
+pub use partial::{Dfpa, Step};
 pub use proportional::proportional;
+pub use robust::{Robust, regret, robust};
 
 use crate::model::Model;
 
 /// The longest of the processors' times: what the slowest to finish needs.
 pub fn makespan(models: &[Model], shares: &[u64]) -> f64 {
     models.iter().zip(shares).map(|(model, &share)| model.seconds(share as f64)).fold(0.0, f64::max)
+}
+
+/// All ways to write n as a sum of p numbers: the oracles of this folder try them all.
+#[cfg(test)]
+pub(crate) fn compositions(n: u64, p: usize) -> Vec<Vec<u64>> {
+    if p == 1 {
+        return vec![vec![n]];
+    }
+    (0..=n)
+        .flat_map(|first| {
+            compositions(n - first, p - 1).into_iter().map(move |mut rest| {
+                rest.insert(0, first);
+                rest
+            })
+        })
+        .collect()
 }

@@ -67,6 +67,7 @@ pub fn proportional(n: u64, speeds: &[f64]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::compositions;
     use super::*;
     use proptest::prelude::*;
 
@@ -88,21 +89,6 @@ mod tests {
         assert_eq!(proportional(5, &[0.0, 1.0]), [0, 5]);
         assert_eq!(proportional(3, &[1e308, 1e308, 1e-308]), [2, 1, 0]);
         assert_eq!(proportional(1 << 53, &[1.0, 1.0]), [1 << 52, 1 << 52]);
-    }
-
-    /// All ways to write n as a sum of p numbers.
-    fn compositions(n: u64, p: usize) -> Vec<Vec<u64>> {
-        if p == 1 {
-            return vec![vec![n]];
-        }
-        (0..=n)
-            .flat_map(|first| {
-                compositions(n - first, p - 1).into_iter().map(move |mut rest| {
-                    rest.insert(0, first);
-                    rest
-                })
-            })
-            .collect()
     }
 
     proptest! {

@@ -1,5 +1,23 @@
-//! The hot loops: the only place, with MPI, where `unsafe` is allowed.
+//! The hot loops: the only place, with MPI, where `unsafe` is allowed. Products over four semirings, on one thread.
+//!
+//! [`gemm`] is plus-times;
+//! [`max_plus`] and [`min_plus`] are packed and blocked like a gemm; [`BitMatrix`] multiplies packed bits;
+//! [`power`], [`closure`] and [`shortest_paths`] are built on them.
 
+mod boolean;
+mod closure;
 mod gemm;
+mod paths;
+mod power;
+mod semiring;
+mod tropical;
+mod view;
 
+pub use boolean::BitMatrix;
+pub use closure::closure;
 pub use gemm::{Tile, gemm};
+pub use paths::{NO_PREDECESSOR, Paths, shortest_paths};
+pub use power::{Number, power};
+pub use semiring::Semiring;
+pub use tropical::{Tropical, check_max_plus, check_min_plus, instruction_set, max_plus, min_plus};
+pub use view::{View, ViewMut};

@@ -1,35 +1,12 @@
 //! One processor's speed function: points, and what lies between them.
 
+mod akima;
+mod piecewise;
+
+use super::Point;
 use crate::error::{Error, Result};
+use akima::Akima;
 use serde::{Deserialize, Serialize};
-
-/// One measured point of a speed function.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Point {
-    /// Size of the task, in the model's unit; > 0.
-    pub size: f64,
-    /// Mean time; > 0.
-    pub seconds: f64,
-    /// Half-width of the 95 % Student interval of the mean, in seconds; 0 if not known.
-    #[serde(default)]
-    pub ci: f64,
-    /// Number of measurements behind the mean; 0 if not known.
-    #[serde(default)]
-    pub repetitions: u64,
-}
-
-impl Point {
-    /// A point without statistics.
-    pub fn new(size: f64, seconds: f64) -> Self {
-        Self { size, seconds, ci: 0.0, repetitions: 0 }
-    }
-
-    /// Units per second.
-    pub fn speed(&self) -> f64 {
-        self.size / self.seconds
-    }
-}
 
 /// What lies between the points. Left of the first and right of the last point speed is constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -39,6 +16,8 @@ pub enum Interpolation {
     /// Speed (not time) is linear between neighbouring points.
     #[default]
     PiecewiseLinear,
+    /// An Akima spline of speed (Akima 1970): smooth, without overshoot far from the points.
+    Akima,
     /// One speed for every size: that of the first point.
     Constant,
 }
@@ -63,6 +42,8 @@ pub struct Model {
     /// `peak[i]` = longest time up to and including point i: makes time monotone where speed rises
     /// faster than size.
     peak: Vec<f64>,
+    /// The spline, for that interpolation.
+    akima: Option<Akima>,
 }
 
 impl Model {
@@ -105,37 +86,22 @@ impl Model {
                 "measure it again or mend the file",
             ))
         };
-        let positive = |x: f64| x.is_finite() && x > 0.0;
         if points.is_empty() {
             return refuse("points", "there is none".into());
         }
-        points.sort_by(|a, b| a.size.total_cmp(&b.size));
-        for (i, p) in points.iter().enumerate() {
-            if !positive(p.size) {
-                return refuse("size", format!("{} is not a positive number", p.size));
-            }
-            if !positive(p.seconds) || !positive(p.speed()) {
-                return refuse("seconds", format!("{} is not a positive number", p.seconds));
-            }
-            if !(p.ci.is_finite() && p.ci >= 0.0) {
-                return refuse("ci", format!("{} is not a non-negative number", p.ci));
-            }
-            if i > 0 && points[i - 1].size == p.size {
-                return refuse("size", format!("{} is given twice", p.size));
-            }
+        if let Some((field, what)) = points.iter().find_map(Point::defect) {
+            return refuse(field, what);
         }
-        if let Some(cap) = max_size.filter(|&c| !positive(c)) {
+        points.sort_by(|a, b| a.size.total_cmp(&b.size));
+        if let Some(twice) = points.windows(2).find(|w| w[0].size == w[1].size) {
+            return refuse("size", format!("{} is given twice", twice[0].size));
+        }
+        if let Some(cap) = max_size.filter(|c| !(c.is_finite() && *c > 0.0)) {
             return refuse("max_size", format!("{cap} is not a positive number"));
         }
-        let mut longest = 0.0_f64;
-        let peak = points
-            .iter()
-            .map(|p| {
-                longest = longest.max(p.seconds);
-                longest
-            })
-            .collect();
-        Ok(Self { processor, interpolation, max_size, points, peak })
+        let peak = piecewise::peaks(&points);
+        let akima = (interpolation == Interpolation::Akima).then(|| Akima::new(&points));
+        Ok(Self { processor, interpolation, max_size, points, peak, akima })
     }
 
     /// The processor's name.
@@ -172,18 +138,11 @@ impl Model {
         if self.max_size.is_some_and(|cap| x > cap) {
             return 0.0;
         }
-        let points = &self.points;
-        let last = points.len() - 1;
-        if self.interpolation == Interpolation::Constant || x <= points[0].size {
-            return points[0].speed();
+        match (&self.akima, self.interpolation) {
+            (Some(akima), _) => akima.speed(&self.points, x),
+            (None, Interpolation::Constant) => self.points[0].speed(),
+            (None, _) => piecewise::speed(&self.points, x),
         }
-        if x >= points[last].size {
-            return points[last].speed();
-        }
-        let right = points.partition_point(|p| p.size <= x);
-        let (a, b) = (&points[right - 1], &points[right]);
-        let t = (x - a.size) / (b.size - a.size);
-        a.speed() + t * (b.speed() - a.speed())
     }
 
     /// Seconds for `x` units; 0 for none, infinite beyond the cap.
@@ -192,26 +151,29 @@ impl Model {
     }
 
     /// The most units, at most `limit` and the cap, such that they and any fewer take no longer than
-    /// `seconds`. O(log points).
+    /// `seconds`: where time is not monotone, the larger sizes behind a hump are left out. O(log points).
     pub fn units_within(&self, seconds: f64, limit: f64) -> f64 {
         let limit = self.max_size.map_or(limit, |cap| cap.min(limit));
-        let first = self.points[0];
-        if self.interpolation == Interpolation::Constant || seconds <= first.seconds {
-            return (seconds * first.speed()).clamp(0.0, limit);
-        }
-        // Up to point `reached` every size is in time; between it and the next, solve x / s(x) = T.
-        let reached = self.peak.partition_point(|&t| t <= seconds) - 1;
-        let a = self.points[reached];
-        let x = match self.points.get(reached + 1) {
-            None => seconds * a.speed(),
-            Some(b) => {
-                let slope = (b.speed() - a.speed()) / (b.size - a.size);
-                let at_zero = a.speed() - slope * a.size;
-                // x = T (at_zero + slope x)
-                (seconds * at_zero / (1.0 - seconds * slope)).clamp(a.size, b.size)
-            }
+        let x = match (&self.akima, self.interpolation) {
+            (Some(akima), _) => akima.units_within(&self.points, seconds),
+            (None, Interpolation::Constant) => seconds * self.points[0].speed(),
+            (None, _) => piecewise::units_within(&self.points, &self.peak, seconds),
         };
-        x.min(limit)
+        x.clamp(0.0, limit)
+    }
+
+    /// The longest time of any size up to `limit` and the cap.
+    pub(crate) fn longest(&self, limit: f64) -> f64 {
+        let top = self.max_size.map_or(limit, |cap| cap.min(limit));
+        match (&self.akima, self.interpolation) {
+            (_, Interpolation::Constant) => self.seconds(top),
+            (Some(akima), _) if top > 0.0 => akima.longest(&self.points, top),
+            _ => {
+                let inside = self.points.partition_point(|p| p.size <= top);
+                let before = if inside == 0 { 0.0 } else { self.peak[inside - 1] };
+                before.max(self.seconds(top))
+            }
+        }
     }
 }
 
@@ -242,6 +204,11 @@ mod tests {
             vec![Point::new(1.0, f64::NAN)],
             vec![Point::new(1.0, 1.0), Point::new(1.0, 2.0)],
             vec![Point::new(1.0, f64::INFINITY)],
+            vec![Point::new(1.0, 1.0).with_band(1.1, 1.2)],
+            vec![Point::new(1.0, 1.0).with_band(0.9, 0.95)],
+            vec![Point::new(1.0, 1.0).with_band(0.0, 1.2)],
+            vec![Point::new(1.0, 1.0).with_energy(-1.0)],
+            vec![Point::new(1.0, 1.0).with_energy(f64::NAN)],
         ];
         for points in bad {
             assert_eq!(Model::piecewise("p", points, None).unwrap_err().exit_code(), 2);
@@ -254,21 +221,25 @@ mod tests {
         fn units_within_is_the_inverse_of_seconds(
             raw in prop::collection::vec((1u32..1000, 1u32..1000), 1..8),
             seconds in 0.001f64..1e4,
+            akima in any::<bool>(),
         ) {
             let mut points: Vec<Point> = raw.iter().map(|&(x, t)| Point::new(f64::from(x), f64::from(t))).collect();
             points.sort_by(|a, b| a.size.total_cmp(&b.size));
             points.dedup_by(|a, b| a.size == b.size);
-            let model = Model::piecewise("p", points, None).unwrap();
+            let interpolation = if akima { Interpolation::Akima } else { Interpolation::PiecewiseLinear };
+            let model = Model::new("p", interpolation, points, None).unwrap();
             let x = model.units_within(seconds, 1e6);
             // Every size up to x is in time, and a little more is not (or the limit is reached).
-            for i in 1..=50 {
-                let y = x * f64::from(i) / 50.0;
+            for i in 1..=300 {
+                let y = x * f64::from(i) / 300.0;
                 prop_assert!(model.seconds(y) <= seconds * (1.0 + 1e-9), "{y} of {x}");
             }
             if x < 1e6 {
                 let more = (1..=100).map(|i| model.seconds(x * (1.0 + 1e-5 * f64::from(i)) + 1e-9)).fold(0.0, f64::max);
                 prop_assert!(more >= seconds * (1.0 - 1e-9));
             }
+            let longest = model.longest(x);
+            prop_assert!(longest <= seconds * (1.0 + 1e-9) && longest >= model.seconds(x));
         }
     }
 }

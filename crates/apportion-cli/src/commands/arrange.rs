@@ -1,0 +1,191 @@
+//! `apportion arrange`.
+
+use super::draw;
+use super::simulate::in_plan_order;
+use crate::console::Console;
+use apportion::arrange::{
+    Cost, Edges, Objective, Pivots, Search, arrange, machinefile, places_in_order, rankfile, slurm_hostfile,
+};
+use apportion::{Error, Plan, Platform, Rank, Result, pairs, read_plan, read_platform, units, write_whole};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// What an arrangement is judged by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ObjectiveName {
+    /// Elements times levels of the platform's tree that they cross.
+    Hops,
+    /// Seconds on the links.
+    Bandwidth,
+    /// Seconds of a halo exchange whose directions differ in bandwidth.
+    Asymmetric,
+}
+
+/// How to look for a better arrangement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SearchName {
+    /// Every one: the optimum, for a few processors.
+    Exhaustive,
+    /// Whole groups of a cluster, one column after the other.
+    Heuristic,
+    /// Simulated annealing from the heuristic's result.
+    Local,
+}
+
+/// How a pivot row or column spreads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SpreadName {
+    /// From neighbour to neighbour.
+    Ring,
+    /// From its holder to everyone.
+    OneToAll,
+}
+
+/// What lies beyond the border of a stencil's domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EdgesName {
+    /// The opposite border.
+    Periodic,
+    /// Nothing.
+    Open,
+}
+
+/// Files that place processes in the plan's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OrderFormat {
+    /// Open MPI: mpirun --rankfile.
+    Rankfile,
+    /// MPICH: mpiexec -f.
+    Machinefile,
+    /// Slurm: SLURM_HOSTFILE, with srun --distribution=arbitrary.
+    Slurm,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: apportion arrange --plan plan.json --platform platforms/grid5000-table-3-9.toml --objective hops -o better.json"
+)]
+pub struct Arguments {
+    /// The plan.
+    #[arg(long, value_name = "FILE")]
+    pub plan: PathBuf,
+    /// Processors, their clusters ("site/node") and the network.
+    #[arg(long, value_name = "FILE")]
+    pub platform: PathBuf,
+    /// What an arrangement is judged by.
+    #[arg(long, value_enum, default_value = "bandwidth")]
+    pub objective: ObjectiveName,
+    /// How to look for a better one.
+    #[arg(long, value_enum, default_value = "heuristic")]
+    pub search: SearchName,
+    /// For hops and bandwidth: how a pivot row or column spreads.
+    #[arg(long, value_enum, default_value = "ring")]
+    pub flow: SpreadName,
+    /// For asymmetric: what lies beyond the domain's border.
+    #[arg(long, value_enum, default_value = "periodic")]
+    pub edges: EdgesName,
+    /// Seed of the local search.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Write the new plan.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Draw it.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write the order of processes for a launcher, to the file of --export-to.
+    #[arg(long, value_enum, requires = "export_to")]
+    pub export: Option<OrderFormat>,
+    /// Where --export goes.
+    #[arg(long, value_name = "FILE", requires = "export")]
+    pub export_to: Option<PathBuf>,
+}
+
+pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    let plan = read_plan(&args.plan)?;
+    if plan.layout.is_none() {
+        return Err(Error::input(
+            args.plan.display().to_string(),
+            "has no layout: shares of units have no places",
+            "make one with `apportion partition --shape`",
+        ));
+    }
+    let platform = in_plan_order(&plan, read_platform(&args.platform)?)?;
+    // One to one where the plan's names are not the platform's.
+    let plan = Plan { processors: platform.names(), ..plan };
+    let (objective, name) = args.objective();
+    let search = match args.search {
+        SearchName::Exhaustive => Search::Exhaustive,
+        SearchName::Heuristic => Search::Heuristic,
+        SearchName::Local => Search::Local,
+    };
+    let begin = Instant::now();
+    let arranged = arrange(&plan, &platform, objective, search, args.seed)?;
+    let milliseconds = begin.elapsed().as_secs_f64() * 1e3;
+    write_files(args, &arranged.plan, &platform)?;
+    let (before, after) = (arranged.cost_before, arranged.cost_after);
+    console.result(
+        || {
+            json!({"objective": name, "cost_before": value(before), "cost_after": value(after),
+                   "evaluations": arranged.evaluations, "milliseconds": milliseconds})
+        },
+        || {
+            let saved = if before.total > 0.0 { 100.0 * (1.0 - after.total / before.total) } else { 0.0 };
+            pairs(&[
+                ("objective", name.to_owned()),
+                ("before", shown(before)),
+                ("after", format!("{} ({saved:.1} % less)", shown(after))),
+                ("evaluations", units::show_count(u128::from(arranged.evaluations))),
+                ("time", units::show_seconds(milliseconds / 1e3)),
+            ])
+        },
+    );
+    Ok(())
+}
+
+impl Arguments {
+    fn objective(&self) -> (Objective, &'static str) {
+        let pivots = match self.flow {
+            SpreadName::Ring => Pivots::Ring,
+            SpreadName::OneToAll => Pivots::OneToAll,
+        };
+        let edges = match self.edges {
+            EdgesName::Periodic => Edges::Periodic,
+            EdgesName::Open => Edges::Open,
+        };
+        match self.objective {
+            ObjectiveName::Hops => (Objective::Hops(pivots), "hops"),
+            ObjectiveName::Bandwidth => (Objective::Bandwidth(pivots), "bandwidth"),
+            ObjectiveName::Asymmetric => (Objective::Asymmetric(edges), "asymmetric"),
+        }
+    }
+}
+
+fn write_files(args: &Arguments, plan: &Plan, platform: &Platform) -> Result<()> {
+    if let (Some(format), Some(path)) = (args.export, &args.export_to) {
+        let order: Vec<Rank> = plan.layout.as_ref().map(places_in_order).unwrap_or_default();
+        let text = match format {
+            OrderFormat::Rankfile => rankfile(&order, platform),
+            OrderFormat::Machinefile => machinefile(&order, platform),
+            OrderFormat::Slurm => slurm_hostfile(&order, platform),
+        };
+        write_whole(path, text.as_bytes())?;
+    }
+    if let Some(path) = &args.svg {
+        draw(path, plan, platform)?;
+    }
+    if let Some(path) = &args.output {
+        write_whole(path, plan.to_json().as_bytes())?;
+    }
+    Ok(())
+}
+
+fn value(cost: Cost) -> Value {
+    json!({"a": cost.a, "b": cost.b, "total": cost.total})
+}
+
+fn shown(cost: Cost) -> String {
+    format!("{:.6} (A {:.6}, B {:.6})", cost.total, cost.a, cost.b)
+}

@@ -1,0 +1,388 @@
+//! Which sizes to measure next, so that few points tell the whole speed function.
+//!
+//! Source: the geometric bisection building procedure (GBBP) of Lastovetsky, Reddy and Higgins, "Building the functional
+//! performance model of a processor", SAC 2006. Two things differ: intervals are taken worst first, not by a
+//! stack, so that whoever stops early has the best model for the points spent; and an interval also ends when it is so
+//! narrow that it moves no share by more than the tolerance, which stops the bisection of a cliff.
+
+use super::{Interpolation, Model, Point};
+use crate::error::{Error, Result};
+
+/// Steps of the climb from the smallest to the largest size if speed keeps rising.
+const CLIMB: i32 = 4;
+/// Halving an interval divides the error of its line by four on a parabola; a little less is believed.
+const SHRINK: f64 = 3.0;
+/// A step may happen to lie near the line in the middle of its interval: whatever the middle says, this fraction of the
+/// gap between the ends stays in doubt.
+const DOUBT: f64 = 1.0 / 8.0;
+
+/// A sweep that chooses its sizes by what it has seen. It measures nothing itself: ask [`AdaptiveSweep::next_size`], measure,
+/// [`AdaptiveSweep::add`], until there is no next size.
+///
+/// # Example
+/// ```
+/// use apportion::{AdaptiveSweep, Emulated};
+/// let processor: Emulated = "peak 2e9, knee 1e5 0.8, cliff 4e6 0.05".parse()?;
+/// let mut sweep = AdaptiveSweep::new(1e3, 1e7, 0.05)?;
+/// while let Some(size) = sweep.next_size() {
+///     sweep.add(processor.point(size));
+/// }
+/// let model = sweep.model("p0")?;
+/// assert!(model.points().len() <= 20);
+/// assert!((model.speed(1e6) / processor.speed(1e6) - 1.0).abs() < 0.05);
+/// # Ok::<(), apportion::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdaptiveSweep {
+    smallest: f64,
+    largest: f64,
+    tolerance: f64,
+    most: usize,
+    /// The smallest size that could not be run, if any: memory was full.
+    refused: Option<f64>,
+    /// Ascending by size.
+    points: Vec<Point>,
+    /// Measured sizes of the climb so far, ascending; the climb is over once it is `None`.
+    climb: Option<Vec<Point>>,
+    open: Vec<Interval>,
+}
+
+/// Two neighbouring points, and how far the straight line between them may be off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Interval {
+    left: Point,
+    right: Point,
+    /// Largest relative error to expect inside.
+    error: f64,
+    /// True if the midpoint of the interval that it is a half of lay on the line already.
+    confirmed: bool,
+}
+
+impl AdaptiveSweep {
+    /// A sweep from `smallest` to `largest` size, both measured; speeds that differ by no more than the
+    /// fraction `tolerance` count as equal (GBBP as implemented in PMM: 0.05). At most 1,000 points.
+    ///
+    /// # Errors
+    /// Sizes that are not 1 <= smallest < largest, or a tolerance that is not in (0, 1).
+    pub fn new(smallest: f64, largest: f64, tolerance: f64) -> Result<Self> {
+        if !(smallest >= 1.0 && largest > smallest && largest.is_finite()) {
+            return Err(Error::input(
+                "sizes",
+                format!("{smallest} to {largest} is no range of sizes"),
+                "give a smallest size of at least 1 and a larger largest one",
+            ));
+        }
+        if !(tolerance > 0.0 && tolerance < 1.0) {
+            return Err(Error::input(
+                "tolerance",
+                format!("{tolerance} is no fraction between 0 and 1"),
+                "0.05 is usual",
+            ));
+        }
+        let climb = Some(Vec::new());
+        Ok(Self {
+            smallest,
+            largest,
+            tolerance,
+            most: 1000,
+            refused: None,
+            points: Vec::new(),
+            climb,
+            open: Vec::new(),
+        })
+    }
+
+    /// The same with at most `most` points.
+    pub fn with_most(self, most: usize) -> Self {
+        Self { most, ..self }
+    }
+
+    /// The points so far, ascending by size.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// The model of the points so far: an Akima spline, which needs far fewer points than straight lines do on a bend;
+    /// capped at the largest size that could be run if another was refused.
+    ///
+    /// # Errors
+    /// There is no point yet, or one is not valid.
+    pub fn model(&self, name: &str) -> Result<Model> {
+        let cap = self.refused.and(self.points.last()).map(|p| p.size);
+        Model::new(name, Interpolation::Akima, self.points.clone(), cap)
+    }
+
+    /// The size to measure next (a whole number), or none if the model is good enough. Asking again without adding
+    /// gives the same answer.
+    pub fn next_size(&self) -> Option<f64> {
+        if self.points.len() >= self.most {
+            return None;
+        }
+        if self.points.is_empty() {
+            return self.refused.is_none().then(|| self.smallest.round());
+        }
+        if let Some(top) = self.top_to_try() {
+            return Some(top);
+        }
+        match &self.climb {
+            Some(climb) => Some(self.climbed(climb.len())),
+            None => self.worst().map(|i| self.open[i].middle()),
+        }
+    }
+
+    /// An estimate of how many points are still to come: for a progress bar.
+    pub fn expected_more(&self) -> usize {
+        let wide = self.open.iter().filter(|i| i.error > self.tolerance).count();
+        if self.climb.is_some() { 10 } else { 2 * wide }.min(self.most.saturating_sub(self.points.len()))
+    }
+
+    /// Takes a measured point: of the size asked for, or near it (a kernel may round to its block).
+    /// A point of a size that is there already ends the interval in question.
+    pub fn add(&mut self, point: Point) {
+        let place = self.points.partition_point(|p| p.size < point.size);
+        let known = self.points.get(place).is_some_and(|p| p.size == point.size);
+        let seeking_top = !self.points.is_empty() && self.top_to_try().is_some();
+        if !known {
+            self.points.insert(place, point);
+        }
+        if seeking_top {
+            return;
+        }
+        match self.climb.as_mut() {
+            Some(climb) => {
+                climb.push(point);
+                if known || self.summit() {
+                    self.end_climb();
+                }
+            }
+            None => self.split(point, known),
+        }
+    }
+
+    /// Takes the news that the size asked for cannot be run: memory is full. The sweep then looks, by bisection up to the
+    /// tolerance, for the largest size that can, and that becomes the model's cap.
+    pub fn refuse(&mut self, size: f64) {
+        self.refused = Some(self.refused.map_or(size, |bad| bad.min(size)));
+    }
+
+    /// Adds those points of an earlier, interrupted sweep that this one would measure too.
+    pub fn resume(&mut self, known: &[Point]) {
+        while let Some(size) = self.next_size() {
+            let Some(point) = known.iter().find(|p| p.size == size) else { break };
+            self.add(*point);
+        }
+    }
+
+    /// The next candidate for the largest size; none once it is measured, or known well enough.
+    fn top_to_try(&self) -> Option<f64> {
+        let last = self.points.last()?;
+        let Some(bad) = self.refused else {
+            return (self.points.len() == 1).then(|| self.largest.round());
+        };
+        let middle =
+            if bad > 4.0 * last.size { (last.size * bad).sqrt() } else { 0.5 * (last.size + bad) }.round();
+        (bad > last.size * (1.0 + self.tolerance) && middle > last.size && middle < bad).then_some(middle)
+    }
+
+    /// The largest measured size: the end of the range.
+    fn top(&self) -> f64 {
+        self.points.last().map_or(self.largest, |p| p.size)
+    }
+
+    fn climbed(&self, steps: usize) -> f64 {
+        (self.smallest * (self.top() / self.smallest).powf(steps as f64 / f64::from(CLIMB))).round()
+    }
+
+    /// True after three successive speeds that do not rise, or at the top.
+    fn summit(&self) -> bool {
+        let Some(climb) = &self.climb else { return false };
+        let falls = |w: &[Point]| w[1].speed() <= w[0].speed() * (1.0 + self.tolerance);
+        let falling = climb.windows(2).rev().take_while(|w| falls(w)).count();
+        let next = self.climbed(climb.len());
+        self.points.len() >= 2
+            && (falling >= 3 || next >= self.top() || climb.last().is_some_and(|p| next <= p.size))
+    }
+
+    fn end_climb(&mut self) {
+        self.climb = None;
+        // Each inner point of the climb is off the line between its neighbours: the curvature on both its sides.
+        let curvature: Vec<f64> =
+            self.points.windows(3).map(|w| off_line(&w[0], &w[1], &w[2]) / SHRINK).collect();
+        for (i, ends) in self.points.windows(2).enumerate() {
+            let sides = curvature[i.saturating_sub(1)..(i + 1).min(curvature.len())].iter();
+            let curved = sides.copied().fold(0.0, f64::max);
+            let bound = self.bound(&ends[0], &ends[1]);
+            // The open interval behind the summit is unknown land, however equal its ends.
+            let last = i + 2 == self.points.len();
+            let error = if last { f64::INFINITY } else { bound.min(curved.max(bound * DOUBT)) };
+            self.open.push(Interval { left: ends[0], right: ends[1], error, confirmed: false });
+        }
+    }
+
+    /// The open interval with the largest error above the tolerance.
+    fn worst(&self) -> Option<usize> {
+        (0..self.open.len())
+            .filter(|&i| self.open[i].error > self.tolerance && self.open[i].has_middle())
+            .max_by(|&a, &b| self.open[a].error.total_cmp(&self.open[b].error).then(b.cmp(&a)))
+    }
+
+    /// Replaces the interval that asked for `point` by its halves.
+    fn split(&mut self, point: Point, known: bool) {
+        let Some(asked) = self.worst() else { return };
+        let whole = self.open[asked];
+        if known || point.size <= whole.left.size || point.size >= whole.right.size {
+            self.open[asked].error = 0.0;
+            return;
+        }
+        let off = off_line(&whole.left, &point, &whole.right);
+        let agrees = off <= self.tolerance;
+        let half = |left: Point, right: Point| {
+            let bound = self.bound(&left, &right);
+            let doubt = bound * DOUBT;
+            let error = match agrees {
+                false => bound.min(doubt.max(off / SHRINK)),
+                true if whole.confirmed => doubt,
+                true => doubt.max((0.25 * bound).min(self.tolerance * 1.001)),
+            };
+            Interval { left, right, error, confirmed: agrees }
+        };
+        let halves = [half(whole.left, point), half(point, whole.right)];
+        self.open.swap_remove(asked);
+        self.open.extend(halves);
+    }
+
+    /// What a line between two points can be off by, at most, where speed is monotone: the gap between its ends (beyond
+    /// their confidence intervals); and little where the interval is so narrow that no share moves inside it.
+    fn bound(&self, a: &Point, b: &Point) -> f64 {
+        let noise = a.ci / a.seconds + b.ci / b.seconds;
+        let gap = (a.speed() - b.speed()).abs() / a.speed().min(b.speed()) - noise;
+        gap.max(0.0).min(2.0 * (b.size - a.size) / b.size)
+    }
+}
+
+impl Interval {
+    /// Half-way; on a wide interval by ratio.
+    fn middle(&self) -> f64 {
+        let (l, r) = (self.left.size, self.right.size);
+        if r > 4.0 * l { (l * r).sqrt().round() } else { (0.5 * (l + r)).round() }
+    }
+
+    fn has_middle(&self) -> bool {
+        (self.left.size < self.middle()) && (self.middle() < self.right.size)
+    }
+}
+
+/// How far, relatively, the speed of `middle` is off the line between its neighbours, beyond its confidence interval.
+fn off_line(left: &Point, middle: &Point, right: &Point) -> f64 {
+    let t = (middle.size - left.size) / (right.size - left.size);
+    let line = left.speed() + t * (right.speed() - left.speed());
+    let off = (middle.speed() - line).abs() / line.min(middle.speed());
+    (off - middle.ci / middle.seconds).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Emulated;
+    use crate::plan::shares::fpm;
+
+    fn paging() -> Vec<Emulated> {
+        [
+            "peak 2e9, knee 1e5 0.8, cliff 4e6 0.05",
+            "peak 1e9, knee 3e5 0.7, cliff 6e6 0.1",
+            "peak 4e8, knee 2e5 0.6, cliff 2e6 0.02",
+            "peak 3e8, ramp 1e4, cliff 9e6 0.2",
+        ]
+        .iter()
+        .map(|text| text.parse().unwrap())
+        .collect()
+    }
+
+    fn adaptive(processor: &Emulated, tolerance: f64, most: usize) -> Model {
+        let mut sweep = AdaptiveSweep::new(1e5, 1e7, tolerance).unwrap().with_most(most);
+        while let Some(size) = sweep.next_size() {
+            assert_eq!(sweep.next_size(), Some(size));
+            sweep.add(processor.point(size));
+        }
+        assert_eq!(sweep.expected_more() * usize::from(sweep.points().len() >= most), 0);
+        sweep.model("p").unwrap()
+    }
+
+    #[test]
+    fn a_fifth_of_the_points_gives_the_same_shares() {
+        let processors = paging();
+        let few: Vec<Model> = processors.iter().map(|p| adaptive(p, 0.03, 20)).collect();
+        let many: Vec<Model> = processors.iter().map(|p| p.sweep("p", 1e5, 1e7, 100).unwrap()).collect();
+        assert!(few.iter().all(|m| m.points().len() <= 20));
+        let truth = |models: &[Model], n: u64| {
+            let shares = fpm(models, n).unwrap();
+            processors.iter().zip(shares).map(|(p, x)| p.seconds(x as f64)).fold(0.0, f64::max)
+        };
+        for i in 0..60 {
+            let n = (5e5 * 1.07_f64.powi(i)) as u64;
+            let (ours, theirs) = (truth(&few, n), truth(&many, n));
+            assert!(ours <= 1.01 * theirs, "{n}: {ours} against {theirs}");
+        }
+    }
+
+    #[test]
+    fn a_flat_processor_is_soon_known_and_a_narrow_range_ends() {
+        let flat: Emulated = "peak 5".parse().unwrap();
+        assert!(adaptive(&flat, 0.05, 1000).points().len() <= 7);
+        let mut tiny = AdaptiveSweep::new(1.0, 3.0, 0.01).unwrap();
+        let steep: Emulated = "peak 5, cliff 2 0.1".parse().unwrap();
+        while let Some(size) = tiny.next_size() {
+            tiny.add(steep.point(size));
+        }
+        assert_eq!(tiny.points().iter().map(|p| p.size).collect::<Vec<_>>(), [1.0, 2.0, 3.0]);
+        for (smallest, largest, tolerance) in
+            [(0.0, 5.0, 0.1), (5.0, 5.0, 0.1), (1.0, 5.0, 0.0), (1.0, f64::NAN, 0.1)]
+        {
+            assert_eq!(AdaptiveSweep::new(smallest, largest, tolerance).unwrap_err().exit_code(), 2);
+        }
+    }
+
+    #[test]
+    fn an_interrupted_sweep_goes_on_where_it_was() {
+        let processor = &paging()[0];
+        let whole = adaptive(processor, 0.05, 1000);
+        let mut again = AdaptiveSweep::new(1e5, 1e7, 0.05).unwrap();
+        again.resume(&whole.points()[..whole.points().len() - 3]);
+        let mut measured = 0;
+        while let Some(size) = again.next_size() {
+            again.add(processor.point(size));
+            measured += 1;
+        }
+        assert_eq!(again.points(), whole.points());
+        assert!(measured < whole.points().len());
+    }
+
+    #[test]
+    fn full_memory_becomes_the_models_cap() {
+        let processor = &paging()[3];
+        let mut sweep = AdaptiveSweep::new(1e5, 1e7, 0.03).unwrap();
+        while let Some(size) = sweep.next_size() {
+            if size > 3.3e6 { sweep.refuse(size) } else { sweep.add(processor.point(size)) }
+        }
+        let model = sweep.model("p").unwrap();
+        let cap = model.max_size().unwrap();
+        assert!(cap <= 3.3e6 && cap > 3.3e6 / 1.03, "{cap}");
+        assert!(model.points().len() <= 20 && (model.speed(1e6) / processor.speed(1e6) - 1.0).abs() < 0.03);
+        let mut nothing = AdaptiveSweep::new(1e5, 1e7, 0.03).unwrap();
+        nothing.refuse(1e5);
+        assert_eq!(nothing.next_size(), None);
+        assert!(nothing.model("p").is_err());
+    }
+
+    #[test]
+    fn sizes_that_a_kernel_rounds_to_its_block_still_end() {
+        let processor = &paging()[2];
+        let mut sweep = AdaptiveSweep::new(1e5, 1e7, 0.02).unwrap();
+        let mut asked = 0;
+        while let Some(size) = sweep.next_size() {
+            sweep.add(processor.point((size / 5e4).round().max(1.0) * 5e4));
+            asked += 1;
+            assert!(asked < 400);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! One measured point of a speed function.
+
+use serde::{Deserialize, Serialize};
+
+/// One measured point of a speed function: a size, its time, and what else was learnt there.
+///
+/// More fields may come: build one with [`Point::new`] and `..Point::new(size, seconds)`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Point {
+    /// Size of the task, in the model's unit; > 0.
+    pub size: f64,
+    /// Mean time; > 0.
+    pub seconds: f64,
+    /// Half-width of the 95 % Student interval of the mean, in seconds; 0 if not known.
+    #[serde(default)]
+    pub ci: f64,
+    /// Number of measurements behind the mean; 0 if not known.
+    #[serde(default)]
+    pub repetitions: u64,
+    /// The shortest time to expect, in seconds: the upper edge of the speed band. Not above `seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// The longest time to expect, in seconds: the lower edge of the speed band. Not below `seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Energy of the whole task in joules, if it was measured; >= 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<f64>,
+}
+
+impl Point {
+    /// A point without statistics, band or energy.
+    pub fn new(size: f64, seconds: f64) -> Self {
+        Self { size, seconds, ci: 0.0, repetitions: 0, low: None, high: None, energy: None }
+    }
+
+    /// The same point with a band of times.
+    pub fn with_band(self, low: f64, high: f64) -> Self {
+        Self { low: Some(low), high: Some(high), ..self }
+    }
+
+    /// The same point with an energy in joules.
+    pub fn with_energy(self, joules: f64) -> Self {
+        Self { energy: Some(joules), ..self }
+    }
+
+    /// Units per second.
+    pub fn speed(&self) -> f64 {
+        self.size / self.seconds
+    }
+
+    /// The first defect: the field and what is wrong with it.
+    pub(super) fn defect(&self) -> Option<(&'static str, String)> {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        if !positive(self.size) {
+            return Some(("size", format!("{} is not a positive number", self.size)));
+        }
+        if !positive(self.seconds) || !positive(self.speed()) {
+            return Some(("seconds", format!("{} is not a positive number", self.seconds)));
+        }
+        if !(self.ci.is_finite() && self.ci >= 0.0) {
+            return Some(("ci", format!("{} is not a non-negative number", self.ci)));
+        }
+        if let Some(low) = self.low.filter(|&t| !(positive(t) && t <= self.seconds)) {
+            return Some(("low", format!("{low} is not a positive time up to seconds = {}", self.seconds)));
+        }
+        if let Some(high) = self.high.filter(|&t| !(t.is_finite() && t >= self.seconds)) {
+            return Some(("high", format!("{high} is not a time of at least seconds = {}", self.seconds)));
+        }
+        let joules = self.energy.filter(|&e| !(e.is_finite() && e >= 0.0))?;
+        Some(("energy", format!("{joules} is not a non-negative number of joules")))
+    }
+}

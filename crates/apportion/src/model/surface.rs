@@ -1,0 +1,257 @@
+//! Speed as a function of two or three size parameters, and its sections.
+//!
+//! Source: Lastovetsky and Reddy 2007, sections 2 and 3.2, Fig. 8: a surface over (n1, n) is cut at the problem's n, and
+//! the curves over n1 that this leaves are what the set is partitioned by.
+
+use super::{Interpolation, Model, Point};
+use crate::error::{Error, Result};
+
+/// A speed function over a grid of sizes: (rows, columns), or (m, k, n).
+///
+/// The work of a task is the product of its coordinates; speed is work per second, multilinear between the grid's
+/// nodes and constant beyond its edges. So a section is exactly a piecewise-linear [`Model`].
+///
+/// # Example
+/// ```
+/// use apportion::Surface;
+/// // Seconds for rows x columns: twice as fast at 100 columns as at 10.
+/// let measured = [([10.0, 10.0], 1.0), ([20.0, 10.0], 2.0), ([10.0, 100.0], 5.0), ([20.0, 100.0], 10.0)];
+/// let samples: Vec<(Vec<f64>, f64)> = measured.iter().map(|(at, t)| (at.to_vec(), *t)).collect();
+/// let surface = Surface::new("p0", &["rows", "cols"], &samples)?;
+/// assert_eq!(surface.speed(&[15.0, 55.0]), 150.0);
+/// let model = surface.section(&[None, Some(100.0)])?;
+/// assert_eq!(model.seconds(15.0), 7.5);
+/// # Ok::<(), apportion::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Surface {
+    processor: String,
+    names: Vec<String>,
+    /// Ascending coordinates of each axis.
+    axes: Vec<Vec<f64>>,
+    /// Row-major over the axes: work per second.
+    speeds: Vec<f64>,
+}
+
+impl Surface {
+    /// A surface through `samples` of (coordinates, seconds), which must fill a grid: every combination of the
+    /// coordinates that occur, once.
+    ///
+    /// # Errors
+    /// Coordinates or times that are not positive, not one coordinate per axis, a node missing or given twice.
+    pub fn new(processor: impl Into<String>, names: &[&str], samples: &[(Vec<f64>, f64)]) -> Result<Self> {
+        let processor = processor.into();
+        let place = format!("surface of \"{processor}\"");
+        let refuse =
+            |what: String| Err(Error::input(place.clone(), what, "measure every node of the grid once"));
+        if names.is_empty() || samples.is_empty() {
+            return refuse("there is no axis or no point".into());
+        }
+        for (at, seconds) in samples {
+            if at.len() != names.len() {
+                return refuse(format!("{at:?} has {} of {} coordinates", at.len(), names.len()));
+            }
+            if let Some(x) = at.iter().chain([seconds]).find(|x| !(x.is_finite() && **x > 0.0)) {
+                return refuse(format!("{x} at {at:?} is not a positive number"));
+            }
+        }
+        let axes: Vec<Vec<f64>> = (0..names.len())
+            .map(|axis| {
+                let mut values: Vec<f64> = samples.iter().map(|(at, _)| at[axis]).collect();
+                values.sort_by(f64::total_cmp);
+                values.dedup();
+                values
+            })
+            .collect();
+        let mut speeds = vec![f64::NAN; axes.iter().map(Vec::len).product()];
+        for (at, seconds) in samples {
+            let node = axes
+                .iter()
+                .zip(at)
+                .fold(0, |node, (values, &x)| node * values.len() + values.partition_point(|v| *v < x));
+            if !speeds[node].is_nan() {
+                return refuse(format!("{at:?} is given twice"));
+            }
+            speeds[node] = at.iter().product::<f64>() / seconds;
+        }
+        if let Some(node) = speeds.iter().position(|s| s.is_nan()) {
+            let mut rest = node;
+            let mut at: Vec<f64> = Vec::new();
+            for values in axes.iter().rev() {
+                at.insert(0, values[rest % values.len()]);
+                rest /= values.len();
+            }
+            return refuse(format!("{at:?} is missing"));
+        }
+        Ok(Self { processor, names: names.iter().map(|&n| n.to_owned()).collect(), axes, speeds })
+    }
+
+    /// The names of the size parameters.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The processor's name.
+    pub fn processor(&self) -> &str {
+        &self.processor
+    }
+
+    /// The grid's nodes with their seconds, the last parameter running fastest.
+    pub fn samples(&self) -> Vec<(Vec<f64>, f64)> {
+        let mut nodes = vec![Vec::new()];
+        for values in &self.axes {
+            let grown =
+                |node: &Vec<f64>| values.iter().map(|&x| [&node[..], &[x]].concat()).collect::<Vec<_>>();
+            nodes = nodes.iter().flat_map(grown).collect();
+        }
+        let seconds = nodes.iter().zip(&self.speeds).map(|(at, speed)| at.iter().product::<f64>() / speed);
+        let seconds: Vec<f64> = seconds.collect();
+        nodes.into_iter().zip(seconds).collect()
+    }
+
+    /// Work (product of the coordinates) per second.
+    ///
+    /// # Panics
+    /// If there is not one coordinate per axis.
+    pub fn speed(&self, at: &[f64]) -> f64 {
+        assert_eq!(at.len(), self.axes.len(), "one coordinate per axis");
+        self.along(at, 0, 0)
+    }
+
+    /// Seconds for a task of these sizes; 0 if one of them is 0.
+    ///
+    /// # Panics
+    /// If there is not one coordinate per axis.
+    pub fn seconds(&self, at: &[f64]) -> f64 {
+        at.iter().product::<f64>() / self.speed(at)
+    }
+
+    /// The section with all parameters fixed but one (`None`): a model whose size is that parameter.
+    ///
+    /// # Errors
+    /// Not exactly one `None`, not one entry per axis, or a fixed value that is not positive.
+    pub fn section(&self, fixed: &[Option<f64>]) -> Result<Model> {
+        let free: Vec<usize> = (0..fixed.len()).filter(|&i| fixed[i].is_none()).collect();
+        let positive = fixed.iter().flatten().all(|x| x.is_finite() && *x > 0.0);
+        let &[axis] = &free[..] else {
+            return Err(self.wrong_section(fixed));
+        };
+        if fixed.len() != self.axes.len() || !positive {
+            return Err(self.wrong_section(fixed));
+        }
+        let points = self.axes[axis].iter().map(|&x| {
+            let at: Vec<f64> = fixed.iter().map(|f| f.unwrap_or(x)).collect();
+            Point::new(x, self.seconds(&at))
+        });
+        Model::new(self.processor.clone(), Interpolation::PiecewiseLinear, points.collect(), None)
+    }
+
+    fn wrong_section(&self, fixed: &[Option<f64>]) -> Error {
+        Error::input(
+            format!("section of the surface of \"{}\"", self.processor),
+            format!("{fixed:?} does not leave one of ({}) free and fix the others", self.names.join(", ")),
+            "give a positive number for each parameter but one",
+        )
+    }
+
+    /// Linear interpolation along `axis` of the interpolants along the axes after it.
+    fn along(&self, at: &[f64], axis: usize, node: usize) -> f64 {
+        let Some(values) = self.axes.get(axis) else {
+            return self.speeds[node];
+        };
+        let below = |i: usize| self.along(at, axis + 1, node * values.len() + i);
+        let right = values.partition_point(|v| *v <= at[axis]);
+        if right == 0 {
+            return below(0);
+        }
+        if right == values.len() {
+            return below(right - 1);
+        }
+        let (a, b) = (values[right - 1], values[right]);
+        let t = (at[axis] - a) / (b - a);
+        (1.0 - t) * below(right - 1) + t * below(right)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::shares::{compositions, fpm};
+    use proptest::prelude::*;
+
+    fn grid(axes: &[&[f64]], seconds: impl Fn(&[f64]) -> f64) -> Vec<(Vec<f64>, f64)> {
+        let mut nodes: Vec<Vec<f64>> = vec![vec![]];
+        for axis in axes {
+            nodes = nodes
+                .iter()
+                .flat_map(|n| axis.iter().map(|&x| n.iter().copied().chain([x]).collect()))
+                .collect();
+        }
+        nodes
+            .into_iter()
+            .map(|n| {
+                let t = seconds(&n);
+                (n, t)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn incomplete_grids_are_refused_by_node() {
+        let axes: [&[f64]; 3] = [&[1.0, 2.0], &[3.0, 4.0], &[5.0, 6.0, 7.0]];
+        let whole = grid(&axes, |at| at.iter().sum());
+        let names = ["m", "k", "n"];
+        assert!(Surface::new("p", &names, &whole).is_ok());
+        let error = Surface::new("p", &names, &whole[..11]).unwrap_err();
+        assert!(error.to_string().contains("[2.0, 4.0, 7.0] is missing"), "{error}");
+        let twice: Vec<_> = whole.iter().chain(&whole[3..4]).cloned().collect();
+        assert!(Surface::new("p", &names, &twice).unwrap_err().to_string().contains("twice"));
+        assert!(Surface::new("p", &names[..2], &whole).is_err());
+        assert!(Surface::new("p", &["x"], &[(vec![1.0], 0.0)]).is_err());
+        let surface = Surface::new("p", &names, &whole).unwrap();
+        for fixed in
+            [&[None, None, Some(1.0)][..], &[None, Some(2.0)], &[Some(1.0); 3], &[None, Some(0.0), Some(1.0)]]
+        {
+            assert_eq!(surface.section(fixed).unwrap_err().exit_code(), 2);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_section_is_the_surface_cut(
+            times in prop::collection::vec(0.1f64..10.0, 12),
+            at in prop::collection::vec(0.5f64..12.0, 3),
+            free in 0usize..3,
+        ) {
+            let axes: [&[f64]; 3] = [&[1.0, 2.0], &[3.0, 9.0], &[5.0, 6.0, 10.0]];
+            let mut next = times.iter();
+            let mut samples = grid(&axes, |_| 1.0);
+            samples.iter_mut().for_each(|s| s.1 = *next.next().unwrap());
+            let surface = Surface::new("p", &["m", "k", "n"], &samples).unwrap();
+            for (node, seconds) in &samples {
+                prop_assert!((surface.seconds(node) - seconds).abs() < 1e-9 * seconds);
+            }
+            let fixed: Vec<Option<f64>> = (0..3).map(|i| (i != free).then_some(at[i])).collect();
+            let section = surface.section(&fixed).unwrap();
+            let (ours, theirs) = (section.seconds(at[free]), surface.seconds(&at));
+            prop_assert!((ours - theirs).abs() < 1e-9 * theirs, "{ours} against {theirs}");
+        }
+
+        /// Fig. 8(d): cut at n, then partition the rows.
+        #[test]
+        fn partitioning_a_section_is_optimal_on_the_surface(n in 1u64..20, speeds in prop::collection::vec(1.0f64..9.0, 2..4)) {
+            let axes: [&[f64]; 2] = [&[1.0, 8.0, 20.0], &[4.0, 30.0]];
+            let surfaces: Vec<Surface> = speeds
+                .iter()
+                .map(|&s| grid(&axes, |at| at[0] * at[1] * (1.0 + 0.02 * at[0]) * (1.0 + 0.1 * at[1]) / s))
+                .map(|samples| Surface::new("p", &["rows", "cols"], &samples).unwrap())
+                .collect();
+            let models: Vec<Model> = surfaces.iter().map(|s| s.section(&[None, Some(n as f64)]).unwrap()).collect();
+            let time = |shares: &[u64]| {
+                surfaces.iter().zip(shares).map(|(s, &x)| s.seconds(&[x as f64, n as f64])).fold(0.0, f64::max)
+            };
+            let best = compositions(n, speeds.len()).iter().map(|c| time(c)).fold(f64::INFINITY, f64::min);
+            prop_assert!(time(&fpm(&models, n).unwrap()) <= best * (1.0 + 1e-9));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Launchers of parallel programs: Open MPI, MPICH, and the flags of a heterogeneous LINPACK.
+
+use super::{Exported, Parts, without_zeros};
+use crate::error::{Error, Result};
+use std::fmt::Write;
+
+/// One line a rank: `rank I=HOST slot=J`.
+pub(super) fn open_mpi(names: &[String], shares: &[u64]) -> Result<Exported> {
+    let (hosts, warnings) = hosts(names, shares, "an Open MPI rankfile")?;
+    let mut text = String::new();
+    let ranks = hosts.iter().flat_map(|(host, ranks)| (0..*ranks).map(move |slot| (host, slot)));
+    for (rank, (host, slot)) in ranks.enumerate() {
+        writeln!(text, "rank {rank}={host} slot={slot}").expect("a string takes any text");
+    }
+    Ok(Exported { text, warnings })
+}
+
+/// One line a host: `HOST:RANKS`.
+pub(super) fn mpich(names: &[String], shares: &[u64]) -> Result<Exported> {
+    let (hosts, warnings) = hosts(names, shares, "an MPICH machinefile")?;
+    let text = hosts.iter().map(|(host, ranks)| format!("{host}:{ranks}\n")).collect();
+    Ok(Exported { text, warnings })
+}
+
+/// `-f FACTOR -c COLUMNS` for one process row: the faster processors are the first COLUMNS columns and get FACTOR
+/// times the work of the others.
+pub(super) fn hpl(names: &[String], shares: &[u64]) -> Result<Exported> {
+    let (parts, mut warnings) = without_zeros(names, shares, "HPL");
+    let least = parts.iter().map(|p| p.1).min().unwrap_or(1) as f64;
+    let most = parts.iter().map(|p| p.1).max().unwrap_or(1) as f64;
+    let middle = (least * most).sqrt();
+    let (fast, slow): (Vec<_>, Vec<_>) = parts.iter().partition(|p| p.1 as f64 > middle);
+    if fast.is_empty() || most <= 1.02 * least {
+        return Ok(Exported { text: "-f 1 -c 0\n".into(), warnings });
+    }
+    let mean = |of: &[&(&str, u64)]| of.iter().map(|p| p.1 as f64).sum::<f64>() / of.len() as f64;
+    let even = |of: &[&(&str, u64)]| of.iter().all(|p| (p.1 as f64 / mean(of) - 1.0).abs() <= 0.05);
+    if !(even(&fast) && even(&slow)) {
+        return Err(Error::infeasible(
+            "HPL's -f and -c know two kinds of processors, and these shares have more",
+            "round the shares to two values, or export another format",
+        ));
+    }
+    let first: Vec<&str> = fast.iter().map(|p| p.0).collect();
+    if parts.iter().take(first.len()).any(|p| !first.contains(&p.0)) {
+        warnings.push(format!("start the faster processes first: {}", first.join(", ")));
+    }
+    let factor = (1e4 * mean(&fast) / mean(&slow)).round() / 1e4;
+    Ok(Exported { text: format!("-f {factor} -c {}\n", fast.len()), warnings })
+}
+
+/// Hosts with their numbers of ranks.
+fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a>> {
+    let total: u128 = shares.iter().map(|&x| u128::from(x)).sum();
+    if total > 1_000_000 {
+        return Err(Error::input(
+            "shares",
+            format!("{total} units would be as many ranks"),
+            "divide the number of ranks to start (--units RANKS)",
+        ));
+    }
+    let plain =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-._".contains(c));
+    if let Some(name) = names.iter().find(|name| !plain(name)) {
+        return Err(Error::input(
+            "processor",
+            format!("\"{name}\" is no host name for {tool}"),
+            "call processors by their hosts in the platform file",
+        ));
+    }
+    Ok(without_zeros(names, shares, tool))
+}

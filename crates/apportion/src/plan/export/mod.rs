@@ -1,0 +1,189 @@
+//! Shares in the words of other tools: pure functions from names and shares to text.
+
+mod graph;
+mod launch;
+mod layers;
+mod table;
+
+use crate::error::{Error, Result};
+use std::str::FromStr;
+
+/// A tool's format for unequal shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExportFormat {
+    /// `gpmetis -tpwgts=FILE`: target weights of the parts (METIS manual, section 4.1.2).
+    Metis,
+    /// Scotch target architecture `cmpltw`: a complete graph of weighted processors (Scotch user's guide, target files).
+    Scotch,
+    /// Open MPI `--rankfile FILE`: as many ranks on each host as its share.
+    OpenMpi,
+    /// MPICH (Hydra) `-f FILE`: `host:ranks`.
+    Mpich,
+    /// Flags of Intel's Distribution for LINPACK: `-f FACTOR -c COLUMNS`, one process row, two kinds of processors.
+    Hpl,
+    /// llama.cpp `--tensor-split`: proportions of the devices.
+    LlamaCpp,
+    /// vLLM's environment variable `VLLM_PP_LAYER_PARTITION`: layers of each pipeline stage.
+    Vllm,
+    /// Comma-separated values: processor, share, fraction.
+    Csv,
+    /// One JSON object.
+    Json,
+}
+
+/// The name of each format on the command line.
+const NAMES: [(&str, ExportFormat); 9] = [
+    ("metis", ExportFormat::Metis),
+    ("scotch", ExportFormat::Scotch),
+    ("openmpi", ExportFormat::OpenMpi),
+    ("mpich", ExportFormat::Mpich),
+    ("hpl", ExportFormat::Hpl),
+    ("llama.cpp", ExportFormat::LlamaCpp),
+    ("vllm", ExportFormat::Vllm),
+    ("csv", ExportFormat::Csv),
+    ("json", ExportFormat::Json),
+];
+
+impl FromStr for ExportFormat {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        NAMES.iter().find(|(name, _)| *name == text).map(|(_, format)| *format).ok_or_else(|| {
+            let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+            Error::input(
+                "--export",
+                format!("unknown format \"{text}\""),
+                format!("one of {}", known.join(", ")),
+            )
+        })
+    }
+}
+
+/// A text for another tool, and what its user has to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// The file or flag, ending in a newline.
+    pub text: String,
+    /// One line each: processors that were left out, an order that must be kept.
+    pub warnings: Vec<String>,
+}
+
+/// Writes `shares` (units by rank) of the processors called `names` in a tool's format.
+///
+/// Tools that refuse a part of nothing get the processor left out, with a warning; so later parts move up.
+///
+/// # Errors
+/// No processors, not one name per share, nothing but zeros, names that the format cannot hold, or shares that it
+/// cannot express (more than a million ranks; more than two kinds of processors for HPL).
+///
+/// # Example
+/// ```
+/// use apportion::{ExportFormat, export};
+/// let names = ["fast".to_string(), "slow".to_string()];
+/// assert_eq!(export(ExportFormat::LlamaCpp, &names, &[9, 1])?.text, "--tensor-split 9,1\n");
+/// # Ok::<(), apportion::Error>(())
+/// ```
+pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<Exported> {
+    if names.len() != shares.len() || shares.iter().all(|&x| x == 0) {
+        return Err(Error::input(
+            "shares",
+            format!("{} names and {} shares make nothing to export", names.len(), shares.len()),
+            "give one name per share, and at least one unit",
+        ));
+    }
+    match format {
+        ExportFormat::Metis => Ok(graph::metis(names, shares)),
+        ExportFormat::Scotch => Ok(graph::scotch(names, shares)),
+        ExportFormat::OpenMpi => launch::open_mpi(names, shares),
+        ExportFormat::Mpich => launch::mpich(names, shares),
+        ExportFormat::Hpl => launch::hpl(names, shares),
+        ExportFormat::LlamaCpp => Ok(layers::llama_cpp(shares)),
+        ExportFormat::Vllm => Ok(layers::vllm(names, shares)),
+        ExportFormat::Csv => Ok(table::csv(names, shares)),
+        ExportFormat::Json => Ok(table::json(names, shares)),
+    }
+}
+
+/// Parts with their units, and warnings.
+type Parts<'a> = (Vec<(&'a str, u64)>, Vec<String>);
+
+/// The processors that have something, and a warning if others were left out of what `tool` reads.
+fn without_zeros<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Parts<'a> {
+    let all = || names.iter().map(String::as_str).zip(shares.iter().copied());
+    let idle: Vec<&str> = all().filter(|(_, share)| *share == 0).map(|(name, _)| name).collect();
+    let warnings = match idle.is_empty() {
+        true => Vec::new(),
+        false => {
+            vec![format!("{tool} has no empty parts: {} left out, later parts move up", idle.join(", "))]
+        }
+    };
+    (all().filter(|(_, share)| *share > 0).collect(), warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Vec<String> {
+        ["a", "b", "c"].map(String::from).to_vec()
+    }
+
+    fn text(format: &str, shares: &[u64]) -> (String, usize) {
+        let out = export(format.parse().unwrap(), &names(), shares).unwrap();
+        assert!(out.text.ends_with('\n'));
+        (out.text, out.warnings.len())
+    }
+
+    #[test]
+    fn each_tool_is_spoken_to_in_its_words() {
+        let shares = [6, 0, 2];
+        assert_eq!(text("metis", &shares), ("0 = 0.75\n1 = 0.25\n".into(), 1));
+        assert_eq!(text("scotch", &shares), ("cmpltw 2 3 1\n".into(), 1));
+        assert_eq!(text("mpich", &shares), ("a:6\nc:2\n".into(), 1));
+        assert_eq!(
+            text("openmpi", &[1, 0, 2]),
+            ("rank 0=a slot=0\nrank 1=c slot=0\nrank 2=c slot=1\n".into(), 1)
+        );
+        assert_eq!(text("hpl", &[5, 2, 2]), ("-f 2.5 -c 1\n".into(), 0));
+        assert_eq!(text("hpl", &[2, 5, 5]), ("-f 2.5 -c 2\n".into(), 1), "the faster have to come first");
+        assert_eq!(text("hpl", &[4, 4, 4]), ("-f 1 -c 0\n".into(), 0));
+        assert_eq!(text("llama.cpp", &shares), ("--tensor-split 6,0,2\n".into(), 0));
+        assert_eq!(text("vllm", &shares), ("VLLM_PP_LAYER_PARTITION=6,2\n".into(), 1));
+        assert_eq!(text("csv", &shares), ("processor,share,fraction\na,6,0.75\nb,0,0\nc,2,0.25\n".into(), 0));
+        let json: serde_json::Value = serde_json::from_str(&text("json", &shares).0).unwrap();
+        assert_eq!(json["shares"][2]["processor"], "c");
+        assert_eq!(json["shares"][2]["share"], 2);
+        assert_eq!(json["total"], 8);
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_refused() {
+        assert!("excel".parse::<ExportFormat>().unwrap_err().to_string().contains("metis"));
+        assert_eq!(export(ExportFormat::Csv, &names(), &[1, 2]).unwrap_err().exit_code(), 2);
+        assert_eq!(export(ExportFormat::Csv, &names(), &[0; 3]).unwrap_err().exit_code(), 2);
+        assert_eq!(export(ExportFormat::Hpl, &names(), &[9, 5, 1]).unwrap_err().exit_code(), 1);
+        assert_eq!(export(ExportFormat::Mpich, &names(), &[2_000_000, 1, 1]).unwrap_err().exit_code(), 2);
+        let spaced = ["a b".to_string()];
+        assert_eq!(export(ExportFormat::OpenMpi, &spaced, &[1]).unwrap_err().exit_code(), 2);
+        let awkward = ["x,\"y\"".to_string()];
+        let csv = export(ExportFormat::Csv, &awkward, &[1]).unwrap().text;
+        assert!(csv.ends_with("\"x,\"\"y\"\"\",1,1\n"), "{csv}");
+    }
+
+    #[test]
+    fn large_weights_fit_into_scotchs_integers_and_metis_sums_to_one() {
+        let shares = [(1 << 50) + 1, 1 << 49, 7];
+        let scotch = text("scotch", &shares).0;
+        let weights: Vec<i64> = scotch.split_whitespace().skip(2).map(|w| w.parse().unwrap()).collect();
+        assert!(
+            weights.iter().sum::<i64>() <= i64::from(i32::MAX) && weights.iter().all(|w| *w > 0),
+            "{scotch}"
+        );
+        let ratio = weights[0] as f64 / weights[1] as f64;
+        assert!((ratio - 2.0).abs() < 1e-6);
+        let metis = text("metis", &[1, 1, 1]).0;
+        let sum: f64 = metis.lines().map(|l| l.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-12);
+    }
+}

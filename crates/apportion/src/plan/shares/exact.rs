@@ -1,0 +1,351 @@
+//! The least longest time whatever the shape of the time functions: loads may end up uneven, and are the best all the same.
+//!
+//! Source: the problem is HPOPTA's (Lastovetsky and Reddy, IEEE Transactions on Parallel and Distributed Systems,
+//! 2018); the method here is a binary search over the measured times with subset sums on bitsets.
+
+use super::Limits;
+use super::limits::resolve;
+use crate::error::{Error, Result};
+use crate::model::Model;
+
+/// More table entries than this (two bytes each) are refused.
+const LARGEST_TABLE: u128 = 1 << 31;
+
+/// The shares that minimise the longest time, every share being a measured size of its processor or 0, and add
+/// up to `n`. Of several such, those with the fewest processors.
+///
+/// Nothing is assumed of the time functions: they may fall, jump and rise again. Only points whose size is a
+/// whole number count. O(p m n / 64 log(p m)) for m points each, and O(p n) memory, sizes being counted in their greatest common divisor.
+///
+/// # Errors
+/// No sizes of which the sum is `n`: the message names the largest sum below.
+///
+/// # Example
+/// ```
+/// use apportion::{Model, Point, shares::exact};
+/// // Size 6 happens to be slow: two unequal shares end sooner than the even ones.
+/// let points = vec![Point::new(4.0, 4.0), Point::new(6.0, 60.0), Point::new(8.0, 8.0)];
+/// let model = Model::piecewise("p", points, None)?;
+/// assert_eq!(exact(&[model.clone(), model], 12)?, [8, 4]);
+/// # Ok::<(), apportion::Error>(())
+/// ```
+pub fn exact(models: &[Model], n: u64) -> Result<Vec<u64>> {
+    exact_within(models, n, &[])
+}
+
+/// [`exact`] with limits: a share is a measured size within them; 0 only where the least share is 0.
+///
+/// # Errors
+/// As [`exact`], and those of the limits.
+pub fn exact_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64>> {
+    solve(&measured(models, n, limits)?, n)
+}
+
+/// The least longest time over **all** integer shares within the limits, by each model's own interpolation
+/// without monotone repair: the oracle of `fpm`, and the answer where granularities differ. O(p n^2 / 64 log(p n)).
+///
+/// # Errors
+/// As [`exact_within`]; more than 2^31 table entries.
+pub fn exact_interpolated(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64>> {
+    let allowed = resolve(models, n, limits)?;
+    let blocks: u128 = allowed.iter().map(|a| u128::from((a.most - a.least) / a.step) + 1).sum();
+    if blocks > LARGEST_TABLE >> 4 {
+        return Err(too_fine(n));
+    }
+    let choices: Vec<Choices> = models
+        .iter()
+        .zip(&allowed)
+        .map(|(model, a)| {
+            let sizes = (a.least.max(a.step)..=a.most).step_by(a.step as usize);
+            Choices { options: sizes.map(|x| (x, model.seconds(x as f64))).collect(), may_rest: a.least == 0 }
+        })
+        .collect();
+    solve(&choices, n)
+}
+
+/// What one processor can be given.
+pub(super) struct Choices {
+    /// Sizes > 0 with their times.
+    pub options: Vec<(u64, f64)>,
+    /// True if it may get nothing.
+    pub may_rest: bool,
+}
+
+/// The whole measured sizes within the limits.
+fn measured(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Choices>> {
+    let allowed = resolve(models, n, limits)?;
+    Ok(models
+        .iter()
+        .zip(&allowed)
+        .map(|(model, a)| Choices {
+            options: model
+                .points()
+                .iter()
+                .map(|p| (p.size, p.seconds))
+                .filter(|&(x, _)| x.fract() == 0.0 && x >= 1.0)
+                .map(|(x, t)| (x as u64, t))
+                .filter(|(x, _)| (a.least..=a.most).contains(x) && x.is_multiple_of(a.step))
+                .collect(),
+            may_rest: a.least == 0,
+        })
+        .collect())
+}
+
+fn solve(choices: &[Choices], n: u64) -> Result<Vec<u64>> {
+    let unit = choices.iter().flat_map(|c| &c.options).fold(n, |g, o| gcd(g, o.0)).max(1);
+    if (u128::from(n / unit) + 1) * (choices.len() as u128 + 1) > LARGEST_TABLE
+        || choices.len() >= usize::from(u16::MAX)
+    {
+        return Err(too_fine(n));
+    }
+    let n_blocks = (n / unit) as usize;
+    let options: Vec<Vec<(usize, f64)>> =
+        choices.iter().map(|c| c.options.iter().map(|&(x, t)| ((x / unit) as usize, t)).collect()).collect();
+    let within = |seconds: f64| -> Vec<Sizes> {
+        options
+            .iter()
+            .zip(choices)
+            .map(|(o, c)| {
+                let sizes = o.iter().filter(|o| o.1 <= seconds).map(|o| o.0).collect();
+                Sizes { sizes, may_rest: c.may_rest }
+            })
+            .collect()
+    };
+    let feasible = |seconds: f64| reaches(&within(seconds), n_blocks);
+    let mut times: Vec<f64> = options.iter().flatten().map(|o| o.1).chain([0.0]).collect();
+    times.sort_by(f64::total_cmp);
+    times.dedup();
+    let longest = times[times.len() - 1];
+    if !feasible(longest) {
+        return Err(unreachable_sum(&within(longest), n, unit));
+    }
+    let best = times[times.partition_point(|&t| !feasible(t))];
+    Ok(fewest(&within(best), n_blocks).into_iter().map(|x| x as u64 * unit).collect())
+}
+
+/// The sizes of one processor that are in time.
+struct Sizes {
+    sizes: Vec<usize>,
+    may_rest: bool,
+}
+
+impl Sizes {
+    fn largest(&self) -> usize {
+        self.sizes.iter().copied().max().unwrap_or(0)
+    }
+}
+
+/// Whether one size of each processor (or none) can add up to n.
+fn reaches(processors: &[Sizes], n: usize) -> bool {
+    let mut rest: u128 = processors.iter().map(|s| s.largest() as u128).sum();
+    if rest < n as u128 {
+        return false;
+    }
+    let mut sums = Bits::zero(n);
+    for sizes in processors {
+        rest -= sizes.largest() as u128;
+        // Lower sums could not be made up for by those that follow.
+        let lowest = (n as u128).saturating_sub(rest) as usize;
+        sums = sums.plus_one_of(sizes, lowest);
+    }
+    sums.contains(n)
+}
+
+/// A set of sums 0..=n, a bit each.
+struct Bits {
+    bytes: Vec<u8>,
+    /// No sum is larger.
+    highest: usize,
+}
+
+impl Bits {
+    /// The set {0} within 0..=n.
+    fn zero(n: usize) -> Self {
+        let mut bytes = vec![0; n / 8 + 1];
+        bytes[0] = 1;
+        Self { bytes, highest: 0 }
+    }
+
+    fn contains(&self, sum: usize) -> bool {
+        self.bytes.get(sum / 8).is_some_and(|b| b >> (sum % 8) & 1 == 1)
+    }
+
+    /// Every sum plus every size (or 0): those from `lowest` on are complete, lower ones may be missing.
+    fn plus_one_of(&self, sizes: &Sizes, lowest: usize) -> Self {
+        let room = self.bytes.len();
+        let used = (self.highest / 8 + 2).min(room);
+        // Shifted by 0..8 bits once, so that any shift is an offset in bytes.
+        let shifted: Vec<Vec<u8>> = (0..8)
+            .map(|bit| {
+                let mut carry = 0_u8;
+                self.bytes[..used]
+                    .iter()
+                    .map(|&b| {
+                        let out = (b << bit) | carry;
+                        carry = if bit == 0 { 0 } else { b >> (8 - bit) };
+                        out
+                    })
+                    .collect()
+            })
+            .collect();
+        let mut bytes = if sizes.may_rest { self.bytes.clone() } else { vec![0; room] };
+        for &size in &sizes.sizes {
+            let (offset, bit) = (size / 8, size % 8);
+            let (from, to) = (offset.max(lowest / 8), room.min(offset + used));
+            if from < to {
+                let source = &shifted[bit][from - offset..to - offset];
+                bytes[from..to].iter_mut().zip(source).for_each(|(d, s)| *d |= s);
+            }
+        }
+        Self { bytes, highest: (self.highest + sizes.largest()).min(room * 8) }
+    }
+}
+
+/// Sizes that add up to n with the fewest processors at work; there are some.
+fn fewest(processors: &[Sizes], n: usize) -> Vec<usize> {
+    const NEVER: u16 = u16::MAX;
+    let mut rows = vec![vec![NEVER; n + 1]];
+    rows[0][0] = 0;
+    for p in processors {
+        let before = &rows[rows.len() - 1];
+        let one_more: Vec<u16> = before.iter().map(|c| c.saturating_add(1)).collect();
+        let mut row = if p.may_rest { before.clone() } else { vec![NEVER; n + 1] };
+        for &size in p.sizes.iter().filter(|&&x| x <= n) {
+            row[size..].iter_mut().zip(&one_more).for_each(|(d, s)| *d = (*d).min(*s));
+        }
+        rows.push(row);
+    }
+    let mut shares = vec![0; processors.len()];
+    let mut sum = n;
+    for (i, p) in processors.iter().enumerate().rev() {
+        let (count, before) = (rows[i + 1][sum], &rows[i]);
+        if p.may_rest && before[sum] == count {
+            continue;
+        }
+        let fits = |x: &usize| *x <= sum && before[sum - *x] == count - 1;
+        shares[i] = p.sizes.iter().copied().find(fits).expect("the row was made from one of these sizes");
+        sum -= shares[i];
+    }
+    shares
+}
+
+pub(in crate::plan) fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn too_fine(n: u64) -> Error {
+    Error::input(
+        "method exact",
+        format!("{n} units are too many to try every sum"),
+        "use method fpm, or coarser sizes with a common block",
+    )
+}
+
+/// The error for a sum that cannot be had, with the next lower one that can.
+fn unreachable_sum(processors: &[Sizes], n: u64, unit: u64) -> Error {
+    let blocks = (n / unit) as usize;
+    let sums = processors.iter().fold(Bits::zero(blocks), |sums, sizes| sums.plus_one_of(sizes, 0));
+    let below = (0..blocks).rev().find(|&s| sums.contains(s));
+    let near = below.map_or("nor to any less".into(), |s| format!("the most below is {}", s as u64 * unit));
+    Error::infeasible(
+        format!("no measured sizes add up to {n} units, {near}"),
+        "measure more sizes, divide another number of units, or use method fpm",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{compositions, makespan};
+    use super::*;
+    use crate::model::Point;
+    use proptest::prelude::*;
+
+    fn model(text: &str) -> Model {
+        let points = text
+            .split_whitespace()
+            .map(|p| p.split_once(':').unwrap())
+            .map(|(x, t)| Point::new(x.parse().unwrap(), t.parse().unwrap()))
+            .collect();
+        Model::piecewise("p", points, None).unwrap()
+    }
+
+    #[test]
+    fn the_published_example() {
+        let models = [
+            "8:1 3:2 12:2 9:3 15:3 10:4 14:5 1:6 16:10 13:11 4:12 2:13 7:13 5:14 6:14 11:20",
+            "8:1 9:3 5:4 6:4 4:6 3:7 7:8 2:10 1:12 11:13 12:13 13:16 10:16 16:17 14:18 15:20",
+            "1:1 7:1 3:4 4:4 2:7 5:8 6:9 9:13 8:14 10:14 12:15 15:16 13:18 14:18 16:19 11:19",
+            "6:2 2:3 5:3 3:4 4:4 1:6 7:7 8:9 9:13 11:13 10:14 15:15 12:16 14:17 13:19 16:20",
+        ]
+        .map(model);
+        let shares = exact(&models, 16).unwrap();
+        assert_eq!(shares, [8, 8, 0, 0]);
+        assert_eq!(makespan(&models, &shares), 1.0);
+        assert_eq!(makespan(&models, &[4, 4, 4, 4]), 12.0);
+        assert_eq!(exact(&models, 0).unwrap(), [0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_sum_that_no_sizes_make_is_said_with_the_next_below() {
+        let models = [model("4:1 10:2"), model("4:1")];
+        let error = exact(&models, 9).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        assert!(error.to_string().contains("below is 8"), "{error}");
+        assert_eq!(exact(&models, 14).unwrap(), [10, 4]);
+        let must = Limits { least: 1, ..Limits::default() };
+        assert!(exact_within(&models, 4, &[must, must]).is_err(), "both have to work");
+        assert_eq!(exact_within(&models, 8, &[must, must]).unwrap(), [4, 4]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        #[test]
+        fn agrees_with_trying_everything(
+            raw in prop::collection::vec(prop::collection::btree_map(1u32..20, 1u32..12, 1..10), 1..5),
+            n in 0u64..30,
+            scale in 1u64..4,
+        ) {
+            let models: Vec<Model> = raw
+                .iter()
+                .map(|points| {
+                    let scaled = points.iter().map(|(&x, &t)| Point::new(f64::from(x) * scale as f64, f64::from(t)));
+                    Model::piecewise("p", scaled.collect(), None).unwrap()
+                })
+                .collect();
+            let times = |shares: &[u64]| -> Option<(u32, usize)> {
+                let mut longest = 0;
+                for (share, points) in shares.iter().zip(&raw) {
+                    if *share > 0 {
+                        longest = longest.max(*points.get(&u32::try_from(*share).unwrap())?);
+                    }
+                }
+                Some((longest, shares.iter().filter(|&&x| x > 0).count()))
+            };
+            let best = compositions(n, raw.len()).iter().filter_map(|c| times(c)).min();
+            match (exact(&models, n * scale), best) {
+                (Ok(shares), Some(best)) => {
+                    prop_assert_eq!(shares.iter().sum::<u64>(), n * scale);
+                    let unscaled: Vec<u64> = shares.iter().map(|x| x / scale).collect();
+                    prop_assert_eq!(times(&unscaled), Some(best));
+                }
+                (Err(error), None) => prop_assert_eq!(error.exit_code(), 1),
+                (ours, theirs) => prop_assert!(false, "{ours:?} against {theirs:?}"),
+            }
+        }
+
+        #[test]
+        fn every_size_between_the_points(
+            raw in prop::collection::vec(prop::collection::btree_map(1u32..20, 1u32..12, 1..5), 1..4),
+            n in 0u64..16,
+        ) {
+            let models: Vec<Model> = raw
+                .iter()
+                .map(|points| points.iter().map(|(&x, &t)| Point::new(f64::from(x), f64::from(t))).collect())
+                .map(|points| Model::piecewise("p", points, None).unwrap())
+                .collect();
+            let shares = exact_interpolated(&models, n, &[]).unwrap();
+            let best = compositions(n, models.len()).iter().map(|c| makespan(&models, c)).fold(f64::INFINITY, f64::min);
+            prop_assert_eq!(makespan(&models, &shares), best);
+        }
+    }
+}

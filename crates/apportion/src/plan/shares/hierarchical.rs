@@ -1,0 +1,181 @@
+//! Shares in two levels: clusters first, then the nodes of each.
+//!
+//! Source: Becker 2010, section 1.2 (a top-level partition, anything below); Lastovetsky and Reddy 2007 for either
+//! level. A cluster is to the top level one processor with an aggregate speed function.
+
+use super::proportional::Seconds;
+use super::{fpm, ideal_seconds};
+use crate::error::{Error, Result};
+use crate::model::{Model, Point};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Shares of `n` units: among the groups by their aggregate speed functions, then inside each group. By rank.
+///
+/// The top level knows of a group only how many whole units it ends within T, summed over its members, and when it would end
+/// one more. The longest time is that of the flat [`fpm`]. O(p log n log points).
+///
+/// # Errors
+/// Groups that miss a rank, name one twice or one that there is not; and those of [`fpm`].
+pub fn hierarchical(groups: &[Vec<usize>], models: &[Model], n: u64) -> Result<Vec<u64>> {
+    check(groups, models.len())?;
+    let members: Vec<Vec<Model>> =
+        groups.iter().map(|g| g.iter().map(|&rank| models[rank].clone()).collect()).collect();
+    // Divisible units would all end together now; whole ones leave less than one a processor over.
+    let together = ideal_seconds(models, n)? * (1.0 - 1e-12);
+    let mut tops: Vec<Group> = members.iter().map(|m| Group::at(m, together, n)).collect();
+    let mut left = n.saturating_sub(tops.iter().map(Group::units).sum());
+    let offer = |g: usize, top: &Group| top.next().map(|(seconds, _)| Reverse((Seconds(seconds), g)));
+    let mut heap: BinaryHeap<_> = tops.iter().enumerate().filter_map(|(g, top)| offer(g, top)).collect();
+    while left > 0 {
+        let Some(Reverse((_, g))) = heap.pop() else {
+            unreachable!("the caps were checked to hold all units");
+        };
+        tops[g].take_one();
+        left -= 1;
+        heap.extend(offer(g, &tops[g]));
+    }
+    let mut shares = vec![0; models.len()];
+    for ((group, members), top) in groups.iter().zip(&members).zip(&tops) {
+        for (&rank, share) in group.iter().zip(fpm(members, top.units())?) {
+            shares[rank] = share;
+        }
+    }
+    Ok(shares)
+}
+
+/// A group of processors, as the level above sees it.
+struct Group<'a> {
+    members: &'a [Model],
+    shares: Vec<u64>,
+}
+
+impl<'a> Group<'a> {
+    /// With all the whole units that it ends within `seconds`.
+    fn at(members: &'a [Model], seconds: f64, n: u64) -> Self {
+        Self { members, shares: members.iter().map(|m| m.units_within(seconds, n as f64) as u64).collect() }
+    }
+
+    fn units(&self) -> u64 {
+        self.shares.iter().sum()
+    }
+
+    /// When it would end one unit more, and by which member; none if its memory is full.
+    fn next(&self) -> Option<(f64, usize)> {
+        let times = self.members.iter().zip(&self.shares).map(|(m, &share)| m.seconds((share + 1) as f64));
+        let soonest = times.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
+        soonest.filter(|(_, seconds)| seconds.is_finite()).map(|(i, seconds)| (seconds, i))
+    }
+
+    fn take_one(&mut self) {
+        if let Some((_, i)) = self.next() {
+            self.shares[i] += 1;
+        }
+    }
+}
+
+/// Every rank in exactly one group.
+fn check(groups: &[Vec<usize>], processors: usize) -> Result<()> {
+    let mut seen = vec![0_u32; processors];
+    for &rank in groups.iter().flatten() {
+        match seen.get_mut(rank) {
+            Some(count) => *count += 1,
+            None => return Err(wrong_group(rank, "is in a group but has no model")),
+        }
+    }
+    match seen.iter().position(|&count| count != 1) {
+        Some(rank) => Err(wrong_group(rank, &format!("is in {} groups", seen[rank]))),
+        None => Ok(()),
+    }
+}
+
+fn wrong_group(rank: usize, what: &str) -> Error {
+    Error::input("groups", format!("processor {rank} {what}"), "put every processor into exactly one group")
+}
+
+/// The aggregate speed function of processors that always divide their work well: as one model with `points` points,
+/// at times spread evenly on a logarithmic scale up to the time that `n` units need together.
+///
+/// # Errors
+/// No processors, fewer than two points, `n` = 0 or beyond their caps.
+pub fn aggregate(name: &str, members: &[Model], n: u64, points: usize) -> Result<Model> {
+    if points < 2 || n == 0 {
+        return Err(Error::input(
+            format!("aggregate of \"{name}\""),
+            format!("{points} points up to {n} units make no speed function"),
+            "ask for at least two points and one unit",
+        ));
+    }
+    let last = ideal_seconds(members, n)?;
+    let first = ideal_seconds(members, 1)?.min(last / 2.0);
+    let cap: Option<f64> = members.iter().map(Model::max_size).sum();
+    let mut sampled: Vec<Point> = Vec::with_capacity(points);
+    for i in 0..points {
+        let seconds = first * (last / first).powf(i as f64 / (points - 1) as f64);
+        let units = members.iter().map(|m| m.units_within(seconds, n as f64)).sum();
+        if sampled.last().is_none_or(|before| before.size < units) {
+            sampled.push(Point::new(units, seconds));
+        }
+    }
+    Model::piecewise(name, sampled, cap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::makespan;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn processor() -> impl Strategy<Value = Model> {
+        (1.0f64..50.0, prop::collection::vec((1u32..300, 0.2f64..1.0), 1..5), prop::option::of(50u32..900))
+            .prop_map(|(peak, knots, cap)| {
+                let (mut size, mut speed) = (0.0, peak);
+                let points = knots.iter().map(|&(step, factor)| {
+                    size += f64::from(step);
+                    speed *= factor;
+                    Point::new(size, size / speed)
+                });
+                Model::piecewise("p", points.collect(), cap.map(f64::from)).unwrap()
+            })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn two_levels_end_when_one_does(
+            models in prop::collection::vec(processor(), 1..9),
+            n in 0u64..2000,
+            deal in 1usize..4,
+        ) {
+            let mut groups = vec![Vec::new(); deal];
+            (0..models.len()).for_each(|rank| groups[rank % deal].push(rank));
+            groups.retain(|g: &Vec<usize>| !g.is_empty());
+            match (fpm(&models, n), hierarchical(&groups, &models, n)) {
+                (Ok(flat), Ok(ours)) => {
+                    prop_assert_eq!(ours.iter().sum::<u64>(), n);
+                    let (flat, ours) = (makespan(&models, &flat), makespan(&models, &ours));
+                    prop_assert!((ours - flat).abs() <= 1e-9 * flat, "{ours} against {flat}");
+                }
+                (flat, ours) => prop_assert!(flat.is_err() && ours.is_err()),
+            }
+        }
+
+        #[test]
+        fn an_aggregate_is_as_fast_as_its_members_together(models in prop::collection::vec(processor(), 1..6)) {
+            let n = 40;
+            let whole = aggregate("cluster", &models, n, 60).unwrap();
+            let ideal = ideal_seconds(&models, n).unwrap();
+            let seconds = whole.seconds(n as f64);
+            prop_assert!((seconds - ideal).abs() <= 0.02 * ideal, "{seconds} against {ideal}");
+        }
+    }
+
+    #[test]
+    fn groups_are_checked() {
+        let models = [1.0, 2.0].map(|s| Model::constant("p", s).unwrap());
+        for groups in [vec![vec![0]], vec![vec![0, 1], vec![1]], vec![vec![0, 2], vec![1]]] {
+            assert_eq!(hierarchical(&groups, &models, 5).unwrap_err().exit_code(), 2);
+        }
+        assert_eq!(hierarchical(&[vec![1], vec![0]], &models, 6).unwrap(), [2, 4]);
+    }
+}

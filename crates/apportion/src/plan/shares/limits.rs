@@ -1,0 +1,99 @@
+//! What a share may be: at least, at most, and in whole blocks.
+
+use crate::error::{Error, Result};
+use crate::model::Model;
+
+/// Bounds on one processor's share, beside its model's `max_size`.
+///
+/// # Example
+/// ```
+/// use apportion::{Model, shares::{Limits, fpm_within}};
+/// let models = [Model::constant("fast", 9.0)?, Model::constant("slow", 1.0)?];
+/// let blocks = Limits { multiple_of: 64, ..Limits::default() };
+/// assert_eq!(fpm_within(&models, 1024, &[blocks, blocks])?, [960, 64]);
+/// # Ok::<(), apportion::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The least share; default 0. A processor with a least share is never left out.
+    pub least: u64,
+    /// The largest share; default: no limit.
+    pub most: Option<u64>,
+    /// The share is a multiple of this many units; default 1.
+    pub multiple_of: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { least: 0, most: None, multiple_of: 1 }
+    }
+}
+
+/// Limits as they bind: both ends are multiples of `step`, caps and n are worked in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Allowed {
+    pub least: u64,
+    pub most: u64,
+    pub step: u64,
+}
+
+/// Works the caps of the models and n into the limits; an empty slice means no limits.
+///
+/// # Errors
+/// No model, a limit too many or too few, a granularity of 0; no multiple between the ends; least shares that add up to
+/// more than n or largest shares that add up to less (the message says by how much).
+pub(super) fn resolve(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Allowed>> {
+    if models.is_empty() {
+        return Err(Error::input("models", "there is none", "give one model per processor"));
+    }
+    if !limits.is_empty() && limits.len() != models.len() {
+        return Err(Error::input(
+            "limits",
+            format!("there are {} for {} processors", limits.len(), models.len()),
+            "give one per processor",
+        ));
+    }
+    let mut allowed = Vec::with_capacity(models.len());
+    for (i, model) in models.iter().enumerate() {
+        let limit = limits.get(i).copied().unwrap_or_default();
+        let step = limit.multiple_of;
+        if step == 0 {
+            return Err(Error::input(
+                format!("granularity of \"{}\"", model.processor()),
+                "0 units are no block",
+                "give at least 1",
+            ));
+        }
+        // A float above the largest u64 saturates.
+        let most =
+            model.max_size().map_or(u64::MAX, |cap| cap as u64).min(limit.most.unwrap_or(u64::MAX)).min(n);
+        let most = most - most % step;
+        let least = limit.least.checked_next_multiple_of(step).unwrap_or(u64::MAX);
+        if least > most {
+            return Err(Error::infeasible(
+                format!(
+                    "\"{}\" must take at least {} units but can take only {most}",
+                    model.processor(),
+                    limit.least
+                ),
+                "lower its least share, raise its largest share or its max_size, or divide more units",
+            ));
+        }
+        allowed.push(Allowed { least, most, step });
+    }
+    let sum = |f: fn(&Allowed) -> u64| allowed.iter().map(|a| u128::from(f(a))).sum::<u128>();
+    let (least, most) = (sum(|a| a.least), sum(|a| a.most));
+    if most < u128::from(n) {
+        return Err(Error::infeasible(
+            format!("the processors can take {most} of {n} units: {} are missing", u128::from(n) - most),
+            "add processors, raise max_size or the largest shares, or divide a smaller problem",
+        ));
+    }
+    if least > u128::from(n) {
+        return Err(Error::infeasible(
+            format!("the least shares add up to {least}, {} more than the {n} units", least - u128::from(n)),
+            "lower the least shares, or divide more units",
+        ));
+    }
+    Ok(allowed)
+}

@@ -1,0 +1,211 @@
+//! Time against energy: every division that no other beats in both.
+//!
+//! Source: HEPOPTA's problem (Khaleghzadeh, Fahad, Shahid, Manumachu, Lastovetsky, IEEE Transactions on Parallel and
+//! Distributed Systems 2021): the front of (longest time, sum of energies) over measured sizes.
+
+use super::limits::resolve;
+use super::{Limits, gcd};
+use crate::error::{Error, Result};
+use crate::model::Model;
+
+/// One division on the front.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tradeoff {
+    /// The longest of the processors' times.
+    pub seconds: f64,
+    /// The sum of the processors' energies.
+    pub joules: f64,
+    /// Units of each processor.
+    pub shares: Vec<u64>,
+}
+
+/// A division of some units among the first processors.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    seconds: f64,
+    joules: f64,
+    share: u64,
+    /// Index of the state of the processors before, in their front for the units that remain.
+    before: usize,
+}
+
+/// All divisions of `n` units that no other beats in both longest time and energy, fastest first: seconds rise and
+/// joules fall along the list. Shares are measured sizes or 0, and 0 costs nothing.
+///
+/// Dynamic programming over processors with dominated states dropped: O(p m n f log(m f)) time and O(p n f) memory for m
+/// points each and fronts of f states, sizes being counted in their greatest common divisor.
+///
+/// # Errors
+/// A whole size that could be used carries no energy; more than 10^7 sums; no measured sizes add up to `n`.
+///
+/// # Example
+/// ```
+/// use apportion::{Model, Point, shares::pareto};
+/// let point = |x: f64, t: f64, e: f64| Point::new(x, t).with_energy(e);
+/// let quick = Model::piecewise("quick", vec![point(1.0, 1.0, 9.0), point(2.0, 2.0, 18.0)], None)?;
+/// let frugal = Model::piecewise("frugal", vec![point(1.0, 3.0, 1.0), point(2.0, 6.0, 2.0)], None)?;
+/// let front: Vec<_> = pareto(&[quick, frugal], 2, &[])?.into_iter().map(|t| (t.seconds, t.joules)).collect();
+/// assert_eq!(front, [(2.0, 18.0), (3.0, 10.0), (6.0, 2.0)]);
+/// # Ok::<(), apportion::Error>(())
+/// ```
+pub fn pareto(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Tradeoff>> {
+    let allowed = resolve(models, n, limits)?;
+    let options: Vec<Vec<State>> = models
+        .iter()
+        .zip(&allowed)
+        .map(|(model, a)| {
+            let mut states = Vec::new();
+            if a.least == 0 {
+                states.push(State { seconds: 0.0, joules: 0.0, share: 0, before: 0 });
+            }
+            for p in model.points().iter().filter(|p| p.size.fract() == 0.0 && p.size >= 1.0) {
+                let share = p.size as u64;
+                if !(a.least..=a.most).contains(&share) || !share.is_multiple_of(a.step) {
+                    continue;
+                }
+                let joules = p.energy.ok_or_else(|| no_energy(model, p.size))?;
+                states.push(State { seconds: p.seconds, joules, share, before: 0 });
+            }
+            Ok(states)
+        })
+        .collect::<Result<_>>()?;
+    let unit = options.iter().flatten().fold(n, |g, o| gcd(g, o.share)).max(1);
+    let blocks = n / unit;
+    if u128::from(blocks) * models.len() as u128 > 10_000_000 {
+        return Err(Error::input(
+            "objective",
+            format!("{n} units are too many to weigh time against energy at every sum"),
+            "use coarser sizes with a common block",
+        ));
+    }
+    let layers = fronts(&options, unit, blocks as usize);
+    let last = &layers[models.len()][blocks as usize];
+    if last.is_empty() {
+        return Err(Error::infeasible(
+            format!("no measured sizes add up to {n} units"),
+            "measure more sizes, or divide another number of units",
+        ));
+    }
+    Ok(last.iter().map(|state| trace_back(&layers, state, blocks as usize, unit)).collect())
+}
+
+/// `layers[i][s]`: the front of dividing s blocks among the first i processors.
+fn fronts(options: &[Vec<State>], unit: u64, blocks: usize) -> Vec<Vec<Vec<State>>> {
+    let mut layers = vec![vec![Vec::new(); blocks + 1]];
+    layers[0][0].push(State { seconds: 0.0, joules: 0.0, share: 0, before: 0 });
+    for (i, mine) in options.iter().enumerate() {
+        // The last processor only has to complete the sum.
+        let wanted = if i + 1 == options.len() { blocks..=blocks } else { 0..=blocks };
+        let mut next = vec![Vec::new(); blocks + 1];
+        for sum in wanted {
+            let mut states = Vec::new();
+            for option in mine {
+                let Some(rest) = sum.checked_sub((option.share / unit) as usize) else { continue };
+                states.extend(layers[i][rest].iter().enumerate().map(|(before, s)| State {
+                    seconds: s.seconds.max(option.seconds),
+                    joules: s.joules + option.joules,
+                    share: option.share,
+                    before,
+                }));
+            }
+            next[sum] = undominated(states);
+        }
+        layers.push(next);
+    }
+    layers
+}
+
+/// The states that no other beats in both, fastest first.
+fn undominated(mut states: Vec<State>) -> Vec<State> {
+    states.sort_by(|a, b| a.seconds.total_cmp(&b.seconds).then(a.joules.total_cmp(&b.joules)));
+    let mut least = f64::INFINITY;
+    states.retain(|s| {
+        let better = s.joules < least;
+        least = least.min(s.joules);
+        better
+    });
+    states
+}
+
+fn trace_back(layers: &[Vec<Vec<State>>], end: &State, blocks: usize, unit: u64) -> Tradeoff {
+    let mut shares = vec![0; layers.len() - 1];
+    let (mut state, mut sum) = (*end, blocks);
+    for (i, share) in shares.iter_mut().enumerate().rev() {
+        *share = state.share;
+        sum -= (state.share / unit) as usize;
+        state = layers[i][sum][state.before];
+    }
+    Tradeoff { seconds: end.seconds, joules: end.joules, shares }
+}
+
+fn no_energy(model: &Model, size: f64) -> Error {
+    Error::input(
+        format!("model of \"{}\": energy", model.processor()),
+        format!("the point of size {size} has none"),
+        "measure energy too, or ask for time alone",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::compositions;
+    use super::*;
+    use crate::model::Point;
+    use proptest::prelude::*;
+
+    #[test]
+    fn energy_must_be_measured() {
+        let model = Model::piecewise("p", vec![Point::new(1.0, 1.0)], None).unwrap();
+        let error = pareto(&[model], 1, &[]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("energy"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_trying_everything(
+            raw in prop::collection::vec(prop::collection::btree_map(1u32..12, (1u32..12, 1u32..12), 1..8), 1..4),
+            n in 0u64..20,
+        ) {
+            let models: Vec<Model> = raw
+                .iter()
+                .map(|points| points
+                    .iter()
+                    .map(|(&x, &(t, e))| Point::new(f64::from(x), f64::from(t)).with_energy(f64::from(e)))
+                    .collect())
+                .map(|points| Model::piecewise("p", points, None).unwrap())
+                .collect();
+            let cost = |shares: &[u64]| -> Option<(u32, u32)> {
+                let mut total = (0, 0);
+                for (&share, points) in shares.iter().zip(&raw).filter(|(share, _)| **share > 0) {
+                    let (t, e) = points.get(&u32::try_from(share).unwrap())?;
+                    total = (total.0.max(*t), total.1 + e);
+                }
+                Some(total)
+            };
+            let all: Vec<(u32, u32)> = compositions(n, raw.len()).iter().filter_map(|c| cost(c)).collect();
+            let mut front: Vec<(u32, u32)> = all
+                .iter()
+                .copied()
+                .filter(|a| !all.iter().any(|b| b != a && b.0 <= a.0 && b.1 <= a.1))
+                .collect();
+            front.sort_unstable();
+            front.dedup();
+            match pareto(&models, n, &[]) {
+                Ok(ours) => {
+                    for t in &ours {
+                        prop_assert_eq!(t.shares.iter().sum::<u64>(), n);
+                        let (seconds, joules) = cost(&t.shares).unwrap();
+                        prop_assert_eq!((f64::from(seconds), f64::from(joules)), (t.seconds, t.joules));
+                    }
+                    let ours: Vec<(u32, u32)> = ours.iter().map(|t| (t.seconds as u32, t.joules as u32)).collect();
+                    prop_assert_eq!(ours, front);
+                }
+                Err(error) => {
+                    prop_assert_eq!(error.exit_code(), 1);
+                    prop_assert!(front.is_empty());
+                }
+            }
+        }
+    }
+}

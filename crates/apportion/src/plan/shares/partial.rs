@@ -1,0 +1,293 @@
+//! Models that build themselves while the work goes on: divide, measure, divide again, until all end together.
+//!
+//! Source: DFPA (Lastovetsky and Reddy, "Distributed data partitioning for heterogeneous processors based on partial
+//! estimation of their functional performance models", HeteroPar 2009). Added: a cap on rounds, reuse of near
+//! points, best so far, and processors that turn slower or faster while they work.
+
+use super::{even, fpm};
+use crate::error::{Error, Result};
+use crate::model::{Model, Point};
+
+/// What to do after a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// All working processors end within the tolerance of each other: keep the shares.
+    Balanced,
+    /// Work and measure with the new shares.
+    Again,
+    /// The shares are the best seen: rounds are used up, or the estimate offers nothing new (a unit more or
+    /// less may be all there is to move).
+    GaveUp,
+}
+
+/// A search for balance, driven with measured times; it measures nothing itself.
+///
+/// # Example
+/// ```
+/// use apportion::{Emulated, shares::{Dfpa, Step}};
+/// let processors: Vec<Emulated> = vec!["peak 9e3".parse()?, "peak 3e3, cliff 2e3 0.1".parse()?];
+/// let mut dfpa = Dfpa::new(12_000, 2, 0.02)?;
+/// let step = loop {
+///     let seconds: Vec<f64> = processors.iter().zip(dfpa.shares()).map(|(p, &x)| p.seconds(x as f64)).collect();
+///     match dfpa.observe(&seconds)? {
+///         Step::Again => continue,
+///         end => break end,
+///     }
+/// };
+/// assert_eq!(step, Step::Balanced);
+/// # Ok::<(), apportion::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Dfpa {
+    n: u64,
+    tolerance: f64,
+    most_rounds: u32,
+    /// Points of each processor, ascending by size.
+    known: Vec<Vec<Point>>,
+    shares: Vec<u64>,
+    rounds: u32,
+    /// Shares of this search with their longest time, since a processor last changed.
+    tried: Vec<(Vec<u64>, f64)>,
+}
+
+impl Dfpa {
+    /// A search for shares of `n` units, starting from equal ones; `tolerance` is the largest relative difference of
+    /// two times that counts as balanced. At most 20 rounds.
+    ///
+    /// # Errors
+    /// No processors, no units, or a tolerance that is not positive.
+    pub fn new(n: u64, processors: usize, tolerance: f64) -> Result<Self> {
+        if processors == 0 || n == 0 {
+            return Err(Error::input(
+                "units",
+                format!("{n} units on {processors} processors leave nothing to balance"),
+                "give at least one of each",
+            ));
+        }
+        if !(tolerance.is_finite() && tolerance > 0.0) {
+            return Err(Error::input(
+                "tolerance",
+                format!("{tolerance} is not a positive fraction"),
+                "0.05 is usual",
+            ));
+        }
+        Ok(Self {
+            n,
+            tolerance,
+            most_rounds: 20,
+            known: vec![Vec::new(); processors],
+            shares: even(n, processors),
+            rounds: 0,
+            tried: Vec::new(),
+        })
+    }
+
+    /// The same with another cap on rounds.
+    pub fn with_rounds(self, most_rounds: u32) -> Self {
+        Self { most_rounds, ..self }
+    }
+
+    /// The shares to work with next, or to keep.
+    pub fn shares(&self) -> &[u64] {
+        &self.shares
+    }
+
+    /// Rounds observed since the search began or last ended.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// The speed functions as far as they are known, one per processor; one that never worked is believed to be as
+    /// fast as the fastest.
+    ///
+    /// # Errors
+    /// Nothing was observed yet.
+    pub fn models(&self) -> Result<Vec<Model>> {
+        let fastest = self.known.iter().flatten().map(Point::speed).fold(0.0, f64::max);
+        self.known
+            .iter()
+            .enumerate()
+            .map(|(i, points)| match points.is_empty() {
+                true => Model::constant(format!("p{i}"), fastest),
+                false => Model::piecewise(format!("p{i}"), points.clone(), None),
+            })
+            .collect()
+    }
+
+    /// Takes the times in which the processors did their [`Dfpa::shares`] (ignored where a share is 0) and says what to do.
+    /// After the search has ended, further observations start another one from what is known.
+    ///
+    /// # Errors
+    /// Not one time per processor, or a time that is not positive.
+    pub fn observe(&mut self, seconds: &[f64]) -> Result<Step> {
+        self.check(seconds)?;
+        for (i, &time) in seconds.iter().enumerate().filter(|(i, _)| self.shares[*i] > 0) {
+            if learn(&mut self.known[i], Point::new(self.shares[i] as f64, time), self.tolerance) {
+                // The processor is not the one that it was: what was tried before says nothing now.
+                self.tried.clear();
+            }
+        }
+        let working = || seconds.iter().zip(&self.shares).filter(|(_, share)| **share > 0).map(|(t, _)| *t);
+        let (least, longest) = working().fold((f64::INFINITY, 0.0_f64), |(l, h), t| (l.min(t), h.max(t)));
+        self.rounds += 1;
+        self.tried.push((self.shares.clone(), longest));
+        if longest - least <= self.tolerance * least {
+            self.end_search();
+            return Ok(Step::Balanced);
+        }
+        let next = fpm(&self.models()?, self.n)?;
+        if self.tried.len() >= self.most_rounds as usize
+            || self.tried.iter().any(|(shares, _)| *shares == next)
+        {
+            let best = self.tried.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+            self.shares = best.map_or(next, |(shares, _)| shares.clone());
+            self.end_search();
+            return Ok(Step::GaveUp);
+        }
+        self.shares = next;
+        Ok(Step::Again)
+    }
+
+    fn end_search(&mut self) {
+        self.rounds = 0;
+        self.tried.clear();
+    }
+
+    fn check(&self, seconds: &[f64]) -> Result<()> {
+        if seconds.len() != self.shares.len() {
+            return Err(Error::input(
+                "times",
+                format!("there are {} for {} processors", seconds.len(), self.shares.len()),
+                "give one per processor",
+            ));
+        }
+        let bad = |(i, t): &(usize, &f64)| self.shares[*i] > 0 && !(t.is_finite() && **t > 0.0);
+        match seconds.iter().enumerate().find(bad) {
+            Some((i, t)) => Err(Error::input(
+                format!("time of processor {i}"),
+                format!("{t} is not a positive number of seconds"),
+                "measure larger shares, or with a finer clock",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Adds a point, in place of those of nearly the same size. If the speed at this very size was quite another, the
+/// processor itself has changed: all its points are scaled by the same factor. True if so.
+fn learn(points: &mut Vec<Point>, new: Point, tolerance: f64) -> bool {
+    let within = |p: &Point, fraction: f64| (p.size - new.size).abs() <= fraction * new.size;
+    let slower = points.iter().find(|p| within(p, 1e-3)).map_or(1.0, |old| old.speed() / new.speed());
+    let changed = slower.max(1.0 / slower) > 1.0 + f64::max(0.25, 4.0 * tolerance);
+    points.retain(|p| !within(p, f64::max(1e-3, 0.1 * tolerance)));
+    if changed {
+        points.iter_mut().for_each(|p| p.seconds *= slower);
+    }
+    let place = points.partition_point(|p| p.size < new.size);
+    points.insert(place, new);
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::makespan;
+    use super::*;
+    use crate::model::Emulated;
+
+    fn processors() -> Vec<Emulated> {
+        [
+            "peak 2e6, knee 1e5 0.8, cliff 4e6 0.05",
+            "peak 1e6, cliff 6e5 0.02",
+            "peak 4e5, ramp 2e3",
+            "peak 3e5",
+        ]
+        .iter()
+        .map(|text| text.parse().unwrap())
+        .collect()
+    }
+
+    fn times(processors: &[Emulated], shares: &[u64], factor: impl Fn(usize) -> f64) -> Vec<f64> {
+        processors
+            .iter()
+            .zip(shares)
+            .enumerate()
+            .map(|(i, (p, &x))| p.seconds(x as f64) * factor(i))
+            .collect()
+    }
+
+    fn search(dfpa: &mut Dfpa, processors: &[Emulated], factor: impl Fn(usize) -> f64) -> (Step, usize) {
+        for round in 1.. {
+            let seconds = times(processors, dfpa.shares(), &factor);
+            let step = dfpa.observe(&seconds).unwrap();
+            if step != Step::Again {
+                return (step, round);
+            }
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn balance_is_found_without_models() {
+        let processors = processors();
+        for n in [10_000, 300_000, 2_000_000, 8_000_000] {
+            let mut dfpa = Dfpa::new(n, 4, 0.03).unwrap();
+            let (step, rounds) = search(&mut dfpa, &processors, |_| 1.0);
+            assert_eq!(step, Step::Balanced, "{n}");
+            assert!(rounds <= 15, "{n}: {rounds}");
+            assert_eq!(dfpa.shares().iter().sum::<u64>(), n);
+            let full: Vec<Model> =
+                processors.iter().map(|p| p.sweep("p", 1.0, n as f64, 20_000).unwrap()).collect();
+            let ideal = makespan(&full, &fpm(&full, n).unwrap());
+            let ours = times(&processors, dfpa.shares(), |_| 1.0).into_iter().fold(0.0, f64::max);
+            assert!(ours <= 1.03 * ideal, "{n}: {ours} against {ideal}");
+        }
+    }
+
+    #[test]
+    fn a_processor_that_slows_down_is_followed() {
+        let processors = processors();
+        let mut dfpa = Dfpa::new(2_000_000, 4, 0.03).unwrap();
+        assert_eq!(search(&mut dfpa, &processors, |_| 1.0).0, Step::Balanced);
+        let before = dfpa.shares()[0];
+        let slow = |i| if i == 0 { 3.0 } else { 1.0 };
+        let (step, rounds) = search(&mut dfpa, &processors, slow);
+        assert_eq!(step, Step::Balanced);
+        assert!(rounds <= 6, "{rounds}");
+        assert!(dfpa.shares()[0] < before);
+    }
+
+    #[test]
+    fn noise_ends_by_the_cap_with_the_best_seen() {
+        let processors = processors();
+        let mut dfpa = Dfpa::new(2_000_000, 4, 0.001).unwrap().with_rounds(8);
+        let mut best = f64::INFINITY;
+        let mut step = Step::Again;
+        let mut rounds = 0;
+        while step == Step::Again {
+            rounds += 1;
+            let noise = |i: usize| 1.0 + 0.05 * ((7 * i + 5 * rounds) % 11) as f64 / 11.0;
+            let seconds = times(&processors, dfpa.shares(), noise);
+            best = seconds.iter().copied().fold(0.0, f64::max).min(best);
+            step = dfpa.observe(&seconds).unwrap();
+        }
+        assert_eq!(step, Step::GaveUp);
+        let kept = times(&processors, dfpa.shares(), |_| 1.0).into_iter().fold(0.0, f64::max);
+        assert!(kept <= best * 1.05);
+    }
+
+    #[test]
+    fn awkward_input() {
+        assert!(
+            Dfpa::new(0, 2, 0.1).is_err() && Dfpa::new(2, 0, 0.1).is_err() && Dfpa::new(2, 2, 0.0).is_err()
+        );
+        let mut dfpa = Dfpa::new(2, 3, 0.1).unwrap();
+        assert_eq!(dfpa.shares(), [1, 1, 0]);
+        assert_eq!(dfpa.observe(&[1.0]).unwrap_err().exit_code(), 2);
+        assert_eq!(dfpa.observe(&[1.0, 0.0, 0.0]).unwrap_err().exit_code(), 2);
+        // The third is tried in place of the slow one; a unit cannot be split further.
+        assert_eq!(dfpa.observe(&[1.0, 9.0, 0.0]).unwrap(), Step::Again);
+        assert_eq!(dfpa.shares(), [1, 0, 1]);
+        assert_eq!(dfpa.observe(&[1.0, 0.0, 1.5]).unwrap(), Step::GaveUp);
+        assert_eq!(dfpa.shares(), [1, 0, 1]);
+    }
+}

@@ -1,0 +1,141 @@
+//! A matrix of bits, packed.
+
+/// Words of a chunk: 512 bits, one register of the widest kind.
+pub(super) const CHUNK: usize = 8;
+
+/// A matrix of bits. Rows start on a multiple of 512 bits; bits beyond the columns are 0.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BitMatrix {
+    rows: usize,
+    cols: usize,
+    chunks: Vec<[u64; CHUNK]>,
+}
+
+impl BitMatrix {
+    /// All bits 0.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Self { rows, cols, chunks: vec![[0; CHUNK]; rows * cols.div_ceil(64 * CHUNK)] }
+    }
+
+    /// The ones on the diagonal of an n x n matrix.
+    pub fn identity(n: usize) -> Self {
+        let mut matrix = Self::zeros(n, n);
+        (0..n).for_each(|i| matrix.set(i, i));
+        matrix
+    }
+
+    /// From one byte an element, row by row: any byte but 0 is a 1.
+    ///
+    /// # Panics
+    /// If there are not `rows * cols` bytes.
+    pub fn from_bytes(bytes: &[u8], rows: usize, cols: usize) -> Self {
+        assert_eq!(bytes.len(), rows * cols, "one byte for each of {rows} x {cols} elements");
+        let mut matrix = Self::zeros(rows, cols);
+        for (i, row) in bytes.chunks_exact(cols.max(1)).enumerate() {
+            let words = matrix.row_mut(i).as_flattened_mut();
+            for (word, bytes) in words.iter_mut().zip(row.chunks(64)) {
+                *word = bytes.iter().rev().fold(0, |word, &byte| word << 1 | u64::from(byte != 0));
+            }
+        }
+        matrix
+    }
+
+    /// One byte an element, 0 or 1, row by row.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        (0..self.rows).flat_map(|i| (0..self.cols).map(move |j| self.get(i, j).into())).collect()
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Number of ones.
+    pub fn ones(&self) -> usize {
+        self.chunks.as_flattened().iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Element (`i`, `j`).
+    pub fn get(&self, i: usize, j: usize) -> bool {
+        assert!(j < self.cols, "column {j} is one of {}", self.cols);
+        self.words(i)[j / 64] >> (j % 64) & 1 == 1
+    }
+
+    /// Makes element (`i`, `j`) a 1.
+    pub fn set(&mut self, i: usize, j: usize) {
+        assert!(j < self.cols, "column {j} is one of {}", self.cols);
+        self.row_mut(i).as_flattened_mut()[j / 64] |= 1 << (j % 64);
+    }
+
+    /// The bits of row `i`, the first column in the lowest bit of the first word; zeros fill the last words.
+    pub fn words(&self, i: usize) -> &[u64] {
+        self.row(i).as_flattened()
+    }
+
+    /// Chunks of a row.
+    pub(super) fn width(&self) -> usize {
+        self.cols.div_ceil(64 * CHUNK)
+    }
+
+    pub(super) fn row(&self, i: usize) -> &[[u64; CHUNK]] {
+        assert!(i < self.rows, "row {i} is one of {}", self.rows);
+        &self.chunks[i * self.width()..][..self.width()]
+    }
+
+    pub(super) fn row_mut(&mut self, i: usize) -> &mut [[u64; CHUNK]] {
+        assert!(i < self.rows, "row {i} is one of {}", self.rows);
+        let width = self.width();
+        &mut self.chunks[i * width..][..width]
+    }
+
+    /// What chunk `place` of a row holds when all its columns are 1.
+    pub(super) fn full(&self, place: usize) -> [u64; CHUNK] {
+        std::array::from_fn(|i| {
+            let left = self.cols.saturating_sub((place * CHUNK + i) * 64);
+            if left >= 64 { u64::MAX } else { (1 << left) - 1 }
+        })
+    }
+
+    /// The columns of the ones of row `i`.
+    pub(super) fn ones_of(&self, i: usize) -> impl Iterator<Item = usize> {
+        self.words(i).iter().enumerate().flat_map(|(place, &word)| {
+            std::iter::successors(Some(word), |&left| Some(left & left.wrapping_sub(1)))
+                .take_while(|&left| left != 0)
+                .map(move |left| place * 64 + left.trailing_zeros() as usize)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_go_both_ways() {
+        for (rows, cols) in [(0, 0), (1, 1), (3, 64), (2, 65), (5, 511), (2, 513), (4, 0), (0, 7)] {
+            let bytes: Vec<u8> = (0..rows * cols).map(|i| u8::from(i * i % 7 < 3)).collect();
+            let matrix = BitMatrix::from_bytes(&bytes, rows, cols);
+            assert_eq!(matrix.to_bytes(), bytes);
+            assert_eq!(matrix.ones(), bytes.iter().filter(|&&b| b == 1).count());
+            for i in 0..rows {
+                let places: Vec<usize> = (0..cols).filter(|j| bytes[i * cols + j] == 1).collect();
+                assert!(matrix.ones_of(i).eq(places));
+            }
+        }
+        assert!(BitMatrix::from_bytes(&[0, 255], 1, 2).get(0, 1));
+    }
+
+    #[test]
+    fn a_full_row_has_all_columns() {
+        for cols in [1, 64, 511, 512, 700] {
+            let matrix = BitMatrix::from_bytes(&vec![1; cols], 1, cols);
+            let full: Vec<_> = (0..matrix.width()).map(|place| matrix.full(place)).collect();
+            assert_eq!(matrix.row(0), full);
+        }
+    }
+}

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::model::Model;
 use crate::plan::shapes::{Communication, Method, Terms};
-use crate::plan::{Forecast, Layout, Metrics, Plan, Problem, Shape, shares, star_volume};
+use crate::plan::{Forecast, Form, Hierarchy, Layout, Metrics, Plan, Problem, Shape, shares, star_volume};
 use crate::platform::{Network, Platform, Topology};
 use crate::schedule::{Flow, Order, Schedule};
 use crate::simulate::{Conditions, simulate};
@@ -43,6 +43,8 @@ pub struct Wishes {
     pub overlap: bool,
     /// What some methods need to know.
     pub terms: Terms,
+    /// Where cuts may fall, what recurs, and the methods of a hierarchy's levels, which go before `method`.
+    pub form: Form,
     /// What the method is chosen for, where it is left open.
     pub minimise: Minimise,
     /// Bytes of one element.
@@ -95,20 +97,43 @@ pub fn plan_matmul(
 ) -> Result<Vec<Choice>> {
     let areas = shares::fpm(models, shape.elements())?;
     let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
-    let layouts: Vec<(Method, Layout)> = match wishes.method {
-        Some(method) => vec![(method, method.layout(shape, &weights, &wishes.terms)?)],
-        None => Method::candidates()
-            .filter_map(|m| m.layout(shape, &weights, &wishes.terms).ok().map(|l| (m, l)))
-            .collect(),
-    };
+    let layouts = layouts(shape, platform, &weights, wishes)?;
     let mut choices = Vec::new();
     for (method, layout) in layouts {
         for order in orders(wishes.flow, wishes.block, wishes.overlap) {
-            choices.push(candidate(method, &layout, order, platform, (models, models_block), wishes)?);
+            choices.push(candidate(&method, &layout, order, platform, (models, models_block), wishes)?);
         }
     }
+    Ok(chosen(choices, wishes))
+}
+
+/// The candidates in order, the best first, without those that are too uneven where time does not weigh that.
+pub(crate) fn chosen(choices: Vec<Choice>, wishes: &Wishes) -> Vec<Choice> {
     let weighs_balance = wishes.minimise == Minimise::Time && !wishes.relative;
-    Ok(ranked(if weighs_balance { choices } else { even(choices) }))
+    ranked(if weighs_balance { choices } else { even(choices) })
+}
+
+/// The layouts to choose from, by name.
+fn layouts(
+    shape: Shape,
+    platform: &Platform,
+    weights: &[f64],
+    wishes: &Wishes,
+) -> Result<Vec<(String, Layout)>> {
+    let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
+    let hierarchy = Hierarchy::of_paths(&paths);
+    if let Some(named) = wishes.form.by_levels(shape, weights, &hierarchy, &wishes.terms)? {
+        return Ok(vec![named]);
+    }
+    let by = |method: Method| {
+        let layout = wishes.form.layout(shape, |s| method.layout(s, weights, &wishes.terms));
+        layout.map(|layout| (method.to_string(), layout))
+    };
+    match wishes.method {
+        Some(method) => Ok(vec![by(method)?]),
+        // Columns serve every input: only what the form asks for can be refused.
+        None => by(Method::Columns).map(|_| Method::candidates().filter_map(|m| by(m).ok()).collect()),
+    }
 }
 
 /// The orders to choose from: the flow as wished, or every flow with and without overlap, in the order of
@@ -125,8 +150,8 @@ pub fn orders(flow: Option<Flow>, block: u64, overlap: bool) -> Vec<Order> {
 }
 
 /// The candidate's plan and forecast.
-fn candidate(
-    method: Method,
+pub(crate) fn candidate(
+    method: &str,
     layout: &Layout,
     order: Order,
     platform: &Platform,
@@ -217,6 +242,7 @@ mod tests {
             block: 64,
             overlap: false,
             terms: Terms::default(),
+            form: Form::default(),
             minimise: Minimise::Time,
             element: 8,
             relative: false,

@@ -3,7 +3,9 @@
 pub mod arrange;
 mod export;
 mod file;
+mod form;
 mod granularity;
+mod hierarchy;
 mod layout;
 mod messages;
 mod metrics;
@@ -14,7 +16,9 @@ pub mod shares;
 
 pub use export::{ExportFormat, Exported, export};
 pub use file::{Forecast, Plan, read_plan};
+pub use form::Form;
 pub use granularity::in_blocks;
+pub use hierarchy::Hierarchy;
 pub use layout::{Layout, Part};
 pub(crate) use messages::relayed;
 pub use messages::{message_steps, star_volume};

@@ -51,9 +51,11 @@ pub fn repeated(shape: Shape, block: &Layout) -> Result<Layout> {
     let mut parts = Vec::new();
     for part in block.parts() {
         for rows in recurring(part.rows, high, shape.m) {
-            parts.extend(
-                recurring(part.cols, wide, shape.n).map(|cols| Part { owner: part.owner, rows, cols }),
-            );
+            parts.extend(recurring(part.cols, wide, shape.n).map(|cols| Part {
+                owner: part.owner,
+                rows,
+                cols,
+            }));
         }
     }
     let layout = Layout::new(shape, block.processors(), merged(parts))?;

@@ -21,7 +21,7 @@ use crate::rect::{Rank, Rect, Span, SpanSet};
 /// what rounding takes from a member in one rectangle it gets back in the next. Of both ways to cut the part (along rows, along
 /// columns), both directions and both orders of the members, the one with the least sum of rows and columns is taken.
 ///
-/// O(8 x the methods' time) at each level.
+/// O(8 x the methods' time) at each level, three times that for auto.
 ///
 /// # Errors
 /// More methods than levels, or column-groups, whose columns name processors (exit code 2); a method that cannot serve a

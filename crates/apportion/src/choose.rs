@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::model::Model;
 use crate::plan::shapes::{Communication, Method, Terms};
-use crate::plan::{Forecast, Layout, Metrics, Plan, Problem, Shape, shares, star_volume};
+use crate::plan::{Forecast, Form, Hierarchy, Layout, Metrics, Plan, Problem, Shape, shares, star_volume};
 use crate::platform::{Network, Platform, Topology};
 use crate::schedule::{Flow, Order, Schedule};
 use crate::simulate::{Conditions, simulate};
@@ -44,6 +44,8 @@ pub struct Wishes {
     pub overlap: bool,
     /// What some methods need to know.
     pub terms: Terms,
+    /// Where cuts may fall, what recurs, and the methods of a hierarchy's levels, which go before `method`.
+    pub form: Form,
     /// What the method is chosen for, where it is left open.
     pub minimise: Minimise,
     /// Bytes of one element.
@@ -96,28 +98,51 @@ pub fn plan_matmul(
 ) -> Result<Vec<Choice>> {
     let areas = shares::fpm(models, shape.elements())?;
     let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
-    let layouts: Vec<(Method, Layout)> = match wishes.method {
-        Some(method) => vec![(method, method.layout(shape, &weights, &wishes.terms)?)],
-        None => Method::candidates()
-            .filter_map(|m| m.layout(shape, &weights, &wishes.terms).ok().map(|l| (m, l)))
-            .collect(),
-    };
+    let layouts = layouts(shape, platform, &weights, wishes)?;
     let orders = orders(wishes.flow, wishes.block, wishes.overlap);
     let simulated = affordable(platform.len(), shape, wishes.block, layouts.len() * orders.len());
     let field = Field { platform, models, models_block, wishes };
     let mut choices = Vec::new();
     for (method, layout) in layouts {
         for &order in &orders {
-            choices.push(field.candidate(method, &layout, order, simulated)?);
+            choices.push(field.candidate(&method, &layout, order, simulated)?);
         }
     }
-    let weighs_balance = wishes.minimise == Minimise::Time && !wishes.relative;
-    let mut choices = ranked(if weighs_balance { choices } else { even(choices) });
+    let mut choices = chosen(choices, wishes);
     let best = &mut choices[0];
     if best.plan.forecast.is_none() && affordable(platform.len(), shape, wishes.block, 1) {
         best.plan.forecast = Some(field.forecast(best)?);
     }
     Ok(choices)
+}
+
+/// The candidates in order, the best first, without those that are too uneven where time does not weigh that.
+pub(crate) fn chosen(choices: Vec<Choice>, wishes: &Wishes) -> Vec<Choice> {
+    let weighs_balance = wishes.minimise == Minimise::Time && !wishes.relative;
+    ranked(if weighs_balance { choices } else { even(choices) })
+}
+
+/// The layouts to choose from, by name.
+fn layouts(
+    shape: Shape,
+    platform: &Platform,
+    weights: &[f64],
+    wishes: &Wishes,
+) -> Result<Vec<(String, Layout)>> {
+    let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
+    let hierarchy = Hierarchy::of_paths(&paths);
+    if let Some(named) = wishes.form.by_levels(shape, weights, &hierarchy, &wishes.terms)? {
+        return Ok(vec![named]);
+    }
+    let by = |method: Method| {
+        let layout = wishes.form.layout(shape, |s| method.layout(s, weights, &wishes.terms));
+        layout.map(|layout| (method.to_string(), layout))
+    };
+    match wishes.method {
+        Some(method) => Ok(vec![by(method)?]),
+        // Columns serve every input: only what the form asks for can be refused.
+        None => by(Method::Columns).map(|_| Method::candidates().filter_map(|m| by(m).ok()).collect()),
+    }
 }
 
 /// Whether so many forecasts of a product on p processors take seconds rather than minutes.
@@ -140,16 +165,16 @@ pub fn orders(flow: Option<Flow>, block: u64, overlap: bool) -> Vec<Order> {
 }
 
 /// What all candidates have in common.
-struct Field<'a> {
-    platform: &'a Platform,
-    models: &'a [Model],
-    models_block: u64,
-    wishes: &'a Wishes,
+pub(crate) struct Field<'a> {
+    pub platform: &'a Platform,
+    pub models: &'a [Model],
+    pub models_block: u64,
+    pub wishes: &'a Wishes,
 }
 
 impl Field<'_> {
     /// The candidate's plan, forecast and rank.
-    fn candidate(&self, method: Method, layout: &Layout, order: Order, simulated: bool) -> Result<Choice> {
+    pub fn candidate(&self, method: &str, layout: &Layout, order: Order, simulated: bool) -> Result<Choice> {
         let shares = layout.shares();
         let rates = rates(self.models, &shares, self.models_block);
         let simulate = |rates: &[f64]| simulated.then(|| self.simulate(layout, order, rates)).transpose();
@@ -238,6 +263,7 @@ mod tests {
             block: 64,
             overlap: false,
             terms: Terms::default(),
+            form: Form::default(),
             minimise: Minimise::Time,
             element: 8,
             relative: false,

@@ -7,6 +7,7 @@
 
 mod choose;
 mod error;
+mod fpm_br;
 mod matrix;
 mod model;
 mod multiply;
@@ -26,6 +27,7 @@ pub use choose::{
     plan_matmul, rates,
 };
 pub use error::{Error, Result};
+pub use fpm_br::{Balanced, fpm_br, plan_fpm_br};
 pub use matrix::*;
 pub use model::*;
 pub use multiply::{Multiplication, multiply};

@@ -38,12 +38,12 @@ pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result
     let shape = layout.shape();
     let areas = apportion::shares::fpm(&processors.models, shape.elements())?;
     let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
-    let terms = args.terms(&processors.platform)?;
+    let (terms, form) = (args.terms(&processors.platform)?, args.form()?);
     let simulated = affordable(processors.platform.len(), shape, args.flow.block, 4 * Method::all().count());
     let mut rows = Vec::new();
     for method in Method::all().filter(|&m| m != Method::ColumnGroups || terms.groups.is_some()) {
         let begin = Instant::now();
-        let made = method.layout(shape, &weights, &terms);
+        let made = form.layout(shape, |s| method.layout(s, &weights, &terms));
         let milliseconds = begin.elapsed().as_secs_f64() * 1e3;
         let outcome = match made {
             Err(error) => Err(error.to_string()),

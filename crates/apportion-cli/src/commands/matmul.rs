@@ -7,9 +7,9 @@ use crate::console::{Console, monitor};
 use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
 use apportion::shapes::Method;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Matrix, Minimise, Model, Multiplication, Order, OutputFile, Plan,
-    Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast, multiply, orders,
-    plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
+    AnyMatrix, Choice, Element, Error, Form, Matrix, Minimise, Model, Multiplication, Order, OutputFile,
+    Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast, multiply,
+    orders, plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -223,11 +223,12 @@ fn made(
     console: &Console,
 ) -> Result<Choice> {
     let wishes = Wishes {
-        method: method(&args.method)?,
+        method: method_at("--method", &args.method)?,
         flow: args.flow.flow.0,
         block: args.flow.block,
         overlap: args.flow.overlap,
         terms: terms(platform, None, None)?,
+        form: Form::default(),
         minimise: Minimise::Time,
         element,
         relative: false,
@@ -302,12 +303,10 @@ fn given(
     Ok(Choice { plan, order, rank: Some(seconds) })
 }
 
-/// A method by name; `None` for auto.
-pub fn method(name: &str) -> Result<Option<Method>> {
+/// A flag's method by name; `None` for auto.
+pub fn method_at(flag: &str, name: &str) -> Result<Option<Method>> {
     if name == "auto" {
         return Ok(None);
     }
-    name.parse()
-        .map(Some)
-        .map_err(|what: String| Error::input("--method", what, "see apportion partition --help"))
+    name.parse().map(Some).map_err(|what: String| Error::input(flag, what, "see apportion partition --help"))
 }

@@ -2,16 +2,17 @@
 
 use super::compare::compare;
 use super::draw;
+use super::matmul::method_at;
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{Processors, terms};
 use apportion::shapes::{Communication, Terms};
 use apportion::{
-    Choice, Error, Forecast, Metrics, Minimise, Plan, Platform, Problem, Result, Shape, Wishes, imbalance,
-    pairs, plan_matmul, shares, table, units, write_whole,
+    Choice, Error, Forecast, Form, Metrics, Minimise, Plan, Platform, Problem, Result, Shape, Surface,
+    Surfaces, Wishes, imbalance, pairs, plan_fpm_br, plan_matmul, shares, table, units, write_whole,
 };
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Whether links carry one transfer at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -35,7 +36,9 @@ pub enum MinimiseName {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  apportion partition --units 1000 --speeds 9,1\n  \
-    apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n\
+    apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n  \
+    apportion partition --shape 4000x4000 --platform clusters.toml --levels square-corner,columns\n  \
+    apportion partition --shape 4000x4000 --speeds 1,1,1,1 --method grid --repeat 128x128\n\
     Methods for --units: even, proportional, fpm. For --shape: rows, straight-line, columns, square-corner,\n  \
     square-rectangle, block-rectangle, recursive, grid, cartesian, column-groups, nagamochi-abe, hybrid, auto.")]
 pub struct Arguments {
@@ -47,6 +50,10 @@ pub struct Arguments {
     pub shape: Option<String>,
     #[command(flatten)]
     pub sources: Sources,
+    /// Speeds over rows and columns (surfaces.json; seconds of an update by a pivot block of --block indices) or over
+    /// rows, k and columns: areas follow the speed at each part's own shape.
+    #[arg(long, value_name = "FILE", requires = "shape", conflicts_with_all = ["speeds", "models", "compare"])]
+    pub surfaces: Option<PathBuf>,
     /// The method; default: fpm for units, auto (least forecast time) for a shape.
     #[arg(long, value_name = "METHOD")]
     pub method: Option<String>,
@@ -59,6 +66,16 @@ pub struct Arguments {
     /// What auto chooses for.
     #[arg(long, value_enum, default_value = "time")]
     pub minimise: MinimiseName,
+    /// Methods of a hierarchy's levels, from the top: among the platform's clusters ("site/node"), then among their
+    /// members; the last serves all levels below.
+    #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "shape", conflicts_with_all = ["method", "compare"])]
+    pub levels: Option<Vec<String>>,
+    /// Cut at multiples of this many rows and columns only (whole pivot blocks).
+    #[arg(long, value_name = "B", requires = "shape", value_parser = clap::value_parser!(u64).range(1..))]
+    pub granularity: Option<u64>,
+    /// Lay out one generalised block of R x C elements and repeat it cyclically (block-cyclic).
+    #[arg(long, value_name = "RxC", requires = "shape")]
+    pub repeat: Option<String>,
     /// Run every method on a shape and print one table.
     #[arg(long, requires = "shape", conflicts_with = "method")]
     pub compare: bool,
@@ -81,6 +98,29 @@ impl Arguments {
         });
         terms(platform, communication, self.groups.as_deref())
     }
+
+    /// What the layout's cuts must keep to.
+    pub fn form(&self) -> Result<Form> {
+        let methods = |names: &Vec<String>| names.iter().map(|name| method_at("--levels", name)).collect();
+        Ok(Form {
+            granularity: self.granularity.unwrap_or(1),
+            repeat: self.repeat.as_deref().map(block_size).transpose()?,
+            levels: self.levels.as_ref().map(methods).transpose()?,
+        })
+    }
+}
+
+/// Reads the size of a generalised block, `RxC`.
+fn block_size(text: &str) -> Result<[u64; 2]> {
+    let sizes: Vec<Option<u64>> = text.split(['x', 'X', '×']).map(|t| t.trim().parse().ok()).collect();
+    match sizes[..] {
+        [Some(rows), Some(cols)] if rows > 0 && cols > 0 => Ok([rows, cols]),
+        _ => Err(Error::input(
+            "--repeat",
+            format!("\"{text}\" is not the size of a block"),
+            "write its rows and columns, such as 256x256",
+        )),
+    }
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
@@ -91,8 +131,16 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         }
         (None, Some(shape)) => {
             let shape = Shape::parse(shape, "--shape")?;
-            let processors = args.sources.processors(2.0)?;
-            let mut choices = shape_plans(shape, args, &processors)?;
+            let (processors, mut choices) = match &args.surfaces {
+                Some(path) => by_surfaces(shape, args, path)?,
+                None => {
+                    let processors = args.sources.processors(2.0)?;
+                    let wishes = wishes(args, &processors)?;
+                    let Processors { platform, models, block, .. } = &processors;
+                    let choices = plan_matmul(shape, platform, models, *block, &wishes)?;
+                    (processors, choices)
+                }
+            };
             let best = choices.remove(0);
             (best.plan.clone(), processors, std::iter::once(best).chain(choices).collect())
         }
@@ -161,13 +209,37 @@ fn units_plan(n: u64, method: Option<&str>, processors: &Processors) -> Result<P
     })
 }
 
-fn shape_plans(shape: Shape, args: &Arguments, processors: &Processors) -> Result<Vec<Choice>> {
-    let wishes = Wishes {
-        method: super::matmul::method(args.method.as_deref().unwrap_or("auto"))?,
+/// Areas that follow speeds at the parts' own shapes (FPM-BR).
+fn by_surfaces(shape: Shape, args: &Arguments, path: &Path) -> Result<(Processors, Vec<Choice>)> {
+    let place = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))?;
+    let file = Surfaces::parse(&text, &place)?;
+    let names: Vec<String> = file.surfaces.iter().map(|s| s.processor().to_owned()).collect();
+    let platform = args.sources.platform()?.unwrap_or_else(|| Platform::from_names(&names));
+    let find = |name: &String| {
+        file.surfaces.iter().find(|s| s.processor() == name).cloned().ok_or_else(|| {
+            Error::input(
+                &place,
+                format!("has no surface of processor \"{name}\""),
+                "measure every processor of the platform",
+            )
+        })
+    };
+    let surfaces: Vec<Surface> = platform.names().iter().map(find).collect::<Result<_>>()?;
+    let processors = Processors { platform, models: Vec::new(), block: args.flow.block, relative: false };
+    let wishes = wishes(args, &processors)?;
+    let choices = plan_fpm_br(shape, &processors.platform, &surfaces, args.flow.block, &wishes)?;
+    Ok((processors, choices))
+}
+
+fn wishes(args: &Arguments, processors: &Processors) -> Result<Wishes> {
+    Ok(Wishes {
+        method: method_at("--method", args.method.as_deref().unwrap_or("auto"))?,
         flow: args.flow.flow.0,
         block: args.flow.block,
         overlap: args.flow.overlap,
         terms: args.terms(&processors.platform)?,
+        form: args.form()?,
         minimise: match args.minimise {
             MinimiseName::Time => Minimise::Time,
             MinimiseName::Sum => Minimise::Sum,
@@ -176,8 +248,7 @@ fn shape_plans(shape: Shape, args: &Arguments, processors: &Processors) -> Resul
         },
         element: 8,
         relative: processors.relative,
-    };
-    plan_matmul(shape, &processors.platform, &processors.models, processors.block, &wishes)
+    })
 }
 
 fn text(plan: &Plan, candidates: &[Choice], relative: bool) -> String {
@@ -198,6 +269,10 @@ fn text(plan: &Plan, candidates: &[Choice], relative: bool) -> String {
     let mut out = table(&header, rows);
     let mut facts =
         vec![("method", plan.method.clone()), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
+    if let Some(block) = plan.layout.as_ref().and_then(|l| l.block()) {
+        let Shape { m, n, .. } = block.shape();
+        facts.push(("repeated block", format!("{m} x {n}")));
+    }
     let m = &plan.metrics;
     if let (Some(cost), Some(bound), Some(volume)) = (m.sum_half_perimeters, m.lower_bound, m.volume) {
         let ratio = cost / bound;

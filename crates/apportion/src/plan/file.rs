@@ -77,10 +77,6 @@ impl Plan {
                 format!("\"{}\" version {} is not \"apportion-plan\" version 1", raw.format, raw.version);
             return refuse("format", what, "write it with this version of `apportion partition`");
         }
-        if raw.repeat.is_some() {
-            let what = "block-cyclic plans are not supported yet".into();
-            return refuse("repeat", what, "make a plan without `repeat`");
-        }
         let p = raw.processors.len();
         if p == 0 || raw.shares.len() != p {
             let what = format!("{} shares for {p} processors", raw.shares.len());
@@ -93,7 +89,13 @@ impl Plan {
                 let Some(parts) = raw.layout else {
                     return refuse("layout", "is missing".into(), "give the rectangles of C");
                 };
-                let layout = Layout::new(shape, p, parts)?;
+                let layout = match raw.repeat {
+                    None => Layout::new(shape, p, parts)?,
+                    Some([rows, cols]) => {
+                        let block = super::Shape::new(rows, shape.k, cols, &format!("{place}: repeat"))?;
+                        super::repeated(shape, &Layout::new(block, p, parts)?)?
+                    }
+                };
                 if layout.shares() != raw.shares {
                     let what =
                         format!("{:?} are not the areas of the layout, {:?}", raw.shares, layout.shares());
@@ -101,6 +103,9 @@ impl Plan {
                 }
                 let metrics = Metrics::of_layout(&layout, imbalance);
                 (Some(layout), metrics)
+            }
+            Problem::Units { .. } if raw.repeat.is_some() => {
+                return refuse("repeat", "units have no blocks".into(), "leave `repeat` out");
             }
             Problem::Units { n } => {
                 let sum: u128 = raw.shares.iter().map(|&s| u128::from(s)).sum();
@@ -125,8 +130,9 @@ impl Plan {
         })
     }
 
-    /// The plan as a JSON value.
+    /// The plan as a JSON value. Of a repeated block only the block is written, and `repeat`, its size.
     pub fn to_value(&self) -> serde_json::Value {
+        let block = self.layout.as_ref().and_then(Layout::block);
         let raw = RawPlan {
             format: "apportion-plan".into(),
             version: 1,
@@ -134,8 +140,8 @@ impl Plan {
             problem: self.problem,
             processors: self.processors.clone(),
             shares: self.shares.clone(),
-            layout: self.layout.as_ref().map(|l| l.parts().to_vec()),
-            repeat: None,
+            layout: block.or(self.layout.as_ref()).map(|l| l.parts().to_vec()),
+            repeat: block.map(|b| [b.shape().m, b.shape().n]),
             // A plan read without metrics has no imbalance: NaN has no place in JSON.
             metrics: Some(self.metrics.clone()).filter(|m| m.imbalance.is_finite()),
             forecast: self.forecast.clone(),
@@ -178,6 +184,40 @@ mod tests {
         let again = Plan::parse(&plan.to_json(), "again").unwrap();
         assert_eq!(again, plan);
         assert_eq!(again.to_json(), plan.to_json());
+    }
+
+    /// Two processors at 3:1 in blocks of 4 x 4: the file holds the block, reading it the whole matrix.
+    const REPEATED: &str = r#"{"format": "apportion-plan", "version": 1, "method": "columns",
+ "problem": {"kind": "matmul", "m": 10, "k": 6, "n": 9}, "processors": ["a", "b"], "shares": [70, 20],
+ "layout": [{"owner": 0, "rows": [0, 4], "cols": [0, 3]}, {"owner": 1, "rows": [0, 4], "cols": [3, 4]}],
+ "repeat": [4, 4]}"#;
+
+    #[test]
+    fn a_repeated_block_is_expanded_and_written_again() {
+        let plan = Plan::parse(REPEATED, "plan.json").unwrap();
+        let layout = plan.layout.as_ref().unwrap();
+        assert_eq!(layout.parts().len(), 5);
+        assert_eq!(layout.cols_by_owner()[1].spans(), [[3, 4].into(), [7, 8].into()]);
+        assert_eq!(plan.metrics.volume, Some(6 * (10 + 7 + 10 + 2) - 6 * 10 - 6 * 9));
+        let again = Plan::parse(&plan.to_json(), "again").unwrap();
+        assert_eq!(again.layout, plan.layout);
+        assert_eq!(again.to_json(), plan.to_json());
+        for (from, to) in [
+            ("[4, 4]}", "[4, 0]}"),
+            ("[4, 4]}", "[4, 3]}"),
+            ("[4, 4]}", "[4, 5]}"),
+            ("[4, 4]}", "[4]}"),
+            ("[70, 20]", "[12, 4]"),
+        ] {
+            assert_eq!(
+                Plan::parse(&REPEATED.replacen(from, to, 1), "plan.json").unwrap_err().exit_code(),
+                2,
+                "{to}"
+            );
+        }
+        let units = r#"{"format": "apportion-plan", "version": 1, "method": "even", "repeat": [1, 1],
+            "problem": {"kind": "units", "n": 3}, "processors": ["a"], "shares": [3]}"#;
+        assert_eq!(Plan::parse(units, "plan.json").unwrap_err().exit_code(), 2);
     }
 
     #[test]

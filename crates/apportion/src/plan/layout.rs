@@ -36,6 +36,8 @@ pub struct Layout {
     shape: Shape,
     processors: usize,
     parts: Vec<Part>,
+    /// What recurs, where the parts are a block's repetitions.
+    block: Option<Box<Layout>>,
 }
 
 impl Layout {
@@ -80,7 +82,7 @@ impl Layout {
             }
         }
         kept.sort_by_key(|p| (p.rows.start, p.cols.start, p.owner));
-        let layout = Self { shape, processors, parts: kept };
+        let layout = Self { shape, processors, parts: kept, block: None };
         layout.check_cover()?;
         Ok(layout)
     }
@@ -98,6 +100,16 @@ impl Layout {
     /// The rectangles in reading order.
     pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    /// The generalised block whose repetitions the parts are, for layouts made by [`repeated`](super::repeated).
+    pub fn block(&self) -> Option<&Self> {
+        self.block.as_deref()
+    }
+
+    /// Says that the parts are this block's repetitions.
+    pub(super) fn with_block(self, block: Self) -> Self {
+        Self { block: Some(Box::new(block)), ..self }
     }
 
     /// Elements of C of each processor.

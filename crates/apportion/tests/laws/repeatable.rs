@@ -39,6 +39,7 @@ proptest! {
             minimise: Minimise::Time,
             element: 8,
             relative,
+            form: apportion::Form::default(),
         };
         let first = texts(&platform, &models, sizes, &wishes);
         prop_assert_eq!(&texts(&platform, &models, sizes, &wishes), &first);

@@ -1,7 +1,7 @@
 //! The engine against three loops, and the three-count law at run time.
 
 use super::*;
-use crate::plan::{Layout, Metrics, Shape, shapes};
+use crate::plan::{Layout, Metrics, Shape, repeated, shapes};
 use crate::platform::Network;
 use crate::schedule::{Flow, Order};
 use proptest::prelude::*;
@@ -34,6 +34,10 @@ fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
     let mut out = vec![shapes::rows(shape, weights).unwrap(), shapes::columns(shape, weights).unwrap()];
     out.extend(shapes::straight_line(shape, weights));
     out.extend(shapes::square_corner(shape, weights));
+    // Block-cyclic: a generalised block of 5 x 7 that recurs, cut off at the ends.
+    let block = Shape::new(5, shape.k, 7, "test").unwrap();
+    let blocks = [shapes::columns(block, weights), shapes::square_corner(block, weights)];
+    out.extend(blocks.iter().flatten().map(|block| repeated(shape, block).unwrap()));
     out
 }
 

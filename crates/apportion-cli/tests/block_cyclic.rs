@@ -1,0 +1,54 @@
+//! A block-cyclic plan from the command line: written with its `repeat`, run and simulated from the file.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn apportion(directory: &Path, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_apportion"))
+        .args(arguments.split(' '))
+        .current_dir(directory)
+        .output()
+        .expect("the binary starts")
+}
+
+/// A file of NumPy's format, version 1.0: f64, C order.
+fn write_npy(path: &Path, rows: usize, cols: usize) {
+    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
+    header.push_str(&" ".repeat(117 - header.len()));
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(header.as_bytes());
+    (0..rows * cols).for_each(|i| bytes.extend(((i * 7 % 11) as f64 - 5.0).to_le_bytes()));
+    std::fs::write(path, bytes).expect("the file is written");
+}
+
+#[test]
+fn a_block_cyclic_plan_is_written_simulated_and_run() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("block-cyclic");
+    std::fs::create_dir_all(&directory).expect("the directory is made");
+    let run = |arguments: &str| {
+        let output = apportion(&directory, arguments);
+        assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("one JSON object")
+    };
+    let plan = run(
+        "partition --shape 45x31x38 --speeds 3,2,1,1 --method columns --granularity 2 --repeat 8x6 -o plan.json --json",
+    );
+    assert_eq!(plan["repeat"], serde_json::json!([8, 6]));
+    let shares: u64 = plan["shares"].as_array().expect("shares").iter().filter_map(|s| s.as_u64()).sum();
+    assert_eq!(shares, 45 * 38);
+    write_npy(&directory.join("a.npy"), 45, 31);
+    write_npy(&directory.join("b.npy"), 31, 38);
+    std::fs::write(
+        directory.join("four.toml"),
+        ["p0", "p1", "p2", "p3"]
+            .map(|p| format!("[[processor]]\nname = \"{p}\"\nspeed = \"1 Gflop/s\"\n"))
+            .concat(),
+    )
+    .expect("the platform is written");
+    let forecast = run("simulate --plan plan.json --platform four.toml --block 8 --json");
+    assert!(forecast["seconds"].as_f64().expect("seconds") > 0.0);
+    let report = run("matmul a.npy b.npy --plan plan.json --platform four.toml --block 8 --json");
+    assert_eq!(report["verified"], true);
+    assert_eq!(report["volume"], plan["metrics"]["volume"]);
+}

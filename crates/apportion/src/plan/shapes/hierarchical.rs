@@ -1,0 +1,264 @@
+//! A partition among clusters, and of each cluster's part among its members, level by level.
+//!
+//! Source: Becker 2010, sections 1.2, 5.9 and 9.1 (a top-level partition, anything below). For parts of several rectangles:
+//! McNaughton's wrap-around rule (1959), known from scheduling, here with rectangles for machines.
+
+use super::{Method, Objective, Terms, choose};
+use crate::error::{Error, Result};
+use crate::plan::hierarchy::Member;
+use crate::plan::shares::proportional;
+use crate::plan::{Hierarchy, Layout, Part, Shape};
+use crate::rect::{Rank, Rect, Span, SpanSet};
+
+/// The matrix divided among the top level's members by the sums of their weights, each one's part again among its own.
+///
+/// `methods` are those of the levels from the top; the last serves all levels below, `None` is the one that moves least
+/// (as [`choose`] for the volume). Shares are those of a flat division up to rounding at each level.
+///
+/// A part that is one rectangle is laid out by the level's method. One of R rectangles (around a square corner, say) is
+/// filled rectangle after rectangle: members follow each other, whoever does not fit into one rectangle continues in
+/// the next, and those in one rectangle are laid out there by the method. So p members have at most p + R - 1 pieces;
+/// what rounding takes from a member in one rectangle it gets back in the next. Of both ways to cut the part (along rows, along
+/// columns), both directions and both orders of the members, the one with the least sum of rows and columns is taken.
+///
+/// O(8 x the methods' time) at each level, three times that for auto.
+///
+/// # Errors
+/// More methods than levels, or column-groups, whose columns name processors (exit code 2); a method that cannot serve a
+/// level's members (exit code 1).
+///
+/// # Example
+/// ```
+/// use apportion::{Hierarchy, Shape, shapes::{Method, Terms, hierarchical}};
+/// let paths = ["orsay", "orsay", "rennes", "rennes"].map(String::from);
+/// let methods = [Some(Method::SquareCorner), Some(Method::Columns)];
+/// let shape = Shape::new(1000, 1000, 1000, "example")?;
+/// let layout = hierarchical(shape, &[45.0, 45.0, 5.0, 5.0], &Hierarchy::of_paths(&paths), &methods, &Terms::default())?;
+/// // Rennes has a 316 x 316 square in the corner: two halves.
+/// assert_eq!(layout.shares()[2..], [49_928, 49_928]);
+/// # Ok::<(), apportion::Error>(())
+/// ```
+pub fn hierarchical(
+    shape: Shape,
+    weights: &[f64],
+    hierarchy: &Hierarchy,
+    methods: &[Option<Method>],
+    terms: &Terms,
+) -> Result<Layout> {
+    let levels = hierarchy.levels();
+    if methods.is_empty() || methods.len() > levels {
+        return Err(Error::input(
+            "--levels",
+            format!("names {} methods, but the platform's cluster paths make {levels}", methods.len()),
+            "name one method a level at most, and processors' clusters in the platform (\"site/node\")",
+        ));
+    }
+    if methods.contains(&Some(Method::ColumnGroups)) {
+        return Err(Error::input(
+            "--levels",
+            "column-groups arranges named processors, not clusters",
+            "use columns, or --method column-groups",
+        ));
+    }
+    let division = Division { shape, weights, methods, terms };
+    let mut parts = Vec::new();
+    let whole = Rect::new(Span::new(0, shape.m), Span::new(0, shape.n));
+    division.divide(vec![whole], hierarchy, 0, &mut parts)?;
+    Layout::new(shape, weights.len(), parts)
+}
+
+/// What every level knows.
+struct Division<'a> {
+    shape: Shape,
+    weights: &'a [f64],
+    methods: &'a [Option<Method>],
+    terms: &'a Terms,
+}
+
+impl Division<'_> {
+    /// Divides a part among a hierarchy's members and theirs.
+    fn divide(
+        &self,
+        part: Vec<Rect>,
+        hierarchy: &Hierarchy,
+        depth: usize,
+        out: &mut Vec<Part>,
+    ) -> Result<()> {
+        let weight = |m: &Member| m.ranks().iter().map(|&rank| self.weights[rank]).sum::<f64>();
+        let members: Vec<(&Member, f64)> =
+            hierarchy.members.iter().map(|m| (m, weight(m))).filter(|(_, w)| *w > 0.0).collect();
+        let regions = match (&part[..], &members[..]) {
+            ([], _) | (_, []) => return Ok(()),
+            (_, [_]) => vec![part],
+            ([rect], _) => self.within(*rect, &members, (depth, self.method(depth)))?,
+            _ => self.wrapped(&part, &members, depth)?,
+        };
+        for ((member, _), region) in members.into_iter().zip(regions) {
+            match member {
+                Member::Processor(rank) => {
+                    out.extend(region.into_iter().map(|rect| Part::new(Rank(*rank), rect)));
+                }
+                Member::Cluster(_, inner) => self.divide(region, inner, depth + 1, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A level's method; `None` is auto.
+    fn method(&self, depth: usize) -> Option<Method> {
+        self.methods[depth.min(self.methods.len() - 1)]
+    }
+
+    /// The members' rectangles within one rectangle, by a method at a level.
+    fn within(
+        &self,
+        rect: Rect,
+        members: &[(&Member, f64)],
+        (depth, method): (usize, Option<Method>),
+    ) -> Result<Vec<Vec<Rect>>> {
+        let weights: Vec<f64> = members.iter().map(|(_, w)| *w).collect();
+        let shape = Shape { m: rect.rows.len(), k: self.shape.k, n: rect.cols.len() };
+        let layout = match method {
+            None => choose(shape, &weights, Objective::Volume)?.1,
+            Some(method) => {
+                let holds = |centre| members.iter().position(|(m, _)| m.ranks().contains(&centre));
+                let terms = Terms { centre: self.terms.centre.and_then(holds), ..self.terms.clone() };
+                method.layout(shape, &weights, &terms).map_err(|e| at_level(e, depth, members))?
+            }
+        };
+        let moved = |span: Span, by: Span| Span::new(by.start + span.start, by.start + span.end);
+        let place = |r: Rect| Rect::new(moved(r.rows, rect.rows), moved(r.cols, rect.cols));
+        Ok(layout.rects_by_owner().into_iter().map(|own| own.into_iter().map(place).collect()).collect())
+    }
+
+    /// The members' rectangles within several: the cheapest way to fill one after the other.
+    fn wrapped(&self, part: &[Rect], members: &[(&Member, f64)], depth: usize) -> Result<Vec<Vec<Rect>>> {
+        let mut descending: Vec<usize> = (0..members.len()).collect();
+        descending.sort_by(|&i, &j| members[j].1.total_cmp(&members[i].1).then(i.cmp(&j)));
+        let ascending: Vec<usize> = descending.iter().rev().copied().collect();
+        let mut best: Option<(u64, Vec<Vec<Rect>>)> = None;
+        let mut refusal = None;
+        // What moves least in each rectangle alone need not do so in all: auto tries strips as well.
+        let methods = match self.method(depth) {
+            None => vec![None, Some(Method::Rows), Some(Method::Columns)],
+            named => vec![named],
+        };
+        for (along_rows, method) in
+            [true, false].into_iter().flat_map(|a| methods.iter().map(move |&m| (a, m)))
+        {
+            let forward = bands(part, along_rows);
+            let backward: Vec<Rect> = forward.iter().rev().copied().collect();
+            for rects in [&forward, &backward] {
+                for order in [&descending, &ascending] {
+                    match self.fill(rects, members, order, (depth, method)) {
+                        Err(error) => refusal = Some(error),
+                        Ok(regions) => {
+                            let cost = regions.iter().map(|region| touched(region)).sum();
+                            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                                best = Some((cost, regions));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        match (best, refusal) {
+            (Some((_, regions)), _) => Ok(regions),
+            (None, Some(error)) => Err(error),
+            (None, None) => unreachable!("at least eight ways were tried"),
+        }
+    }
+
+    /// Rectangle after rectangle, members in this order; whoever does not fit continues in the next rectangle.
+    fn fill(
+        &self,
+        rects: &[Rect],
+        members: &[(&Member, f64)],
+        order: &[usize],
+        by: (usize, Option<Method>),
+    ) -> Result<Vec<Vec<Rect>>> {
+        let area = rects.iter().map(|r| r.area()).sum();
+        let weights: Vec<f64> = members.iter().map(|(_, w)| *w).collect();
+        let mut left = proportional(area, &weights);
+        let mut regions = vec![Vec::new(); members.len()];
+        let mut waiting = order;
+        for (i, &rect) in rects.iter().enumerate() {
+            let last = i + 1 == rects.len();
+            let mut room = rect.area();
+            let mut pieces: Vec<(usize, u64)> = Vec::new();
+            while let Some((&who, rest)) = waiting.split_first()
+                && (room > 0 || last)
+            {
+                // The last rectangle takes all that is left, however rounding has changed it.
+                let piece = if last { left[who] } else { left[who].min(room) };
+                if piece > 0 {
+                    pieces.push((who, piece));
+                    room = room.saturating_sub(piece);
+                }
+                if !last && piece < left[who] {
+                    break;
+                }
+                waiting = rest;
+            }
+            if pieces.is_empty() {
+                // Rounding has served all already: the last in order takes the remnant.
+                pieces.push((order[order.len() - 1], 1));
+            }
+            let among: Vec<(&Member, f64)> =
+                pieces.iter().map(|&(who, piece)| (members[who].0, piece as f64)).collect();
+            let laid = if among.len() == 1 { vec![vec![rect]] } else { self.within(rect, &among, by)? };
+            for ((who, _), own) in pieces.into_iter().zip(laid) {
+                let got: u64 = own.iter().map(|r| r.area()).sum();
+                left[who] = left[who].saturating_sub(got);
+                regions[who].extend(own);
+            }
+        }
+        Ok(regions)
+    }
+}
+
+/// A region of disjoint rectangles cut along rows only where its columns change (or the other way round).
+fn bands(region: &[Rect], along_rows: bool) -> Vec<Rect> {
+    let turn = |r: Rect| if along_rows { r } else { Rect::new(r.cols, r.rows) };
+    let region: Vec<Rect> = region.iter().map(|&r| turn(r)).collect();
+    let mut cuts: Vec<u64> = region.iter().flat_map(|r| [r.rows.start, r.rows.end]).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut found: Vec<(Span, SpanSet)> = Vec::new();
+    for band in cuts.windows(2).map(|w| Span::new(w[0], w[1])) {
+        let cols = SpanSet::union(region.iter().filter(|r| r.rows.contains(band)).map(|r| r.cols));
+        match found.last_mut() {
+            Some((rows, same)) if *same == cols && rows.end == band.start => rows.end = band.end,
+            _ => found.push((band, cols)),
+        }
+    }
+    let rects = |(rows, cols): &(Span, SpanSet)| -> Vec<Rect> {
+        cols.spans().iter().map(|&cols| turn(Rect::new(*rows, cols))).collect()
+    };
+    found.iter().flat_map(rects).collect()
+}
+
+/// Rows and columns that a region touches.
+fn touched(region: &[Rect]) -> u64 {
+    SpanSet::union(region.iter().map(|r| r.rows)).len() + SpanSet::union(region.iter().map(|r| r.cols)).len()
+}
+
+/// Says where a method could not serve.
+fn at_level(error: Error, depth: usize, members: &[(&Member, f64)]) -> Error {
+    let Error::Infeasible { what, .. } = error else {
+        return error;
+    };
+    let clusters = members.iter().filter_map(|(m, _)| match m {
+        Member::Cluster(name, _) => Some(name.as_str()),
+        Member::Processor(_) => None,
+    });
+    let clusters: Vec<&str> = clusters.collect();
+    let whom = if clusters.is_empty() { String::new() } else { format!(" among {}", clusters.join(", ")) };
+    Error::infeasible(
+        format!("level {} of the hierarchy{whom}: {what}", depth + 1),
+        "use columns or auto at that level, which serve any number",
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,14 @@
 //! `apportion partition`.
 
 use super::compare::compare;
-use super::draw;
+use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{Processors, terms};
 use apportion::shapes::{Communication, Terms};
 use apportion::{
     Choice, Error, Forecast, Metrics, Minimise, Plan, Platform, Problem, Result, Shape, Wishes, imbalance,
-    pairs, plan_matmul, shares, table, units, write_whole,
+    pairs, plan_matmul, shares, table, units,
 };
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -84,6 +84,7 @@ impl Arguments {
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    let (svg, output) = (open(args.svg.as_ref())?, open(args.output.as_ref())?);
     let (plan, processors, others) = match (&args.units, &args.shape) {
         (Some(n), _) => {
             let processors = args.sources.processors(1.0)?;
@@ -98,12 +99,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         }
         (None, None) => unreachable!("clap asks for one of the two"),
     };
-    if let Some(path) = &args.svg {
-        draw(path, &plan, &processors.platform)?;
-    }
-    if let Some(path) = &args.output {
-        write_whole(path, plan.to_json().as_bytes())?;
-    }
+    appear([(svg, &|| picture(&plan, &processors.platform)), (output, &|| plan.to_json())])?;
     if args.compare {
         let compared = compare(args, &plan, &processors)?;
         console.result(|| compared.to_value(), || compared.to_text());

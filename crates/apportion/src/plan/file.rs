@@ -93,7 +93,12 @@ impl Plan {
                 let Some(parts) = raw.layout else {
                     return refuse("layout", "is missing".into(), "give the rectangles of C");
                 };
-                let layout = Layout::new(shape, p, parts)?;
+                let layout = Layout::new(shape, p, parts).map_err(|e| match e {
+                    Error::Input { place: field, what, remedy } => {
+                        Error::input(format!("{place}: {field}"), what, remedy)
+                    }
+                    other => other,
+                })?;
                 if layout.shares() != raw.shares {
                     let what =
                         format!("{:?} are not the areas of the layout, {:?}", raw.shares, layout.shares());

@@ -63,7 +63,7 @@ pub struct Sources {
 /// How operands travel and in which blocks.
 #[derive(Debug, Args)]
 pub struct FlowArgs {
-    /// one-to-all, bulk, or auto: the one with the least forecast time.
+    /// one-to-all, ring, bulk, or auto: the one with the least forecast time.
     #[arg(long, default_value = "auto", value_parser = flow)]
     pub flow: FlowChoice,
     /// Compute while data travel.

@@ -5,6 +5,7 @@
 
 mod bulk;
 mod one_to_all;
+mod ring;
 mod step;
 
 pub use step::{Message, Operand, Piece, Step, Update};
@@ -21,13 +22,15 @@ pub enum Flow {
     /// Pivot block by pivot block: owners of the pivot column of A and row of B send it to all who need it
     /// (heterogeneous SUMMA; Malik 2016, section 3.2.1).
     OneToAll,
+    /// Pieces of the pivot block are forwarded from neighbour to neighbour (Malik 2016, section 3.2.1).
+    Ring,
     /// All communication first, then all computation (Becker 2010, sections 5.2 and 5.6.1).
     Bulk,
 }
 
 impl Flow {
     /// Every flow.
-    pub const ALL: [Self; 2] = [Self::OneToAll, Self::Bulk];
+    pub const ALL: [Self; 3] = [Self::OneToAll, Self::Bulk, Self::Ring];
 }
 
 impl fmt::Display for Flow {
@@ -35,6 +38,7 @@ impl fmt::Display for Flow {
         f.pad(match self {
             Self::OneToAll => "one-to-all",
             Self::Bulk => "bulk",
+            Self::Ring => "ring",
         })
     }
 }
@@ -45,7 +49,7 @@ impl FromStr for Flow {
         Self::ALL
             .into_iter()
             .find(|f| f.to_string() == text)
-            .ok_or_else(|| format!("unknown flow \"{text}\" (use one-to-all or bulk)"))
+            .ok_or_else(|| format!("unknown flow \"{text}\" (use one-to-all, ring or bulk)"))
     }
 }
 
@@ -56,7 +60,7 @@ pub struct Order {
     pub flow: Flow,
     /// Pivot block size: indices of the inner dimension that one update takes; at least 1.
     pub block: u64,
-    /// True to compute while data travel: the next pivot block is on its way during an update (one-to-all);
+    /// True to compute while data travel: the next pivot block is on its way during an update (one-to-all, ring);
     /// what needs no message is computed first (bulk).
     pub overlap: bool,
 }
@@ -72,6 +76,8 @@ pub struct Schedule {
     a: Vec<Vec<Part>>,
     b: Vec<Vec<Part>>,
     free: Vec<(SpanSet, SpanSet)>,
+    /// Made for the ring flow only.
+    rings: ring::Rings,
 }
 
 impl Schedule {
@@ -85,10 +91,16 @@ impl Schedule {
             }
             out
         };
+        let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
+        let rings = match order.flow {
+            Flow::Ring => ring::Rings::new(layout, &rows, &cols),
+            _ => ring::Rings::default(),
+        };
         Self {
             order: Order { block: order.block.clamp(1, layout.shape().k), ..order },
-            rows: layout.rows_by_owner(),
-            cols: layout.cols_by_owner(),
+            rows,
+            cols,
+            rings,
             rects: layout.rects_by_owner(),
             a: by_owner(layout.parts_of_a()),
             b: by_owner(layout.parts_of_b()),
@@ -142,6 +154,7 @@ impl Schedule {
         match self.order.flow {
             Flow::OneToAll => Box::new(one_to_all::steps(self, rank)),
             Flow::Bulk => Box::new(bulk::steps(self, rank)),
+            Flow::Ring => Box::new(ring::steps(self, rank)),
         }
     }
 

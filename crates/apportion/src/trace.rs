@@ -64,7 +64,8 @@ impl Lane {
 
     /// Seconds spent on an activity.
     pub fn seconds(&self, activity: Activity) -> f64 {
-        self.events.iter().filter(|e| e.activity == activity).map(|e| e.end - e.start).sum()
+        // Not sum(): that of nothing is -0.0.
+        self.events.iter().filter(|e| e.activity == activity).fold(0.0, |sum, e| sum + (e.end - e.start))
     }
 }
 

@@ -1,12 +1,12 @@
 //! `apportion arrange`.
 
-use super::draw;
 use super::simulate::in_plan_order;
+use super::{appear, open, picture};
 use crate::console::Console;
 use apportion::arrange::{
     Cost, Edges, Objective, Pivots, Search, arrange, machinefile, places_in_order, rankfile, slurm_hostfile,
 };
-use apportion::{Error, Plan, Platform, Rank, Result, pairs, read_plan, read_platform, units, write_whole};
+use apportion::{Error, OutputFile, Plan, Platform, Rank, Result, pairs, read_plan, read_platform, units};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -104,6 +104,9 @@ pub struct Arguments {
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    let outputs = [&args.export_to, &args.svg, &args.output];
+    let [order, svg, output] = outputs.map(|path| open(path.as_ref()));
+    let outputs = [order?, svg?, output?];
     let plan = read_plan(&args.plan)?;
     if plan.layout.is_none() {
         return Err(Error::input(
@@ -124,7 +127,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let begin = Instant::now();
     let arranged = arrange(&plan, &platform, objective, search, args.seed)?;
     let milliseconds = begin.elapsed().as_secs_f64() * 1e3;
-    write_files(args, &arranged.plan, &platform)?;
+    write_files(args, outputs, &arranged.plan, &platform)?;
     let (before, after) = (arranged.cost_before, arranged.cost_after);
     console.result(
         || {
@@ -163,23 +166,19 @@ impl Arguments {
     }
 }
 
-fn write_files(args: &Arguments, plan: &Plan, platform: &Platform) -> Result<()> {
-    if let (Some(format), Some(path)) = (args.export, &args.export_to) {
-        let order: Vec<Rank> = plan.layout.as_ref().map(places_in_order).unwrap_or_default();
-        let text = match format {
-            OrderFormat::Rankfile => rankfile(&order, platform),
-            OrderFormat::Machinefile => machinefile(&order, platform),
-            OrderFormat::Slurm => slurm_hostfile(&order, platform),
-        };
-        write_whole(path, text.as_bytes())?;
-    }
-    if let Some(path) = &args.svg {
-        draw(path, plan, platform)?;
-    }
-    if let Some(path) = &args.output {
-        write_whole(path, plan.to_json().as_bytes())?;
-    }
-    Ok(())
+fn write_files(
+    args: &Arguments,
+    [order, svg, output]: [Option<OutputFile>; 3],
+    plan: &Plan,
+    platform: &Platform,
+) -> Result<()> {
+    let places: Vec<Rank> = plan.layout.as_ref().map(places_in_order).unwrap_or_default();
+    let launch = || match args.export {
+        Some(OrderFormat::Rankfile) | None => rankfile(&places, platform),
+        Some(OrderFormat::Machinefile) => machinefile(&places, platform),
+        Some(OrderFormat::Slurm) => slurm_hostfile(&places, platform),
+    };
+    appear([(order, &launch), (svg, &|| picture(plan, platform)), (output, &|| plan.to_json())])
 }
 
 fn value(cost: Cost) -> Value {

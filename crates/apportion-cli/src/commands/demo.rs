@@ -1,14 +1,13 @@
 //! `apportion demo`: three plans side by side on an emulated machine.
 
-use super::draw;
-use super::matmul::write_trace;
+use super::{appear, open, picture};
 use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::quick_models;
 use apportion::shapes::{self, Method, Terms};
 use apportion::{
     Flow, Layout, Matrix, Metrics, Model, Multiplication, Order, Plan, Platform, Problem, Result, RunReport,
-    Shape, imbalance, multiply, parse_platform, table, units,
+    Shape, chrome_trace, imbalance, multiply, parse_platform, table, units,
 };
 use clap::Args;
 use serde_json::json;
@@ -28,6 +27,8 @@ pub struct Arguments {
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    let (svg, trace) = (args.dir.join("plan.svg"), args.dir.join("trace.json"));
+    let outputs = (open(Some(&svg))?, open(Some(&trace))?);
     let platform = parse_platform(MACHINE, "nine-to-one-100mbit.toml")?;
     let shape = Shape::new(args.size, args.size, args.size, "--size")?;
     console.note(format!(
@@ -61,9 +62,10 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         reports.push(report);
     }
     let best = reports.last().expect("three reports");
-    let (svg, trace) = (args.dir.join("plan.svg"), args.dir.join("trace.json"));
-    draw(&svg, &best.plan, &platform)?;
-    write_trace(&trace, best)?;
+    appear([
+        (outputs.0, &|| picture(&best.plan, &platform)),
+        (outputs.1, &|| chrome_trace(&best.trace, &best.plan.processors).to_string()),
+    ])?;
     console.result(
         || json!({"size": args.size, "runs": reports.iter().map(RunReport::to_value).collect::<Vec<_>>()}),
         || {

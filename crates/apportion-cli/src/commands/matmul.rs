@@ -1,15 +1,15 @@
 //! `apportion matmul`: the main job.
 
-use super::draw;
 use super::simulate::in_plan_order;
+use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
 use crate::console::{Console, monitor};
 use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
 use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Matrix, Minimise, Model, Multiplication, Order, OutputFile,
-    Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast, multiply,
-    orders, plan_matmul, rates, read_matrix, read_models, read_plan, write_npy, write_whole,
+    Plan, Platform, Problem, Result, Shape, Speed, Wishes, chrome_trace, forecast, multiply, orders,
+    plan_matmul, rates, read_matrix, read_models, read_plan, write_npy,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -74,16 +74,27 @@ pub struct Arguments {
     pub svg: Option<PathBuf>,
 }
 
+/// The files that are written, opened before the work.
+struct Outputs {
+    product: Option<OutputFile>,
+    report: Option<OutputFile>,
+    trace: Option<OutputFile>,
+    svg: Option<OutputFile>,
+}
+
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
-    // From here on Ctrl-C cleans up. Outputs are opened first: an unwritable one is told before the work.
-    let _ = monitor();
-    let output = args.output.as_deref().map(OutputFile::create).transpose()?;
+    let outputs = Outputs {
+        product: open(args.output.as_ref())?,
+        report: open(args.report.as_ref())?,
+        trace: open(args.trace.as_ref())?,
+        svg: open(args.svg.as_ref())?,
+    };
     let begin = Instant::now();
     let (a, b) = (read_matrix(&args.a)?, read_matrix(&args.b)?);
     let read_seconds = begin.elapsed().as_secs_f64();
     match (&a, &b) {
-        (AnyMatrix::F32(a), AnyMatrix::F32(b)) => job(a, b, args, (output, read_seconds), console),
-        (AnyMatrix::F64(a), AnyMatrix::F64(b)) => job(a, b, args, (output, read_seconds), console),
+        (AnyMatrix::F32(a), AnyMatrix::F32(b)) => job(a, b, args, (outputs, read_seconds), console),
+        (AnyMatrix::F64(a), AnyMatrix::F64(b)) => job(a, b, args, (outputs, read_seconds), console),
         _ => Err(Error::input(
             args.b.display().to_string(),
             format!("holds {}, but {} holds {}", b.name(), args.a.display(), a.name()),
@@ -96,7 +107,7 @@ fn job<T: Element>(
     a: &Matrix<T>,
     b: &Matrix<T>,
     args: &Arguments,
-    (output, read_seconds): (Option<OutputFile>, f64),
+    (outputs, read_seconds): (Outputs, f64),
     console: &Console,
 ) -> Result<()> {
     let shape = shape_of(a, b, args)?;
@@ -112,7 +123,7 @@ fn job<T: Element>(
     let monitor = monitor();
     let (c, mut report) = console.watch("computing", monitor, || multiply(a, b, &what, monitor))?;
     let begin = Instant::now();
-    if let Some(mut file) = output {
+    if let Some(mut file) = outputs.product {
         write_npy(&mut file, &c)?;
         if monitor.is_stopped() {
             return Err(Error::Interrupted);
@@ -120,26 +131,13 @@ fn job<T: Element>(
         file.commit()?;
     }
     report.io_seconds = read_seconds + begin.elapsed().as_secs_f64();
-    write_side_files(args, &report, &prepared.platform)?;
+    appear([
+        (outputs.report, &|| format!("{:#}\n", report.to_value())),
+        (outputs.trace, &|| chrome_trace(&report.trace, &report.plan.processors).to_string()),
+        (outputs.svg, &|| picture(&report.plan, &prepared.platform)),
+    ])?;
     console.result(|| report.to_value(), || report.to_text());
     Ok(())
-}
-
-fn write_side_files(args: &Arguments, report: &RunReport, platform: &Platform) -> Result<()> {
-    if let Some(path) = &args.report {
-        write_whole(path, format!("{:#}\n", report.to_value()).as_bytes())?;
-    }
-    if let Some(path) = &args.trace {
-        write_trace(path, report)?;
-    }
-    if let Some(path) = &args.svg {
-        draw(path, &report.plan, platform)?;
-    }
-    Ok(())
-}
-
-pub fn write_trace(path: &Path, report: &RunReport) -> Result<()> {
-    write_whole(path, chrome_trace(&report.trace, &report.plan.processors).to_string().as_bytes())
 }
 
 fn shape_of<T: Element>(a: &Matrix<T>, b: &Matrix<T>, args: &Arguments) -> Result<Shape> {

@@ -9,11 +9,31 @@ pub mod measure;
 pub mod partition;
 pub mod simulate;
 
-use apportion::{Plan, Platform, Result, plan_svg, write_whole};
-use std::path::Path;
+use crate::console::monitor;
+use apportion::{OutputFile, Plan, Platform, Result, plan_svg};
+use std::path::PathBuf;
 
-/// Draws a plan, coloured by the platform's clusters.
-fn draw(path: &Path, plan: &Plan, platform: &Platform) -> Result<()> {
+/// Starts an output file before the work, so that one that cannot be written is told at once. From the first one on
+/// Ctrl-C cleans up.
+fn open(path: Option<&PathBuf>) -> Result<Option<OutputFile>> {
+    let _ = monitor();
+    path.map(OutputFile::create).transpose()
+}
+
+/// Fills the files that were asked for; only when all are full do they appear.
+fn appear<const N: usize>(files: [(Option<OutputFile>, &dyn Fn() -> String); N]) -> Result<()> {
+    let mut full = Vec::with_capacity(N);
+    for (file, text) in files {
+        if let Some(mut file) = file {
+            file.put(text().as_bytes())?;
+            full.push(file);
+        }
+    }
+    full.into_iter().try_for_each(OutputFile::commit)
+}
+
+/// A picture of a plan, coloured by the platform's clusters.
+fn picture(plan: &Plan, platform: &Platform) -> String {
     let clusters: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
-    write_whole(path, plan_svg(plan, &clusters).as_bytes())
+    plan_svg(plan, &clusters)
 }

@@ -1,15 +1,15 @@
 //! `apportion partition`.
 
 use super::compare::compare;
-use super::draw;
 use super::matmul::method_at;
+use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{Processors, terms};
 use apportion::shapes::{Communication, Terms};
 use apportion::{
     Choice, Error, Forecast, Form, Metrics, Minimise, Plan, Platform, Problem, Result, Shape, Surface,
-    Surfaces, Wishes, imbalance, pairs, plan_fpm_br, plan_matmul, shares, table, units, write_whole,
+    Surfaces, Wishes, imbalance, pairs, plan_fpm_br, plan_matmul, shares, table, units,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -124,6 +124,7 @@ fn block_size(text: &str) -> Result<[u64; 2]> {
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    let (svg, output) = (open(args.svg.as_ref())?, open(args.output.as_ref())?);
     let (plan, processors, others) = match (&args.units, &args.shape) {
         (Some(n), _) => {
             let processors = args.sources.processors(1.0)?;
@@ -146,12 +147,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         }
         (None, None) => unreachable!("clap asks for one of the two"),
     };
-    if let Some(path) = &args.svg {
-        draw(path, &plan, &processors.platform)?;
-    }
-    if let Some(path) = &args.output {
-        write_whole(path, plan.to_json().as_bytes())?;
-    }
+    appear([(svg, &|| picture(&plan, &processors.platform)), (output, &|| plan.to_json())])?;
     if args.compare {
         let compared = compare(args, &plan, &processors)?;
         console.result(|| compared.to_value(), || compared.to_text());

@@ -1,11 +1,12 @@
 //! `apportion simulate`.
 
+use super::{appear, open};
 use crate::args::FlowArgs;
 use crate::console::Console;
 use crate::inputs::{Processors, constant};
 use apportion::{
     Conditions, Error, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, chrome_trace, orders,
-    pairs, rates, read_models, read_plan, read_platform, simulate, table, units, write_whole,
+    pairs, rates, read_models, read_plan, read_platform, simulate, table, units,
 };
 use clap::Args;
 use serde_json::json;
@@ -33,6 +34,7 @@ pub struct Arguments {
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    let output = open(args.trace.as_ref())?;
     let plan = read_plan(&args.plan)?;
     let platform = in_plan_order(&plan, read_platform(&args.platform)?)?;
     let flops_per_unit = if plan.layout.is_some() { 2.0 } else { 1.0 };
@@ -60,9 +62,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         (None, Problem::Units { .. }) => (of_units(&plan, &processors), None),
         (None, _) => unreachable!("a product's plan has a layout"),
     };
-    if let Some(path) = &args.trace {
-        write_whole(path, chrome_trace(&trace, &plan.processors).to_string().as_bytes())?;
-    }
+    appear([(output, &|| chrome_trace(&trace, &plan.processors).to_string())])?;
     let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
     console.result(
         || {

@@ -90,12 +90,18 @@ impl Plan {
                     return refuse("layout", "is missing".into(), "give the rectangles of C");
                 };
                 let layout = match raw.repeat {
-                    None => Layout::new(shape, p, parts)?,
+                    None => Layout::new(shape, p, parts),
                     Some([rows, cols]) => {
                         let block = super::Shape::new(rows, shape.k, cols, &format!("{place}: repeat"))?;
-                        super::repeated(shape, &Layout::new(block, p, parts)?)?
+                        Layout::new(block, p, parts).and_then(|layout| super::repeated(shape, &layout))
                     }
                 };
+                let layout = layout.map_err(|e| match e {
+                    Error::Input { place: field, what, remedy } => {
+                        Error::input(format!("{place}: {field}"), what, remedy)
+                    }
+                    other => other,
+                })?;
                 if layout.shares() != raw.shares {
                     let what =
                         format!("{:?} are not the areas of the layout, {:?}", raw.shares, layout.shares());

@@ -1,0 +1,104 @@
+//! Ctrl-C and a polite kill: soon, exit code 1, one line, nothing left behind.
+
+use super::Bench;
+use super::bench::whole;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::Read as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// A link of 1 kB/s: the run below would take minutes.
+const CRAWL: &str = "name = \"crawl\"\n\
+    [[processor]]\nname = \"a\"\nspeed = \"1 Gflop/s\"\n\
+    [[processor]]\nname = \"b\"\nspeed = \"1 Gflop/s\"\n\
+    [network]\nbandwidth = \"1 kB/s\"\nemulate = true\n";
+
+/// Starts what takes long, waits until `begun`, sends the signal, and looks at what is left.
+fn interrupted(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: Signal) {
+    let mut child = bench.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let patience = Instant::now();
+    while !begun() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself: {arguments:?}");
+        assert!(patience.elapsed() < Duration::from_secs(60), "it never began: {arguments:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(400));
+    assert!(child.try_wait().unwrap().is_none(), "it ended by itself: {arguments:?}");
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let asked = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if asked.elapsed() > Duration::from_secs(3) {
+            child.kill().unwrap();
+            panic!("it does not end within 3 seconds: {arguments:?}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let (mut out, mut err) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(status.code(), Some(1), "{status}: {err}");
+    assert_eq!(out, "");
+    assert_eq!(err, "apportion: interrupted (nothing was written)\n");
+}
+
+#[test]
+fn a_running_product() {
+    for (signal, existing) in
+        [(Signal::INT, false), (Signal::INT, true), (Signal::TERM, false), (Signal::TERM, true)]
+    {
+        let bench = Bench::new();
+        bench.write("crawl.toml", CRAWL);
+        bench.matrix("a.npy", &whole::<f64>(200, 200, 1));
+        if existing {
+            bench.write("c.npy", "an earlier result");
+        }
+        let before = bench.files();
+        let run =
+            ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "crawl.toml", "--report", "run.json"];
+        // The output's temporary file tells that work has begun.
+        interrupted(&bench, &run, || bench.files().len() > before.len(), signal);
+        assert_eq!(bench.files(), before, "{signal:?}");
+    }
+}
+
+#[test]
+fn long_measuring() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let bench = Bench::new();
+        bench.write("crawl.toml", CRAWL);
+        bench.write("models.json", "an earlier result");
+        let before = bench.files();
+        let run = [
+            "measure",
+            "--platform",
+            "crawl.toml",
+            "--sizes",
+            "40000",
+            "--max-seconds",
+            "500",
+            "--max-repetitions",
+            "1000000",
+            "--tolerance",
+            "0.0000001",
+            "-o",
+            "models.json",
+        ];
+        interrupted(&bench, &run, || bench.files().len() > before.len(), signal);
+        assert_eq!(bench.files(), before, "{signal:?}");
+    }
+}
+
+#[test]
+fn measuring_before_a_product() {
+    let bench = Bench::new();
+    bench.matrix("a.npy", &whole::<f64>(20, 20, 1));
+    bench.write("slow.toml", "[[processor]]\nname = \"a\"\nslowdown = 100000\n");
+    let before = bench.files();
+    let run = ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "slow.toml"];
+    interrupted(&bench, &run, || bench.files().len() > before.len(), Signal::INT);
+    assert_eq!(bench.files(), before);
+    assert!(!bench.cache().join("apportion").exists(), "an interrupted measurement is not kept");
+}

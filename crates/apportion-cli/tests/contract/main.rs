@@ -1,0 +1,13 @@
+//! The command line's contract, tested on the binary: files, exit codes, what is printed and what is left behind.
+//! Speeds and times are never asserted: machines are shared and noisy.
+
+mod bad_input;
+mod bench;
+mod crossovers;
+#[cfg(unix)]
+mod interrupt;
+mod matmul;
+mod reports;
+mod sources;
+
+use bench::Bench;

@@ -1,0 +1,140 @@
+//! `--json`, `--report`, `--trace` and `--svg`: what they hold.
+
+use super::Bench;
+use super::bench::{TWO, whole};
+use serde_json::Value;
+
+fn ran() -> (Bench, Value, String) {
+    let bench = Bench::new();
+    bench.write("two.toml", TWO);
+    bench.matrix("a.npy", &whole::<f64>(120, 80, 1));
+    bench.matrix("b.npy", &whole::<f64>(80, 100, 2));
+    let files = ["-o", "c.npy", "--report", "run.json", "--trace", "trace.json", "--svg", "plan.svg"];
+    let run =
+        ["matmul", "a.npy", "b.npy", "--platform", "two.toml", "--method", "square-corner", "--flow", "bulk"];
+    let text = bench.done(&[&run[..], &files].concat());
+    let printed = bench.json(&[&run[..], &files].concat());
+    (bench, printed, text)
+}
+
+#[test]
+fn a_run_report_has_the_fields_of_the_contract() {
+    let (bench, printed, _) = ran();
+    let report = bench.value("run.json");
+    assert_eq!(report, printed, "--json prints what --report writes");
+    for (field, expected) in [
+        ("format", Value::from("apportion-run")),
+        ("version", 1.into()),
+        ("engine", "threads".into()),
+        ("semiring", "plus-times".into()),
+        ("flow", "bulk".into()),
+        ("verified", true.into()),
+    ] {
+        assert_eq!(report[field], expected, "{field}");
+    }
+    for field in ["seconds", "forecast_seconds", "ideal_seconds", "io_seconds", "verify_seconds"] {
+        assert!(report[field].as_f64().is_some_and(|s| s >= 0.0 && s.is_finite()), "{field}");
+    }
+    let plan = &report["plan"];
+    assert_eq!((&plan["format"], &plan["method"]), (&"apportion-plan".into(), &"square-corner".into()));
+    assert_eq!(report["volume"], plan["metrics"]["volume"], "counted while running = by formula");
+    assert!(report["volume_lower_bound"].as_u64() <= report["volume"].as_u64());
+    let processors = report["processors"].as_array().unwrap();
+    assert_eq!(processors.len(), 2);
+    assert_eq!(report["peak_memory_bytes"].as_array().unwrap().len(), 2);
+    let total = |field: &str| processors.iter().map(|p| p[field].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(total("share"), 120 * 100);
+    assert_eq!((total("sent"), total("received")), (report["volume"].as_u64().unwrap(), total("sent")));
+    for (processor, name) in processors.iter().zip(["fast", "slow"]) {
+        assert_eq!(processor["name"], name);
+        for field in ["compute", "communicate", "idle"] {
+            assert!(processor[field].as_f64().is_some_and(|s| s >= 0.0), "{name} {field}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_has_one_lane_per_processor() {
+    let (bench, ..) = ran();
+    let trace = bench.value("trace.json");
+    let events = trace["traceEvents"].as_array().unwrap();
+    let lanes: Vec<&Value> = events.iter().filter(|e| e["ph"] == "M").map(|e| &e["args"]["name"]).collect();
+    assert_eq!(lanes, ["fast", "slow"]);
+    for lane in 0..2 {
+        let mut end = 0.0;
+        for event in events.iter().filter(|e| e["ph"] == "X" && e["tid"] == lane) {
+            let (start, length) = (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap());
+            assert!(start >= end - 1e-3 && length >= 0.0, "events of one lane follow one another: {event}");
+            end = start + length;
+        }
+        assert!(end > 0.0, "lane {lane} is not empty");
+    }
+}
+
+#[test]
+fn a_picture_is_one_well_formed_element() {
+    let (bench, ..) = ran();
+    let svg = bench.text("plan.svg");
+    assert!(svg.trim_start().starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    let mut open = Vec::new();
+    for tag in svg.split('<').skip(1).map(|t| t.split('>').next().unwrap()) {
+        let name = tag.trim_start_matches('/').split_whitespace().next().unwrap().trim_end_matches('/');
+        match (tag.starts_with(['!', '?']), tag.starts_with('/'), tag.ends_with('/')) {
+            (true, ..) | (_, false, true) => {}
+            (_, true, _) => assert_eq!(open.pop(), Some(name)),
+            _ => open.push(name),
+        }
+    }
+    assert!(open.is_empty(), "never closed: {open:?}");
+    assert!(svg.contains("fast") && svg.contains("slow"));
+}
+
+#[test]
+fn without_json_a_table_is_printed() {
+    let (_, _, text) = ran();
+    for word in [
+        "processor",
+        "share",
+        "compute",
+        "communicate",
+        "idle",
+        "fast",
+        "slow",
+        "forecast",
+        "ideal",
+        "volume",
+        "lower bound",
+        "verified",
+    ] {
+        assert!(text.contains(word), "{word} in\n{text}");
+    }
+    assert!(serde_json::from_str::<Value>(&text).is_err());
+}
+
+#[test]
+fn every_command_prints_one_object_with_json() {
+    let bench = Bench::new();
+    bench.write("two.toml", TWO);
+    assert!(bench.json(&["detect"])["processors"].as_array().is_some_and(|p| !p.is_empty()));
+    let plan = bench.json(&["partition", "--shape", "50x40x30", "--speeds", "5,1", "-o", "plan.json"]);
+    assert_eq!(plan, bench.value("plan.json"));
+    assert_eq!(bench.json(&["partition", "--units", "7", "--speeds", "5,1"])["problem"]["kind"], "units");
+    bench.done(&["partition", "--shape", "50x50", "--platform", "two.toml", "-o", "plan.json"]);
+    let forecast = bench.json(&["simulate", "--plan", "plan.json", "--platform", "two.toml"]);
+    assert!(forecast["seconds"].as_f64().is_some_and(|s| s > 0.0));
+    let models =
+        bench.json(&["measure", "--platform", "two.toml", "--sizes", "100", "--max-seconds", "0.05"]);
+    assert_eq!(models["format"], "apportion-models");
+    let demo = bench.json(&["demo", "--size", "64"]);
+    assert_eq!(demo["runs"].as_array().map(Vec::len), Some(3));
+    assert!(bench.has("plan.svg") && bench.has("trace.json"));
+}
+
+#[test]
+fn quiet_says_nothing_on_stderr() {
+    let bench = Bench::new();
+    bench.matrix("a.npy", &whole::<f64>(9, 9, 1));
+    let output = bench.run(&["matmul", "a.npy", "a.npy", "--quiet", "--block", "16", "--speeds", "2,1"]);
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

@@ -1,0 +1,11 @@
+//! Transcripts of the command line: example, test and documentation at once. To write them anew after a wished
+//! change: `TRYCMD=overwrite cargo test -p apportion-cli --test golden`.
+
+use std::path::Path;
+
+#[test]
+fn transcripts() {
+    trycmd::TestCases::new()
+        .register_bin("apportion", Path::new(env!("CARGO_BIN_EXE_apportion")))
+        .case("tests/golden/*.md");
+}

@@ -8,6 +8,7 @@ pub mod matmul;
 pub mod measure;
 pub mod partition;
 pub mod simulate;
+pub mod study;
 
 use apportion::{Plan, Platform, Result, plan_svg, write_whole};
 use std::path::Path;

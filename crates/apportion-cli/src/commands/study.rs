@@ -2,7 +2,7 @@
 
 use crate::console::{Console, monitor};
 use apportion::{
-    Distribution, Error, Plot, Result, Series, Study, StudyRatio, StudyRow, plot_svg, study, table,
+    Distribution, Error, Plot, Result, Series, Study, StudyRatio, StudyRow, plot_svg, study, table, units,
     write_whole,
 };
 use clap::Args;
@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Write the figures: .csv, or .json.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Draw columns.svg and non-rectangular.svg in this directory.
+    /// Draw study-columns.svg and study-non-rectangular.svg in this directory.
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
 }
@@ -57,8 +57,8 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     if let Some(directory) = &args.svg {
         std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
         let [columns, best] = plots(&wanted, &rows);
-        write_whole(directory.join("columns.svg"), plot_svg(&columns).as_bytes())?;
-        write_whole(directory.join("non-rectangular.svg"), plot_svg(&best).as_bytes())?;
+        write_whole(directory.join("study-columns.svg"), plot_svg(&columns).as_bytes())?;
+        write_whole(directory.join("study-non-rectangular.svg"), plot_svg(&best).as_bytes())?;
     }
     if let (Some(path), Some(csv)) = (&args.output, csv) {
         let text = if csv { csv_of(&rows) } else { format!("{:#}\n", value(&wanted, &rows)) };
@@ -177,12 +177,13 @@ fn plots(wanted: &Study, rows: &[StudyRow]) -> [Plot; 2] {
     // As in the thesis, two and three processors stand for the draws where the square corner wins.
     let corner = |row: &StudyRow| row.corner.filter(|_| (2..=3).contains(&row.processors));
     let limit = wanted.most_unequal.map_or_else(String::new, |most| format!(", at most {most}:1"));
-    let beneath = format!("{} draws each, {} speeds{limit}", wanted.draws, wanted.distribution);
+    let draws = units::show_count(u128::from(wanted.draws));
+    let beneath = format!("{draws} draws each, {} speeds{limit}", wanted.distribution);
     let plot = |title: &str, series: Vec<Series>| Plot {
         title: [title.to_owned(), beneath.clone()],
         axes: ["processors".to_owned(), "cost / lower bound".to_owned()],
         series: series.into_iter().filter(|s| s.points.iter().any(|p| p[1].is_finite())).collect(),
-        references: vec![(1.0, "lower bound".to_owned())],
+        references: Vec::new(),
     };
     [
         plot(

@@ -15,7 +15,7 @@ const MOST_MARKED: usize = 60;
 /// Ticks aimed at on each axis.
 const TICKS: f64 = 8.0;
 /// Width of an average character, in parts of the size of the type.
-const CHARACTER: f64 = 0.55;
+const CHARACTER: f64 = 0.63;
 
 /// What a plot shows.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! What may be typed, shared by several commands; each command declares its own flags in its file.
 
-use crate::commands::{arrange, demo, detect, matmul, measure, partition, simulate};
+use crate::commands::{arrange, demo, detect, matmul, measure, partition, simulate, study};
 use apportion::Flow;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -39,6 +39,8 @@ pub enum Command {
     Matmul(Box<matmul::Arguments>),
     /// Run a plan's schedule against a clock: what it would take, without running it.
     Simulate(simulate::Arguments),
+    /// How near layouts of random speeds come to the lower bound: the Monte Carlo study of the literature.
+    Study(study::Arguments),
     /// See unequal processors finish together: three plans side by side on an emulated 9:1 machine.
     Demo(demo::Arguments),
 }

@@ -40,6 +40,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Command::Arrange(a) => commands::arrange::run(a, &console),
         Command::Matmul(a) => commands::matmul::run(a, &console),
         Command::Simulate(a) => commands::simulate::run(a, &console),
+        Command::Study(a) => commands::study::run(a, &console),
         Command::Demo(a) => commands::demo::run(a, &console),
     };
     match outcome {

@@ -8,6 +8,7 @@ pub mod matmul;
 pub mod measure;
 pub mod partition;
 pub mod simulate;
+pub mod study;
 
 use crate::console::monitor;
 use apportion::{OutputFile, Plan, Platform, Result, plan_svg};

@@ -55,7 +55,7 @@ impl Place {
     fn work(&self, seconds: &str) {
         let text = format!(
             "#!/bin/sh\necho \"$APPORTION_PROCESSOR $APPORTION_SIZE\" >>calls\necho chatter\n\
-             exec awk -v x=$APPORTION_SIZE -v r=$APPORTION_RANK 'BEGIN {{ printf \"%.15g\\n\", {seconds} }}'\n"
+             exec awk -v x=$APPORTION_SIZE -v r=$APPORTION_RANK 'BEGIN {{ printf \"%.15g\\n\", ({seconds}) }}'\n"
         );
         fs::write(self.path("work"), text).unwrap();
         self.executable("work");
@@ -217,8 +217,8 @@ fn a_kernel_resumes_too() {
 #[test]
 fn an_interrupted_sweep_keeps_its_points_and_ends_its_children() {
     let place = Place::new();
-    let text = "#!/bin/sh\ntest $APPORTION_SIZE = 1 && echo 5 && exit\nsleep 1000 & echo $! >pid.new\n\
-        mv pid.new pid-$APPORTION_RANK\nwait\n";
+    let text = "#!/bin/sh\ntest $APPORTION_SIZE = 1 && echo 5 && exit\nsleep 1000 & echo $! >new-$APPORTION_RANK\n\
+        mv new-$APPORTION_RANK pid-$APPORTION_RANK\nwait\n";
     fs::write(place.path("work"), text).unwrap();
     place.executable("work");
     let child = place
@@ -329,7 +329,7 @@ fn bad_calls_are_refused() {
         (measure(&["--sizes", "nan"]), "positive"),
         (measure(&["--sizes", "1", "--adaptive"]), "--adaptive"),
         (measure(&["--smallest", "5", "--largest", "5"]), "--largest"),
-        (measure(&["--smallest", "-5", "--largest", "5"]), "--smallest"),
+        (measure(&["--smallest", "0.5", "--largest", "5"]), "--smallest"),
         (measure(&["--sizes", "1", "-o", "none/m.json"]), "none"),
         (balance(&["--units", "0"]), "--units"),
         (balance(&["--units", "9", "--tolerance", "0"]), "--tolerance"),

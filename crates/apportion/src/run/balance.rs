@@ -210,7 +210,8 @@ fn models(dfpa: &Dfpa, rounds: &[Round], platform: &Platform, command: &UserComm
     })
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::super::command::SecondsFrom;
     use super::*;

@@ -260,7 +260,7 @@ fn balance_finds_the_shares_that_the_functions_say() {
         "--processors",
         "2",
         "--units",
-        "1600",
+        "1250",
         "--tolerance",
         "0.001",
         "-o",
@@ -269,20 +269,21 @@ fn balance_finds_the_shares_that_the_functions_say() {
         "m.json",
     ]);
     let found = place.json(&call);
-    // 6 + (x - 600) / 20 = (1600 - x) / 50 at x = 800: 16 seconds.
+    // 6 + (x - 600) / 20 = (1250 - x) / 50 at x = 700: 11 seconds.
     assert_eq!(found["balanced"], true);
-    assert_eq!(shares(&found["plan"]), [800, 800]);
-    assert_eq!(found["plan"]["forecast"]["seconds"], 16.0);
+    assert_eq!(shares(&found["plan"]), [700, 550]);
+    assert_eq!(found["plan"]["forecast"]["seconds"], 11.0);
     assert_eq!(found["rounds"].as_array().unwrap().len(), place.calls() / 2);
     let plan: Value = serde_json::from_str(&place.read("p.json")).unwrap();
     assert_eq!(plan, found["plan"]);
-    // What was learnt divides other work: to the left of the points speed is that of the first.
-    let other = place.json(&["partition", "--units", "1600", "--models", "m.json"]);
-    assert_eq!(shares(&other), [800, 800]);
+    assert!(place.calls() > 2);
+    // What was learnt divides it alike.
+    let other = place.json(&["partition", "--units", "1250", "--models", "m.json"]);
+    assert_eq!(shares(&other), [700, 550]);
     let uneven = place.json(&balance(&["--processors", "2", "--units", "900"]));
     assert_eq!(shares(&uneven["plan"]), [600, 300]);
     let text = String::from_utf8(place.run(&call).stdout).unwrap();
-    for word in ["round 1: ", "imbalance", "p1", "800", "balanced   yes"] {
+    for word in ["round 1: ", "imbalance", "p1", "700", "balanced   yes"] {
         assert!(text.contains(word), "{text}");
     }
 }

@@ -13,11 +13,11 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: apportion balance --units 100000 --processors 4 --command './work {share}' -o plan.json\n\
-    The first round gives equal shares; each further one divides by all times seen so far (DFPA), until the times of all\n\
+    The first round gives equal shares; each further one divides by all times seen so far (DFPA), until the times of all \
     processors are within the tolerance of each other, or nothing better is to be had.\n\
-    Exit codes: 0 also if the tolerance was not reached: the best shares found are written, and \"balanced\" is false in\n\
+    Exit codes: 0 also if the tolerance was not reached: the best shares found are written, and \"balanced\" is false in \
     --json. 1 if a processor's command fails or you interrupt it: nothing is written. 2 bad usage.\n\
-    The command is split like a shell does, but no shell runs: write sh -c '…' for one. {share} (or {size}),\n\
+    The command is split like a shell does, but no shell runs: write sh -c '…' for one. {share} (or {size}), \
     {processor} and {rank} are filled in; APPORTION_SIZE, APPORTION_PROCESSOR and APPORTION_RANK are set.\n\
     A processor's slowdown multiplies the seconds of its program."
 )]

@@ -51,16 +51,16 @@ impl From<SecondsName> for SecondsFrom {
 #[command(after_help = "Examples:\n  \
     apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json\n  \
     apportion measure --command './solver {size}' --smallest 1e3 --largest 1e6 --adaptive -o models.json\n\
-    With -o, the file is written whole after every point: an interrupted or failed run leaves a valid models file of what\n\
-    was done (of the processors that have a point), and the same call with --resume goes on from there. Without --resume\n\
+    With -o, the file is written whole after every point: an interrupted or failed run leaves a valid models file of what \
+    was done (of the processors that have a point), and the same call with --resume goes on from there. Without --resume \
     the first new point replaces an existing file.\n\
-    A size is repeated until Student's 95 % interval of the mean is within the tolerance; times further than five scaled\n\
-    median absolute deviations from the median are left out (at most a quarter, from five times on). One run before is\n\
+    A size is repeated until Student's 95 % interval of the mean is within the tolerance; times further than five scaled \
+    median absolute deviations from the median are left out (at most a quarter, from five times on). One run before is \
     not counted.\n\
-    A command is split like a shell does, but no shell runs: write sh -c '…' for one. {size} (or {share}),\n\
-    {processor} and {rank} are filled in; APPORTION_SIZE, APPORTION_PROCESSOR and APPORTION_RANK are set. It runs once\n\
-    per processor at a time, pinned to the processor's cores. A run that takes longer than --max-seconds is the only one\n\
-    of its size. A processor's slowdown multiplies the seconds of its program. A command that fails, or whose last line is\n\
+    A command is split like a shell does, but no shell runs: write sh -c '…' for one. {size} (or {share}), \
+    {processor} and {rank} are filled in; APPORTION_SIZE, APPORTION_PROCESSOR and APPORTION_RANK are set. It runs once \
+    per processor at a time, pinned to the processor's cores. A run that takes longer than --max-seconds is the only one \
+    of its size. A processor's slowdown multiplies the seconds of its program. A command that fails, or whose last line is \
     no positive number with --seconds-from stdout, ends the measurement with exit code 1.")]
 pub struct Arguments {
     /// The processors; default: this machine's cores.

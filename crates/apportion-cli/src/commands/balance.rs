@@ -61,6 +61,8 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     }
     let command = UserCommand::parse(&args.command, args.seconds_from.into())?;
     let platform = processors(args.platform.as_deref(), args.processors)?;
+    // From here on Ctrl-C cleans up.
+    let monitor = monitor();
     let plan_file = args.output.as_deref().map(OutputFile::create).transpose()?;
     let models_file = args.models_out.as_deref().map(OutputFile::create).transpose()?;
     let options = BalanceOptions {
@@ -68,7 +70,6 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         most_rounds: args.max_rounds,
         repetitions: args.repetitions,
     };
-    let monitor = monitor();
     let mut count = 0;
     let mut each = |round: &Round| {
         count += 1;

@@ -124,6 +124,8 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         args.command.as_deref().map(|text| UserCommand::parse(text, args.seconds_from.into())).transpose()?;
     let sweep = Sweep { sizes: sizes(args)?, options: options(args)?, known: known(args)? };
     let platform = processors(args.platform.as_deref(), args.processors)?;
+    // From here on Ctrl-C cleans up.
+    let monitor = monitor();
     if let Some(path) = &args.output {
         // What would make keeping the points fail is found out before any work is done.
         drop(OutputFile::create(path)?);
@@ -136,7 +138,6 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         kept = points(models);
         Ok(())
     };
-    let monitor = monitor();
     let outcome = console.watch("measuring", monitor, || {
         let keep: &mut Keep<'_> = &mut keep;
         match (&command, args.kernel) {

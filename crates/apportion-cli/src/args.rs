@@ -1,6 +1,6 @@
 //! What may be typed, shared by several commands; each command declares its own flags in its file.
 
-use crate::commands::{arrange, demo, detect, matmul, measure, partition, simulate, study};
+use crate::commands::{arrange, balance, demo, detect, matmul, measure, partition, simulate, study};
 use apportion::Flow;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -31,6 +31,8 @@ pub enum Command {
     Detect(detect::Arguments),
     /// Build speed functions: how fast each processor is, as a function of problem size.
     Measure(measure::Arguments),
+    /// Divide units of work by running your program: no models needed.
+    Balance(balance::Arguments),
     /// Divide units of work, or a matrix, among processors.
     Partition(partition::Arguments),
     /// Move a plan's parts to places where they communicate for less.

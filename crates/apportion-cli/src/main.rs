@@ -36,6 +36,7 @@ fn run(arguments: Arguments) -> ExitCode {
     let outcome = match &arguments.command {
         Command::Detect(a) => commands::detect::run(a, &console),
         Command::Measure(a) => commands::measure::run(a, &console),
+        Command::Balance(a) => commands::balance::run(a, &console),
         Command::Partition(a) => commands::partition::run(a, &console),
         Command::Arrange(a) => commands::arrange::run(a, &console),
         Command::Matmul(a) => commands::matmul::run(a, &console),

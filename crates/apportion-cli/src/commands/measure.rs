@@ -3,15 +3,20 @@
 use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::this_machine;
-use apportion::{Error, MeasureOptions, OutputFile, Result, measure_gemm, read_platform, table};
+use apportion::{
+    Error, Keep, MeasureOptions, Models, Monitor, OutputFile, Platform, Result, SecondsFrom, Sizes, Sweep,
+    UserCommand, read_models, read_platform, sweep_command, sweep_gemm, table, write_whole,
+};
 use clap::{Args, ValueEnum};
-use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Largest size of the default sweep: elements of C.
+/// Largest size of a kernel's default sweep: elements of C.
 const LARGEST: f64 = 4_194_304.0;
 /// Smallest.
 const SMALLEST: f64 = 1024.0;
+/// Points of a plain sweep, and at most of an adaptive one.
+const POINTS: u64 = 8;
+const ADAPTIVE_POINTS: u64 = 30;
 
 /// The kernels that can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -24,34 +29,87 @@ pub enum KernelName {
     GemmF32,
 }
 
+/// Where a program's time comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SecondsName {
+    /// The whole run, by our clock.
+    Wall,
+    /// The last line of its output: a number of seconds and nothing else.
+    Stdout,
+}
+
+impl From<SecondsName> for SecondsFrom {
+    fn from(name: SecondsName) -> Self {
+        match name {
+            SecondsName::Wall => Self::Wall,
+            SecondsName::Stdout => Self::Stdout,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json"
-)]
+#[command(after_help = "Examples:\n  \
+    apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json\n  \
+    apportion measure --command './solver {size}' --smallest 1e3 --largest 1e6 --adaptive -o models.json\n\
+    With -o, the file is written whole after every point: an interrupted or failed run leaves a valid models file of what \
+    was done (of the processors that have a point), and the same call with --resume goes on from there. Without --resume \
+    the first new point replaces an existing file.\n\
+    A size is repeated until Student's 95 % interval of the mean is within the tolerance; times further than five scaled \
+    median absolute deviations from the median are left out (at most a quarter, from five times on). One run before is \
+    not counted.\n\
+    A command is split like a shell does, but no shell runs: write sh -c '…' for one. {size} (or {share}), \
+    {processor} and {rank} are filled in; APPORTION_SIZE, APPORTION_PROCESSOR and APPORTION_RANK are set. It runs once \
+    per processor at a time, pinned to the processor's cores. A run that takes longer than --max-seconds is the only one \
+    of its size. A processor's slowdown multiplies the seconds of its program. A command that fails, or whose last line is \
+    no positive number with --seconds-from stdout, ends the measurement with exit code 1.")]
 pub struct Arguments {
     /// The processors; default: this machine's cores.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "processors")]
     pub platform: Option<PathBuf>,
+    /// So many processors p0, p1, … that are not pinned.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    pub processors: Option<u64>,
     /// What to measure.
-    #[arg(long, value_enum, default_value = "gemm-f64")]
+    #[arg(long, value_enum, default_value = "gemm-f64", conflicts_with = "command")]
     pub kernel: KernelName,
-    /// Write the models (models.json).
+    /// Measure a program of yours: './solver {size}'.
+    #[arg(long, value_name = "COMMAND")]
+    pub command: Option<String>,
+    /// Where the program's time comes from.
+    #[arg(long, value_enum, default_value = "wall", requires = "command")]
+    pub seconds_from: SecondsName,
+    /// Write the models (models.json), after every point.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Sizes to measure: elements of C updated by one pivot block.
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with = "points")]
+    /// Go on from the points that the output file has, if it is there.
+    #[arg(long, requires = "output")]
+    pub resume: bool,
+    /// Sizes to measure; for a kernel, elements of C updated by one pivot block.
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with_all = ["points", "adaptive", "smallest", "largest"])]
     pub sizes: Option<Vec<f64>>,
-    /// Number of sizes, spaced evenly in scale up to 4 million elements.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub points: u64,
+    /// Smallest size; default for kernels: 1,024.
+    #[arg(long, value_name = "N")]
+    pub smallest: Option<f64>,
+    /// Largest size; default for kernels: 4 million elements.
+    #[arg(long, value_name = "N")]
+    pub largest: Option<f64>,
+    /// Number of sizes, spaced evenly in scale (default 8); with --adaptive, at most so many on a processor (default 30).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub points: Option<u64>,
+    /// Choose few sizes for each processor by what is seen (GBBP).
+    #[arg(long)]
+    pub adaptive: bool,
+    /// With --adaptive: speeds that differ by no more than this fraction count as equal.
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.05, requires = "adaptive")]
+    pub accuracy: f64,
     /// Pivot block size.
-    #[arg(long, value_name = "N", default_value_t = BLOCK, value_parser = clap::value_parser!(u64).range(1..=65536))]
+    #[arg(long, value_name = "N", default_value_t = BLOCK, value_parser = clap::value_parser!(u64).range(1..=65536), conflicts_with = "command")]
     pub block: u64,
     /// Repeat until the 95 % interval is within this fraction of the mean.
     #[arg(long, value_name = "FRACTION", default_value_t = 0.025)]
     pub tolerance: f64,
     /// At most so many repetitions of a size.
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     pub max_repetitions: u64,
     /// At most about so many seconds on a size.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
@@ -62,64 +120,150 @@ pub struct Arguments {
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
-    if !(args.tolerance > 0.0 && args.tolerance < 1.0) {
-        return Err(Error::input(
-            "--tolerance",
-            format!("{} is not between 0 and 1", args.tolerance),
-            "use 0.025",
-        ));
-    }
-    if !(args.max_seconds > 0.0 && args.max_seconds.is_finite()) {
-        return Err(Error::input(
-            "--max-seconds",
-            format!("{} is not a positive time", args.max_seconds),
-            "use 2",
-        ));
-    }
-    let platform = args.platform.as_deref().map_or_else(|| Ok(this_machine()), read_platform)?;
+    let command =
+        args.command.as_deref().map(|text| UserCommand::parse(text, args.seconds_from.into())).transpose()?;
+    let sweep = Sweep { sizes: sizes(args)?, options: options(args)?, known: known(args)? };
+    let platform = processors(args.platform.as_deref(), args.processors)?;
     // From here on Ctrl-C cleans up.
     let monitor = monitor();
-    let mut output = args.output.as_deref().map(OutputFile::create).transpose()?;
-    let sizes = args.sizes.clone().unwrap_or_else(|| sweep(args.points));
-    let options = MeasureOptions {
-        tolerance: args.tolerance,
-        most_repetitions: args.max_repetitions,
-        seconds_per_size: args.max_seconds,
-        alone: args.alone,
+    if let Some(path) = &args.output {
+        // What would make keeping the points fail is found out before any work is done.
+        drop(OutputFile::create(path)?);
+    }
+    let before = sweep.known.as_ref().map_or(0, points);
+    let mut kept = before;
+    let mut keep = |models: &Models| {
+        let Some(path) = &args.output else { return Ok(()) };
+        write_whole(path, format!("{}\n", models.to_json()).as_bytes())?;
+        kept = points(models);
+        Ok(())
     };
-    let models = console.watch("measuring", monitor, || match args.kernel {
-        KernelName::GemmF64 => measure_gemm::<f64>(&platform, &sizes, args.block, options, monitor),
-        KernelName::GemmF32 => measure_gemm::<f32>(&platform, &sizes, args.block, options, monitor),
+    let outcome = console.watch("measuring", monitor, || {
+        let keep: &mut Keep<'_> = &mut keep;
+        match (&command, args.kernel) {
+            (Some(command), _) => sweep_command(&platform, command, &sweep, keep, monitor),
+            (None, kernel) => sweep_kernel(kernel, &platform, args.block, &sweep, keep, monitor),
+        }
+    });
+    let models = outcome.map_err(|error| match (&args.output, error) {
+        (Some(path), Error::Interrupted) if kept > 0 => Error::infeasible(
+            format!("interrupted: {kept} points are in {}", path.display()),
+            "go on from them with --resume",
+        ),
+        (_, error) => error,
     })?;
-    let json = models.to_json();
-    if let Some(mut file) = output.take() {
-        let path = args.output.as_deref().expect("the file came from this flag");
-        writeln!(file, "{json}").map_err(|e| Error::file(path, "write", e))?;
-        file.commit()?;
+    if args.resume {
+        console.note(format!("{before} points were there, {} are new", points(&models) - before));
     }
     console.result(
-        || serde_json::from_str(&json).expect("our own JSON"),
-        || {
-            let rows = models.models.iter().flat_map(|m| {
-                m.points().iter().map(|p| {
-                    vec![
-                        m.processor().to_owned(),
-                        format!("{:.0}", p.size),
-                        format!("{:.3e}", p.seconds),
-                        format!("{:.1} %", 100.0 * p.ci / p.seconds),
-                        p.repetitions.to_string(),
-                        format!("{:.2}", 2e-9 * p.speed() * args.block as f64),
-                    ]
-                })
-            });
-            table(&["processor", "size", "seconds", "+-", "times", "Gflop/s"], rows)
-        },
+        || serde_json::from_str(&models.to_json()).expect("our own JSON"),
+        || text(&models, command.is_none().then_some(args.block)),
     );
     Ok(())
 }
 
-/// Sizes evenly spaced in scale.
-fn sweep(points: u64) -> Vec<f64> {
+fn sweep_kernel(
+    kernel: KernelName,
+    platform: &Platform,
+    block: u64,
+    sweep: &Sweep,
+    keep: &mut Keep<'_>,
+    monitor: &Monitor,
+) -> Result<Models> {
+    match kernel {
+        KernelName::GemmF64 => sweep_gemm::<f64>(platform, block, sweep, keep, monitor),
+        KernelName::GemmF32 => sweep_gemm::<f32>(platform, block, sweep, keep, monitor),
+    }
+}
+
+/// The processors that the flags name; this machine's cores if they name none.
+pub fn processors(platform: Option<&Path>, count: Option<u64>) -> Result<Platform> {
+    match (platform, count) {
+        (Some(path), _) => read_platform(path),
+        (None, Some(count)) => {
+            let names: Vec<String> = (0..count).map(|i| format!("p{i}")).collect();
+            Ok(Platform::from_names(&names))
+        }
+        (None, None) => Ok(this_machine()),
+    }
+}
+
+fn options(args: &Arguments) -> Result<MeasureOptions> {
+    let refuse = |flag: &str, what: String, remedy: &str| Err(Error::input(flag, what, remedy));
+    if !(args.tolerance > 0.0 && args.tolerance < 1.0) {
+        return refuse("--tolerance", format!("{} is not between 0 and 1", args.tolerance), "use 0.025");
+    }
+    if !(args.max_seconds > 0.0 && args.max_seconds.is_finite()) {
+        return refuse("--max-seconds", format!("{} is not a positive time", args.max_seconds), "use 2");
+    }
+    Ok(MeasureOptions {
+        tolerance: args.tolerance,
+        most_repetitions: args.max_repetitions,
+        seconds_per_size: args.max_seconds,
+        alone: args.alone,
+    })
+}
+
+fn sizes(args: &Arguments) -> Result<Sizes> {
+    if let Some(sizes) = &args.sizes {
+        return Ok(Sizes::Listed(sizes.clone()));
+    }
+    let end = |flag: &str, given: Option<f64>, kernels: f64| match given {
+        None if args.command.is_some() => Err(Error::input(
+            flag,
+            "is missing: nobody else knows your program's sizes",
+            "give --smallest and --largest, or --sizes",
+        )),
+        Some(size) if !(size.is_finite() && size >= 1.0) => {
+            Err(Error::input(flag, format!("{size} is not a size of at least 1"), "give one such as 1000"))
+        }
+        given => Ok(given.unwrap_or(kernels)),
+    };
+    let smallest = end("--smallest", args.smallest, SMALLEST)?;
+    let largest = end("--largest", args.largest, LARGEST)?;
+    if smallest >= largest {
+        let what = format!("{largest} is not above the smallest size, {smallest}");
+        return Err(Error::input("--largest", what, "give a larger one, or one size with --sizes"));
+    }
+    if args.adaptive {
+        let most = args.points.unwrap_or(ADAPTIVE_POINTS) as usize;
+        return Ok(Sizes::Adaptive { smallest, largest, accuracy: args.accuracy, most });
+    }
+    let points = args.points.unwrap_or(POINTS);
     let steps = (points - 1).max(1) as f64;
-    (0..points).map(|i| SMALLEST * (LARGEST / SMALLEST).powf(i as f64 / steps)).map(f64::round).collect()
+    let size = |i: u64| (smallest * (largest / smallest).powf(i as f64 / steps)).round();
+    Ok(Sizes::Listed((0..points).map(size).collect()))
+}
+
+/// The points to resume from: those of the output file, if it is there.
+fn known(args: &Arguments) -> Result<Option<Models>> {
+    match &args.output {
+        Some(path) if args.resume && path.exists() => read_models(path).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn points(models: &Models) -> usize {
+    models.models.iter().map(|m| m.points().len()).sum()
+}
+
+/// A table of all points; for a kernel with its pivot block, in Gflop/s.
+fn text(models: &Models, block: Option<u64>) -> String {
+    let rows = models.models.iter().flat_map(|m| {
+        m.points().iter().map(move |p| {
+            vec![
+                m.processor().to_owned(),
+                format!("{:.0}", p.size),
+                format!("{:.3e}", p.seconds),
+                format!("{:.1} %", 100.0 * p.ci / p.seconds),
+                p.repetitions.to_string(),
+                match block {
+                    Some(block) => format!("{:.2}", 2e-9 * p.speed() * block as f64),
+                    None => format!("{:.4e}", p.speed()),
+                },
+            ]
+        })
+    });
+    let speed = if block.is_some() { "Gflop/s" } else { "size/s" };
+    table(&["processor", "size", "seconds", "+-", "times", speed], rows)
 }

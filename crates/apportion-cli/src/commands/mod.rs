@@ -1,6 +1,7 @@
 //! One file per command: resolve the flags, call the library, print.
 
 pub mod arrange;
+pub mod balance;
 mod compare;
 pub mod demo;
 pub mod detect;

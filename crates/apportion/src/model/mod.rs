@@ -18,6 +18,7 @@ pub use emulated::Emulated;
 pub use file::{Models, read_models};
 pub use hockney::{Hockney, fit_hockney};
 pub use point::Point;
+pub(crate) use statistics::median;
 pub use statistics::{Summary, student_95, summarise};
 pub use surface::Surface;
 pub use surface_file::Surfaces;

@@ -1,53 +1,21 @@
 //! Measures how fast this machine's processors run a kernel, as a function of size.
-//!
-//! All processors work together, so that what they share (memory bandwidth, caches, power) is in the figures; each
-//! size is repeated until the mean is known well enough (Malik 2016, section 4.5).
 
 use super::clock;
 use super::governor::Governor;
 use super::kernels::Tile;
 use super::monitor::Monitor;
 use super::post::Halt;
+use super::sweep::{self, Keep, MeasureOptions, Sizes, Subject, Sweep, Trial};
 use super::threads::parallel;
 use crate::error::{Error, Result};
 use crate::matrix::Element;
-use crate::model::{Model, Models, Point, Summary, summarise};
+use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use std::collections::BTreeMap;
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-
-/// When a size has been measured often enough.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MeasureOptions {
-    /// The 95 % interval must be within this fraction of the mean.
-    pub tolerance: f64,
-    /// At most so many repetitions of one size.
-    pub most_repetitions: u64,
-    /// At most about so many seconds on one size.
-    pub seconds_per_size: f64,
-    /// True to measure one processor after the other instead of all together.
-    pub alone: bool,
-}
-
-impl Default for MeasureOptions {
-    fn default() -> Self {
-        Self { tolerance: 0.025, most_repetitions: 200, seconds_per_size: 2.0, alone: false }
-    }
-}
-
-impl MeasureOptions {
-    /// A quick look: what `matmul` does when it is told nothing.
-    pub fn quick() -> Self {
-        Self { most_repetitions: 40, seconds_per_size: 0.5, ..Self::default() }
-    }
-}
 
 /// Shortest repetition, in CPU seconds: long against the clock's resolution and a sleep's error.
 const SHORTEST: f64 = 0.004;
-/// Fewest repetitions, however long they take.
-const FEWEST: usize = 3;
 
 /// Speed functions of `gemm` for element type T: the time of one update of `size` elements of C (as square as
 /// whole numbers allow) by a pivot block of `block`, operands copied together first as a run does.
@@ -63,36 +31,48 @@ pub fn measure_gemm<T: Element>(
     options: MeasureOptions,
     monitor: &Monitor,
 ) -> Result<Models> {
-    let sides = checked_sides::<T>(sizes, block, platform.len())?;
-    monitor.begin((sides.len() * platform.len()) as u64);
-    let points = if options.alone {
-        let mut all = Vec::new();
-        for processor in &platform.processors {
-            all.extend(together::<T>(&[processor], &sides, block, options, monitor)?);
+    sweep_gemm::<T>(
+        platform,
+        block,
+        &Sweep::new(Sizes::Listed(sizes.to_vec()), options),
+        &mut |_| Ok(()),
+        monitor,
+    )
+}
+
+/// [`measure_gemm`] with sizes chosen by what is seen, points of an earlier sweep, and each point kept as it comes.
+///
+/// # Errors
+/// As [`measure_gemm`]; known points of something else, and those of `keep`.
+pub fn sweep_gemm<T: Element>(
+    platform: &Platform,
+    block: u64,
+    sweep: &Sweep,
+    keep: &mut Keep<'_>,
+    monitor: &Monitor,
+) -> Result<Models> {
+    match &sweep.sizes {
+        Sizes::Listed(sizes) => check_sizes::<T>(sizes, block, platform.len())?,
+        Sizes::Adaptive { smallest, largest, .. } => {
+            check_sizes::<T>(&[*smallest, *largest], block, platform.len())?;
         }
-        all
-    } else {
-        let processors: Vec<&Processor> = platform.processors.iter().collect();
-        together::<T>(&processors, &sides, block, options, monitor)?
-    };
-    let models = platform
-        .processors
-        .iter()
-        .zip(points)
-        .map(|(processor, points)| Model::piecewise(&processor.name, points, None))
-        .collect::<Result<_>>()?;
-    Ok(Models {
+    }
+    let subject = Subject {
+        platform,
         kernel: format!("gemm-{}", T::NAME),
         unit: "C elements updated by one pivot block".into(),
         parameters: BTreeMap::from([("block".into(), block as f64)]),
-        models,
-    })
+        rounded: |size| size.sqrt().round().powi(2),
+    };
+    let trial = |processor: &Processor, _, size: f64| {
+        Bench::<T>::new(processor, size.sqrt() as usize, block as usize)
+    };
+    sweep::run(&subject, sweep, trial, keep, monitor)
 }
 
-/// Sides of the squares to measure, distinct and ascending.
-fn checked_sides<T>(sizes: &[f64], block: u64, processors: usize) -> Result<Vec<usize>> {
+/// Refuses sizes that cannot be measured.
+fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
     let refuse = |what: String| Err(Error::input("--sizes", what, "give sizes such as 4096,65536,1000000"));
-    let mut sides = Vec::new();
     for &size in sizes {
         if !(size.is_finite() && size >= 1.0) {
             return refuse(format!("{size} is not a size of at least 1"));
@@ -104,59 +84,11 @@ fn checked_sides<T>(sizes: &[f64], block: u64, processors: usize) -> Result<Vec<
                 "{size} elements of C on {processors} processors need more memory than is free"
             ));
         }
-        sides.push(side as usize);
     }
-    if sides.is_empty() {
+    if sizes.is_empty() {
         return refuse("there is no size".into());
     }
-    sides.sort_unstable();
-    sides.dedup();
-    Ok(sides)
-}
-
-/// Measures some processors at once: points by processor.
-fn together<T: Element>(
-    processors: &[&Processor],
-    sides: &[usize],
-    block: u64,
-    options: MeasureOptions,
-    monitor: &Monitor,
-) -> Result<Vec<Vec<Point>>> {
-    let halt = Halt::new(monitor);
-    let barrier = Barrier::new(processors.len());
-    let finished: Vec<AtomicUsize> = sides.iter().map(|_| AtomicUsize::new(0)).collect();
-    let everybody = processors.len();
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = processors
-            .iter()
-            .map(|processor| {
-                let (halt, barrier, finished) = (&halt, &barrier, &finished);
-                scope.spawn(move || {
-                    clock::pin(&processor.cores);
-                    let mut points = Vec::new();
-                    for (side, finished) in sides.iter().zip(finished) {
-                        let mut bench = Bench::<T>::new(processor, *side, block as usize);
-                        barrier.wait();
-                        let summary = bench.measure(halt, options);
-                        finished.fetch_add(1, Ordering::Relaxed);
-                        // Keep the others' conditions until the last has finished. An interrupted worker still
-                        // meets the barrier, so that nobody waits for it.
-                        while finished.load(Ordering::Relaxed) < everybody && bench.repeat(halt, 1).is_ok() {}
-                        barrier.wait();
-                        let summary = summary?;
-                        halt.monitor().advance(1);
-                        points.push(Point {
-                            ci: if summary.ci.is_finite() { summary.ci } else { 0.0 },
-                            repetitions: summary.count,
-                            ..Point::new((side * side) as f64, summary.mean)
-                        });
-                    }
-                    Ok(points)
-                })
-            })
-            .collect();
-        threads.into_iter().map(|t| t.join().expect("measuring does not panic")).collect()
-    })
+    Ok(())
 }
 
 /// One size of one processor.
@@ -168,6 +100,8 @@ struct Bench<T> {
     sources: (Vec<T>, Vec<T>),
     operands: (Vec<T>, Vec<T>),
     c: Vec<T>,
+    /// Updates in a repetition.
+    count: u64,
 }
 
 impl<T: Element> Bench<T> {
@@ -186,10 +120,11 @@ impl<T: Element> Bench<T> {
             sources: (filled(side * block), filled(block * side)),
             operands: (filled(side * block), filled(block * side)),
             c,
+            count: 1,
         }
     }
 
-    /// Seconds per update over `count` updates.
+    /// Seconds per update over some updates.
     fn repeat(&mut self, halt: &Halt<'_>, count: u64) -> Result<f64> {
         let (side, block, threads) = (self.side, self.block, self.threads);
         let start = Instant::now();
@@ -214,24 +149,22 @@ impl<T: Element> Bench<T> {
         }
         Ok(start.elapsed().as_secs_f64() / count as f64)
     }
+}
 
-    fn measure(&mut self, halt: &Halt<'_>, options: MeasureOptions) -> Result<Summary> {
-        let begin = Instant::now();
-        // Warm-up, and how many updates make a repetition long enough.
+impl<T: Element> Trial for Bench<T> {
+    const FEWEST_WHEN_LATE: usize = 3;
+
+    /// Also finds how many updates make a repetition long enough.
+    fn warm_up(&mut self, halt: &Halt<'_>) -> Result<f64> {
         let cpu = clock::thread_cpu_seconds();
-        self.repeat(halt, 1)?;
+        let seconds = self.repeat(halt, 1)?;
         let once = (clock::thread_cpu_seconds() - cpu).max(1e-7);
-        let count = (SHORTEST / once).ceil().clamp(1.0, 1e6) as u64;
-        let mut times = Vec::new();
-        loop {
-            times.push(self.repeat(halt, count)?);
-            let summary = summarise(&times);
-            let enough = summary.is_within(options.tolerance) && times.len() >= FEWEST;
-            let spent = begin.elapsed().as_secs_f64() >= options.seconds_per_size && times.len() >= FEWEST;
-            if enough || spent || times.len() as u64 >= options.most_repetitions.max(FEWEST as u64) {
-                return Ok(summary);
-            }
-        }
+        self.count = (SHORTEST / once).ceil().clamp(1.0, 1e6) as u64;
+        Ok(seconds)
+    }
+
+    fn time(&mut self, halt: &Halt<'_>) -> Result<f64> {
+        self.repeat(halt, self.count)
     }
 }
 

@@ -38,6 +38,11 @@ impl Monitor {
         self.inner.total.store(total, Ordering::Relaxed);
     }
 
+    /// Says anew how much work there is in all, when more of it is known.
+    pub fn expect(&self, total: u64) {
+        self.inner.total.store(total, Ordering::Relaxed);
+    }
+
     /// Adds work done.
     pub fn advance(&self, work: u64) {
         self.inner.done.fetch_add(work, Ordering::Relaxed);

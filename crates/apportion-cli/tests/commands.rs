@@ -1,0 +1,360 @@
+//! `measure --command` and `balance`, with small scripts that name their own times: exact, and free of noise.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A directory to work in.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// `apportion`, started here.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_apportion"));
+        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Its JSON, if all went well.
+    fn json(&self, arguments: &[&str]) -> Value {
+        let out = self.run(&[arguments, &["--json"]].concat());
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice(&out.stdout).unwrap()
+    }
+
+    /// Its one line of complaint.
+    fn fails(&self, code: i32, arguments: &[&str]) -> String {
+        let out = self.run(arguments);
+        let line = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(code), "{line}");
+        assert!(out.stdout.is_empty());
+        assert_eq!(line.lines().count(), 1, "{line}");
+        line
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// A script that says how long it took, by an expression of awk in x (the size) and r (the rank), and keeps a record of its calls.
+    fn work(&self, seconds: &str) {
+        let text = format!(
+            "#!/bin/sh\necho \"$APPORTION_PROCESSOR $APPORTION_SIZE\" >>calls\necho chatter\n\
+             exec awk -v x=$APPORTION_SIZE -v r=$APPORTION_RANK 'BEGIN {{ printf \"%.15g\\n\", ({seconds}) }}'\n"
+        );
+        fs::write(self.path("work"), text).unwrap();
+        self.executable("work");
+    }
+
+    fn executable(&self, name: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn calls(&self) -> usize {
+        self.read("calls").lines().count()
+    }
+}
+
+const TIMED: [&str; 4] = ["--command", "./work {size}", "--seconds-from", "stdout"];
+
+fn measure<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["measure"], &TIMED[..], more].concat()
+}
+
+fn balance<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["balance"], &TIMED[..], more].concat()
+}
+
+/// (size, seconds) of a processor's points.
+fn points(models: &Value, processor: usize) -> Vec<(f64, f64)> {
+    let points = models["models"][processor]["points"].as_array().unwrap();
+    points.iter().map(|p| (p["size"].as_f64().unwrap(), p["seconds"].as_f64().unwrap())).collect()
+}
+
+fn shares(plan: &Value) -> Vec<u64> {
+    plan["shares"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).collect()
+}
+
+#[test]
+fn models_of_a_program_are_its_own_times_and_divide_work() {
+    let place = Place::new();
+    place.work("x / (r == 0 ? 300 : 100)");
+    let call = measure(&["--processors", "2", "--sizes", "100,1000", "-o", "m.json"]);
+    let models = place.json(&call);
+    assert_eq!(models["kernel"], "command: ./work {size}");
+    for processor in [0, 1] {
+        let speed = [300.0, 100.0][processor];
+        for ((size, seconds), expected) in points(&models, processor).into_iter().zip([100.0, 1000.0]) {
+            assert_eq!(size, expected);
+            assert!((seconds * speed / size - 1.0).abs() < 1e-12);
+        }
+    }
+    // The file is the result.
+    assert_eq!(serde_json::from_str::<Value>(&place.read("m.json")).unwrap(), models);
+    let plan = place.json(&["partition", "--units", "1200", "--models", "m.json"]);
+    assert_eq!(shares(&plan), [900, 300]);
+    assert_eq!(place.json(&[&call[..], &["--alone"]].concat()), models, "alone, the same");
+}
+
+#[test]
+fn slowdown_multiplies() {
+    let place = Place::new();
+    place.work("x / 100");
+    fs::write(
+        place.path("p.toml"),
+        "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\nslowdown = 4.0\ncores = [0]\n",
+    )
+    .unwrap();
+    let models = place.json(&measure(&["--platform", "p.toml", "--sizes", "100"]));
+    assert_eq!(points(&models, 0), [(100.0, 1.0)]);
+    assert_eq!(points(&models, 1), [(100.0, 4.0)]);
+    let found = place.json(&balance(&["--platform", "p.toml", "--units", "1000"]));
+    assert_eq!(shares(&found["plan"]), [800, 200]);
+}
+
+/// Every fourth run is disturbed by a factor of up to ten.
+#[test]
+fn a_contaminated_series_gives_the_clean_time() {
+    let place = Place::new();
+    let text = "#!/bin/sh\necho >>\"calls-$APPORTION_RANK\"\nn=$(wc -l <\"calls-$APPORTION_RANK\")\n\
+        case $((n % 4)) in 3) echo $((3 + n % 8)) ;; *) echo 2.000$((n % 3)) ;; esac\n";
+    fs::write(place.path("work"), text).unwrap();
+    place.executable("work");
+    let models = place.json(&measure(&["--processors", "1", "--sizes", "50", "--max-seconds", "60"]));
+    let point = &models["models"][0]["points"][0];
+    let seconds = point["seconds"].as_f64().unwrap();
+    assert!((seconds - 2.0001).abs() < 0.0003, "{seconds}");
+    assert!(point["ci"].as_f64().unwrap() < 0.025 * seconds);
+    let counted = point["repetitions"].as_u64().unwrap();
+    let calls = place.read("calls-0").lines().count() as u64;
+    assert!(calls > counted + 1, "{calls} calls, {counted} counted: nothing was left out");
+}
+
+#[test]
+fn an_adaptive_sweep_takes_few_points_and_resumes_without_a_run() {
+    let place = Place::new();
+    // A cliff: ten times slower above 40,000.
+    place.work("x <= 40000 ? x / 1000 : 40 + (x - 40000) / 100");
+    let call = measure(&[
+        "--processors",
+        "1",
+        "--adaptive",
+        "--smallest",
+        "100",
+        "--largest",
+        "100000",
+        "-o",
+        "m.json",
+        "--resume",
+    ]);
+    let models = place.json(&call);
+    let found = points(&models, 0);
+    assert!((6..=30).contains(&found.len()), "{}", found.len());
+    assert_eq!((found[0].0, found[found.len() - 1].0), (100.0, 100_000.0));
+    let calls = place.calls();
+    assert_eq!(place.json(&call), models);
+    assert_eq!(place.calls(), calls, "everything was known");
+    // A constant speed needs next to none.
+    place.work("x / 1000");
+    let few =
+        place.json(&measure(&["--processors", "1", "--adaptive", "--smallest", "100", "--largest", "1e5"]));
+    assert!(points(&few, 0).len() <= 6);
+}
+
+#[test]
+fn a_failed_sweep_is_kept_and_resumed() {
+    let place = Place::new();
+    place.work("x > 500 ? -1 : x / 100");
+    let call = measure(&["--processors", "1", "--sizes", "100,400,700,900", "-o", "m.json", "--resume"]);
+    let line = place.fails(1, &call);
+    for word in ["./work {size}", "size 700", "-1 seconds"] {
+        assert!(line.contains(word), "{line}");
+    }
+    let kept: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    assert_eq!(points(&kept, 0), [(100.0, 1.0), (400.0, 4.0)]);
+    // Mended, it goes on: only new sizes are run.
+    place.work("x / 50");
+    fs::remove_file(place.path("calls")).unwrap();
+    let models = place.json(&call);
+    assert_eq!(points(&models, 0), [(100.0, 1.0), (400.0, 4.0), (700.0, 14.0), (900.0, 18.0)]);
+    assert!(!place.read("calls").contains(" 400"));
+    // Points of something else are not mixed in.
+    let mut other = call.clone();
+    other[2] = "./work {size} other";
+    assert!(place.fails(2, &other).contains("not of"));
+    assert!(place.fails(2, &[&call[..], &["--block", "8"]].concat()).contains("--block"));
+    let kernel = ["measure", "--processors", "1", "--sizes", "100", "-o", "m.json", "--resume"];
+    assert!(place.fails(2, &kernel).contains("gemm-f64"));
+}
+
+#[test]
+fn a_kernel_resumes_too() {
+    let place = Place::new();
+    let base =
+        ["measure", "--processors", "1", "--block", "8", "--max-seconds", "0.01", "-o", "m.json", "--sizes"];
+    let first = place.json(&[&base[..], &["100,400"]].concat());
+    let second = place.json(&[&base[..], &["400,900", "--resume"]].concat());
+    assert_eq!(points(&second, 0)[..2], points(&first, 0)[..]);
+    assert_eq!(points(&second, 0)[2].0, 900.0);
+}
+
+#[test]
+fn an_interrupted_sweep_keeps_its_points_and_ends_its_children() {
+    let place = Place::new();
+    let text = "#!/bin/sh\ntest $APPORTION_SIZE = 1 && echo 5 && exit\nsleep 1000 & echo $! >new-$APPORTION_RANK\n\
+        mv new-$APPORTION_RANK pid-$APPORTION_RANK\nwait\n";
+    fs::write(place.path("work"), text).unwrap();
+    place.executable("work");
+    let mut child = place
+        .command(&measure(&["--processors", "2", "--sizes", "1,2", "-o", "m.json"]))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    let pid = |rank: &str| place.read(&format!("pid-{rank}")).trim().to_owned();
+    while pid("0").is_empty() || pid("1").is_empty() {
+        if begin.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("the second size never began");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    let line = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{line}");
+    assert!(line.contains("2 points are in m.json") && line.contains("--resume"), "{line}");
+    let kept: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    assert_eq!((points(&kept, 0), points(&kept, 1)), (vec![(1.0, 5.0)], vec![(1.0, 5.0)]));
+    for rank in ["0", "1"] {
+        // Gone, or dead and not yet buried by whoever inherited it.
+        let state = fs::read_to_string(Path::new("/proc").join(pid(rank)).join("stat")).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z"), "{state}");
+    }
+}
+
+#[test]
+fn balance_finds_the_shares_that_the_functions_say() {
+    let place = Place::new();
+    // Speeds 100 and 50 up to 600 units; above, the first one pages: 20 a second.
+    place.work("r == 0 ? (x <= 600 ? x / 100 : 6 + (x - 600) / 20) : x / 50");
+    let call = balance(&[
+        "--processors",
+        "2",
+        "--units",
+        "1250",
+        "--tolerance",
+        "0.001",
+        "-o",
+        "p.json",
+        "--models-out",
+        "m.json",
+    ]);
+    let found = place.json(&call);
+    // 6 + (x - 600) / 20 = (1250 - x) / 50 at x = 700: 11 seconds.
+    assert_eq!(found["balanced"], true);
+    assert_eq!(shares(&found["plan"]), [700, 550]);
+    assert_eq!(found["plan"]["forecast"]["seconds"], 11.0);
+    assert_eq!(found["rounds"].as_array().unwrap().len(), place.calls() / 2);
+    let plan: Value = serde_json::from_str(&place.read("p.json")).unwrap();
+    assert_eq!(plan, found["plan"]);
+    assert!(place.calls() > 2);
+    // What was learnt divides it alike.
+    let other = place.json(&["partition", "--units", "1250", "--models", "m.json"]);
+    assert_eq!(shares(&other), [700, 550]);
+    let uneven = place.json(&balance(&["--processors", "2", "--units", "900"]));
+    assert_eq!(shares(&uneven["plan"]), [600, 300]);
+    let text = String::from_utf8(place.run(&call).stdout).unwrap();
+    for word in ["round 1: ", "imbalance", "p1", "700", "balanced   yes"] {
+        assert!(text.contains(word), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_balanced_is_said_and_kept() {
+    let place = Place::new();
+    place.work("r == 0 ? x / 90 : x / 10");
+    let capped = balance(&["--processors", "2", "--units", "1000", "--max-rounds", "1", "-o", "p.json"]);
+    let found = place.json(&capped);
+    assert_eq!((&found["balanced"], shares(&found["plan"])), (&Value::from(false), vec![500, 500]));
+    let out = place.run(&capped);
+    assert!(String::from_utf8(out.stderr).unwrap().contains("not balanced within 0.05"));
+    assert!(place.read("p.json").contains("dfpa"));
+}
+
+#[test]
+fn a_failing_processor_fails_the_balance_and_writes_nothing() {
+    let place = Place::new();
+    fs::write(
+        place.path("work"),
+        "#!/bin/sh\ntest $APPORTION_RANK = 0 || { echo no disk >&2; exit 7; }; sleep 1000\n",
+    )
+    .unwrap();
+    place.executable("work");
+    fs::write(place.path("p.json"), "old").unwrap();
+    let line = place.fails(1, &balance(&["--processors", "2", "--units", "10", "-o", "p.json"]));
+    for word in ["./work {size}", "size 5", "\"p1\"", "exit status: 7", "no disk"] {
+        assert!(line.contains(word), "{line}");
+    }
+    assert_eq!(place.read("p.json"), "old");
+}
+
+#[test]
+fn bad_calls_are_refused() {
+    let place = Place::new();
+    place.work("x");
+    let sized = ["--sizes", "10"];
+    for (call, word) in [
+        (vec!["measure", "--command", "./work"], "no place for the size"),
+        (vec!["measure", "--command", "./work '{size}"], "quote"),
+        (vec!["measure", "--command", "./work {size}"], "--smallest"),
+        (vec!["measure", "--command", "./none {size}", "--sizes", "1", "--processors", "1"], "./none"),
+        (vec!["measure", "--command", "./work {size}", "--kernel", "gemm-f64"], "--kernel"),
+        (vec!["measure", "--seconds-from", "stdout"], "--command"),
+        (vec!["measure", "--resume"], "--output"),
+        (measure(&["--sizes", "0"]), "positive"),
+        (measure(&["--sizes", "nan"]), "positive"),
+        (measure(&["--sizes", "1", "--adaptive"]), "--adaptive"),
+        (measure(&["--smallest", "5", "--largest", "5"]), "--largest"),
+        (measure(&["--smallest", "0.5", "--largest", "5"]), "--smallest"),
+        (measure(&["--sizes", "1", "-o", "none/m.json"]), "none"),
+        (balance(&["--units", "0"]), "--units"),
+        (balance(&["--units", "9", "--tolerance", "0"]), "--tolerance"),
+        (balance(&["--units", "18000000000000000000"]), "2^53"),
+        (vec!["balance", "--units", "9"], "--command"),
+    ] {
+        let line = place.fails(2, &call);
+        assert!(line.contains(word), "{call:?}: {line}");
+    }
+    // Names go into a word as they are: no shell sees them.
+    fs::write(place.path("p.toml"), "[[processor]]\nname = \"a; touch broken\"\n").unwrap();
+    let call = [
+        "measure",
+        "--platform",
+        "p.toml",
+        "--command",
+        "./work {size} {processor}",
+        "--seconds-from",
+        "stdout",
+    ];
+    place.json(&[&call[..], &sized].concat());
+    assert!(!place.path("broken").exists());
+}

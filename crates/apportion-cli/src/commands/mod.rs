@@ -8,6 +8,7 @@ pub mod matmul;
 pub mod measure;
 pub mod partition;
 pub mod simulate;
+mod units;
 
 use apportion::{Plan, Platform, Result, plan_svg, write_whole};
 use std::path::Path;

@@ -2,13 +2,13 @@
 
 use super::compare::compare;
 use super::draw;
+use super::units::units_plan;
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{Processors, terms};
 use apportion::shapes::{Communication, Terms};
 use apportion::{
-    Choice, Error, Forecast, Metrics, Minimise, Plan, Platform, Problem, Result, Shape, Wishes, imbalance,
-    pairs, plan_matmul, shares, table, units, write_whole,
+    Choice, Minimise, Plan, Platform, Result, Shape, Wishes, pairs, plan_matmul, table, units, write_whole,
 };
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -114,51 +114,6 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         );
     }
     Ok(())
-}
-
-fn units_plan(n: u64, method: Option<&str>, processors: &Processors) -> Result<Plan> {
-    let models = &processors.models;
-    if n > 1 << 53 {
-        return Err(Error::input("--units", format!("{n} is more than 2^53"), "give a smaller number"));
-    }
-    let method = method.unwrap_or("fpm");
-    let shares = match method {
-        "even" => shares::even(n, models.len()),
-        "proportional" => {
-            // The single-number model: each processor's speed at an equal share.
-            let size = (n as f64 / models.len() as f64).max(1.0);
-            let speeds: Vec<f64> = models.iter().map(|m| m.speed(size)).collect();
-            if speeds.iter().all(|s| *s == 0.0) {
-                return Err(Error::infeasible("no processor can hold an equal share", "use --method fpm"));
-            }
-            shares::proportional(n, &speeds)
-        }
-        "fpm" => shares::fpm(models, n)?,
-        other => {
-            return Err(Error::input(
-                "--method",
-                format!("unknown method \"{other}\" for --units"),
-                "use even, proportional or fpm",
-            ));
-        }
-    };
-    let compute: Vec<f64> = models.iter().zip(&shares).map(|(m, &s)| m.seconds(s as f64)).collect();
-    let seconds = compute.iter().copied().fold(0.0, f64::max);
-    if seconds.is_infinite() {
-        return Err(Error::infeasible(
-            format!("{method} gives a processor more than its max_size"),
-            "use --method fpm, which respects the caps",
-        ));
-    }
-    Ok(Plan {
-        method: method.into(),
-        problem: Problem::Units { n },
-        processors: processors.platform.names(),
-        metrics: Metrics::of_units(imbalance(models, &shares)?),
-        forecast: Some(Forecast { seconds, communicate: vec![0.0; compute.len()], compute }),
-        shares,
-        layout: None,
-    })
 }
 
 fn shape_plans(shape: Shape, args: &Arguments, processors: &Processors) -> Result<Vec<Choice>> {

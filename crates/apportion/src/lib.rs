@@ -18,6 +18,7 @@ mod report;
 mod run;
 mod schedule;
 mod simulate;
+mod study;
 mod trace;
 pub mod units;
 
@@ -37,6 +38,7 @@ pub use report::*;
 pub use run::*;
 pub use schedule::*;
 pub use simulate::{Conditions, simulate};
+pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, study};
 pub use trace::{Activity, Event, Lane, Trace};
 
 /// The README's examples are tests.

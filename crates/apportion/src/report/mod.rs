@@ -3,11 +3,13 @@
 mod chrome;
 mod legend;
 mod palette;
+mod plot;
 mod run;
 mod svg;
 mod text;
 
 pub use chrome::chrome_trace;
+pub use plot::{Plot, Series, plot_svg};
 pub use run::RunReport;
 pub use svg::plan_svg;
 pub use text::{pairs, table};

@@ -37,6 +37,12 @@ pub(super) fn colours(clusters: &[&str]) -> Vec<String> {
     colours
 }
 
+/// The colour of a line on white, as `#rrggbb`: the hues that are dark enough, the most unlike first.
+pub(super) fn lines(number: usize) -> String {
+    let [red, green, blue] = HUES[[0, 5, 2, 3, 1, 6, 7][number % 7]];
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,167 @@
+//! The Monte Carlo study of cost over lower bound: how near random areas' layouts come to 2 sum sqrt(area).
+//!
+//! Source: Beaumont et al. 2001 (columns), Becker 2010, sections 4.2.4 and 6.1.3 (square corners; Figures 4.4, 4.5).
+
+mod draw;
+mod price;
+mod tally;
+
+pub use draw::Distribution;
+pub use tally::{StudyCorner, StudyRatio, StudyRow, StudySearched};
+
+use crate::error::{Error, Result};
+use crate::run::Monitor;
+use draw::{Draws, mix};
+use price::Prices;
+use std::ops::RangeInclusive;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tally::Tally;
+
+/// Draws that share a seed: small enough to stop soon, large enough to cost nothing to hand out.
+const BLOCK: u64 = 1 << 13;
+
+/// Draws of one task of the search, which costs thousands of times as much.
+const SEARCH_BLOCK: u64 = 8;
+
+/// What the search costs, in draws priced otherwise; for progress only.
+const SEARCH_COST: u64 = 10_000;
+
+/// Most processors of a study.
+const MOST_PROCESSORS: usize = 1000;
+
+/// What is to be studied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Numbers of processors, each with draws of its own.
+    pub processors: RangeInclusive<usize>,
+    /// Draws of areas for each number of processors, at least 1.
+    pub draws: u64,
+    /// So many of them, the first, are also laid out by the portfolio that `recursive` is part of.
+    pub searched: u64,
+    /// How speeds are drawn; areas are in proportion to them.
+    pub distribution: Distribution,
+    /// Draws whose fastest is more than so many times as fast as their slowest are dropped.
+    pub most_unequal: Option<f64>,
+    /// The same seed gives the same figures, on any number of threads.
+    pub seed: u64,
+}
+
+/// One row per number of processors: mean and minimum of cost / lower bound on the unit square, in real arithmetic,
+/// for the optimal columns, for squares on the diagonal where they cost less, for the better of the two, and
+/// for the best layout that the portfolio finds.
+///
+/// Every block of draws has a seed of its own and sums are added in the order of blocks, so that the result does not
+/// depend on `threads`. About 0.1 us per processor and draw, and milliseconds per searched draw.
+///
+/// # Errors
+/// No draws, an empty range or more than 1,000 processors, a `most_unequal` below 1 (exit code 2); no draw within
+/// `most_unequal`; [`Error::Interrupted`] if the monitor is told to stop.
+pub fn study(study: &Study, threads: usize, monitor: &Monitor) -> Result<Vec<StudyRow>> {
+    check(study)?;
+    let tasks = tasks(study);
+    monitor.begin(tasks.iter().map(Task::cost).sum());
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Tally)>> = Mutex::new(Vec::with_capacity(tasks.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                // The dearest tasks come last in the list: taken first, none is left to a single thread at the end.
+                while let Some(task) = tasks.iter().rev().nth(next.fetch_add(1, Ordering::Relaxed)) {
+                    if monitor.is_stopped() {
+                        return;
+                    }
+                    let tally = task.run(study);
+                    monitor.advance(task.cost());
+                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((task.number, tally));
+                }
+            });
+        }
+    });
+    if monitor.is_stopped() {
+        return Err(Error::Interrupted);
+    }
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_unstable_by_key(|(number, _)| *number);
+    let mut rows: Vec<(usize, Tally)> = study.processors.clone().map(|p| (p, Tally::default())).collect();
+    for (number, tally) in done {
+        rows[tasks[number].processors - study.processors.start()].1.add(&tally);
+    }
+    rows.into_iter().map(|(p, tally)| tally.row(p, study)).collect()
+}
+
+fn check(study: &Study) -> Result<()> {
+    let (first, last) = (*study.processors.start(), *study.processors.end());
+    if first < 1 || first > last || last > MOST_PROCESSORS {
+        return Err(Error::input(
+            "--processors",
+            format!("{first}..{last} is no range within 1..{MOST_PROCESSORS}"),
+            "write a number or a range, such as 1..40",
+        ));
+    }
+    if study.draws == 0 {
+        return Err(Error::input("--draws", "no draws make no mean", "give at least 1"));
+    }
+    match study.most_unequal {
+        Some(most) if most.is_nan() || most < 1.0 => Err(Error::input(
+            "--most-unequal",
+            format!("{most} is less than 1, the ratio of equal speeds"),
+            "give a ratio of at least 1, such as 100",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Some draws for one number of processors.
+struct Task {
+    number: usize,
+    processors: usize,
+    block: u64,
+    draws: u64,
+    search: bool,
+}
+
+fn tasks(study: &Study) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for processors in study.processors.clone() {
+        let searched = study.searched.min(study.draws);
+        for (draws, size, search) in [(study.draws, BLOCK, false), (searched, SEARCH_BLOCK, true)] {
+            for block in 0..draws.div_ceil(size) {
+                let draws = size.min(draws - block * size);
+                tasks.push(Task { number: tasks.len(), processors, block, draws, search });
+            }
+        }
+    }
+    tasks
+}
+
+impl Task {
+    fn cost(&self) -> u64 {
+        let weight = if self.search { SEARCH_COST } else { 1 };
+        self.processors as u64 * self.draws * weight
+    }
+
+    fn run(&self, study: &Study) -> Tally {
+        let stream = (self.processors as u64) << 48 | u64::from(self.search) << 47 | self.block;
+        let mut draws = Draws::new(mix(study.seed) ^ mix(!stream), study.distribution);
+        let mut prices = Prices::new(self.processors);
+        let mut tally = Tally::default();
+        let mut areas = vec![0.0; self.processors];
+        for _ in 0..self.draws {
+            draws.ascending(&mut areas);
+            let (slowest, fastest) = (areas[0], areas[self.processors - 1]);
+            if study.most_unequal.is_some_and(|most| fastest > most * slowest) {
+                continue;
+            }
+            if self.search {
+                tally.search(prices.columns(&areas), prices.searched(&areas), prices.bound(&areas));
+            } else {
+                tally.take(prices.columns(&areas), prices.corner(&areas), prices.bound(&areas));
+            }
+        }
+        tally
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! What may be typed, shared by several commands; each command declares its own flags in its file.
 
-use crate::commands::{arrange, demo, detect, matmul, measure, partition, simulate};
+use crate::commands::{arrange, demo, detect, matmul, measure, partition, plot, simulate};
 use apportion::Flow;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -32,7 +32,9 @@ pub enum Command {
     /// Build speed functions: how fast each processor is, as a function of problem size.
     Measure(measure::Arguments),
     /// Divide units of work, or a matrix, among processors.
-    Partition(partition::Arguments),
+    Partition(Box<partition::Arguments>),
+    /// Draw speed functions, and the line through the origin on which shares end together.
+    Plot(plot::Arguments),
     /// Move a plan's parts to places where they communicate for less.
     Arrange(arrange::Arguments),
     /// Multiply two matrices on unequal processors, verified, predicted beside measured.

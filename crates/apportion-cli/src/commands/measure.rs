@@ -3,8 +3,12 @@
 use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::this_machine;
-use apportion::{Error, MeasureOptions, OutputFile, Result, measure_gemm, read_platform, table};
+use apportion::{
+    Error, MeasureOptions, Model, Models, OutputFile, Platform, Processor, Result, measure_gemm,
+    read_platform, table,
+};
 use clap::{Args, ValueEnum};
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -86,9 +90,11 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         alone: args.alone,
     };
     let monitor = monitor();
-    let models = console.watch("measuring", monitor, || match args.kernel {
-        KernelName::GemmF64 => measure_gemm::<f64>(&platform, &sizes, args.block, options, monitor),
-        KernelName::GemmF32 => measure_gemm::<f32>(&platform, &sizes, args.block, options, monitor),
+    let emulated = sampled(&platform, &sizes)?;
+    let models = console.watch("measuring", monitor, || match (emulated, args.kernel) {
+        (Some(models), _) => Ok(models),
+        (None, KernelName::GemmF64) => measure_gemm::<f64>(&platform, &sizes, args.block, options, monitor),
+        (None, KernelName::GemmF32) => measure_gemm::<f32>(&platform, &sizes, args.block, options, monitor),
     })?;
     let json = models.to_json();
     if let Some(mut file) = output.take() {
@@ -107,14 +113,44 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
                         format!("{:.3e}", p.seconds),
                         format!("{:.1} %", 100.0 * p.ci / p.seconds),
                         p.repetitions.to_string(),
-                        format!("{:.2}", 2e-9 * p.speed() * args.block as f64),
+                        match models.block() {
+                            Some(block) => format!("{:.2}", 2e-9 * p.speed() * block as f64),
+                            None => format!("{:.4e}", p.speed()),
+                        },
                     ]
                 })
             });
-            table(&["processor", "size", "seconds", "+-", "times", "Gflop/s"], rows)
+            let speed = if models.block().is_some() { "Gflop/s" } else { "units/s" };
+            table(&["processor", "size", "seconds", "+-", "times", speed], rows)
         },
     );
     Ok(())
+}
+
+/// Emulated processors are sampled at the sizes instead of timed; none if there are no such processors.
+fn sampled(platform: &Platform, sizes: &[f64]) -> Result<Option<Models>> {
+    let (emulated, real): (Vec<_>, Vec<_>) = platform.processors.iter().partition(|p| p.emulated.is_some());
+    match (emulated.first(), real.first()) {
+        (None, _) => Ok(None),
+        (Some(one), Some(other)) => Err(Error::input(
+            "platform",
+            format!("\"{}\" is emulated, but \"{}\" would be timed", one.name, other.name),
+            "measure them apart: their units differ",
+        )),
+        (Some(_), None) => {
+            let model = |p: &&Processor| {
+                let function = p.emulated.as_ref().expect("only emulated processors are here");
+                let points = sizes.iter().map(|&size| function.point(size)).collect();
+                Model::piecewise(&p.name, points, None)
+            };
+            Ok(Some(Models {
+                kernel: "emulated".into(),
+                unit: "units".into(),
+                parameters: BTreeMap::new(),
+                models: emulated.iter().map(model).collect::<Result<_>>()?,
+            }))
+        }
+    }
 }
 
 /// Sizes evenly spaced in scale.

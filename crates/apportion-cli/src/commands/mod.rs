@@ -4,9 +4,11 @@ pub mod arrange;
 mod compare;
 pub mod demo;
 pub mod detect;
+mod export;
 pub mod matmul;
 pub mod measure;
 pub mod partition;
+pub mod plot;
 pub mod simulate;
 mod units;
 

@@ -2,7 +2,8 @@
 
 use super::compare::compare;
 use super::draw;
-use super::units::units_plan;
+use super::export::ExportArgs;
+use super::units::{UnitsArgs, divide};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{Processors, terms};
@@ -36,7 +37,7 @@ pub enum MinimiseName {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  apportion partition --units 1000 --speeds 9,1\n  \
     apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n\
-    Methods for --units: even, proportional, fpm. For --shape: rows, straight-line, columns, square-corner,\n  \
+    Methods for --units: even, proportional, fpm, exact. For --shape: rows, straight-line, columns, square-corner,\n  \
     square-rectangle, block-rectangle, recursive, grid, cartesian, column-groups, nagamochi-abe, hybrid, auto.")]
 pub struct Arguments {
     /// Divide this many independent units.
@@ -70,6 +71,10 @@ pub struct Arguments {
     /// Draw the plan.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub export: ExportArgs,
+    #[command(flatten)]
+    pub of_units: UnitsArgs,
 }
 
 impl Arguments {
@@ -84,10 +89,12 @@ impl Arguments {
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    let mut division = None;
     let (plan, processors, others) = match (&args.units, &args.shape) {
         (Some(n), _) => {
             let processors = args.sources.processors(1.0)?;
-            (units_plan(*n, args.method.as_deref(), &processors)?, processors, Vec::new())
+            let divided = division.insert(divide(*n, args.method.as_deref(), &args.of_units, &processors)?);
+            (divided.plan.clone(), processors, Vec::new())
         }
         (None, Some(shape)) => {
             let shape = Shape::parse(shape, "--shape")?;
@@ -104,15 +111,28 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     if let Some(path) = &args.output {
         write_whole(path, plan.to_json().as_bytes())?;
     }
-    if args.compare {
-        let compared = compare(args, &plan, &processors)?;
-        console.result(|| compared.to_value(), || compared.to_text());
-    } else {
-        console.result(
-            || plan.to_value(),
-            || text(&plan, &others, processors.relative && plan.layout.is_some()),
-        );
-    }
+    let export = args.export.apply(&plan, console)?;
+    let compared = args.compare.then(|| compare(args, &plan, &processors)).transpose()?;
+    console.result(
+        || {
+            let mut value = compared.as_ref().map_or_else(|| plan.to_value(), |c| c.to_value());
+            if let Some(division) = &division {
+                division.extend(&mut value);
+            }
+            if let Some(export) = &export {
+                value["export"] = export.value.clone();
+            }
+            value
+        },
+        || match (export.as_ref().and_then(|e| e.text.as_ref()), &compared) {
+            (Some(exported), _) => exported.clone(),
+            (None, Some(compared)) => compared.to_text(),
+            (None, None) => {
+                let beside = division.as_ref().map_or_else(String::new, |d| d.text());
+                text(&plan, &others, processors.relative && plan.layout.is_some()) + &beside
+            }
+        },
+    );
     Ok(())
 }
 

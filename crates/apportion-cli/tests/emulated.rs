@@ -62,6 +62,19 @@ fn measuring_samples_the_function_instead_of_the_clock() {
     assert!(String::from_utf8(bad.stderr).unwrap().contains("bad.toml:3"));
 }
 
+#[test]
+fn a_plot_shows_a_curve_per_processor_and_the_line() {
+    let here = fresh("plot");
+    std::fs::write(here.join("platform.toml"), PAGING).unwrap();
+    let told = json_of(&here, "plot --platform platform.toml --units 100000 --svg speeds.svg");
+    assert_eq!(told["curves"], 3);
+    let svg = std::fs::read_to_string(here.join("speeds.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("paging") && svg.contains("all end after"));
+    let again = json_of(&here, "plot --platform platform.toml --units 100000 --svg again.svg");
+    assert_eq!(again["shares"], told["shares"]);
+    assert_eq!(std::fs::read_to_string(here.join("again.svg")).unwrap(), svg, "the same bytes");
+}
+
 /// Section 4: X1 over X5 is 13.5, 3.75 and 57 at three sizes; single numbers measured there lose to the functions away
 /// from them.
 #[test]

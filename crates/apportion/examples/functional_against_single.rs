@@ -55,7 +55,7 @@ fn main() -> apportion::Result<()> {
         println!();
     }
     match std::env::args().nth(1) {
-        Some(path) => write_whole(path.as_ref(), picture(measured, curves).as_bytes()),
+        Some(path) => write_whole(std::path::Path::new(&path), picture(measured, curves).as_bytes()),
         None => Ok(()),
     }
 }

@@ -41,7 +41,11 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             series.push(curve(&model.fastest(), to, name("fastest"), colour, true));
         }
     }
-    let mut subtitle = platform.name;
+    let mut subtitle = match (&args.sources.platform, &args.sources.models) {
+        (None, Some(models)) => models.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        (None, None) => "given speeds".into(),
+        (Some(_), _) => platform.name,
+    };
     if let Some((n, shares)) = &division {
         let seconds = shares::makespan(&models, shares);
         let fastest = series.iter().flat_map(|s| &s.points).map(|p| p[1]).fold(0.0, f64::max);
@@ -58,9 +62,10 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         });
         subtitle = format!("{} units divided, {subtitle}", units::show_count(u128::from(*n)));
     }
+    let names = [scaled(&mut series, 0), scaled(&mut series, 1)];
     let plot = Plot {
         title: ["Speed as a function of size".into(), subtitle],
-        axes: ["units".into(), "units per second".into()],
+        axes: [format!("{}units", names[0]), format!("{}units per second", names[1])],
         series,
         references: Vec::new(),
     };
@@ -80,6 +85,15 @@ fn widest(models: &[Model], shares: Option<&Vec<u64>>) -> f64 {
         Some(shares) => 1.5 * shares.iter().copied().max().unwrap_or(1) as f64,
         None => models.iter().filter_map(|m| m.points().last()).map(|p| p.size).fold(1.0, f64::max),
     }
+}
+
+/// Brings one axis below a thousand or so, in powers of a thousand; how to call what it is then in.
+fn scaled(series: &mut [Series], axis: usize) -> &'static str {
+    let most = series.iter().flat_map(|s| &s.points).map(|p| p[axis]).fold(0.0, f64::max);
+    let names = [("", 1.0), ("thousand ", 1e3), ("million ", 1e6), ("billion ", 1e9), ("trillion ", 1e12)];
+    let (name, factor) = names.into_iter().rev().find(|(_, f)| most >= 5.0 * f).unwrap_or(names[0]);
+    series.iter_mut().flat_map(|s| &mut s.points).for_each(|p| p[axis] /= factor);
+    name
 }
 
 /// Speed from 0 to `to`, no further than the cap.

@@ -1,6 +1,6 @@
 //! What may be typed, shared by several commands; each command declares its own flags in its file.
 
-use crate::commands::{arrange, balance, demo, detect, matmul, measure, partition, simulate, study};
+use crate::commands::{arrange, balance, demo, detect, matmul, measure, partition, plot, simulate, study};
 use apportion::Flow;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -34,7 +34,9 @@ pub enum Command {
     /// Divide units of work by running your program: no models needed.
     Balance(balance::Arguments),
     /// Divide units of work, or a matrix, among processors.
-    Partition(partition::Arguments),
+    Partition(Box<partition::Arguments>),
+    /// Draw speed functions, and the line through the origin on which shares end together.
+    Plot(plot::Arguments),
     /// Move a plan's parts to places where they communicate for less.
     Arrange(arrange::Arguments),
     /// Multiply two matrices on unequal processors, verified, predicted beside measured.

@@ -21,6 +21,8 @@ pub struct Processors {
     pub block: u64,
     /// True if only ratios of speeds are known.
     pub relative: bool,
+    /// True if a model follows an emulated processor's speed function: its points are no measured sizes.
+    pub sampled: bool,
 }
 
 impl Sources {
@@ -40,6 +42,7 @@ impl Sources {
                 }
                 for (processor, speed) in platform.processors.iter_mut().zip(given.processors) {
                     processor.speed = speed.speed;
+                    processor.emulated = None;
                 }
                 Ok(Some(platform))
             }
@@ -58,7 +61,7 @@ impl Sources {
             let block = models.block().unwrap_or(1);
             let platform = platform.unwrap_or_else(|| Platform::from_names(&models.names()));
             let models = models.in_order(&platform.names())?;
-            return Ok(Processors { models, block, relative: false, platform });
+            return Ok(Processors { models, block, relative: false, sampled: false, platform });
         }
         let Some(platform) = platform else {
             return Err(Error::input(
@@ -71,23 +74,25 @@ impl Sources {
     }
 }
 
-/// Constant models from the platform's speeds. A bare number is in flop/s like any quantity; where all are bare only
+/// Models from the platform alone: emulated processors' speed functions, the others' constant speeds. A bare number is in flop/s like any quantity; where all are bare only
 /// their ratios are relied on.
 pub fn constant(platform: Platform, flops_per_unit: f64) -> Result<Processors> {
     let models = platform
         .processors
         .iter()
-        .map(|p| match p.speed {
-            Some(speed) => Model::constant(&p.name, speed.value() / flops_per_unit),
-            None => Err(Error::input(
+        .map(|p| match (&p.emulated, p.speed) {
+            (Some(emulated), _) => emulated.model(&p.name),
+            (None, Some(speed)) => Model::constant(&p.name, speed.value() / flops_per_unit),
+            (None, None) => Err(Error::input(
                 format!("processor \"{}\"", p.name),
                 "has no speed",
-                "give speed in the platform file, --speeds, or --models",
+                "give speed or emulated in the platform file, --speeds, or --models",
             )),
         })
         .collect::<Result<_>>()?;
     let relative = platform.processors.iter().any(|p| matches!(p.speed, Some(Speed::Relative(_))));
-    Ok(Processors { models, block: 1, relative, platform })
+    let sampled = platform.processors.iter().any(|p| p.emulated.is_some());
+    Ok(Processors { models, block: 1, relative, sampled, platform })
 }
 
 /// What the methods need to know, from the platform's network and from flags.

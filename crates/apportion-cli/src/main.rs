@@ -38,6 +38,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Command::Measure(a) => commands::measure::run(a, &console),
         Command::Balance(a) => commands::balance::run(a, &console),
         Command::Partition(a) => commands::partition::run(a, &console),
+        Command::Plot(a) => commands::plot::run(a, &console),
         Command::Arrange(a) => commands::arrange::run(a, &console),
         Command::Matmul(a) => commands::matmul::run(a, &console),
         Command::Simulate(a) => commands::simulate::run(a, &console),

@@ -1,11 +1,12 @@
 //! Fig. 10 of Lastovetsky and Reddy 2007, emulated: striped N x N matrix multiplication on eight processors like those of
 //! Table 2, divided by functional models and by three single-number models.
 //!
-//! `cargo run --release --example functional_against_single`
+//! `cargo run --release --example functional_against_single [picture.svg]`
 
 use apportion::{
-    Emulated, Interpolation, Model, Point,
+    Emulated, Interpolation, Model, Plot, Point, Series, plot_svg,
     shares::{fpm, proportional},
+    write_whole,
 };
 
 /// Million multiply-adds per second against the megabytes of the task (a stripe of A and of C, and all of B). The constants
@@ -36,6 +37,7 @@ fn main() -> apportion::Result<()> {
         "{:>6} {:>12} {:>12} {:>8} {:>12} {:>8} {:>12} {:>8}",
         "N", "functional", "small", "ratio", "medium", "ratio", "large", "ratio"
     );
+    let mut curves: [Vec<[f64; 2]>; 3] = Default::default();
     for n in (1000..=10_000).step_by(1000) {
         let models = processors
             .iter()
@@ -44,14 +46,37 @@ fn main() -> apportion::Result<()> {
             .collect::<apportion::Result<Vec<Model>>>()?;
         let functional = ends(&processors, &fpm(&models, n)?, n as f64);
         print!("{n:>6} {functional:>12.2}");
-        for (rows, at) in measured {
+        for ((rows, at), curve) in measured.into_iter().zip(&mut curves) {
             let speeds: Vec<f64> = processors.iter().map(|p| speed(p, rows, at)).collect();
             let seconds = ends(&processors, &proportional(n, &speeds), n as f64);
+            curve.push([n as f64, seconds / functional]);
             print!(" {seconds:>12.2} {:>8.2}", seconds / functional);
         }
         println!();
     }
-    Ok(())
+    match std::env::args().nth(1) {
+        Some(path) => write_whole(std::path::Path::new(&path), picture(measured, curves).as_bytes()),
+        None => Ok(()),
+    }
+}
+
+/// Fig. 10: how many times longer each single-number model takes.
+fn picture(measured: [(f64, f64); 3], curves: [Vec<[f64; 2]>; 3]) -> String {
+    let series = measured.into_iter().zip(curves).enumerate().map(|(colour, ((rows, n), points))| Series {
+        name: format!("measured at {rows} x {n}"),
+        points,
+        dashed: false,
+        colour,
+    });
+    plot_svg(&Plot {
+        title: [
+            "Time with single-number models over time with speed functions".into(),
+            "Eight emulated processors after Table 2 of Lastovetsky and Reddy 2007".into(),
+        ],
+        axes: ["N, of N x N matrices".into(), "times as long".into()],
+        series: series.collect(),
+        references: vec![(1.0, "speed functions".into())],
+    })
 }
 
 /// Multiply-adds per second for `rows` of an N x N product.

@@ -178,6 +178,13 @@ fn prepare<T: Element>(shape: Shape, args: &Arguments, console: &Console) -> Res
         (None, None, None) => this_machine(),
     };
     let platform = as_run(platform);
+    if let Some(p) = platform.processors.iter().find(|p| p.emulated.is_some()) {
+        return Err(Error::input(
+            format!("processor \"{}\": emulated", p.name),
+            "a real run cannot follow a given speed function",
+            "use slowdown here, or partition and simulate",
+        ));
+    }
     let (models, block) = match file {
         Some(models) => (models.in_order(&platform.names())?, models.block().unwrap_or(1)),
         // Speeds in flop/s need no measuring; ratios alone tell no time.

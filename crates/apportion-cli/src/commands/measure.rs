@@ -4,10 +4,12 @@ use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::this_machine;
 use apportion::{
-    Error, Keep, MeasureOptions, Models, Monitor, OutputFile, Platform, Result, SecondsFrom, Sizes, Sweep,
-    UserCommand, read_models, read_platform, sweep_command, sweep_gemm, table, write_whole,
+    AdaptiveSweep, Error, Keep, MeasureOptions, Model, Models, Monitor, OutputFile, Platform, Processor,
+    Result, SecondsFrom, Sizes, Sweep, UserCommand, read_models, read_platform, sweep_command, sweep_gemm,
+    table, write_whole,
 };
 use clap::{Args, ValueEnum};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Largest size of a kernel's default sweep: elements of C.
@@ -138,8 +140,12 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         kept = points(models);
         Ok(())
     };
+    let emulated = if command.is_none() { sampled(&platform, &sweep.sizes)? } else { None };
     let outcome = console.watch("measuring", monitor, || {
         let keep: &mut Keep<'_> = &mut keep;
+        if let Some(models) = emulated {
+            return keep(&models).map(|()| models);
+        }
         match (&command, args.kernel) {
             (Some(command), _) => sweep_command(&platform, command, &sweep, keep, monitor),
             (None, kernel) => sweep_kernel(kernel, &platform, args.block, &sweep, keep, monitor),
@@ -266,4 +272,38 @@ fn text(models: &Models, block: Option<u64>) -> String {
     });
     let speed = if block.is_some() { "Gflop/s" } else { "size/s" };
     table(&["processor", "size", "seconds", "+-", "times", speed], rows)
+}
+
+/// Emulated processors are sampled at the sizes instead of timed; none if there are no such processors.
+fn sampled(platform: &Platform, sizes: &Sizes) -> Result<Option<Models>> {
+    let (emulated, real): (Vec<_>, Vec<_>) = platform.processors.iter().partition(|p| p.emulated.is_some());
+    let (Some(one), real) = (emulated.first(), real.first()) else { return Ok(None) };
+    if let Some(other) = real {
+        return Err(Error::input(
+            "platform",
+            format!("\"{}\" is emulated, but \"{}\" would be timed", one.name, other.name),
+            "measure them apart: their units differ",
+        ));
+    }
+    let model = |p: &&Processor| {
+        let function = p.emulated.as_ref().expect("only emulated processors are here");
+        match sizes {
+            Sizes::Listed(sizes) => {
+                Model::piecewise(&p.name, sizes.iter().map(|&size| function.point(size)).collect(), None)
+            }
+            Sizes::Adaptive { smallest, largest, accuracy, most } => {
+                let mut sweep = AdaptiveSweep::new(*smallest, *largest, *accuracy)?.with_most(*most);
+                while let Some(size) = sweep.next_size() {
+                    sweep.add(function.point(size));
+                }
+                sweep.model(&p.name)
+            }
+        }
+    };
+    Ok(Some(Models {
+        kernel: "emulated".into(),
+        unit: "units".into(),
+        parameters: BTreeMap::new(),
+        models: emulated.iter().map(model).collect::<Result<_>>()?,
+    }))
 }

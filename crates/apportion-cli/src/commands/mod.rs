@@ -5,11 +5,14 @@ pub mod balance;
 mod compare;
 pub mod demo;
 pub mod detect;
+mod export;
 pub mod matmul;
 pub mod measure;
 pub mod partition;
+pub mod plot;
 pub mod simulate;
 pub mod study;
+mod units;
 
 use crate::console::monitor;
 use apportion::{OutputFile, Plan, Platform, Result, plan_svg};

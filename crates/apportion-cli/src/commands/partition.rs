@@ -1,15 +1,17 @@
 //! `apportion partition`.
 
 use super::compare::compare;
+use super::export::ExportArgs;
 use super::matmul::method_at;
+use super::units::{UnitsArgs, divide};
 use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{Processors, terms};
 use apportion::shapes::{Communication, Terms};
 use apportion::{
-    Choice, Error, Forecast, Form, Metrics, Minimise, Plan, Platform, Problem, Result, Shape, Surface,
-    Surfaces, Wishes, imbalance, pairs, plan_fpm_br, plan_matmul, shares, table, units,
+    Choice, Error, Form, Minimise, Plan, Platform, Result, Shape, Surface, Surfaces, Wishes, pairs,
+    plan_fpm_br, plan_matmul, table, units,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -39,7 +41,7 @@ pub enum MinimiseName {
     apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n  \
     apportion partition --shape 4000x4000 --platform clusters.toml --levels square-corner,columns\n  \
     apportion partition --shape 4000x4000 --speeds 1,1,1,1 --method grid --repeat 128x128\n\
-    Methods for --units: even, proportional, fpm. For --shape: rows, straight-line, columns, square-corner,\n  \
+    Methods for --units: even, proportional, fpm, exact. For --shape: rows, straight-line, columns, square-corner,\n  \
     square-rectangle, block-rectangle, recursive, grid, cartesian, column-groups, nagamochi-abe, hybrid, auto.")]
 pub struct Arguments {
     /// Divide this many independent units.
@@ -87,6 +89,10 @@ pub struct Arguments {
     /// Draw the plan.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub export: ExportArgs,
+    #[command(flatten)]
+    pub of_units: UnitsArgs,
 }
 
 impl Arguments {
@@ -125,10 +131,12 @@ fn block_size(text: &str) -> Result<[u64; 2]> {
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let (svg, output) = (open(args.svg.as_ref())?, open(args.output.as_ref())?);
+    let mut division = None;
     let (plan, processors, others) = match (&args.units, &args.shape) {
         (Some(n), _) => {
             let processors = args.sources.processors(1.0)?;
-            (units_plan(*n, args.method.as_deref(), &processors)?, processors, Vec::new())
+            let divided = division.insert(divide(*n, args.method.as_deref(), &args.of_units, &processors)?);
+            (divided.plan.clone(), processors, Vec::new())
         }
         (None, Some(shape)) => {
             let shape = Shape::parse(shape, "--shape")?;
@@ -148,61 +156,29 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         (None, None) => unreachable!("clap asks for one of the two"),
     };
     appear([(svg, &|| picture(&plan, &processors.platform)), (output, &|| plan.to_json())])?;
-    if args.compare {
-        let compared = compare(args, &plan, &processors)?;
-        console.result(|| compared.to_value(), || compared.to_text());
-    } else {
-        console.result(
-            || plan.to_value(),
-            || text(&plan, &others, processors.relative && plan.layout.is_some()),
-        );
-    }
-    Ok(())
-}
-
-fn units_plan(n: u64, method: Option<&str>, processors: &Processors) -> Result<Plan> {
-    let models = &processors.models;
-    if n > 1 << 53 {
-        return Err(Error::input("--units", format!("{n} is more than 2^53"), "give a smaller number"));
-    }
-    let method = method.unwrap_or("fpm");
-    let shares = match method {
-        "even" => shares::even(n, models.len()),
-        "proportional" => {
-            // The single-number model: each processor's speed at an equal share.
-            let size = (n as f64 / models.len() as f64).max(1.0);
-            let speeds: Vec<f64> = models.iter().map(|m| m.speed(size)).collect();
-            if speeds.iter().all(|s| *s == 0.0) {
-                return Err(Error::infeasible("no processor can hold an equal share", "use --method fpm"));
+    let export = args.export.apply(&plan, console)?;
+    let compared = args.compare.then(|| compare(args, &plan, &processors)).transpose()?;
+    console.result(
+        || {
+            let mut value = compared.as_ref().map_or_else(|| plan.to_value(), |c| c.to_value());
+            if let Some(division) = &division {
+                division.extend(&mut value);
             }
-            shares::proportional(n, &speeds)
-        }
-        "fpm" => shares::fpm(models, n)?,
-        other => {
-            return Err(Error::input(
-                "--method",
-                format!("unknown method \"{other}\" for --units"),
-                "use even, proportional or fpm",
-            ));
-        }
-    };
-    let compute: Vec<f64> = models.iter().zip(&shares).map(|(m, &s)| m.seconds(s as f64)).collect();
-    let seconds = compute.iter().copied().fold(0.0, f64::max);
-    if seconds.is_infinite() {
-        return Err(Error::infeasible(
-            format!("{method} gives a processor more than its max_size"),
-            "use --method fpm, which respects the caps",
-        ));
-    }
-    Ok(Plan {
-        method: method.into(),
-        problem: Problem::Units { n },
-        processors: processors.platform.names(),
-        metrics: Metrics::of_units(imbalance(models, &shares)?),
-        forecast: Some(Forecast { seconds, communicate: vec![0.0; compute.len()], compute }),
-        shares,
-        layout: None,
-    })
+            if let Some(export) = &export {
+                value["export"] = export.value.clone();
+            }
+            value
+        },
+        || match (export.as_ref().and_then(|e| e.text.as_ref()), &compared) {
+            (Some(exported), _) => exported.clone(),
+            (None, Some(compared)) => compared.to_text(),
+            (None, None) => {
+                let beside = division.as_ref().map_or_else(String::new, |d| d.text());
+                text(&plan, &others, processors.relative && plan.layout.is_some()) + &beside
+            }
+        },
+    );
+    Ok(())
 }
 
 /// Areas that follow speeds at the parts' own shapes (FPM-BR).
@@ -222,7 +198,8 @@ fn by_surfaces(shape: Shape, args: &Arguments, path: &Path) -> Result<(Processor
         })
     };
     let surfaces: Vec<Surface> = platform.names().iter().map(find).collect::<Result<_>>()?;
-    let processors = Processors { platform, models: Vec::new(), block: args.flow.block, relative: false };
+    let processors =
+        Processors { platform, models: Vec::new(), block: args.flow.block, relative: false, sampled: false };
     let wishes = wishes(args, &processors)?;
     let choices = plan_fpm_br(shape, &processors.platform, &surfaces, args.flow.block, &wishes)?;
     Ok((processors, choices))

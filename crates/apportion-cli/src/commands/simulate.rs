@@ -43,7 +43,13 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         Some(path) => {
             let models = read_models(path)?;
             let block = models.block().unwrap_or(1);
-            Processors { models: models.in_order(&platform.names())?, block, relative: false, platform }
+            Processors {
+                models: models.in_order(&platform.names())?,
+                block,
+                relative: false,
+                sampled: false,
+                platform,
+            }
         }
     };
     let (trace, order) = match (&plan.layout, plan.problem) {

@@ -283,8 +283,8 @@ fn off_line(left: &Point, middle: &Point, right: &Point) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Emulated;
     use crate::plan::shares::fpm;
+    use crate::platform::Emulated;
 
     fn paging() -> Vec<Emulated> {
         [

@@ -14,7 +14,6 @@ mod surface_file;
 
 pub use adaptive::AdaptiveSweep;
 pub use curve::{Interpolation, Model};
-pub use emulated::Emulated;
 pub use file::{Models, read_models};
 pub use hockney::{Hockney, fit_hockney};
 pub use point::Point;

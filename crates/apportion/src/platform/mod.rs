@@ -1,11 +1,13 @@
 //! What the machine is: processors and the network between them. Numbers only; nothing is measured here.
 
 mod discover;
+mod emulated;
 mod network;
 mod parse;
 mod wires;
 
 pub use discover::{Core, Machine, available_memory, discover};
+pub use emulated::Emulated;
 pub use network::{Direction, Link, Network, Route, Topology};
 pub use parse::{parse_platform, read_platform};
 pub use wires::{Load, Transit, Wires};
@@ -39,6 +41,8 @@ pub struct Processor {
     pub cores: Vec<usize>,
     /// Emulation: computing takes this many times longer than it really does; at least 1.
     pub slowdown: f64,
+    /// Emulation: its speed is this function of size instead of anything measured.
+    pub emulated: Option<Emulated>,
 }
 
 /// A constant speed, greater than zero.
@@ -63,7 +67,15 @@ impl Processor {
     /// A processor with a name and nothing else said: own cluster, not pinned, not slowed.
     pub fn named(name: impl Into<String>) -> Self {
         let name = name.into();
-        Self { cluster: name.clone(), name, speed: None, memory: None, cores: Vec::new(), slowdown: 1.0 }
+        Self {
+            cluster: name.clone(),
+            name,
+            speed: None,
+            memory: None,
+            cores: Vec::new(),
+            slowdown: 1.0,
+            emulated: None,
+        }
     }
 }
 
@@ -166,6 +178,9 @@ impl Platform {
             if p.slowdown != 1.0 {
                 out += &format!("slowdown = {:?}\n", p.slowdown);
             }
+            if let Some(emulated) = &p.emulated {
+                out += &format!("emulated = \"{emulated}\"\n");
+            }
         }
         out
     }
@@ -181,6 +196,7 @@ mod tests {
         platform.processors[0].cores = vec![0, 2];
         platform.processors[0].memory = Some(1 << 30);
         platform.processors[1].slowdown = 2.5;
+        platform.processors[1].emulated = Some("peak 2e9, knee 1e5 0.8".parse().unwrap());
         platform.processors[1].name = "a \"b\"".into();
         platform.processors[1].speed = Some(Speed::Flops(2.5e9));
         let again = parse_platform(&platform.to_toml(), "again").unwrap();

@@ -1,7 +1,7 @@
 //! `platform.toml`: read strictly, refused by field.
 
 use super::network::{Exception, Link, Network, Topology};
-use super::{Platform, Processor, Speed};
+use super::{Emulated, Platform, Processor, Speed};
 use crate::error::{Error, Result};
 use crate::rect::Rank;
 use crate::units::{Dimension, Quantity};
@@ -31,6 +31,7 @@ struct RawProcessor {
     memory: Option<Quantity>,
     cores: Option<Vec<usize>>,
     slowdown: Option<f64>,
+    emulated: Option<Emulated>,
 }
 
 #[derive(Deserialize, Default)]
@@ -180,6 +181,7 @@ impl Reader<'_> {
             memory,
             cores: raw.cores.unwrap_or_default(),
             slowdown,
+            emulated: raw.emulated,
         })
     }
 
@@ -389,6 +391,10 @@ bandwidth = { horizontal = "56.39 MB/s", vertical = "10 MB/s" }
         assert!(refused("[[processor]]\nname = \"a\"\nspeed = 0\n").contains("zero"));
         assert!(refused("[[processor]]\nname = \"a\"\nspeed = -1\n").contains("negative"));
         assert!(refused("[[processor]]\nname = \"a\"\nslowdown = 0.5\n").contains("slowdown"));
+        assert!(
+            refused("[[processor]]\nname = \"a\"\nemulated = \"peek 3\"\n")
+                .contains("p.toml:3: cannot make out")
+        );
         assert!(refused("name = \"none\"\n").contains("no processor"));
         assert!(refused("[[processor]]\nname = \"a\"\n[[processor]]\nname = \"a\"\n").contains("twice"));
         assert!(refused(&format!("{TWO}[network]\ntopology = \"ring\"\n")).contains("ring"));

@@ -192,7 +192,7 @@ fn learn(points: &mut Vec<Point>, new: Point, tolerance: f64) -> bool {
 mod tests {
     use super::super::makespan;
     use super::*;
-    use crate::model::Emulated;
+    use crate::platform::Emulated;
 
     fn processors() -> Vec<Emulated> {
         [

@@ -1,0 +1,102 @@
+//! Emulated processors from the command line, and Fig. 10 of Lastovetsky and Reddy 2007 from files.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn fresh(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emulated").join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("the directory can be made");
+    path
+}
+
+fn apportion(directory: &Path, line: &str) -> Output {
+    let words = line.split_whitespace();
+    Command::new(env!("CARGO_BIN_EXE_apportion"))
+        .args(words)
+        .current_dir(directory)
+        .output()
+        .expect("the binary starts")
+}
+
+fn json_of(directory: &Path, line: &str) -> Value {
+    let out = apportion(directory, &format!("--json {line}"));
+    assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).expect("stdout is one JSON object")
+}
+
+const PAGING: &str = "[[processor]]\nname = \"roomy\"\nemulated = \"peak 1000\"\n\
+    [[processor]]\nname = \"paging\"\nemulated = \"peak 1000, cliff 5000 0.01\"\n";
+
+#[test]
+fn speed_functions_are_used_wherever_models_are() {
+    let here = fresh("paging");
+    std::fs::write(here.join("platform.toml"), PAGING).unwrap();
+    let small = json_of(&here, "partition --units 2000 --platform platform.toml");
+    assert_eq!(small["shares"], serde_json::json!([1000, 1000]));
+    let plan = json_of(&here, "partition --units 100000 --platform platform.toml -o plan.json");
+    let paging = plan["shares"][1].as_u64().unwrap();
+    assert!((4000..10_000).contains(&paging), "most is left to the one that does not page: {paging}");
+    let simulated = json_of(&here, "simulate --plan plan.json --platform platform.toml");
+    assert_eq!(simulated["seconds"], plan["forecast"]["seconds"]);
+    // A speed on the command line is what counts.
+    let even = json_of(&here, "partition --units 100000 --platform platform.toml --speeds 1,1");
+    assert_eq!(even["shares"][1], 50_000);
+}
+
+#[test]
+fn measuring_samples_the_function_instead_of_the_clock() {
+    let here = fresh("measure");
+    std::fs::write(here.join("platform.toml"), PAGING).unwrap();
+    let models = json_of(&here, "measure --platform platform.toml --sizes 500,50000 -o models.json");
+    let points = models["models"][1]["points"].as_array().unwrap();
+    assert!((points[0]["seconds"].as_f64().unwrap() - 0.5).abs() < 1e-9);
+    assert!((points[1]["seconds"].as_f64().unwrap() - 5000.0).abs() < 1.0);
+    assert!(apportion(&here, "partition --units 9 --models models.json").status.success());
+    std::fs::write(here.join("mixed.toml"), format!("{PAGING}[[processor]]\nname = \"real\"\n")).unwrap();
+    assert_eq!(apportion(&here, "measure --platform mixed.toml").status.code(), Some(2));
+    std::fs::write(here.join("bad.toml"), "[[processor]]\nname = \"a\"\nemulated = \"peak -1\"\n").unwrap();
+    let bad = apportion(&here, "partition --units 9 --platform bad.toml");
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(String::from_utf8(bad.stderr).unwrap().contains("bad.toml:3"));
+}
+
+#[test]
+fn a_plot_shows_a_curve_per_processor_and_the_line() {
+    let here = fresh("plot");
+    std::fs::write(here.join("platform.toml"), PAGING).unwrap();
+    let told = json_of(&here, "plot --platform platform.toml --units 100000 --svg speeds.svg");
+    assert_eq!(told["curves"], 3);
+    let svg = std::fs::read_to_string(here.join("speeds.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("paging") && svg.contains("all end after"));
+    let again = json_of(&here, "plot --platform platform.toml --units 100000 --svg again.svg");
+    assert_eq!(again["shares"], told["shares"]);
+    assert_eq!(std::fs::read_to_string(here.join("again.svg")).unwrap(), svg, "the same bytes");
+}
+
+/// Section 4: X1 over X5 is 13.5, 3.75 and 57 at three sizes; single numbers measured there lose to the functions away
+/// from them.
+#[test]
+fn functions_beat_single_numbers_on_the_machines_of_table_2() {
+    let here = fresh("table-2");
+    let platform = concat!(env!("CARGO_MANIFEST_DIR"), "/../../platforms/fpm-2007-table-2.toml");
+    let seconds = |value: &Value| value["seconds"].as_f64().unwrap();
+    let mut worst = Vec::new();
+    for (size, ratio) in [(500_000, 13.5), (12_500_000, 3.75), (32_000_000, 57.0)] {
+        let single = json_of(&here, &format!("measure --platform {platform} --sizes {size} -o single.json"));
+        let time = |i: usize| seconds(&single["models"][i]["points"][0]);
+        assert!((time(4) / time(0) / ratio - 1.0).abs() < 0.02, "{size}: {}", time(4) / time(0));
+        let mut ratios = Vec::new();
+        for n in [1000, 5000, 10_000] {
+            let units = format!("partition --units {} --multiple-of {n}", n * n);
+            let functional = json_of(&here, &format!("{units} --platform {platform}"));
+            json_of(&here, &format!("{units} --models single.json -o plan.json"));
+            let simulated = json_of(&here, &format!("simulate --plan plan.json --platform {platform}"));
+            ratios.push(seconds(&simulated) / seconds(&functional["forecast"]));
+        }
+        assert!(ratios.iter().all(|r| *r >= 1.0 - 1e-6), "functions never lose: {ratios:?}");
+        worst.push(ratios.into_iter().fold(0.0, f64::max));
+    }
+    assert!(worst.iter().all(|w| *w > 1.2), "each single number loses somewhere: {worst:?}");
+}

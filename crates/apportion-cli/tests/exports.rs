@@ -1,0 +1,169 @@
+//! Contract of `partition --export`; graph partitioners read our files where they are installed.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn fresh(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("exports").join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("the directory can be made");
+    path
+}
+
+fn apportion(directory: &Path, line: &str) -> Output {
+    let words = line.split_whitespace();
+    Command::new(env!("CARGO_BIN_EXE_apportion"))
+        .args(words)
+        .current_dir(directory)
+        .output()
+        .expect("the binary starts")
+}
+
+fn stdout(directory: &Path, line: &str) -> String {
+    let out = apportion(directory, line);
+    assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).expect("stdout is text")
+}
+
+#[test]
+fn every_format_stands_alone_on_stdout() {
+    let here = fresh("stdout");
+    let of = |format: &str| stdout(&here, &format!("partition --units 8 --speeds 3,1 --export {format}"));
+    assert_eq!(of("metis"), "0 = 0.75\n1 = 0.25\n");
+    assert_eq!(of("scotch"), "cmpltw 2 3 1\n");
+    assert_eq!(of("openmpi").lines().count(), 8);
+    assert_eq!(of("mpich"), "p0:6\np1:2\n");
+    assert_eq!(of("hpl"), "-f 3 -c 1\n");
+    assert_eq!(of("llama.cpp"), "--tensor-split 6,2\n");
+    assert_eq!(of("vllm"), "VLLM_PP_LAYER_PARTITION=6,2\n");
+    assert_eq!(of("csv"), "processor,share,fraction\np0,6,0.75\np1,2,0.25\n");
+    assert_eq!(serde_json::from_str::<Value>(&of("json")).unwrap()["total"], 8);
+}
+
+#[test]
+fn a_file_leaves_stdout_to_the_plan_and_json_stays_one_object() {
+    let here = fresh("file");
+    let text = stdout(&here, "partition --units 8 --speeds 3,1 --export mpich --export-to hosts");
+    assert!(text.contains("method"), "{text}");
+    assert_eq!(std::fs::read_to_string(here.join("hosts")).unwrap(), "p0:6\np1:2\n");
+    let json = stdout(&here, "--json partition --units 8 --speeds 3,1 --export mpich");
+    let value: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["export"]["format"], "mpich");
+    assert_eq!(value["export"]["text"], "p0:6\np1:2\n");
+    assert_eq!(value["shares"][0], 6);
+}
+
+#[test]
+fn shares_of_matrices_are_exported_too() {
+    let here = fresh("matrix");
+    let csv = stdout(&here, "partition --shape 100x100 --speeds 9,1 --method rows --export csv");
+    assert_eq!(csv, "processor,share,fraction\np0,9000,0.9\np1,1000,0.1\n");
+}
+
+#[test]
+fn what_a_format_cannot_say_is_told() {
+    let here = fresh("refused");
+    let idle = apportion(&here, "partition --units 1 --speeds 9,1 --export metis");
+    assert!(idle.status.success());
+    assert!(String::from_utf8(idle.stderr).unwrap().contains("p1 left out"));
+    for (code, line) in [
+        (2, "partition --units 8 --speeds 3,1 --export excel"),
+        (2, "partition --units 8 --speeds 3,1 --export-to f"),
+        (1, "partition --units 600 --speeds 3,2,1 --export hpl"),
+        (2, "partition --units 8000000 --speeds 3,1 --export mpich"),
+    ] {
+        let out = apportion(&here, line);
+        let message = String::from_utf8(out.stderr).unwrap();
+        assert_eq!((out.status.code(), message.lines().count()), (Some(code), 1), "{line}: {message}");
+        assert!(out.stdout.is_empty(), "{line}");
+    }
+}
+
+/// The first of these programs that is installed.
+fn installed(names: &[&'static str], package: &str) -> Option<&'static str> {
+    let found = names.iter().copied().find(|name| {
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&paths).any(|directory| directory.join(name).is_file())
+    });
+    if found.is_none() {
+        eprintln!("skipped: {} is not installed (Debian package {package})", names[0]);
+    }
+    found
+}
+
+/// Vertices of a square grid with their neighbours, numbered by row.
+fn grid(side: usize) -> Vec<Vec<usize>> {
+    let neighbours = |v: usize| {
+        let (row, col) = (v / side, v % side);
+        let mut list = Vec::new();
+        if row > 0 {
+            list.push(v - side);
+        }
+        if col > 0 {
+            list.push(v - 1);
+        }
+        if col + 1 < side {
+            list.push(v + 1);
+        }
+        if row + 1 < side {
+            list.push(v + side);
+        }
+        list
+    };
+    (0..side * side).map(neighbours).collect()
+}
+
+/// Vertices in each part are within a tenth of the graph of 6 : 3 : 1.
+fn assert_weighted(parts: &[usize]) {
+    let total = parts.len() as f64;
+    for (part, weight) in [0.6, 0.3, 0.1].into_iter().enumerate() {
+        let share = parts.iter().filter(|p| **p == part).count() as f64 / total;
+        assert!((share - weight).abs() < 0.1 * weight + 0.01, "part {part}: {share} for {weight}");
+    }
+}
+
+#[test]
+fn metis_divides_a_graph_by_our_file() {
+    let Some(gpmetis) = installed(&["gpmetis"], "metis") else { return };
+    let here = fresh("metis");
+    let graph = grid(40);
+    let edges = graph.iter().map(Vec::len).sum::<usize>() / 2;
+    let mut text = format!("{} {edges}\n", graph.len());
+    for list in &graph {
+        let line: Vec<String> = list.iter().map(|v| (v + 1).to_string()).collect();
+        text += &format!("{}\n", line.join(" "));
+    }
+    std::fs::write(here.join("grid.graph"), text).unwrap();
+    stdout(&here, "partition --units 1000 --speeds 6,3,1 --export metis --export-to tpwgts");
+    let run = Command::new(gpmetis)
+        .args(["-tpwgts=tpwgts", "grid.graph", "3"])
+        .current_dir(&here)
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+    let parts = std::fs::read_to_string(here.join("grid.graph.part.3")).unwrap();
+    assert_weighted(&parts.lines().map(|l| l.trim().parse().unwrap()).collect::<Vec<_>>());
+}
+
+#[test]
+fn scotch_maps_a_graph_onto_our_architecture() {
+    let Some(gmap) = installed(&["scotch_gmap", "gmap"], "scotch") else { return };
+    let here = fresh("scotch");
+    let graph = grid(40);
+    let arcs = graph.iter().map(Vec::len).sum::<usize>();
+    // Version 0; vertices and arcs; base 0, no labels or weights.
+    let mut text = format!("0\n{} {arcs}\n0 000\n", graph.len());
+    for list in &graph {
+        let line: Vec<String> = list.iter().map(usize::to_string).collect();
+        text += &format!("{} {}\n", list.len(), line.join(" "));
+    }
+    std::fs::write(here.join("grid.grf"), text).unwrap();
+    stdout(&here, "partition --units 1000 --speeds 6,3,1 --export scotch --export-to target.tgt");
+    let run =
+        Command::new(gmap).args(["grid.grf", "target.tgt", "grid.map"]).current_dir(&here).output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let map = std::fs::read_to_string(here.join("grid.map")).unwrap();
+    let part = |line: &str| line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert_weighted(&map.lines().skip(1).map(part).collect::<Vec<usize>>());
+}

@@ -1,6 +1,6 @@
 //! What may be typed, shared by several commands; each command declares its own flags in its file.
 
-use crate::commands::{arrange, demo, detect, matmul, measure, partition, simulate};
+use crate::commands::{arrange, closure, demo, detect, matmul, measure, partition, power, simulate};
 use apportion::Flow;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -37,6 +37,10 @@ pub enum Command {
     Arrange(arrange::Arguments),
     /// Multiply two matrices on unequal processors, verified, predicted beside measured.
     Matmul(Box<matmul::Arguments>),
+    /// Take a matrix to a power over a semiring, by repeated squaring on unequal processors.
+    Power(Box<power::Arguments>),
+    /// All paths of a graph: shortest, longest, or whether there is one.
+    Closure(Box<closure::Arguments>),
     /// Run a plan's schedule against a clock: what it would take, without running it.
     Simulate(simulate::Arguments),
     /// See unequal processors finish together: three plans side by side on an emulated 9:1 machine.

@@ -39,6 +39,8 @@ fn run(arguments: Arguments) -> ExitCode {
         Command::Partition(a) => commands::partition::run(a, &console),
         Command::Arrange(a) => commands::arrange::run(a, &console),
         Command::Matmul(a) => commands::matmul::run(a, &console),
+        Command::Power(a) => commands::power::run(a, &console),
+        Command::Closure(a) => commands::closure::run(a, &console),
         Command::Simulate(a) => commands::simulate::run(a, &console),
         Command::Demo(a) => commands::demo::run(a, &console),
     };

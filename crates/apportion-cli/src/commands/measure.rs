@@ -3,7 +3,7 @@
 use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::this_machine;
-use apportion::{Error, MeasureOptions, OutputFile, Result, measure_gemm, read_platform, table};
+use apportion::{Error, Kernel, MeasureOptions, OutputFile, Result, measure_kernel, read_platform, table};
 use clap::{Args, ValueEnum};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -22,6 +22,21 @@ pub enum KernelName {
     /// Matrix product in single precision.
     #[value(name = "gemm-f32")]
     GemmF32,
+    /// The largest of sums, in double precision.
+    #[value(name = "max-plus-f64", alias = "max-plus")]
+    MaxPlusF64,
+    /// The largest of sums, in single precision.
+    #[value(name = "max-plus-f32")]
+    MaxPlusF32,
+    /// The least of sums, in double precision.
+    #[value(name = "min-plus-f64", alias = "min-plus")]
+    MinPlusF64,
+    /// The least of sums, in single precision.
+    #[value(name = "min-plus-f32")]
+    MinPlusF32,
+    /// Any of pairs of truth values.
+    #[value(name = "or-and")]
+    OrAnd,
 }
 
 #[derive(Debug, Args)]
@@ -86,9 +101,17 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         alone: args.alone,
     };
     let monitor = monitor();
+    let sizes = (&sizes[..], args.block);
+    let single = |kernel| measure_kernel::<f32>(kernel, &platform, sizes, options, monitor);
+    let double = |kernel| measure_kernel::<f64>(kernel, &platform, sizes, options, monitor);
     let models = console.watch("measuring", monitor, || match args.kernel {
-        KernelName::GemmF64 => measure_gemm::<f64>(&platform, &sizes, args.block, options, monitor),
-        KernelName::GemmF32 => measure_gemm::<f32>(&platform, &sizes, args.block, options, monitor),
+        KernelName::GemmF64 => double(Kernel::plus_times()),
+        KernelName::GemmF32 => single(Kernel::plus_times()),
+        KernelName::MaxPlusF64 => double(Kernel::max_plus()),
+        KernelName::MaxPlusF32 => single(Kernel::max_plus()),
+        KernelName::MinPlusF64 => double(Kernel::min_plus()),
+        KernelName::MinPlusF32 => single(Kernel::min_plus()),
+        KernelName::OrAnd => measure_kernel(Kernel::or_and(), &platform, sizes, options, monitor),
     })?;
     let json = models.to_json();
     if let Some(mut file) = output.take() {
@@ -111,7 +134,17 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
                     ]
                 })
             });
-            table(&["processor", "size", "seconds", "+-", "times", "Gflop/s"], rows)
+            table(
+                &[
+                    "processor",
+                    "size",
+                    "seconds",
+                    "+-",
+                    "times",
+                    if args.kernel == KernelName::OrAnd { "Gop/s" } else { "Gflop/s" },
+                ],
+                rows,
+            )
         },
     );
     Ok(())

@@ -1,12 +1,15 @@
 //! One file per command: resolve the flags, call the library, print.
 
 pub mod arrange;
+pub mod closure;
 mod compare;
 pub mod demo;
 pub mod detect;
 pub mod matmul;
 pub mod measure;
 pub mod partition;
+pub mod power;
+mod product;
 pub mod simulate;
 
 use apportion::{Plan, Platform, Result, plan_svg, write_whole};

@@ -163,7 +163,7 @@ fn units_plan(n: u64, method: Option<&str>, processors: &Processors) -> Result<P
 
 fn shape_plans(shape: Shape, args: &Arguments, processors: &Processors) -> Result<Vec<Choice>> {
     let wishes = Wishes {
-        method: super::matmul::method(args.method.as_deref().unwrap_or("auto"))?,
+        method: super::product::method(args.method.as_deref().unwrap_or("auto"))?,
         flow: args.flow.flow.0,
         block: args.flow.block,
         overlap: args.flow.overlap,

@@ -20,7 +20,7 @@ pub struct NpyHeader {
     pub rows: usize,
     /// Number of columns, at least 1.
     pub cols: usize,
-    /// `"f32"` or `"f64"`.
+    /// `"f32"`, `"f64"`, `"bool"` or `"u8"`.
     pub dtype: &'static str,
     /// True if the bytes of each number run from the most to the least significant.
     pub big_endian: bool,
@@ -33,7 +33,7 @@ pub struct NpyHeader {
 /// Reads and checks the header of an `.npy` file, and the file's length against it.
 ///
 /// # Errors
-/// Exit code 2: not a readable regular file, no or a damaged header, elements other than f32 and f64, not
+/// Exit code 2: not a readable regular file, no or a damaged header, elements other than f32, f64, bool and u8, not
 /// exactly two dimensions, a dimension of zero, bytes missing or left over.
 pub fn read_npy_header(path: &Path) -> Result<NpyHeader> {
     open_npy(path).map(|(header, _)| header)
@@ -42,10 +42,15 @@ pub fn read_npy_header(path: &Path) -> Result<NpyHeader> {
 /// Reads the matrix of an `.npy` file.
 pub(super) fn read(path: &Path) -> Result<AnyMatrix> {
     let (header, file) = open_npy(path)?;
-    if header.dtype == f32::NAME {
-        read_body(path, &header, file).map(AnyMatrix::F32)
-    } else {
-        read_body(path, &header, file).map(AnyMatrix::F64)
+    match header.dtype {
+        "f32" => read_body(path, &header, file).map(AnyMatrix::F32),
+        "f64" => read_body(path, &header, file).map(AnyMatrix::F64),
+        "u8" => read_body(path, &header, file).map(AnyMatrix::U8),
+        _ => {
+            let mut truth: Matrix<u8> = read_body(path, &header, file)?;
+            truth.as_mut_slice().iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+            Ok(AnyMatrix::Bool(truth))
+        }
     }
 }
 
@@ -99,7 +104,11 @@ fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
             "give a matrix of at least one row and one column",
         ));
     }
-    let size = if dtype == f32::NAME { 4 } else { 8 };
+    let size = match dtype {
+        "f32" => 4,
+        "f64" => 8,
+        _ => 1,
+    };
     let wanted = u128::from(rows) * u128::from(cols) * size;
     let there = u128::from(length).saturating_sub(data_offset as u128);
     if there != wanted {
@@ -156,20 +165,20 @@ fn vet(text: &[u8]) -> std::result::Result<(), String> {
 
 /// The element's name, and whether it is big-endian.
 fn element_type(path: &Path, dtype: &npyz::DType) -> Result<(&'static str, bool)> {
-    if let npyz::DType::Plain(plain) = dtype
-        && plain.type_char() == npyz::TypeChar::Float
-    {
+    if let npyz::DType::Plain(plain) = dtype {
         let big = plain.endianness() == npyz::Endianness::Big;
-        match plain.size_field() {
-            4 => return Ok((f32::NAME, big)),
-            8 => return Ok((f64::NAME, big)),
+        match (plain.type_char(), plain.size_field()) {
+            (npyz::TypeChar::Float, 4) => return Ok((f32::NAME, big)),
+            (npyz::TypeChar::Float, 8) => return Ok((f64::NAME, big)),
+            (npyz::TypeChar::Bool, 1) => return Ok(("bool", false)),
+            (npyz::TypeChar::Uint, 1) => return Ok((u8::NAME, false)),
             _ => {}
         }
     }
     Err(Error::input(
         path.display().to_string(),
-        format!("its elements are {}, not f32 or f64", dtype.descr()),
-        "save it as numpy.float32 (f32) or numpy.float64 (f64)",
+        format!("its elements are {}, not f32 or f64, bool or u8", dtype.descr()),
+        "save it as numpy.float32 (f32) or numpy.float64 (f64), or as numpy.bool_ or numpy.uint8 for or-and",
     ))
 }
 
@@ -178,7 +187,7 @@ fn read_body<T: Element>(path: &Path, header: &NpyHeader, mut file: File) -> Res
     let mut fill = |elements: &mut [T]| {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(elements);
         file.read_exact(bytes).map_err(|e| Error::file(path, "read", e))?;
-        if header.big_endian != cfg!(target_endian = "big") {
+        if size_of::<T>() > 1 && header.big_endian != cfg!(target_endian = "big") {
             bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
         }
         Ok(())
@@ -218,7 +227,10 @@ fn transpose<T: Element>(columns: &[T], rows: usize, matrix: &mut [T], (stride, 
 /// The header that NumPy writes for a matrix in C order: version 1.0, little-endian, padded to 64 bytes and with
 /// its room for growth.
 pub fn npy_header<T: Element>(rows: usize, cols: usize) -> Vec<u8> {
-    let descr = if size_of::<T>() == 4 { "<f4" } else { "<f8" };
+    header_of(T::DESCR, rows, cols)
+}
+
+fn header_of(descr: &str, rows: usize, cols: usize) -> Vec<u8> {
     let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
     let growth = 21 - rows.to_string().len();
     let length = (10 + dict.len() + growth + 1).next_multiple_of(64) - 10;
@@ -241,6 +253,19 @@ pub fn write_npy<T: Element>(out: &mut OutputFile, matrix: &Matrix<T>) -> Result
         let mut bytes = bytemuck::cast_slice(row).to_vec();
         bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
         out.put(&bytes)?;
+    }
+    Ok(())
+}
+
+/// Writes a matrix of truth values as `.npy` of bool: any byte but 0 is true.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_npy_bool(out: &mut OutputFile, matrix: &Matrix<u8>) -> Result<()> {
+    out.put(&header_of("|b1", matrix.rows(), matrix.cols()))?;
+    for i in 0..matrix.rows() {
+        let truth: Vec<u8> = matrix.row(i).iter().map(|byte| u8::from(*byte != 0)).collect();
+        out.put(&truth)?;
     }
     Ok(())
 }
@@ -340,6 +365,27 @@ mod tests {
     }
 
     #[test]
+    fn truth_values_go_both_ways() {
+        let directory = tempfile::tempdir().unwrap();
+        let header =
+            |descr: &str| format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (2, 2), }}\n");
+        let mut bytes = with_header(&header("|b1"), 0);
+        bytes.extend([1, 0, 255, 1]);
+        let path = file(&directory, &bytes);
+        let truth = Matrix::new(2, 2, vec![1, 0, 1, 1]);
+        assert_eq!(read_matrix(&path).unwrap(), AnyMatrix::Bool(truth.clone()));
+        let out = directory.path().join("b.npy");
+        let mut writer = OutputFile::create(&out).unwrap();
+        write_npy_bool(&mut writer, &Matrix::new(2, 2, vec![7, 0, 1, 255])).unwrap();
+        writer.commit().unwrap();
+        assert_eq!(read_matrix(&out).unwrap(), AnyMatrix::Bool(truth));
+        let mut bytes = with_header(&header("|u1"), 0);
+        bytes.extend([1, 0, 255, 1]);
+        let u8s = AnyMatrix::U8(Matrix::new(2, 2, vec![1, 0, 255, 1]));
+        assert_eq!(read_matrix(&file(&directory, &bytes)).unwrap(), u8s);
+    }
+
+    #[test]
     fn defects_are_named() {
         let directory = tempfile::tempdir().unwrap();
         let header = |descr: &str, shape: &str| {
@@ -357,6 +403,9 @@ mod tests {
             (header("'<f8'", "(99999999999, 99999999999)"), 48, "too large"),
             (header("'<f8'", "(9999999999, 999999999)"), 48, "missing"),
             (header("'<i8'", "(2, 3)"), 48, "numpy.float64 (f64)"),
+            (header("'|b1'", "(2, 3)"), 7, "1 are left over"),
+            (header("'|u1'", "(2, 3)"), 4, "of u8 are 6 bytes, but 2 are missing"),
+            (header("'<u2'", "(2, 3)"), 12, "numpy.bool_"),
             (header("'<f2'", "(2, 3)"), 12, "f32 or f64"),
             (header("'<c8'", "(2, 3)"), 48, "f32 or f64"),
             (header("'|O'", "(2, 3)"), 48, "f32 or f64"),

@@ -5,7 +5,8 @@
 
 use super::clock;
 use super::governor::Governor;
-use super::kernels::Tile;
+use super::kernel::Kernel;
+use super::kernels::{Tile, Tropical};
 use super::monitor::Monitor;
 use super::post::Halt;
 use super::threads::parallel;
@@ -49,17 +50,32 @@ const SHORTEST: f64 = 0.004;
 /// Fewest repetitions, however long they take.
 const FEWEST: usize = 3;
 
-/// Speed functions of `gemm` for element type T: the time of one update of `size` elements of C (as square as
-/// whole numbers allow) by a pivot block of `block`, operands copied together first as a run does.
+/// Speed functions of `gemm` for element type T: [`measure_kernel`] with [`Kernel::plus_times`].
+///
+/// # Errors
+/// As [`measure_kernel`].
+pub fn measure_gemm<T: Element + Tropical>(
+    platform: &Platform,
+    sizes: &[f64],
+    block: u64,
+    options: MeasureOptions,
+    monitor: &Monitor,
+) -> Result<Models> {
+    measure_kernel(Kernel::<T>::plus_times(), platform, (sizes, block), options, monitor)
+}
+
+/// Speed functions of a kernel: the time of one update of `size` elements of C (as square as
+/// whole numbers allow) by a pivot block of `block`, operands copied together first as a run does. Truth values
+/// are measured with three in ten true: a product of much fewer is faster.
 ///
 /// The monitor advances by one per size and processor.
 ///
 /// # Errors
 /// No size, a size that is not a whole number of at least 1 or too large for memory; interrupted.
-pub fn measure_gemm<T: Element>(
+pub fn measure_kernel<T: Element>(
+    kernel: Kernel<T>,
     platform: &Platform,
-    sizes: &[f64],
-    block: u64,
+    (sizes, block): (&[f64], u64),
     options: MeasureOptions,
     monitor: &Monitor,
 ) -> Result<Models> {
@@ -68,12 +84,12 @@ pub fn measure_gemm<T: Element>(
     let points = if options.alone {
         let mut all = Vec::new();
         for processor in &platform.processors {
-            all.extend(together::<T>(&[processor], &sides, block, options, monitor)?);
+            all.extend(together(kernel, &[processor], (&sides, block), options, monitor)?);
         }
         all
     } else {
         let processors: Vec<&Processor> = platform.processors.iter().collect();
-        together::<T>(&processors, &sides, block, options, monitor)?
+        together(kernel, &processors, (&sides, block), options, monitor)?
     };
     let models = platform
         .processors
@@ -82,7 +98,7 @@ pub fn measure_gemm<T: Element>(
         .map(|(processor, points)| Model::piecewise(&processor.name, points, None))
         .collect::<Result<_>>()?;
     Ok(Models {
-        kernel: format!("gemm-{}", T::NAME),
+        kernel: kernel.name(),
         unit: "C elements updated by one pivot block".into(),
         parameters: BTreeMap::from([("block".into(), block as f64)]),
         models,
@@ -116,9 +132,9 @@ fn checked_sides<T>(sizes: &[f64], block: u64, processors: usize) -> Result<Vec<
 
 /// Measures some processors at once: points by processor.
 fn together<T: Element>(
+    kernel: Kernel<T>,
     processors: &[&Processor],
-    sides: &[usize],
-    block: u64,
+    (sides, block): (&[usize], u64),
     options: MeasureOptions,
     monitor: &Monitor,
 ) -> Result<Vec<Vec<Point>>> {
@@ -135,7 +151,7 @@ fn together<T: Element>(
                     clock::pin(&processor.cores);
                     let mut points = Vec::new();
                     for (side, finished) in sides.iter().zip(finished) {
-                        let mut bench = Bench::<T>::new(processor, *side, block as usize);
+                        let mut bench = Bench::new(kernel, processor, *side, block as usize);
                         barrier.wait();
                         let summary = bench.measure(halt, options);
                         finished.fetch_add(1, Ordering::Relaxed);
@@ -161,6 +177,7 @@ fn together<T: Element>(
 
 /// One size of one processor.
 struct Bench<T> {
+    kernel: Kernel<T>,
     side: usize,
     block: usize,
     threads: usize,
@@ -171,14 +188,15 @@ struct Bench<T> {
 }
 
 impl<T: Element> Bench<T> {
-    fn new(processor: &Processor, side: usize, block: usize) -> Self {
+    fn new(kernel: Kernel<T>, processor: &Processor, side: usize, block: usize) -> Self {
         // Small numbers of both signs: no overflow, no denormals, however often it is repeated.
         let filled = |length: usize| -> Vec<T> {
             (0..length).map(|i| T::from_f64((i % 13) as f64 / 6.0 - 1.0)).collect()
         };
         let mut c = Vec::new();
-        c.resize(side * side, T::ZERO);
+        c.resize(side * side, kernel.zero());
         Self {
+            kernel,
             side,
             block,
             threads: processor.cores.len().max(1),
@@ -191,7 +209,7 @@ impl<T: Element> Bench<T> {
 
     /// Seconds per update over `count` updates.
     fn repeat(&mut self, halt: &Halt<'_>, count: u64) -> Result<f64> {
-        let (side, block, threads) = (self.side, self.block, self.threads);
+        let (kernel, side, block, threads) = (self.kernel, self.side, self.block, self.threads);
         let start = Instant::now();
         for _ in 0..count {
             halt.check()?;
@@ -200,6 +218,7 @@ impl<T: Element> Bench<T> {
                 operands.0.copy_from_slice(&sources.0);
                 operands.1.copy_from_slice(&sources.1);
                 parallel(
+                    kernel,
                     threads,
                     Tile {
                         m: side,

@@ -3,12 +3,14 @@
 mod blocks;
 mod clock;
 mod governor;
+mod kernel;
 pub mod kernels;
 mod measure;
 mod monitor;
 mod post;
 mod threads;
 
-pub use measure::{MeasureOptions, measure_gemm};
+pub use kernel::Kernel;
+pub use measure::{MeasureOptions, measure_gemm, measure_kernel};
 pub use monitor::Monitor;
-pub use threads::{RunOutput, run_threads};
+pub use threads::{RunOutput, run_kernel, run_threads};

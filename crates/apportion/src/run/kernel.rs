@@ -20,7 +20,7 @@ pub struct Kernel<T> {
 }
 
 impl<T: Element + Tropical> Kernel<T> {
-    /// Sums of products, by [`gemm`].
+    /// Sums of products, by [`gemm`](crate::kernels::gemm()).
     pub fn plus_times() -> Self {
         Self::of(Semiring::PlusTimes, gemm::<T>, sum::<T>, |_| None)
     }

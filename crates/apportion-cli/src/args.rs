@@ -1,6 +1,8 @@
 //! What may be typed, shared by several commands; each command declares its own flags in its file.
 
-use crate::commands::{arrange, balance, demo, detect, matmul, measure, partition, plot, simulate, study};
+use crate::commands::{
+    arrange, balance, closure, demo, detect, matmul, measure, partition, plot, power, simulate, study,
+};
 use apportion::Flow;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -41,6 +43,10 @@ pub enum Command {
     Arrange(arrange::Arguments),
     /// Multiply two matrices on unequal processors, verified, predicted beside measured.
     Matmul(Box<matmul::Arguments>),
+    /// Take a matrix to a power over a semiring, by repeated squaring on unequal processors.
+    Power(Box<power::Arguments>),
+    /// All paths of a graph: shortest, longest, or whether there is one.
+    Closure(Box<closure::Arguments>),
     /// Run a plan's schedule against a clock: what it would take, without running it.
     Simulate(simulate::Arguments),
     /// How near layouts of random speeds come to the lower bound: the Monte Carlo study of the literature.

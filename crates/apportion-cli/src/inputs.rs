@@ -5,8 +5,8 @@ use crate::cache;
 use crate::console::{Console, monitor};
 use apportion::shapes::{Communication, Terms};
 use apportion::{
-    Element, Error, MeasureOptions, Model, Models, Network, Platform, Result, Speed, Topology,
-    communication_of, discover, measure_gemm, read_models, read_platform,
+    Element, Error, Kernel, MeasureOptions, Model, Models, Network, Platform, Result, Speed, Topology,
+    communication_of, discover, measure_kernel, read_models, read_platform,
 };
 
 /// Sizes of the quick measurement: elements of C.
@@ -139,13 +139,13 @@ pub fn this_machine() -> Platform {
 
 /// Speed functions of the platform's processors on this machine: cached, or measured quickly now.
 pub fn quick_models<T: Element>(
+    kernel: Kernel<T>,
     platform: &Platform,
     block: u64,
     fresh: bool,
     console: &Console,
 ) -> Result<Models> {
-    let kernel = format!("gemm-{}", T::NAME);
-    let path = cache::path(platform, &kernel, block);
+    let path = cache::path(platform, &kernel.name(), block);
     let cached = path.as_ref().filter(|_| !fresh).and_then(|p| cache::load(p));
     if let (Some(models), Some(path)) = (cached, &path)
         && models.in_order(&platform.names()).is_ok()
@@ -155,7 +155,7 @@ pub fn quick_models<T: Element>(
     }
     let monitor = monitor();
     let models = console.watch("measuring", monitor, || {
-        measure_gemm::<T>(platform, &QUICK_SIZES, block, MeasureOptions::quick(), monitor)
+        measure_kernel(kernel, platform, (&QUICK_SIZES, block), MeasureOptions::quick(), monitor)
     })?;
     if let Some(path) = path {
         cache::store(&path, &models);

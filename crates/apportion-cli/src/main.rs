@@ -41,6 +41,8 @@ fn run(arguments: Arguments) -> ExitCode {
         Command::Plot(a) => commands::plot::run(a, &console),
         Command::Arrange(a) => commands::arrange::run(a, &console),
         Command::Matmul(a) => commands::matmul::run(a, &console),
+        Command::Power(a) => commands::power::run(a, &console),
+        Command::Closure(a) => commands::closure::run(a, &console),
         Command::Simulate(a) => commands::simulate::run(a, &console),
         Command::Study(a) => commands::study::run(a, &console),
         Command::Demo(a) => commands::demo::run(a, &console),

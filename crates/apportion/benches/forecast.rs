@@ -6,8 +6,8 @@
 
 use apportion::shapes::{Method, Terms};
 use apportion::{
-    Flow, Layout, Matrix, MeasureOptions, Metrics, Model, Monitor, Multiplication, Order, Plan, Platform,
-    Problem, Shape, measure_gemm, multiply, parse_platform, table,
+    Flow, Kernel, Layout, Matrix, MeasureOptions, Metrics, Model, Monitor, Multiplication, Order, Plan,
+    Platform, Problem, Shape, measure_gemm, multiply, parse_platform, table,
 };
 
 const BLOCK: u64 = 256;
@@ -62,7 +62,15 @@ fn row(
     (platform, models): (&Platform, &[Model]),
     (a, b): (&Matrix<f64>, &Matrix<f64>),
 ) -> Vec<String> {
-    let what = Multiplication { plan, order, platform, models, models_block: BLOCK, seed: 1 };
+    let what = Multiplication {
+        kernel: Kernel::plus_times(),
+        plan,
+        order,
+        platform,
+        models,
+        models_block: BLOCK,
+        seed: 1,
+    };
     let reports: Vec<_> =
         (0..RUNS).map(|_| multiply(a, b, &what, &Monitor::new()).expect("nobody stops it").1).collect();
     let mut seconds: Vec<f64> = reports.iter().map(|r| r.seconds()).collect();

@@ -2,12 +2,13 @@
 
 use crate::choose::{forecast, ideal_seconds, rates};
 use crate::error::{Error, Result};
-use crate::matrix::{Element, Matrix, verify_product};
+use crate::matrix::{Element, Matrix, verify_product, verify_sampled};
 use crate::model::Model;
 use crate::plan::Plan;
 use crate::platform::{Platform, available_memory};
 use crate::report::RunReport;
-use crate::run::{Monitor, run_threads};
+use crate::run::kernels::Semiring;
+use crate::run::{Kernel, Monitor, run_kernel};
 use crate::schedule::{Order, Schedule};
 use crate::simulate::Conditions;
 use std::time::Instant;
@@ -15,9 +16,18 @@ use std::time::Instant;
 /// Random vectors that a product is tried with: a wrong one slips through with probability 2^-16 at most.
 const TRIALS: u32 = 16;
 
+/// Elements that are recomputed where Freivalds' check does not apply: [`WRONG_FRACTION`] of them wrong slips through
+/// with probability 2^-16 at most.
+const DRAWS: u64 = 11_085;
+
+/// The fraction of wrong elements that the odds of a miss hold for, over other semirings than plus-times.
+pub(crate) const WRONG_FRACTION: f64 = 0.001;
+
 /// What a multiplication is done with.
 #[derive(Debug, Clone, Copy)]
-pub struct Multiplication<'a> {
+pub struct Multiplication<'a, T> {
+    /// The semiring.
+    pub kernel: Kernel<T>,
     /// Who computes what; its problem must be the matrices' product.
     pub plan: &'a Plan,
     /// Flow, block, overlap.
@@ -32,7 +42,8 @@ pub struct Multiplication<'a> {
     pub seed: u64,
 }
 
-/// Predicts, runs and verifies C = A B on this machine's threads.
+/// Predicts, runs and verifies C = A B on this machine's threads. Over plus-times Freivalds' check verifies it, over the
+/// other semirings a sample of elements recomputed ([`verify_sampled`]).
 ///
 /// # Errors
 /// Not enough memory (exit code 2); a worker lost, a stop from outside, or a wrong result (exit code 1).
@@ -42,7 +53,7 @@ pub struct Multiplication<'a> {
 pub fn multiply<T: Element>(
     a: &Matrix<T>,
     b: &Matrix<T>,
-    what: &Multiplication<'_>,
+    what: &Multiplication<'_, T>,
     monitor: &Monitor,
 ) -> Result<(Matrix<T>, RunReport)> {
     let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
@@ -53,26 +64,43 @@ pub fn multiply<T: Element>(
     let network = &what.platform.network;
     let conditions = Conditions { rates: &rates, network, element: size_of::<T>() as u64 };
     let predicted = forecast(layout, what.order, conditions)?;
-    let run = run_threads(a, b, &schedule, what.platform, monitor)?;
+    let run = run_kernel(what.kernel, (a, b), &schedule, what.platform, monitor)?;
     let begin = Instant::now();
-    let verified = verify_product(a, b, &run.c, what.seed, TRIALS)?;
+    let (odds, sampled) = verify(a, b, &run.c, what)?;
     if monitor.is_stopped() {
         return Err(Error::Interrupted);
     }
     let report = RunReport {
         engine: "threads",
-        semiring: "plus-times",
+        semiring: what.kernel.semiring().name(),
         element: T::NAME,
         plan: Plan { forecast: Some(predicted.clone()), ..what.plan.clone() },
         order: schedule.order(),
         trace: run.trace,
         forecast_seconds: predicted.seconds,
         ideal_seconds: ideal_seconds(shape, &rates),
-        odds_of_a_miss: Some(verified.odds_of_miss),
+        odds_of_a_miss: Some(odds),
+        sampled,
+        products: 1,
         io_seconds: 0.0,
         verify_seconds: begin.elapsed().as_secs_f64(),
     };
     Ok((run.c, report))
+}
+
+/// The odds of a miss, and how many elements were recomputed if that was how.
+fn verify<T: Element>(
+    a: &Matrix<T>,
+    b: &Matrix<T>,
+    c: &Matrix<T>,
+    what: &Multiplication<'_, T>,
+) -> Result<(f64, Option<u64>)> {
+    if what.kernel.semiring() == Semiring::PlusTimes {
+        return Ok((verify_product(a, b, c, what.seed, TRIALS)?.odds_of_miss, None));
+    }
+    let entry = |row: &[T], column: &[T]| what.kernel.entry(row, column);
+    let passed = verify_sampled(a, b, c, entry, (DRAWS, what.seed))?;
+    Ok((passed.odds_of_miss(WRONG_FRACTION), Some(passed.elements)))
 }
 
 /// Refuses before memory is taken what would not fit: C twice (parts, then whole) and the operands in flight.

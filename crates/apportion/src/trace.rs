@@ -77,6 +77,29 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Lanes without events.
+    pub(crate) fn empty(processors: usize) -> Self {
+        Self { lanes: vec![Lane::new(processors); processors] }
+    }
+
+    /// Adds what the same processors did next: its times count from the end of the last event so far.
+    pub(crate) fn append(&mut self, next: Self) {
+        let begin = self.seconds();
+        for (lane, next) in self.lanes.iter_mut().zip(next.lanes) {
+            lane.events.extend(next.events.iter().map(|e| Event {
+                start: begin + e.start,
+                end: begin + e.end,
+                ..*e
+            }));
+            let add = |all: &mut [u64], new: &[u64]| all.iter_mut().zip(new).for_each(|(x, y)| *x += y);
+            add(&mut lane.sent, &next.sent);
+            add(&mut lane.received, &next.received);
+            lane.messages += next.messages;
+            lane.cpu_seconds += next.cpu_seconds;
+            lane.peak_bytes = lane.peak_bytes.max(next.peak_bytes);
+        }
+    }
+
     /// From the start to the end of the last event.
     pub fn seconds(&self) -> f64 {
         self.lanes.iter().filter_map(|l| l.events.last()).map(|e| e.end).fold(0.0, f64::max)
@@ -128,5 +151,11 @@ mod tests {
         assert_eq!(trace.seconds(), 4.0);
         assert_eq!(trace.compute(), [2.0, 4.0]);
         assert_eq!(trace.idle(), [1.5, 0.0]);
+        let mut twice = Trace::empty(2);
+        twice.append(trace.clone());
+        twice.append(trace);
+        assert_eq!(twice.seconds(), 8.0);
+        assert_eq!(twice.compute(), [4.0, 8.0]);
+        assert_eq!(twice.lanes[0].events[2].start, 4.0);
     }
 }

@@ -6,8 +6,8 @@ use crate::console::{Console, monitor};
 use crate::inputs::quick_models;
 use apportion::shapes::{self, Method, Terms};
 use apportion::{
-    Flow, Layout, Matrix, Metrics, Model, Multiplication, Order, Plan, Platform, Problem, Result, RunReport,
-    Shape, chrome_trace, imbalance, multiply, parse_platform, table, units,
+    Flow, Kernel, Layout, Matrix, Metrics, Model, Multiplication, Order, Plan, Platform, Problem, Result,
+    RunReport, Shape, chrome_trace, imbalance, multiply, parse_platform, table, units,
 };
 use clap::Args;
 use serde_json::json;
@@ -37,7 +37,8 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
          1. measuring both processors …",
         args.size
     ));
-    let models = quick_models::<f64>(&platform, BLOCK, true, console)?.in_order(&platform.names())?;
+    let models = quick_models(Kernel::<f64>::plus_times(), &platform, BLOCK, true, console)?
+        .in_order(&platform.names())?;
     let speeds: Vec<f64> = models.iter().map(|m| m.speed(shape.elements() as f64 / 2.0)).collect();
     console.note("2. multiplying three times: even split, straight line, square corner …");
     let (a, b) = (random(args.size as usize, 1), random(args.size as usize, 2));
@@ -50,6 +51,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     for (name, layout) in plans {
         let plan = plan(name, shape, &platform, layout, &models)?;
         let what = Multiplication {
+            kernel: Kernel::plus_times(),
             plan: &plan,
             order: Order { flow: Flow::Bulk, block: BLOCK, overlap: false },
             platform: &platform,

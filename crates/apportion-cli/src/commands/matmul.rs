@@ -1,38 +1,19 @@
 //! `apportion matmul`: the main job.
 
-use super::simulate::in_plan_order;
-use super::{appear, open, picture};
-use crate::args::{FlowArgs, Sources};
+use super::product::{Running, Target, carry_out, not_numbers, semiring, truth};
 use crate::console::{Console, monitor};
-use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
-use apportion::shapes::Method;
-use apportion::{
-    AnyMatrix, Choice, Element, Error, Form, Matrix, Minimise, Model, Multiplication, Order, OutputFile,
-    Plan, Platform, Problem, Result, Shape, Speed, Wishes, chrome_trace, forecast, multiply, orders,
-    plan_matmul, rates, read_matrix, read_models, read_plan, write_npy,
-};
-use clap::{Args, ValueEnum};
-use std::path::{Path, PathBuf};
+use apportion::kernels::{Semiring, Tropical};
+use apportion::{AnyMatrix, Element, Error, Kernel, Matrix, Result, Shape, multiply, read_matrix};
+use clap::Args;
+use std::path::PathBuf;
 use std::time::Instant;
-
-/// The algebras that can be multiplied in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SemiringName {
-    PlusTimes,
-}
-
-/// The engines that run a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EngineName {
-    Threads,
-}
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: apportion matmul A.npy B.npy -o C.npy --platform platforms/two-unequal.toml --svg plan.svg"
 )]
 pub struct Arguments {
-    /// Left factor, m x k (.npy f32 or f64, or .mtx).
+    /// Left factor, m x k (.npy f32 or f64, bool or u8 for or-and, or .mtx).
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Right factor, k x n.
@@ -41,60 +22,27 @@ pub struct Arguments {
     /// Where the product goes (.npy); without it the product is verified and dropped.
     #[arg(long, short, value_name = "C")]
     pub output: Option<PathBuf>,
+    /// The algebra: plus-times, max-plus, min-plus or or-and.
+    #[arg(long, value_name = "SEMIRING", default_value = "plus-times", value_parser = semiring)]
+    pub semiring: Semiring,
     #[command(flatten)]
-    pub sources: Sources,
-    /// Run this plan instead of making one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["speeds", "method"])]
-    pub plan: Option<PathBuf>,
-    /// Layout method; default: auto, the least forecast time.
-    #[arg(long, value_name = "METHOD", default_value = "auto")]
-    pub method: String,
-    #[command(flatten)]
-    pub flow: FlowArgs,
-    /// Measure anew instead of using the cached speed functions.
-    #[arg(long)]
-    pub fresh: bool,
-    /// The algebra.
-    #[arg(long, value_enum, default_value = "plus-times")]
-    pub semiring: SemiringName,
-    /// What runs the schedule.
-    #[arg(long, value_enum, default_value = "threads")]
-    pub engine: EngineName,
-    /// Seed of the verification's random vectors.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// Write what happened (run.json).
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Write a Chrome trace, one lane per processor.
-    #[arg(long, value_name = "FILE")]
-    pub trace: Option<PathBuf>,
-    /// Draw the plan.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-}
-
-/// The files that are written, opened before the work.
-struct Outputs {
-    product: Option<OutputFile>,
-    report: Option<OutputFile>,
-    trace: Option<OutputFile>,
-    svg: Option<OutputFile>,
+    pub running: Running,
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
-    let outputs = Outputs {
-        product: open(args.output.as_ref())?,
-        report: open(args.report.as_ref())?,
-        trace: open(args.trace.as_ref())?,
-        svg: open(args.svg.as_ref())?,
-    };
+    let target = Target::open(args.output.as_ref(), &args.running)?;
     let begin = Instant::now();
     let (a, b) = (read_matrix(&args.a)?, read_matrix(&args.b)?);
-    let read_seconds = begin.elapsed().as_secs_f64();
+    let target = Target { read_seconds: begin.elapsed().as_secs_f64(), ..target };
+    if args.semiring == Semiring::OrAnd {
+        let ((a, a_u8), (b, b_u8)) = (truth(a, &args.a)?, truth(b, &args.b)?);
+        return job(Kernel::or_and(), &a, &b, args, Target { bool: !a_u8 && !b_u8, ..target }, console);
+    }
     match (&a, &b) {
-        (AnyMatrix::F32(a), AnyMatrix::F32(b)) => job(a, b, args, (outputs, read_seconds), console),
-        (AnyMatrix::F64(a), AnyMatrix::F64(b)) => job(a, b, args, (outputs, read_seconds), console),
+        (AnyMatrix::F32(a), AnyMatrix::F32(b)) => numbers(a, b, args, target, console),
+        (AnyMatrix::F64(a), AnyMatrix::F64(b)) => numbers(a, b, args, target, console),
+        (AnyMatrix::Bool(_) | AnyMatrix::U8(_), _) => Err(not_numbers(&a, args.semiring, &args.a)),
+        (_, AnyMatrix::Bool(_) | AnyMatrix::U8(_)) => Err(not_numbers(&b, args.semiring, &args.b)),
         _ => Err(Error::input(
             args.b.display().to_string(),
             format!("holds {}, but {} holds {}", b.name(), args.a.display(), a.name()),
@@ -103,41 +51,28 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     }
 }
 
-fn job<T: Element>(
+fn numbers<T: Element + Tropical>(
     a: &Matrix<T>,
     b: &Matrix<T>,
     args: &Arguments,
-    (outputs, read_seconds): (Outputs, f64),
+    target: Target,
+    console: &Console,
+) -> Result<()> {
+    job(Kernel::over(args.semiring)?, a, b, args, target, console)
+}
+
+fn job<T: Element>(
+    kernel: Kernel<T>,
+    a: &Matrix<T>,
+    b: &Matrix<T>,
+    args: &Arguments,
+    target: Target,
     console: &Console,
 ) -> Result<()> {
     let shape = shape_of(a, b, args)?;
-    let prepared = prepare::<T>(shape, args, console)?;
-    let what = Multiplication {
-        plan: &prepared.choice.plan,
-        order: prepared.choice.order,
-        platform: &prepared.platform,
-        models: &prepared.models,
-        models_block: prepared.block,
-        seed: args.seed,
-    };
-    let monitor = monitor();
-    let (c, mut report) = console.watch("computing", monitor, || multiply(a, b, &what, monitor))?;
-    let begin = Instant::now();
-    if let Some(mut file) = outputs.product {
-        write_npy(&mut file, &c)?;
-        if monitor.is_stopped() {
-            return Err(Error::Interrupted);
-        }
-        file.commit()?;
-    }
-    report.io_seconds = read_seconds + begin.elapsed().as_secs_f64();
-    appear([
-        (outputs.report, &|| format!("{:#}\n", report.to_value())),
-        (outputs.trace, &|| chrome_trace(&report.trace, &report.plan.processors).to_string()),
-        (outputs.svg, &|| picture(&report.plan, &prepared.platform)),
-    ])?;
-    console.result(|| report.to_value(), || report.to_text());
-    Ok(())
+    kernel.check(a, &args.a.display().to_string())?;
+    kernel.check(b, &args.b.display().to_string())?;
+    carry_out(kernel, shape, &args.running, target, &|what| multiply(a, b, what, monitor()), console)
 }
 
 fn shape_of<T: Element>(a: &Matrix<T>, b: &Matrix<T>, args: &Arguments) -> Result<Shape> {
@@ -156,162 +91,4 @@ fn shape_of<T: Element>(a: &Matrix<T>, b: &Matrix<T>, args: &Arguments) -> Resul
         ));
     }
     Shape::new(a.rows() as u64, a.cols() as u64, b.cols() as u64, "matrices")
-}
-
-/// Everything decided.
-struct Prepared {
-    platform: Platform,
-    models: Vec<Model>,
-    block: u64,
-    choice: Choice,
-}
-
-fn prepare<T: Element>(shape: Shape, args: &Arguments, console: &Console) -> Result<Prepared> {
-    let plan = args.plan.as_deref().map(read_plan).transpose()?;
-    let file = args.sources.models.as_deref().map(read_models).transpose()?;
-    let named = args.sources.platform()?;
-    let platform = match (named, &plan, &file) {
-        (Some(platform), Some(plan), _) => in_plan_order(plan, platform)?,
-        (Some(platform), None, _) => platform,
-        (None, Some(plan), _) => Platform::from_names(&plan.processors),
-        (None, None, Some(models)) => Platform::from_names(&models.names()),
-        (None, None, None) => this_machine(),
-    };
-    let platform = as_run(platform);
-    if let Some(p) = platform.processors.iter().find(|p| p.emulated.is_some()) {
-        return Err(Error::input(
-            format!("processor \"{}\": emulated", p.name),
-            "a real run cannot follow a given speed function",
-            "use slowdown here, or partition and simulate",
-        ));
-    }
-    let (models, block) = match file {
-        Some(models) => (models.in_order(&platform.names())?, models.block().unwrap_or(1)),
-        // Speeds in flop/s need no measuring; ratios alone tell no time.
-        None if platform.processors.iter().all(|p| matches!(p.speed, Some(Speed::Flops(_)))) => {
-            let processors = constant(platform.clone(), 2.0)?;
-            (processors.models, processors.block)
-        }
-        None => {
-            let models = quick_models::<T>(&platform, args.flow.block, args.fresh, console)?;
-            (models.in_order(&platform.names())?, args.flow.block)
-        }
-    };
-    let models = capped::<T>(models, &platform, shape)?;
-    let choice = match plan {
-        Some(plan) => given(plan, shape, args, (&platform, &models, block), size_of::<T>() as u64)?,
-        None => made(shape, args, (&platform, &models, block), size_of::<T>() as u64, console)?,
-    };
-    Ok(Prepared { platform, models, block, choice })
-}
-
-/// Memory caps of the platform as caps on elements of C: each stands for itself and its part of A and B.
-fn capped<T: Element>(models: Vec<Model>, platform: &Platform, shape: Shape) -> Result<Vec<Model>> {
-    let per_element =
-        size_of::<T>() as f64 * (1.0 + shape.k as f64 / shape.n as f64 + shape.k as f64 / shape.m as f64);
-    models
-        .into_iter()
-        .zip(&platform.processors)
-        .map(|(model, processor)| match processor.memory {
-            Some(bytes) => model.with_cap(bytes as f64 / per_element),
-            None => Ok(model),
-        })
-        .collect()
-}
-
-/// A plan made on the spot.
-fn made(
-    shape: Shape,
-    args: &Arguments,
-    (platform, models, block): (&Platform, &[Model], u64),
-    element: u64,
-    console: &Console,
-) -> Result<Choice> {
-    let wishes = Wishes {
-        method: method_at("--method", &args.method)?,
-        flow: args.flow.flow.0,
-        block: args.flow.block,
-        overlap: args.flow.overlap,
-        terms: terms(platform, None, None)?,
-        form: Form::default(),
-        minimise: Minimise::Time,
-        element,
-        relative: false,
-    };
-    // Ratios that the user gave decide the areas; the measured speeds still make the forecast.
-    let choices = match platform.speeds() {
-        Some(speeds) if args.sources.models.is_none() => {
-            let given: Vec<Model> = platform
-                .processors
-                .iter()
-                .zip(&speeds)
-                .map(|(p, s)| Model::constant(&p.name, s.value()))
-                .collect::<Result<_>>()?;
-            let given = platform.processors.iter().zip(given).map(|(p, m)| match p.memory {
-                Some(_) => m.with_cap(models_cap(models, &p.name)),
-                None => Ok(m),
-            });
-            let given: Vec<Model> = given.collect::<Result<_>>()?;
-            plan_matmul(shape, platform, &given, 1, &Wishes { relative: true, ..wishes })?
-        }
-        _ => plan_matmul(shape, platform, models, block, &wishes)?,
-    };
-    for (place, c) in choices.iter().enumerate() {
-        let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{r:.4} s"));
-        let mark = if place == 0 { "chosen" } else { "against" };
-        console.detail(format!(
-            "{mark}: {:14} {:11} {:12} {rank}",
-            c.plan.method,
-            c.order.flow,
-            overlap_name(c.order)
-        ));
-    }
-    Ok(choices.into_iter().next().expect("at least one candidate"))
-}
-
-fn overlap_name(order: Order) -> &'static str {
-    if order.overlap { "overlapped" } else { "" }
-}
-
-fn models_cap(models: &[Model], name: &str) -> f64 {
-    models.iter().find(|m| m.processor() == name).and_then(Model::max_size).unwrap_or(f64::MAX)
-}
-
-/// A plan from a file: only the flow is left to choose.
-fn given(
-    plan: Plan,
-    shape: Shape,
-    args: &Arguments,
-    (platform, models, block): (&Platform, &[Model], u64),
-    element: u64,
-) -> Result<Choice> {
-    let Some(layout) = plan.layout.as_ref().filter(|_| plan.problem == Problem::Matmul(shape)) else {
-        let path = args.plan.as_deref().unwrap_or(Path::new("--plan"));
-        let what =
-            format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);
-        return Err(Error::input(
-            path.display().to_string(),
-            what,
-            "make one with `apportion partition --shape MxKxN`",
-        ));
-    };
-    let rates = rates(models, &plan.shares, block);
-    let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
-    let mut best: Option<(f64, Order)> = None;
-    for order in orders(args.flow.flow.0, args.flow.block, args.flow.overlap) {
-        let seconds = forecast(layout, order, conditions)?.seconds;
-        if best.is_none_or(|(least, _)| seconds < least * 0.999) {
-            best = Some((seconds, order));
-        }
-    }
-    let (seconds, order) = best.expect("at least one flow");
-    Ok(Choice { plan, order, rank: Some(seconds) })
-}
-
-/// A flag's method by name; `None` for auto.
-pub fn method_at(flag: &str, name: &str) -> Result<Option<Method>> {
-    if name == "auto" {
-        return Ok(None);
-    }
-    name.parse().map(Some).map_err(|what: String| Error::input(flag, what, "see apportion partition --help"))
 }

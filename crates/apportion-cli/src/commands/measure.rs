@@ -4,9 +4,9 @@ use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::this_machine;
 use apportion::{
-    AdaptiveSweep, Error, Keep, MeasureOptions, Model, Models, Monitor, OutputFile, Platform, Processor,
-    Result, SecondsFrom, Sizes, Sweep, UserCommand, read_models, read_platform, sweep_command, sweep_gemm,
-    table, write_whole,
+    AdaptiveSweep, Error, Keep, Kernel, MeasureOptions, Model, Models, Monitor, OutputFile, Platform,
+    Processor, Result, SecondsFrom, Sizes, Sweep, UserCommand, read_models, read_platform, sweep_command,
+    sweep_kernel, table, write_whole,
 };
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
@@ -29,6 +29,21 @@ pub enum KernelName {
     /// Matrix product in single precision.
     #[value(name = "gemm-f32")]
     GemmF32,
+    /// The largest of sums, in double precision.
+    #[value(name = "max-plus-f64", alias = "max-plus")]
+    MaxPlusF64,
+    /// The largest of sums, in single precision.
+    #[value(name = "max-plus-f32")]
+    MaxPlusF32,
+    /// The least of sums, in double precision.
+    #[value(name = "min-plus-f64", alias = "min-plus")]
+    MinPlusF64,
+    /// The least of sums, in single precision.
+    #[value(name = "min-plus-f32")]
+    MinPlusF32,
+    /// Any of pairs of truth values.
+    #[value(name = "or-and")]
+    OrAnd,
 }
 
 /// Where a program's time comes from.
@@ -148,7 +163,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         }
         match (&command, args.kernel) {
             (Some(command), _) => sweep_command(&platform, command, &sweep, keep, monitor),
-            (None, kernel) => sweep_kernel(kernel, &platform, args.block, &sweep, keep, monitor),
+            (None, kernel) => sweep_named(kernel, &platform, args.block, &sweep, keep, monitor),
         }
     });
     let models = outcome.map_err(|error| match (&args.output, error) {
@@ -168,7 +183,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     Ok(())
 }
 
-fn sweep_kernel(
+fn sweep_named(
     kernel: KernelName,
     platform: &Platform,
     block: u64,
@@ -176,9 +191,15 @@ fn sweep_kernel(
     keep: &mut Keep<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {
+    let on = (platform, block);
     match kernel {
-        KernelName::GemmF64 => sweep_gemm::<f64>(platform, block, sweep, keep, monitor),
-        KernelName::GemmF32 => sweep_gemm::<f32>(platform, block, sweep, keep, monitor),
+        KernelName::GemmF64 => sweep_kernel(Kernel::<f64>::plus_times(), on, sweep, keep, monitor),
+        KernelName::GemmF32 => sweep_kernel(Kernel::<f32>::plus_times(), on, sweep, keep, monitor),
+        KernelName::MaxPlusF64 => sweep_kernel(Kernel::<f64>::max_plus(), on, sweep, keep, monitor),
+        KernelName::MaxPlusF32 => sweep_kernel(Kernel::<f32>::max_plus(), on, sweep, keep, monitor),
+        KernelName::MinPlusF64 => sweep_kernel(Kernel::<f64>::min_plus(), on, sweep, keep, monitor),
+        KernelName::MinPlusF32 => sweep_kernel(Kernel::<f32>::min_plus(), on, sweep, keep, monitor),
+        KernelName::OrAnd => sweep_kernel(Kernel::or_and(), on, sweep, keep, monitor),
     }
 }
 

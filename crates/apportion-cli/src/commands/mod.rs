@@ -2,6 +2,7 @@
 
 pub mod arrange;
 pub mod balance;
+pub mod closure;
 mod compare;
 pub mod demo;
 pub mod detect;
@@ -10,6 +11,8 @@ pub mod matmul;
 pub mod measure;
 pub mod partition;
 pub mod plot;
+pub mod power;
+mod product;
 pub mod simulate;
 pub mod study;
 mod units;

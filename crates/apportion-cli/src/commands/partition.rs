@@ -2,7 +2,7 @@
 
 use super::compare::compare;
 use super::export::ExportArgs;
-use super::matmul::method_at;
+use super::product::method_at;
 use super::units::{UnitsArgs, divide};
 use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};

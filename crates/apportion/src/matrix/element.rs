@@ -1,12 +1,14 @@
-//! What a matrix is made of: one of the two sizes of floating-point number.
+//! What a matrix is made of: one of the two sizes of floating-point number, or a byte that holds a truth value.
 
 use bytemuck::Pod;
 use std::fmt::{Debug, Display};
 
-/// A matrix element: `f32` or `f64`.
+/// A matrix element: `f32`, `f64`, or `u8`, in which or-and sees any value but 0 as true.
 pub trait Element: Pod + PartialEq + PartialOrd + Send + Sync + Debug + Display + 'static {
-    /// `"f32"` or `"f64"`, as in kernel names.
+    /// `"f32"`, `"f64"` or `"u8"`, as in kernel names.
     const NAME: &'static str;
+    /// NumPy's name of it, little-endian.
+    const DESCR: &'static str;
     /// The distance from 1 to the next larger number.
     const EPSILON: f64;
     /// The smallest positive number that has all its digits; below it rounding is absolute.
@@ -25,6 +27,7 @@ pub trait Element: Pod + PartialEq + PartialOrd + Send + Sync + Debug + Display 
 
 impl Element for f32 {
     const NAME: &'static str = "f32";
+    const DESCR: &'static str = "<f4";
     const EPSILON: f64 = f32::EPSILON as f64;
     const TINY: f64 = f32::MIN_POSITIVE as f64;
     const LARGEST: f64 = f32::MAX as f64;
@@ -41,6 +44,7 @@ impl Element for f32 {
 
 impl Element for f64 {
     const NAME: &'static str = "f64";
+    const DESCR: &'static str = "<f8";
     const EPSILON: f64 = f64::EPSILON;
     const TINY: f64 = f64::MIN_POSITIVE;
     const LARGEST: f64 = f64::MAX;
@@ -52,5 +56,22 @@ impl Element for f64 {
 
     fn from_f64(value: f64) -> Self {
         value
+    }
+}
+
+impl Element for u8 {
+    const NAME: &'static str = "u8";
+    const DESCR: &'static str = "|u1";
+    const EPSILON: f64 = 1.0;
+    const TINY: f64 = 1.0;
+    const LARGEST: f64 = 255.0;
+    const ZERO: Self = 0;
+
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn from_f64(value: f64) -> Self {
+        value.round() as u8
     }
 }

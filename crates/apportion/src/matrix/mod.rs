@@ -1,13 +1,15 @@
-//! Dense matrices in memory and on disk (`.npy`, Matrix Market), and the check of a product.
+//! Dense matrices in memory and on disk (`.npy`, Matrix Market), and the checks of a product.
 
 mod element;
 mod freivalds;
 mod market;
 mod npy;
+mod sampled;
 
 pub use element::Element;
 pub use freivalds::{Verified, verify_product};
-pub use npy::{NpyHeader, npy_header, read_npy_header, write_npy};
+pub use npy::{NpyHeader, npy_header, read_npy_header, write_npy, write_npy_bool};
+pub use sampled::{Sampled, verify_sampled};
 
 use crate::error::{Error, Result};
 use crate::platform::available_memory;
@@ -70,13 +72,17 @@ impl<T: Element> Matrix<T> {
     }
 }
 
-/// A matrix of either element type, as a file holds it.
+/// A matrix of any element type, as a file holds it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnyMatrix {
     /// Single precision.
     F32(Matrix<f32>),
     /// Double precision.
     F64(Matrix<f64>),
+    /// Truth values, as the bytes 0 and 1.
+    Bool(Matrix<u8>),
+    /// Bytes.
+    U8(Matrix<u8>),
 }
 
 impl AnyMatrix {
@@ -85,6 +91,7 @@ impl AnyMatrix {
         match self {
             Self::F32(m) => m.rows(),
             Self::F64(m) => m.rows(),
+            Self::Bool(m) | Self::U8(m) => m.rows(),
         }
     }
 
@@ -93,19 +100,22 @@ impl AnyMatrix {
         match self {
             Self::F32(m) => m.cols(),
             Self::F64(m) => m.cols(),
+            Self::Bool(m) | Self::U8(m) => m.cols(),
         }
     }
 
-    /// `"f32"` or `"f64"`.
+    /// `"f32"`, `"f64"`, `"bool"` or `"u8"`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::F32(_) => f32::NAME,
             Self::F64(_) => f64::NAME,
+            Self::Bool(_) => "bool",
+            Self::U8(_) => u8::NAME,
         }
     }
 }
 
-/// Reads a matrix by its file's extension: `.npy` (f32 or f64, either byte order, C or Fortran order) or
+/// Reads a matrix by its file's extension: `.npy` (f32, f64, bool or u8, either byte order, C or Fortran order) or
 /// Matrix Market `.mtx` (as f64).
 ///
 /// # Errors

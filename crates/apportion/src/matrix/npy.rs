@@ -20,7 +20,7 @@ pub struct NpyHeader {
     pub rows: usize,
     /// Number of columns, at least 1.
     pub cols: usize,
-    /// `"f32"` or `"f64"`.
+    /// `"f32"`, `"f64"`, `"bool"` or `"u8"`.
     pub dtype: &'static str,
     /// True if the bytes of each number run from the most to the least significant.
     pub big_endian: bool,
@@ -33,7 +33,7 @@ pub struct NpyHeader {
 /// Reads and checks the header of an `.npy` file, and the file's length against it.
 ///
 /// # Errors
-/// Exit code 2: not a readable regular file, no or a damaged header, elements other than f32 and f64, not
+/// Exit code 2: not a readable regular file, no or a damaged header, elements other than f32, f64, bool and u8, not
 /// exactly two dimensions, a dimension of zero, bytes missing or left over.
 pub fn read_npy_header(path: &Path) -> Result<NpyHeader> {
     open_npy(path).map(|(header, _)| header)
@@ -42,10 +42,15 @@ pub fn read_npy_header(path: &Path) -> Result<NpyHeader> {
 /// Reads the matrix of an `.npy` file.
 pub(super) fn read(path: &Path) -> Result<AnyMatrix> {
     let (header, file) = open_npy(path)?;
-    if header.dtype == f32::NAME {
-        read_body(path, &header, file).map(AnyMatrix::F32)
-    } else {
-        read_body(path, &header, file).map(AnyMatrix::F64)
+    match header.dtype {
+        "f32" => read_body(path, &header, file).map(AnyMatrix::F32),
+        "f64" => read_body(path, &header, file).map(AnyMatrix::F64),
+        "u8" => read_body(path, &header, file).map(AnyMatrix::U8),
+        _ => {
+            let mut truth: Matrix<u8> = read_body(path, &header, file)?;
+            truth.as_mut_slice().iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+            Ok(AnyMatrix::Bool(truth))
+        }
     }
 }
 
@@ -99,7 +104,11 @@ fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
             "give a matrix of at least one row and one column",
         ));
     }
-    let size = if dtype == f32::NAME { 4 } else { 8 };
+    let size = match dtype {
+        "f32" => 4,
+        "f64" => 8,
+        _ => 1,
+    };
     let wanted = u128::from(rows) * u128::from(cols) * size;
     let there = u128::from(length).saturating_sub(data_offset as u128);
     if there != wanted {
@@ -156,20 +165,20 @@ fn vet(text: &[u8]) -> std::result::Result<(), String> {
 
 /// The element's name, and whether it is big-endian.
 fn element_type(path: &Path, dtype: &npyz::DType) -> Result<(&'static str, bool)> {
-    if let npyz::DType::Plain(plain) = dtype
-        && plain.type_char() == npyz::TypeChar::Float
-    {
+    if let npyz::DType::Plain(plain) = dtype {
         let big = plain.endianness() == npyz::Endianness::Big;
-        match plain.size_field() {
-            4 => return Ok((f32::NAME, big)),
-            8 => return Ok((f64::NAME, big)),
+        match (plain.type_char(), plain.size_field()) {
+            (npyz::TypeChar::Float, 4) => return Ok((f32::NAME, big)),
+            (npyz::TypeChar::Float, 8) => return Ok((f64::NAME, big)),
+            (npyz::TypeChar::Bool, 1) => return Ok(("bool", false)),
+            (npyz::TypeChar::Uint, 1) => return Ok((u8::NAME, false)),
             _ => {}
         }
     }
     Err(Error::input(
         path.display().to_string(),
-        format!("its elements are {}, not f32 or f64", dtype.descr()),
-        "save it as numpy.float32 (f32) or numpy.float64 (f64)",
+        format!("its elements are {}, not f32 or f64, bool or u8", dtype.descr()),
+        "save it as numpy.float32 (f32) or numpy.float64 (f64), or as numpy.bool_ or numpy.uint8 for or-and",
     ))
 }
 
@@ -178,7 +187,7 @@ fn read_body<T: Element>(path: &Path, header: &NpyHeader, mut file: File) -> Res
     let mut fill = |elements: &mut [T]| {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(elements);
         file.read_exact(bytes).map_err(|e| Error::file(path, "read", e))?;
-        if header.big_endian != cfg!(target_endian = "big") {
+        if size_of::<T>() > 1 && header.big_endian != cfg!(target_endian = "big") {
             bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
         }
         Ok(())
@@ -218,7 +227,10 @@ fn transpose<T: Element>(columns: &[T], rows: usize, matrix: &mut [T], (stride, 
 /// The header that NumPy writes for a matrix in C order: version 1.0, little-endian, padded to 64 bytes and with
 /// its room for growth.
 pub fn npy_header<T: Element>(rows: usize, cols: usize) -> Vec<u8> {
-    let descr = if size_of::<T>() == 4 { "<f4" } else { "<f8" };
+    header_of(T::DESCR, rows, cols)
+}
+
+fn header_of(descr: &str, rows: usize, cols: usize) -> Vec<u8> {
     let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
     let growth = 21 - rows.to_string().len();
     let length = (10 + dict.len() + growth + 1).next_multiple_of(64) - 10;
@@ -245,139 +257,18 @@ pub fn write_npy<T: Element>(out: &mut OutputFile, matrix: &Matrix<T>) -> Result
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::read_matrix;
-    use super::*;
-    use proptest::prelude::*;
-    use std::path::PathBuf;
-
-    /// numpy.save of float32 [[1, 2, 3], [4, 5, 6]].
-    const NUMPY: &[u8] = b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\
-        \x20                                                         \n\
-        \x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@\x00\x00\xc0@";
-
-    fn file(directory: &tempfile::TempDir, bytes: &[u8]) -> PathBuf {
-        let path = directory.path().join("a.npy");
-        std::fs::write(&path, bytes).unwrap();
-        path
+/// Writes a matrix of truth values as `.npy` of bool: any byte but 0 is true.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_npy_bool(out: &mut OutputFile, matrix: &Matrix<u8>) -> Result<()> {
+    out.put(&header_of("|b1", matrix.rows(), matrix.cols()))?;
+    for i in 0..matrix.rows() {
+        let truth: Vec<u8> = matrix.row(i).iter().map(|byte| u8::from(*byte != 0)).collect();
+        out.put(&truth)?;
     }
-
-    fn six() -> Matrix<f32> {
-        Matrix::new(2, 3, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    }
-
-    fn with_header(dict: &str, body: usize) -> Vec<u8> {
-        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-        bytes.extend((dict.len() as u16).to_le_bytes());
-        bytes.extend(dict.bytes());
-        bytes.extend(vec![0; body]);
-        bytes
-    }
-
-    #[test]
-    fn numpys_bytes_are_read_and_written() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = file(&directory, NUMPY);
-        assert_eq!(read_matrix(&path).unwrap(), AnyMatrix::F32(six()));
-        let header = read_npy_header(&path).unwrap();
-        assert_eq!((header.rows, header.cols, header.dtype, header.data_offset), (2, 3, "f32", 128));
-        let out = directory.path().join("b.npy");
-        let mut writer = OutputFile::create(&out).unwrap();
-        write_npy(&mut writer, &six()).unwrap();
-        writer.commit().unwrap();
-        assert_eq!(std::fs::read(&out).unwrap(), NUMPY);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(300))]
-        #[test]
-        fn either_order_and_endianness(rows in 1usize..40, cols in 1usize..40, big: bool, fortran: bool) {
-            let directory = tempfile::tempdir().unwrap();
-            let value = |i: usize, j: usize| (i * cols + j) as f64 + 0.1;
-            let dict = format!(
-                "{{'descr': '{}f8', 'fortran_order': {}, 'shape': ({rows}, {cols}), }}\n",
-                if big { '>' } else { '<' }, if fortran { "True" } else { "False" },
-            );
-            let mut bytes = with_header(&dict, 0);
-            for at in 0..rows * cols {
-                let x = if fortran { value(at % rows, at / rows) } else { value(at / cols, at % cols) };
-                bytes.extend(if big { x.to_be_bytes() } else { x.to_le_bytes() });
-            }
-            let expected = (0..rows * cols).map(|at| value(at / cols, at % cols)).collect();
-            let read = read_matrix(&file(&directory, &bytes)).unwrap();
-            prop_assert_eq!(read, AnyMatrix::F64(Matrix::new(rows, cols, expected)));
-        }
-
-        /// Whatever happens to a file: it is read, or refused in one line; never a panic.
-        #[test]
-        fn damage_is_refused(
-            flips in prop::collection::vec((0usize..152, any::<u8>()), 0..4), keep in 0usize..160,
-        ) {
-            let directory = tempfile::tempdir().unwrap();
-            let mut bytes = NUMPY.to_vec();
-            for (at, value) in flips {
-                // Mostly within the text of the header.
-                bytes[if at >= 128 { 10 + at % 60 } else { at }] = value;
-            }
-            bytes.truncate(keep);
-            if let Err(error) = read_matrix(&file(&directory, &bytes)) {
-                prop_assert_eq!(error.exit_code(), 2);
-                prop_assert!(!error.to_string().contains('\n'));
-            }
-        }
-
-        /// Whatever the header says, made of what headers are made of.
-        #[test]
-        fn odd_headers_are_refused(
-            dict in r#"\{?('descr'|'shape'|'fortran_order'|[:,] ?|[\[\](){}]|True|False|'<f[48]'|"|[0-9]{1,9}|é|\\|\PC){0,30}\}?"#,
-        ) {
-            let directory = tempfile::tempdir().unwrap();
-            let error = read_matrix(&file(&directory, &with_header(&dict, 16))).unwrap_err();
-            prop_assert_eq!(error.exit_code(), 2);
-            prop_assert!(!error.to_string().contains('\n'));
-        }
-    }
-
-    #[test]
-    fn defects_are_named() {
-        let directory = tempfile::tempdir().unwrap();
-        let header = |descr: &str, shape: &str| {
-            format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n")
-        };
-        let deep = format!("{}1{}", "[".repeat(4000), "]".repeat(4000));
-        for (dict, body, word) in [
-            (header("'<f8'", "(6,)"), 48, "1 dimensions"),
-            (header("'<f8'", "(1, 2, 3)"), 48, "3 dimensions"),
-            (header("'<f8'", "()"), 8, "0 dimensions"),
-            (header("'<f8'", "(0, 3)"), 0, "empty"),
-            (header("'<f8'", "(2, 3)"), 47, "1 are missing"),
-            (header("'<f8'", "(2, 3)"), 50, "2 are left over"),
-            (header("'<f8'", "(-2, 3)"), 48, "negative"),
-            (header("'<f8'", "(99999999999, 99999999999)"), 48, "too large"),
-            (header("'<f8'", "(9999999999, 999999999)"), 48, "missing"),
-            (header("'<i8'", "(2, 3)"), 48, "numpy.float64 (f64)"),
-            (header("'<f2'", "(2, 3)"), 12, "f32 or f64"),
-            (header("'<c8'", "(2, 3)"), 48, "f32 or f64"),
-            (header("'|O'", "(2, 3)"), 48, "f32 or f64"),
-            (header("[('x', '<f8'), ('y', '<f4', (2, 2))]", "(2, 3)"), 48, "f32 or f64"),
-            (header("'<\u{e9}'", "(2, 3)"), 48, "understood"),
-            (header(&deep, "(2, 3)"), 48, "brackets"),
-            (header("'<f8'", "(0xFFFFFFFFFFFF, 0xFFFFFFFFFFFF)"), 48, "where NumPy writes none"),
-            ("{'descr': '<f8'}".into(), 48, "understood"),
-            (String::new(), 48, "understood"),
-        ] {
-            let error = read_matrix(&file(&directory, &with_header(&dict, body))).unwrap_err();
-            assert_eq!(error.exit_code(), 2, "{dict}");
-            assert!(error.to_string().contains(word), "{error}: {word}");
-        }
-        for bytes in
-            [&b""[..], b"\x93NUMPY", b"\x93NUMPY\x02\x00\xff\xff\xff\xff", b"\x93NUMPY\x09\x00\x00\x00"]
-        {
-            assert_eq!(read_matrix(&file(&directory, bytes)).unwrap_err().exit_code(), 2);
-        }
-        assert_eq!(read_matrix(&file(&directory, &with_header("\u{1}", 0))).unwrap_err().exit_code(), 2);
-        assert_eq!(read_matrix(directory.path()).unwrap_err().exit_code(), 2);
-        assert_eq!(read_matrix(&directory.path().join("none.npy")).unwrap_err().exit_code(), 2);
-    }
+    Ok(())
 }
+
+#[cfg(test)]
+mod tests;

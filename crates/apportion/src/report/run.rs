@@ -1,6 +1,7 @@
 //! `run.json` and the table: what happened, beside what was predicted.
 
 use super::table;
+use crate::multiply::WRONG_FRACTION;
 use crate::plan::{Metrics, Plan};
 use crate::schedule::Order;
 use crate::trace::Trace;
@@ -12,9 +13,9 @@ use serde_json::{Value, json};
 pub struct RunReport {
     /// "threads".
     pub engine: &'static str,
-    /// "plus-times".
+    /// "plus-times", "max-plus", "min-plus" or "or-and".
     pub semiring: &'static str,
-    /// "f32" or "f64".
+    /// "f32", "f64", "bool" or "u8".
     pub element: &'static str,
     /// The plan that was run.
     pub plan: Plan,
@@ -26,8 +27,13 @@ pub struct RunReport {
     pub forecast_seconds: f64,
     /// Work over the sum of the speeds.
     pub ideal_seconds: f64,
-    /// Probability that verification missed a wrong result; `None` if it was not asked for.
+    /// Probability, at most, that verification missed a wrong result; `None` if it was not asked for. Where elements
+    /// were sampled, of a product in which a thousandth of the elements are wrong.
     pub odds_of_a_miss: Option<f64>,
+    /// Elements that were recomputed, where that was the verification; `None` for Freivalds' check.
+    pub sampled: Option<u64>,
+    /// Products that the run is made of: 1, but for powers and closures. Seconds and volume are those of all.
+    pub products: u64,
     /// Reading and writing files.
     pub io_seconds: f64,
     /// Verification.
@@ -43,6 +49,20 @@ impl RunReport {
     /// Elements that changed hands, counted while running.
     pub fn volume(&self) -> u64 {
         self.trace.lanes.iter().flat_map(|l| &l.received).sum()
+    }
+
+    fn volume_lower_bound(&self) -> Option<u64> {
+        let one = self.plan.metrics.volume_lower_bound(self.plan.layout.as_ref())?;
+        Some(one * self.products)
+    }
+
+    fn verification(&self) -> Value {
+        match self.sampled {
+            Some(elements) => {
+                json!({"method": "sampled", "elements": elements, "odds_hold_for_wrong_fraction": WRONG_FRACTION})
+            }
+            None => json!({"method": "freivalds"}),
+        }
     }
 
     /// The `run.json` object.
@@ -85,8 +105,10 @@ impl RunReport {
             "verify_seconds": self.verify_seconds,
             "verified": self.odds_of_a_miss.is_some(),
             "odds_of_a_miss": self.odds_of_a_miss,
+            "verification": self.verification(),
+            "products": self.products,
             "volume": self.volume(),
-            "volume_lower_bound": self.plan.metrics.volume_lower_bound(self.plan.layout.as_ref()),
+            "volume_lower_bound": self.volume_lower_bound(),
             "peak_memory_bytes": self.trace.lanes.iter().map(|l| l.peak_bytes).collect::<Vec<_>>(),
             "processors": processors,
             "plan": self.plan.to_value(),
@@ -111,19 +133,32 @@ impl RunReport {
         let header = ["processor", "share", "of all", "compute", "communicate", "idle"];
         let seconds = self.seconds();
         let volume = self.volume();
-        let least = self.plan.metrics.volume_lower_bound(self.plan.layout.as_ref()).unwrap_or(0);
+        let least = self.volume_lower_bound().unwrap_or(0);
         let verified = match self.odds_of_a_miss {
-            Some(odds) => format!("yes (odds of a miss {odds:.0e}, {})", show_seconds(self.verify_seconds)),
+            Some(odds) => {
+                let claim = match self.sampled {
+                    Some(elements) => format!(
+                        "{} elements recomputed, odds of missing 0.1 % wrong ones {odds:.0e}",
+                        show_count(u128::from(elements))
+                    ),
+                    None => format!("odds of a miss {odds:.0e}"),
+                };
+                format!("yes ({claim}, {})", show_seconds(self.verify_seconds))
+            }
             None => "not asked for".into(),
         };
+        if self.products == 0 {
+            return "no product was needed\n".into();
+        }
         let totals = [
             (
                 "plan",
                 format!(
-                    "{}, {} flow{}",
+                    "{}, {} flow{}{}",
                     self.plan.method,
                     self.order.flow,
-                    if self.order.overlap { " with overlap" } else { "" }
+                    if self.order.overlap { " with overlap" } else { "" },
+                    if self.products > 1 { format!(", {} products", self.products) } else { String::new() }
                 ),
             ),
             ("seconds", show_seconds(seconds)),

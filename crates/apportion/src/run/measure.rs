@@ -2,7 +2,8 @@
 
 use super::clock;
 use super::governor::Governor;
-use super::kernels::Tile;
+use super::kernel::Kernel;
+use super::kernels::{Tile, Tropical};
 use super::monitor::Monitor;
 use super::post::Halt;
 use super::sweep::{self, Keep, MeasureOptions, Sizes, Subject, Sweep, Trial};
@@ -17,36 +18,46 @@ use std::time::Instant;
 /// Shortest repetition, in CPU seconds: long against the clock's resolution and a sleep's error.
 const SHORTEST: f64 = 0.004;
 
-/// Speed functions of `gemm` for element type T: the time of one update of `size` elements of C (as square as
-/// whole numbers allow) by a pivot block of `block`, operands copied together first as a run does.
-///
-/// The monitor advances by one per size and processor.
+/// Speed functions of plus-times products for element type T.
 ///
 /// # Errors
-/// No size, a size that is not a whole number of at least 1 or too large for memory; interrupted.
-pub fn measure_gemm<T: Element>(
+/// As [`measure_kernel`].
+pub fn measure_gemm<T: Element + Tropical>(
     platform: &Platform,
     sizes: &[f64],
     block: u64,
     options: MeasureOptions,
     monitor: &Monitor,
 ) -> Result<Models> {
-    sweep_gemm::<T>(
-        platform,
-        block,
-        &Sweep::new(Sizes::Listed(sizes.to_vec()), options),
-        &mut |_| Ok(()),
-        monitor,
-    )
+    measure_kernel(Kernel::<T>::plus_times(), platform, (sizes, block), options, monitor)
 }
 
-/// [`measure_gemm`] with sizes chosen by what is seen, points of an earlier sweep, and each point kept as it comes.
+/// Speed functions of a kernel: the time of one update of `size` elements of C (as square as whole numbers allow) by a
+/// pivot block of `block`, operands copied together first as a run does. Truth values are measured with three in
+/// ten true: a product of much fewer is faster.
+///
+/// The monitor advances by one per size and processor.
 ///
 /// # Errors
-/// As [`measure_gemm`]; known points of something else, and those of `keep`.
-pub fn sweep_gemm<T: Element>(
+/// No size, a size that is not a whole number of at least 1 or too large for memory; interrupted.
+pub fn measure_kernel<T: Element>(
+    kernel: Kernel<T>,
     platform: &Platform,
-    block: u64,
+    (sizes, block): (&[f64], u64),
+    options: MeasureOptions,
+    monitor: &Monitor,
+) -> Result<Models> {
+    let sweep = Sweep::new(Sizes::Listed(sizes.to_vec()), options);
+    sweep_kernel(kernel, (platform, block), &sweep, &mut |_| Ok(()), monitor)
+}
+
+/// [`measure_kernel`] with sizes chosen by what is seen, points of an earlier sweep, and each point kept as it comes.
+///
+/// # Errors
+/// As [`measure_kernel`]; known points of something else, and those of `keep`.
+pub fn sweep_kernel<T: Element>(
+    kernel: Kernel<T>,
+    (platform, block): (&Platform, u64),
     sweep: &Sweep,
     keep: &mut Keep<'_>,
     monitor: &Monitor,
@@ -59,13 +70,13 @@ pub fn sweep_gemm<T: Element>(
     }
     let subject = Subject {
         platform,
-        kernel: format!("gemm-{}", T::NAME),
+        kernel: kernel.name(),
         unit: "C elements updated by one pivot block".into(),
         parameters: BTreeMap::from([("block".into(), block as f64)]),
         rounded: |size| size.sqrt().round().powi(2),
     };
     let trial = |processor: &Processor, _, size: f64| {
-        Bench::<T>::new(processor, size.sqrt() as usize, block as usize)
+        Bench::new(kernel, processor, size.sqrt() as usize, block as usize)
     };
     sweep::run(&subject, sweep, trial, keep, monitor)
 }
@@ -93,6 +104,7 @@ fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
 
 /// One size of one processor.
 struct Bench<T> {
+    kernel: Kernel<T>,
     side: usize,
     block: usize,
     threads: usize,
@@ -105,14 +117,15 @@ struct Bench<T> {
 }
 
 impl<T: Element> Bench<T> {
-    fn new(processor: &Processor, side: usize, block: usize) -> Self {
+    fn new(kernel: Kernel<T>, processor: &Processor, side: usize, block: usize) -> Self {
         // Small numbers of both signs: no overflow, no denormals, however often it is repeated.
         let filled = |length: usize| -> Vec<T> {
             (0..length).map(|i| T::from_f64((i % 13) as f64 / 6.0 - 1.0)).collect()
         };
         let mut c = Vec::new();
-        c.resize(side * side, T::ZERO);
+        c.resize(side * side, kernel.zero());
         Self {
+            kernel,
             side,
             block,
             threads: processor.cores.len().max(1),
@@ -126,7 +139,7 @@ impl<T: Element> Bench<T> {
 
     /// Seconds per update over some updates.
     fn repeat(&mut self, halt: &Halt<'_>, count: u64) -> Result<f64> {
-        let (side, block, threads) = (self.side, self.block, self.threads);
+        let (kernel, side, block, threads) = (self.kernel, self.side, self.block, self.threads);
         let start = Instant::now();
         for _ in 0..count {
             halt.check()?;
@@ -135,6 +148,7 @@ impl<T: Element> Bench<T> {
                 operands.0.copy_from_slice(&sources.0);
                 operands.1.copy_from_slice(&sources.1);
                 parallel(
+                    kernel,
                     threads,
                     Tile {
                         m: side,

@@ -6,6 +6,7 @@ mod child;
 mod clock;
 mod command;
 mod governor;
+mod kernel;
 pub mod kernels;
 mod measure;
 mod monitor;
@@ -15,7 +16,8 @@ mod threads;
 
 pub use balance::{Balance, BalanceOptions, Round, balance};
 pub use command::{SecondsFrom, UserCommand, sweep_command};
-pub use measure::{measure_gemm, sweep_gemm};
+pub use kernel::Kernel;
+pub use measure::{measure_gemm, measure_kernel, sweep_kernel};
 pub use monitor::Monitor;
 pub use sweep::{Keep, MeasureOptions, Sizes, Sweep};
-pub use threads::{RunOutput, run_threads};
+pub use threads::{RunOutput, run_kernel, run_threads};

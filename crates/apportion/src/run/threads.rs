@@ -3,7 +3,8 @@
 use super::blocks::Blocks;
 use super::clock;
 use super::governor::Governor;
-use super::kernels::{Tile, gemm};
+use super::kernel::Kernel;
+use super::kernels::{Tile, Tropical};
 use super::monitor::Monitor;
 use super::post::{Gate, Halt, Post};
 use crate::error::{Error, Result};
@@ -29,6 +30,7 @@ pub struct RunOutput<T> {
 
 /// What the workers of one run share.
 struct Shared<'a, T> {
+    kernel: Kernel<T>,
     a: &'a Matrix<T>,
     b: &'a Matrix<T>,
     schedule: &'a Schedule,
@@ -39,7 +41,24 @@ struct Shared<'a, T> {
     epoch: OnceLock<Instant>,
 }
 
-/// Computes C = A B as the schedule says, one thread per processor.
+/// Computes C = A B over plus-times: [`run_kernel`] with [`Kernel::plus_times`].
+///
+/// # Errors
+/// As [`run_kernel`].
+///
+/// # Panics
+/// As [`run_kernel`].
+pub fn run_threads<T: Element + Tropical>(
+    a: &Matrix<T>,
+    b: &Matrix<T>,
+    schedule: &Schedule,
+    platform: &Platform,
+    monitor: &Monitor,
+) -> Result<RunOutput<T>> {
+    run_kernel(Kernel::plus_times(), (a, b), schedule, platform, monitor)
+}
+
+/// Computes C = A B over the kernel's semiring as the schedule says, one thread per processor.
 ///
 /// A worker reads only its own parts of A and B; all else arrives by message. Compute times follow each
 /// processor's `slowdown`; messages follow the network if `emulate` is set.
@@ -50,9 +69,9 @@ struct Shared<'a, T> {
 ///
 /// # Panics
 /// If the matrices, the schedule and the platform do not fit together.
-pub fn run_threads<T: Element>(
-    a: &Matrix<T>,
-    b: &Matrix<T>,
+pub fn run_kernel<T: Element>(
+    kernel: Kernel<T>,
+    (a, b): (&Matrix<T>, &Matrix<T>),
     schedule: &Schedule,
     platform: &Platform,
     monitor: &Monitor,
@@ -64,6 +83,7 @@ pub fn run_threads<T: Element>(
     assert_eq!(platform.len(), p, "the platform has the schedule's processors");
     monitor.begin((shape.flops() / 2.0) as u64);
     let shared = Shared {
+        kernel,
         a,
         b,
         schedule,
@@ -162,7 +182,7 @@ impl<'s, 'a, T: Element> Worker<'s, 'a, T> {
             .map(|rect| {
                 let mut tile = Vec::new();
                 // `resize` writes every element: the pages are there before the clock starts.
-                tile.resize(rect.area() as usize, T::ZERO);
+                tile.resize(rect.area() as usize, shared.kernel.zero());
                 (*rect, tile)
             })
             .collect();
@@ -234,7 +254,7 @@ impl<'s, 'a, T: Element> Worker<'s, 'a, T> {
 
     fn compute(&mut self, update: &Update) -> Result<()> {
         let start = self.now();
-        let (blocks, threads) = (&mut self.blocks, self.threads);
+        let (blocks, threads, kernel) = (&mut self.blocks, self.threads, self.shared.kernel);
         let (rect, tile) = self
             .tiles
             .iter_mut()
@@ -247,6 +267,7 @@ impl<'s, 'a, T: Element> Worker<'s, 'a, T> {
             blocks.gather(update.inner);
             let operands = blocks.operands(update);
             parallel(
+                kernel,
                 threads,
                 Tile {
                     m: update.rect.rows.len() as usize,
@@ -266,11 +287,11 @@ impl<'s, 'a, T: Element> Worker<'s, 'a, T> {
 }
 
 /// The update on several threads, C's rows divided among them; the longest CPU time of the threads started.
-pub(super) fn parallel<T: Element>(threads: usize, tile: Tile<'_, T>) -> f64 {
+pub(super) fn parallel<T: Element>(kernel: Kernel<T>, threads: usize, tile: Tile<'_, T>) -> f64 {
     let Tile { m, k, n, a: (a, lda), b, c: (c, ldc) } = tile;
     let threads = threads.min(m).max(1);
     if threads == 1 {
-        gemm(Tile { m, k, n, a: (a, lda), b, c: (c, ldc) });
+        kernel.update(Tile { m, k, n, a: (a, lda), b, c: (c, ldc) });
         return 0.0;
     }
     std::thread::scope(|scope| {
@@ -284,7 +305,7 @@ pub(super) fn parallel<T: Element>(threads: usize, tile: Tile<'_, T>) -> f64 {
             rest = others;
             let part = Tile { m: rows, k, n, a: (&a[first * lda..], lda), b, c: (mine, ldc) };
             helpers.push(scope.spawn(move || {
-                gemm(part);
+                kernel.update(part);
                 clock::thread_cpu_seconds()
             }));
         }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::plan::{Layout, Metrics, Shape, repeated, shapes};
 use crate::platform::Network;
+use crate::run::kernels::Semiring;
 use crate::schedule::{Flow, Order};
 use proptest::prelude::*;
 
@@ -69,6 +70,57 @@ proptest! {
     }
 }
 
+/// Every semiring on every flow and layout, one or three threads per processor, against the definition.
+fn agrees<T: Element>(
+    kernel: Kernel<T>,
+    shape: Shape,
+    weights: &[f64],
+    order: (u64, bool, usize),
+    value: fn(usize) -> T,
+) {
+    let (block, overlap, cores) = order;
+    let fill = |rows: u64, cols: u64, by: usize| {
+        let data =
+            (0..(rows * cols) as usize).map(|i| if i % 6 == 5 { kernel.zero() } else { value(i * by + 2) });
+        Matrix::new(rows as usize, cols as usize, data.collect())
+    };
+    let (a, b) = (fill(shape.m, shape.k, 7), fill(shape.k, shape.n, 5));
+    let columns: Vec<Vec<T>> = (0..b.cols()).map(|j| (0..b.rows()).map(|p| b.row(p)[j]).collect()).collect();
+    let expected: Vec<T> = (0..a.rows())
+        .flat_map(|i| columns.iter().map(move |column| (i, column)))
+        .map(|(i, column)| kernel.entry(a.row(i), column))
+        .collect();
+    let mut platform = platform(weights.len());
+    platform.processors[0].cores = (0..cores).collect();
+    for layout in layouts(shape, weights) {
+        let metrics = Metrics::of_layout(&layout, 1.0);
+        for flow in Flow::ALL {
+            let schedule = Schedule::matmul(&layout, Order { flow, block, overlap });
+            let run = run_kernel(kernel, (&a, &b), &schedule, &platform, &Monitor::new()).unwrap();
+            // Small whole numbers: exact.
+            assert_eq!(run.c.as_slice(), expected, "{} {flow}", kernel.name());
+            assert_eq!(&run.trace.volume_matrix(), metrics.volume_matrix.as_ref().unwrap());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10))]
+    #[test]
+    fn every_semiring_on_every_flow_and_layout(
+        m in 1u64..20, k in 1u64..20, n in 1u64..70, block in 1u64..24, overlap: bool, cores in 1usize..4,
+        weights in prop::collection::vec(0.1f64..10.0, 1..6),
+    ) {
+        let shape = Shape::new(m, k, n, "test").unwrap();
+        let order = (block, overlap, cores);
+        for semiring in [Semiring::PlusTimes, Semiring::MaxPlus, Semiring::MinPlus] {
+            agrees(Kernel::<f64>::over(semiring).unwrap(), shape, &weights, order, |i| (i % 11) as f64 - 5.0);
+            agrees(Kernel::<f32>::over(semiring).unwrap(), shape, &weights, order, |i| (i % 11) as f32 - 5.0);
+        }
+        agrees(Kernel::or_and(), shape, &weights, order, |i| if i % 11 < 3 { (i % 255) as u8 } else { 0 });
+    }
+}
+
 #[test]
 fn several_threads_per_processor_compute_the_same() {
     let shape = Shape::new(37, 29, 41, "test").unwrap();
@@ -128,6 +180,7 @@ fn a_lost_worker_ends_the_run_with_its_name() {
     for flow in Flow::ALL {
         let schedule = Schedule::matmul(&layout, Order { flow, block: 8, overlap: false });
         let shared = Shared {
+            kernel: Kernel::plus_times(),
             a: &short,
             b: &b,
             schedule: &schedule,

@@ -30,11 +30,27 @@ impl BitMatrix {
     /// If there are not `rows * cols` bytes.
     pub fn from_bytes(bytes: &[u8], rows: usize, cols: usize) -> Self {
         assert_eq!(bytes.len(), rows * cols, "one byte for each of {rows} x {cols} elements");
+        Self::from_rows(rows, cols, |i| &bytes[i * cols..][..cols])
+    }
+
+    /// From one byte an element, wherever the rows lie: `row(i)` is row `i`, any byte but 0 a 1.
+    ///
+    /// # Panics
+    /// If a row has not `cols` bytes.
+    pub fn from_rows<'a>(rows: usize, cols: usize, row: impl Fn(usize) -> &'a [u8]) -> Self {
         let mut matrix = Self::zeros(rows, cols);
-        for (i, row) in bytes.chunks_exact(cols.max(1)).enumerate() {
+        for i in 0..rows {
+            let row = row(i);
+            assert_eq!(row.len(), cols, "one byte for each of {cols} elements of row {i}");
             let words = matrix.row_mut(i).as_flattened_mut();
             for (word, bytes) in words.iter_mut().zip(row.chunks(64)) {
-                *word = bytes.iter().rev().fold(0, |word, &byte| word << 1 | u64::from(byte != 0));
+                let (eights, rest) = bytes.as_chunks::<8>();
+                let eights = eights.iter().enumerate().map(|(at, &eight)| packed(eight) << (8 * at));
+                let rest = rest
+                    .iter()
+                    .enumerate()
+                    .map(|(at, &byte)| u64::from(byte != 0) << (bytes.len() - rest.len() + at));
+                *word = eights.chain(rest).fold(0, |word, bits| word | bits);
             }
         }
         matrix
@@ -109,6 +125,15 @@ impl BitMatrix {
                 .map(move |left| place * 64 + left.trailing_zeros() as usize)
         })
     }
+}
+
+/// Eight bytes as eight bits, the first in the lowest: their flags are moved to the highest byte by one product, in
+/// which no two meet.
+fn packed(bytes: [u8; 8]) -> u64 {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let word = u64::from_le_bytes(bytes);
+    let flags = ((((word & LOW) + LOW) | word) & !LOW) >> 7;
+    flags.wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 #[cfg(test)]

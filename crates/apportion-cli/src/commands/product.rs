@@ -1,0 +1,324 @@
+//! What `matmul`, `power` and `closure` share: the flags of a product on unequal processors, and the decisions before it.
+
+use super::simulate::in_plan_order;
+use super::{appear, open, picture};
+use crate::args::{FlowArgs, Sources};
+use crate::console::Console;
+use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
+use apportion::kernels::Semiring;
+use apportion::shapes::Method;
+use apportion::{
+    AnyMatrix, Choice, Element, Error, Form, Kernel, Matrix, Minimise, Model, Multiplication, Order,
+    OutputFile, Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast,
+    orders, plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
+};
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The engines that run a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    Threads,
+}
+
+#[derive(Debug, Args)]
+pub struct Running {
+    #[command(flatten)]
+    pub sources: Sources,
+    /// Run this plan instead of making one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["speeds", "method"])]
+    pub plan: Option<PathBuf>,
+    /// Layout method; default: auto, the least forecast time.
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub method: String,
+    #[command(flatten)]
+    pub flow: FlowArgs,
+    /// Measure anew instead of using the cached speed functions.
+    #[arg(long)]
+    pub fresh: bool,
+    /// What runs the schedule.
+    #[arg(long, value_enum, default_value = "threads")]
+    pub engine: EngineName,
+    /// Seed of the verification's random choices.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Write what happened (run.json).
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Write a Chrome trace, one lane per processor.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Draw the plan.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// A semiring by its name.
+pub fn semiring(text: &str) -> std::result::Result<Semiring, String> {
+    text.parse().map_err(|_| "choose plus-times, max-plus, min-plus or or-and".into())
+}
+
+/// A file's matrix as truth values, and whether a result is to be u8 instead of bool: any element but 0 is true.
+pub fn truth(matrix: AnyMatrix, path: &Path) -> Result<(Matrix<u8>, bool)> {
+    match matrix {
+        AnyMatrix::Bool(matrix) => Ok((matrix, false)),
+        AnyMatrix::U8(matrix) => Ok((matrix, true)),
+        AnyMatrix::F32(_) | AnyMatrix::F64(_) => Err(Error::input(
+            path.display().to_string(),
+            format!("holds {}, but or-and takes bool or u8", matrix.name()),
+            "save it as numpy.bool_ or numpy.uint8",
+        )),
+    }
+}
+
+/// Refuses truth values where numbers are asked for.
+pub fn not_numbers(matrix: &AnyMatrix, semiring: Semiring, path: &Path) -> Error {
+    Error::input(
+        path.display().to_string(),
+        format!("holds {}, but {semiring} takes f32 or f64", matrix.name()),
+        "choose --semiring or-and, or save it as numpy.float64",
+    )
+}
+
+/// Where a result goes, and as what.
+pub struct Target {
+    pub file: Option<OutputFile>,
+    pub report: Option<OutputFile>,
+    pub trace: Option<OutputFile>,
+    pub svg: Option<OutputFile>,
+    /// Truth values are written as bool.
+    pub bool: bool,
+    /// Seconds that reading took.
+    pub read_seconds: f64,
+}
+
+impl Target {
+    /// Opens all files before the work: one that cannot be written is told at once.
+    pub fn open(output: Option<&PathBuf>, running: &Running) -> Result<Self> {
+        Ok(Self {
+            file: open(output)?,
+            report: open(running.report.as_ref())?,
+            trace: open(running.trace.as_ref())?,
+            svg: open(running.svg.as_ref())?,
+            bool: false,
+            read_seconds: 0.0,
+        })
+    }
+}
+
+/// What is done with a plan: one product, or several.
+pub type Job<'a, T> = &'a dyn Fn(&Multiplication<'_, T>) -> Result<(Matrix<T>, RunReport)>;
+
+/// Decides, does the job, writes its result and its report.
+pub fn carry_out<T: Element>(
+    kernel: Kernel<T>,
+    shape: Shape,
+    args: &Running,
+    target: Target,
+    job: Job<'_, T>,
+    console: &Console,
+) -> Result<()> {
+    let prepared = prepare(kernel, shape, args, console)?;
+    let what = Multiplication {
+        kernel,
+        plan: &prepared.choice.plan,
+        order: prepared.choice.order,
+        platform: &prepared.platform,
+        models: &prepared.models,
+        models_block: prepared.block,
+        seed: args.seed,
+    };
+    let monitor = crate::console::monitor();
+    let (c, mut report) = console.watch("computing", monitor, || job(&what))?;
+    let begin = Instant::now();
+    if let Some(mut file) = target.file {
+        write(&mut file, &c, target.bool)?;
+        if monitor.is_stopped() {
+            return Err(Error::Interrupted);
+        }
+        file.commit()?;
+    }
+    report.io_seconds = target.read_seconds + begin.elapsed().as_secs_f64();
+    if target.bool {
+        report.element = "bool";
+    }
+    appear([
+        (target.report, &|| format!("{:#}\n", report.to_value())),
+        (target.trace, &|| chrome_trace(&report.trace, &report.plan.processors).to_string()),
+        (target.svg, &|| picture(&report.plan, &prepared.platform)),
+    ])?;
+    console.result(|| report.to_value(), || report.to_text());
+    Ok(())
+}
+
+fn write<T: Element>(file: &mut OutputFile, c: &Matrix<T>, bool: bool) -> Result<()> {
+    if bool {
+        let bytes = c.as_slice().iter().map(|x| u8::from(*x != T::ZERO)).collect();
+        return write_npy_bool(file, &Matrix::new(c.rows(), c.cols(), bytes));
+    }
+    write_npy(file, c)
+}
+
+/// Everything decided.
+struct Prepared {
+    platform: Platform,
+    models: Vec<Model>,
+    block: u64,
+    choice: Choice,
+}
+
+fn prepare<T: Element>(
+    kernel: Kernel<T>,
+    shape: Shape,
+    args: &Running,
+    console: &Console,
+) -> Result<Prepared> {
+    let plan = args.plan.as_deref().map(read_plan).transpose()?;
+    let file = args.sources.models.as_deref().map(read_models).transpose()?;
+    let named = args.sources.platform()?;
+    let platform = match (named, &plan, &file) {
+        (Some(platform), Some(plan), _) => in_plan_order(plan, platform)?,
+        (Some(platform), None, _) => platform,
+        (None, Some(plan), _) => Platform::from_names(&plan.processors),
+        (None, None, Some(models)) => Platform::from_names(&models.names()),
+        (None, None, None) => this_machine(),
+    };
+    let platform = as_run(platform);
+    if let Some(p) = platform.processors.iter().find(|p| p.emulated.is_some()) {
+        return Err(Error::input(
+            format!("processor \"{}\": emulated", p.name),
+            "a real run cannot follow a given speed function",
+            "use slowdown here, or partition and simulate",
+        ));
+    }
+    let (models, block) = match file {
+        Some(models) => (models.in_order(&platform.names())?, models.block().unwrap_or(1)),
+        // Speeds in flop/s need no measuring; ratios alone tell no time.
+        None if platform.processors.iter().all(|p| matches!(p.speed, Some(Speed::Flops(_)))) => {
+            let processors = constant(platform.clone(), 2.0)?;
+            (processors.models, processors.block)
+        }
+        None => {
+            let models = quick_models(kernel, &platform, args.flow.block, args.fresh, console)?;
+            (models.in_order(&platform.names())?, args.flow.block)
+        }
+    };
+    let models = capped::<T>(models, &platform, shape)?;
+    let choice = match plan {
+        Some(plan) => given(plan, shape, args, (&platform, &models, block), size_of::<T>() as u64)?,
+        None => made(shape, args, (&platform, &models, block), size_of::<T>() as u64, console)?,
+    };
+    Ok(Prepared { platform, models, block, choice })
+}
+
+/// Memory caps of the platform as caps on elements of C: each stands for itself and its part of A and B.
+fn capped<T: Element>(models: Vec<Model>, platform: &Platform, shape: Shape) -> Result<Vec<Model>> {
+    let per_element =
+        size_of::<T>() as f64 * (1.0 + shape.k as f64 / shape.n as f64 + shape.k as f64 / shape.m as f64);
+    models
+        .into_iter()
+        .zip(&platform.processors)
+        .map(|(model, processor)| match processor.memory {
+            Some(bytes) => model.with_cap(bytes as f64 / per_element),
+            None => Ok(model),
+        })
+        .collect()
+}
+
+/// A plan made on the spot.
+fn made(
+    shape: Shape,
+    args: &Running,
+    (platform, models, block): (&Platform, &[Model], u64),
+    element: u64,
+    console: &Console,
+) -> Result<Choice> {
+    let wishes = Wishes {
+        method: method_at("--method", &args.method)?,
+        flow: args.flow.flow.0,
+        block: args.flow.block,
+        overlap: args.flow.overlap,
+        terms: terms(platform, None, None)?,
+        form: Form::default(),
+        minimise: Minimise::Time,
+        element,
+        relative: false,
+    };
+    // Ratios that the user gave decide the areas; the measured speeds still make the forecast.
+    let choices = match platform.speeds() {
+        Some(speeds) if args.sources.models.is_none() => {
+            let given: Vec<Model> = platform
+                .processors
+                .iter()
+                .zip(&speeds)
+                .map(|(p, s)| Model::constant(&p.name, s.value()))
+                .collect::<Result<_>>()?;
+            let given = platform.processors.iter().zip(given).map(|(p, m)| match p.memory {
+                Some(_) => m.with_cap(models_cap(models, &p.name)),
+                None => Ok(m),
+            });
+            let given: Vec<Model> = given.collect::<Result<_>>()?;
+            plan_matmul(shape, platform, &given, 1, &Wishes { relative: true, ..wishes })?
+        }
+        _ => plan_matmul(shape, platform, models, block, &wishes)?,
+    };
+    for (place, c) in choices.iter().enumerate() {
+        let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{r:.4} s"));
+        let mark = if place == 0 { "chosen" } else { "against" };
+        console.detail(format!(
+            "{mark}: {:14} {:11} {:12} {rank}",
+            c.plan.method,
+            c.order.flow,
+            overlap_name(c.order)
+        ));
+    }
+    Ok(choices.into_iter().next().expect("at least one candidate"))
+}
+
+fn overlap_name(order: Order) -> &'static str {
+    if order.overlap { "overlapped" } else { "" }
+}
+
+fn models_cap(models: &[Model], name: &str) -> f64 {
+    models.iter().find(|m| m.processor() == name).and_then(Model::max_size).unwrap_or(f64::MAX)
+}
+
+/// A plan from a file: only the flow is left to choose.
+fn given(
+    plan: Plan,
+    shape: Shape,
+    args: &Running,
+    (platform, models, block): (&Platform, &[Model], u64),
+    element: u64,
+) -> Result<Choice> {
+    let Some(layout) = plan.layout.as_ref().filter(|_| plan.problem == Problem::Matmul(shape)) else {
+        let path = args.plan.as_deref().unwrap_or(Path::new("--plan"));
+        let what =
+            format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);
+        return Err(Error::input(
+            path.display().to_string(),
+            what,
+            "make one with `apportion partition --shape MxKxN`",
+        ));
+    };
+    let rates = rates(models, &plan.shares, block);
+    let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
+    let mut best: Option<(f64, Order)> = None;
+    for order in orders(args.flow.flow.0, args.flow.block, args.flow.overlap) {
+        let seconds = forecast(layout, order, conditions)?.seconds;
+        if best.is_none_or(|(least, _)| seconds < least * 0.999) {
+            best = Some((seconds, order));
+        }
+    }
+    let (seconds, order) = best.expect("at least one flow");
+    Ok(Choice { plan, order, rank: Some(seconds) })
+}
+
+/// A method by name, for the flag that asks for it; `None` for auto.
+pub fn method_at(flag: &str, name: &str) -> Result<Option<Method>> {
+    if name == "auto" {
+        return Ok(None);
+    }
+    name.parse().map(Some).map_err(|what: String| Error::input(flag, what, "see apportion partition --help"))
+}

@@ -1,0 +1,200 @@
+//! The contract of `matmul --semiring`, `power`, `closure` and `measure --kernel`: the binary against plain loops.
+
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// An empty directory of the test's own.
+fn directory(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn apportion(directory: &Path, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_apportion"))
+        .args(arguments.split(' '))
+        .current_dir(directory)
+        .env("XDG_CACHE_HOME", directory.join("cache"))
+        .output()
+        .unwrap()
+}
+
+/// The JSON that a successful call prints.
+fn json(directory: &Path, arguments: &str) -> Value {
+    let output = apportion(directory, &format!("{arguments} --json"));
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Exit code and the one line of a call that fails.
+fn refusal(directory: &Path, arguments: &str) -> (i32, String) {
+    let output = apportion(directory, arguments);
+    let line = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(line.lines().count(), 1, "{line}");
+    (output.status.code().unwrap(), line)
+}
+
+fn save(path: &Path, descr: &str, (rows, cols): (usize, usize), body: &[u8]) {
+    let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {cols}), }}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((dict.len() as u16).to_le_bytes());
+    bytes.extend(dict.bytes());
+    bytes.extend(body);
+    std::fs::write(path, bytes).unwrap();
+}
+
+fn save_f64(path: &Path, shape: (usize, usize), values: &[f64]) {
+    let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    save(path, "<f8", shape, &bytes);
+}
+
+/// The header's text and the body of a file that was written.
+fn load(path: &Path) -> (String, Vec<u8>) {
+    let bytes = std::fs::read(path).unwrap();
+    let end = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    (String::from_utf8(bytes[10..end].to_vec()).unwrap(), bytes[end..].to_vec())
+}
+
+fn load_f64(path: &Path) -> Vec<f64> {
+    let (header, body) = load(path);
+    assert!(header.contains("'<f8'"), "{header}");
+    body.chunks_exact(8).map(|x| f64::from_le_bytes(x.try_into().unwrap())).collect()
+}
+
+fn numbers(length: usize, by: usize) -> Vec<f64> {
+    (0..length).map(|i| ((i * by) % 23) as f64 - 11.0).collect()
+}
+
+/// Sizes that no block divides; more processors than rows.
+#[test]
+fn tropical_products_are_those_of_three_loops() {
+    let directory = directory("tropical");
+    let (m, k, n) = (3, 41, 37);
+    let (a, b) = (numbers(m * k, 7), numbers(k * n, 13));
+    save_f64(&directory.join("a.npy"), (m, k), &a);
+    save_f64(&directory.join("b.npy"), (k, n), &b);
+    for (semiring, zero, better) in [
+        ("max-plus", f64::NEG_INFINITY, f64::max as fn(f64, f64) -> f64),
+        ("min-plus", f64::INFINITY, f64::min as fn(f64, f64) -> f64),
+    ] {
+        let mut expected = vec![zero; m * n];
+        for (i, p, j) in (0..m * k * n).map(|at| (at / k / n, at / n % k, at % n)) {
+            expected[i * n + j] = better(expected[i * n + j], a[i * k + p] + b[p * n + j]);
+        }
+        for flow in ["one-to-all", "bulk"] {
+            let report = json(
+                &directory,
+                &format!(
+                    "matmul a.npy b.npy -o c.npy --semiring {semiring} --flow {flow} --block 16 --speeds 5,3,2,1"
+                ),
+            );
+            assert_eq!(load_f64(&directory.join("c.npy")), expected, "{semiring} {flow}");
+            assert_eq!(report["semiring"], semiring);
+            assert_eq!(report["verified"], true);
+            assert_eq!(report["verification"]["method"], "sampled");
+            assert_eq!(
+                report["verification"]["elements"],
+                (m * n) as u64,
+                "a small product is recomputed whole"
+            );
+            assert_eq!(report["odds_of_a_miss"], 0.0);
+            assert!(report["forecast_seconds"].as_f64().unwrap() > 0.0);
+        }
+    }
+    let kept: Vec<String> = std::fs::read_dir(directory.join("cache/apportion"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    for kernel in ["models-max-plus-f64-", "models-min-plus-f64-"] {
+        assert!(kept.iter().any(|name| name.starts_with(kernel)), "{kept:?}");
+    }
+}
+
+#[test]
+fn truth_values_keep_their_type() {
+    let directory = directory("truth");
+    let (m, k, n) = (5, 70, 67);
+    let a: Vec<u8> = (0..m * k).map(|i| u8::from(i * i % 13 == 1)).collect();
+    let b: Vec<u8> = (0..k * n).map(|i| u8::from(i * 7 % 31 == 3)).collect();
+    let reached = |i: usize, j: usize| (0..k).any(|p| a[i * k + p] & b[p * n + j] == 1);
+    let expected: Vec<u8> = (0..m * n).map(|at| reached(at / n, at % n).into()).collect();
+    let scaled: Vec<u8> = b.iter().map(|x| x * 200).collect();
+    save(&directory.join("a.npy"), "|b1", (m, k), &a);
+    save(&directory.join("b.npy"), "|b1", (k, n), &b);
+    save(&directory.join("u.npy"), "|u1", (k, n), &scaled);
+    for (right, descr, element) in [("b.npy", "|b1", "bool"), ("u.npy", "|u1", "u8")] {
+        let arguments = format!("matmul a.npy {right} -o c.npy --semiring or-and --block 16 --speeds 3,1");
+        let report = json(&directory, &arguments);
+        assert_eq!((&report["element"], &report["verified"]), (&element.into(), &true.into()));
+        let (header, body) = load(&directory.join("c.npy"));
+        assert!(header.contains(descr), "{header}");
+        assert_eq!(body, expected);
+    }
+}
+
+#[test]
+fn powers_and_closures() {
+    let directory = directory("closures");
+    let far = f64::INFINITY;
+    let a = [far, 4.0, far, far, far, 5.0, 1.0, far, far];
+    save_f64(&directory.join("a.npy"), (3, 3), &a);
+    let with = "--block 2 --speeds 2,1";
+    let report = json(&directory, &format!("closure a.npy -o c.npy --semiring min-plus {with}"));
+    assert_eq!(load_f64(&directory.join("c.npy")), [0.0, 4.0, 9.0, 6.0, 0.0, 5.0, 1.0, 5.0, 0.0]);
+    assert_eq!((&report["products"], &report["verified"]), (&2.into(), &true.into()));
+    // Three edges lead back to the start, each vertex on its own cycle of length 10.
+    let report = json(&directory, &format!("power a.npy -k 3 -o c.npy --semiring min-plus {with}"));
+    assert_eq!(load_f64(&directory.join("c.npy")), [10.0, far, far, far, 10.0, far, far, far, 10.0]);
+    assert_eq!(report["products"], 2);
+    json(&directory, &format!("power a.npy -k 0 -o c.npy --semiring max-plus {with}").replace("max", "min"));
+    assert_eq!(load_f64(&directory.join("c.npy")), [0.0, far, far, far, 0.0, far, far, far, 0.0]);
+    save_f64(&directory.join("f.npy"), (2, 2), &[1.0, 1.0, 1.0, 0.0]);
+    json(&directory, &format!("power f.npy -k 10 -o c.npy {with}"));
+    assert_eq!(load_f64(&directory.join("c.npy")), [89.0, 55.0, 55.0, 34.0]);
+    save(&directory.join("t.npy"), "|b1", (3, 3), &[0, 1, 0, 0, 0, 1, 0, 0, 0]);
+    json(&directory, &format!("closure t.npy -o c.npy --semiring or-and {with}"));
+    assert_eq!(load(&directory.join("c.npy")).1, [1, 1, 1, 0, 1, 1, 0, 0, 1]);
+}
+
+#[test]
+fn bad_input_is_one_line_that_names_the_place() {
+    let directory = directory("refusals");
+    save_f64(&directory.join("a.npy"), (2, 2), &[0.0, 1.0, 2.0, f64::NAN]);
+    save_f64(&directory.join("neg.npy"), (2, 2), &[0.0, -3.0, 2.0, 0.0]);
+    save_f64(&directory.join("wide.npy"), (2, 3), &[0.0; 6]);
+    save(&directory.join("t.npy"), "|b1", (2, 2), &[0, 1, 0, 1]);
+    for (arguments, code, parts) in [
+        ("matmul neg.npy a.npy -o c.npy --semiring max-plus", 2, &["a.npy", "(1, 1)", "NaN"][..]),
+        ("power a.npy -k 2 -o c.npy --semiring min-plus", 2, &["a.npy", "(1, 1)", "NaN"]),
+        ("closure a.npy -o c.npy", 2, &["a.npy", "(1, 1)", "NaN"]),
+        ("closure neg.npy -o c.npy --speeds 1,1", 1, &["negative", "vertex 0"]),
+        ("closure neg.npy -o c.npy --semiring plus-times", 2, &["no closure"]),
+        ("closure wide.npy -o c.npy", 2, &["wide.npy", "2 x 3"]),
+        ("power wide.npy -k 2 -o c.npy", 2, &["wide.npy", "2 x 3"]),
+        ("matmul neg.npy neg.npy -o c.npy --semiring or-and", 2, &["neg.npy", "f64", "numpy.bool_"]),
+        ("matmul t.npy t.npy -o c.npy", 2, &["t.npy", "bool", "--semiring or-and"]),
+        ("matmul neg.npy neg.npy -o c.npy --semiring times-plus", 2, &["times-plus", "max-plus"]),
+    ] {
+        let (found, line) = refusal(&directory, arguments);
+        assert_eq!(found, code, "{arguments}: {line}");
+        assert!(parts.iter().all(|part| line.contains(part)), "{arguments}: {line}");
+        assert!(!directory.join("c.npy").exists(), "{arguments}");
+    }
+}
+
+#[test]
+fn every_kernel_can_be_measured() {
+    let directory = directory("measure");
+    for kernel in ["max-plus-f64", "max-plus-f32", "min-plus-f64", "min-plus-f32", "or-and"] {
+        let models = json(
+            &directory,
+            &format!("measure --kernel {kernel} --sizes 400,900 --block 16 --max-seconds 0.01"),
+        );
+        assert_eq!(models["kernel"], kernel);
+        assert_eq!(models["models"][0]["points"].as_array().unwrap().len(), 2);
+    }
+}

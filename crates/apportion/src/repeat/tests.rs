@@ -1,0 +1,98 @@
+//! Powers and closures on the engine against the kernels' own, on one thread.
+
+use super::*;
+use crate::model::Model;
+use crate::plan::{Layout, Metrics, Plan, Problem, Shape, shapes};
+use crate::platform::Platform;
+use crate::run::Kernel;
+use crate::run::kernels::{View, closure, power};
+use crate::schedule::{Flow, Order};
+
+fn with<T: Element, R>(
+    kernel: Kernel<T>,
+    n: usize,
+    run: impl FnOnce(&Multiplication<'_, T>, &Monitor) -> R,
+) -> R {
+    let shape = Shape::new(n as u64, n as u64, n as u64, "test").unwrap();
+    let platform = Platform::from_speeds(&[3.0, 1.0]).unwrap();
+    let models: Vec<Model> = ["p0", "p1"].iter().map(|name| Model::constant(*name, 1e9).unwrap()).collect();
+    let layout: Layout = shapes::straight_line(shape, &[3.0, 1.0]).unwrap();
+    let plan = Plan {
+        method: "straight-line".into(),
+        problem: Problem::Matmul(shape),
+        processors: platform.names(),
+        shares: layout.shares(),
+        metrics: Metrics::of_layout(&layout, 1.0),
+        layout: Some(layout),
+        forecast: None,
+    };
+    let order = Order { flow: Flow::OneToAll, block: 4, overlap: true };
+    let what = Multiplication {
+        kernel,
+        plan: &plan,
+        order,
+        platform: &platform,
+        models: &models,
+        models_block: 4,
+        seed: 5,
+    };
+    run(&what, &Monitor::new())
+}
+
+fn graph(n: usize, absent: f64) -> Matrix<f64> {
+    let value = |i: usize| if i * i % 7 < 4 { absent } else { (i % 5) as f64 * absent.signum() };
+    Matrix::new(n, n, (0..n * n).map(value).collect())
+}
+
+#[test]
+fn powers_equal_those_of_one_thread() {
+    for semiring in [Semiring::PlusTimes, Semiring::MaxPlus, Semiring::MinPlus] {
+        let kernel = Kernel::<f64>::over(semiring).unwrap();
+        let n = 7;
+        let a = match semiring {
+            Semiring::PlusTimes => Matrix::new(n, n, (0..n * n).map(|i| (i % 3) as f64).collect()),
+            _ => graph(n, kernel.zero()),
+        };
+        for (exponent, products) in [(0, 0), (1, 0), (2, 1), (5, 3), (7, 4)] {
+            let (found, report) =
+                with(kernel, n, |what, monitor| matrix_power(&a, exponent, what, monitor)).unwrap();
+            let expected = power(View::dense(a.as_slice(), n, n), exponent, semiring).unwrap();
+            assert_eq!(found.as_slice(), expected, "{semiring}, {exponent}");
+            assert_eq!(report.products, products);
+            let one = report.plan.metrics.volume.unwrap();
+            assert_eq!(report.volume(), one * products, "counted over all products");
+        }
+    }
+}
+
+#[test]
+fn closures_equal_those_of_one_thread() {
+    for n in [1, 2, 3, 9, 17] {
+        for semiring in [Semiring::MaxPlus, Semiring::MinPlus] {
+            let kernel = Kernel::<f64>::over(semiring).unwrap();
+            let a = graph(n, kernel.zero());
+            // Over max-plus no weight is positive, over min-plus none negative: no cycle improves.
+            let (found, report) = with(kernel, n, |what, monitor| matrix_closure(&a, what, monitor)).unwrap();
+            let expected = closure(View::dense(a.as_slice(), n, n), semiring).unwrap();
+            assert_eq!(found.as_slice(), expected, "{semiring}, {n}");
+            assert!(report.products <= u64::from(n.next_power_of_two().ilog2()));
+            let bits: Vec<u8> = a.as_slice().iter().map(|x| if x.is_finite() { 9 } else { 0 }).collect();
+            let bits = Matrix::new(n, n, bits);
+            let reached: Vec<u8> = expected.iter().map(|x| u8::from(x.is_finite())).collect();
+            let (found, _) =
+                with(Kernel::or_and(), n, |what, monitor| matrix_closure(&bits, what, monitor)).unwrap();
+            assert_eq!(found.as_slice(), reached, "or-and, {n}");
+        }
+    }
+}
+
+#[test]
+fn improving_cycles_are_named() {
+    let far = f64::INFINITY;
+    let a = Matrix::new(3, 3, vec![far, 1.0, far, far, far, -3.0, 1.0, far, far]);
+    let error = with(Kernel::min_plus(), 3, |what, monitor| matrix_closure(&a, what, monitor)).unwrap_err();
+    assert_eq!(error.exit_code(), 1);
+    assert!(error.to_string().starts_with("a cycle of negative weight passes through vertex 0"), "{error}");
+    let error = with(Kernel::plus_times(), 3, |what, monitor| matrix_closure(&a, what, monitor)).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+}

@@ -1,0 +1,220 @@
+//! What a run computes with, chosen once: a semiring for an element type.
+
+use super::kernels::{
+    BitMatrix, Semiring, Tile, Tropical, View, ViewMut, check_max_plus, check_min_plus, gemm, max_plus,
+    min_plus,
+};
+use crate::error::{Error, Result};
+use crate::matrix::{Element, Matrix};
+
+/// A semiring for elements of type T: how a tile of C is updated, what C starts with, and the definition that results are
+/// checked against. It holds plain functions, so that choosing it costs one indirect call per update.
+#[derive(Debug, Clone, Copy)]
+pub struct Kernel<T> {
+    semiring: Semiring,
+    zero: T,
+    one: T,
+    update: fn(Tile<'_, T>),
+    entry: fn(&[T], &[T]) -> T,
+    refused: fn(&[T]) -> Option<usize>,
+}
+
+impl<T: Element + Tropical> Kernel<T> {
+    /// Sums of products, by [`gemm`](crate::kernels::gemm()).
+    pub fn plus_times() -> Self {
+        Self::of(Semiring::PlusTimes, gemm::<T>, sum::<T>, |_| None)
+    }
+
+    /// The largest of sums, by [`max_plus`].
+    pub fn max_plus() -> Self {
+        let update = |tile: Tile<'_, T>| tropical(max_plus, tile);
+        Self::of(Semiring::MaxPlus, update, best::<T, false>, |x| check_max_plus(x).err())
+    }
+
+    /// The least of sums, by [`min_plus`].
+    pub fn min_plus() -> Self {
+        let update = |tile: Tile<'_, T>| tropical(min_plus, tile);
+        Self::of(Semiring::MinPlus, update, best::<T, true>, |x| check_min_plus(x).err())
+    }
+
+    fn of(
+        semiring: Semiring,
+        update: fn(Tile<'_, T>),
+        entry: fn(&[T], &[T]) -> T,
+        refused: fn(&[T]) -> Option<usize>,
+    ) -> Self {
+        Self { semiring, zero: semiring.zero(), one: semiring.one(), update, entry, refused }
+    }
+
+    /// The kernel of one of the three semirings of numbers.
+    ///
+    /// # Errors
+    /// Or-and, which takes truth values ([`Kernel::or_and`]): exit code 2.
+    pub fn over(semiring: Semiring) -> Result<Self> {
+        match semiring {
+            Semiring::PlusTimes => Ok(Self::plus_times()),
+            Semiring::MaxPlus => Ok(Self::max_plus()),
+            Semiring::MinPlus => Ok(Self::min_plus()),
+            Semiring::OrAnd => Err(Error::input(
+                "--semiring",
+                format!("or-and takes bool or u8, not {}", T::NAME),
+                "save the matrix as numpy.bool_ or numpy.uint8",
+            )),
+        }
+    }
+}
+
+impl Kernel<u8> {
+    /// Any of pairs, on packed bits by [`BitMatrix`]: any factor's byte but 0 is true; the product holds 0 and 1.
+    pub fn or_and() -> Self {
+        Self {
+            semiring: Semiring::OrAnd,
+            zero: 0,
+            one: 1,
+            update: or_and,
+            entry: |row, column| row.iter().zip(column).any(|(x, y)| *x != 0 && *y != 0).into(),
+            refused: |_| None,
+        }
+    }
+}
+
+impl<T: Element> Kernel<T> {
+    /// The semiring.
+    pub fn semiring(&self) -> Semiring {
+        self.semiring
+    }
+
+    /// The name in models and caches: `"gemm-f64"`, `"max-plus-f32"`, …, `"or-and"`.
+    pub fn name(&self) -> String {
+        match self.semiring {
+            Semiring::PlusTimes => format!("gemm-{}", T::NAME),
+            Semiring::OrAnd => "or-and".into(),
+            tropical => format!("{tropical}-{}", T::NAME),
+        }
+    }
+
+    /// What C starts with: the neutral element of the semiring's sum.
+    pub fn zero(&self) -> T {
+        self.zero
+    }
+
+    /// The neutral element of the semiring's product.
+    pub fn one(&self) -> T {
+        self.one
+    }
+
+    /// Updates a tile of C by a product, on one thread.
+    ///
+    /// # Panics
+    /// If a slice is shorter than its sizes and stride ask for.
+    pub fn update(&self, tile: Tile<'_, T>) {
+        (self.update)(tile);
+    }
+
+    /// One element of a product by definition, from a row of A and a column of B.
+    pub fn entry(&self, row: &[T], column: &[T]) -> T {
+        (self.entry)(row, column)
+    }
+
+    /// Refuses a matrix with an element that the semiring does not take: NaN, and +infinity over max-plus or
+    /// -infinity over min-plus. `place` names it, usually by its file.
+    ///
+    /// # Errors
+    /// The first such element with its row and column: exit code 2.
+    pub fn check(&self, matrix: &Matrix<T>, place: &str) -> Result<()> {
+        let Some(at) = (self.refused)(matrix.as_slice()) else { return Ok(()) };
+        let (i, j) = (at / matrix.cols(), at % matrix.cols());
+        let absent = if self.semiring == Semiring::MaxPlus { "-inf" } else { "inf" };
+        Err(Error::input(
+            place,
+            format!(
+                "element ({i}, {j}), counted from 0, is {}, which {} does not take",
+                matrix.as_slice()[at],
+                self.semiring
+            ),
+            format!("use numbers, and {absent} for what is absent"),
+        ))
+    }
+}
+
+/// The sum of the pairs' products, in double precision.
+fn sum<T: Element>(row: &[T], column: &[T]) -> T {
+    T::from_f64(row.iter().zip(column).map(|(x, y)| x.to_f64() * y.to_f64()).sum())
+}
+
+/// The best of the pairs' sums; the first stands among equals.
+fn best<T: Tropical, const MIN: bool>(row: &[T], column: &[T]) -> T {
+    row.iter().zip(column).fold(T::zero::<MIN>(), |best, (x, &y)| x.times::<MIN>(y).over::<MIN>(best))
+}
+
+fn tropical<T: Tropical>(product: fn(View<T>, View<T>, ViewMut<T>), tile: Tile<'_, T>) {
+    let Tile { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+    product(View::new(a, m, k, lda), View::new(b, k, n, ldb), ViewMut::new(c, m, n, ldc));
+}
+
+/// Packs both factors, multiplies bits, and adds the result to C's bytes: O(m k + k n + m n) bytes beside the product.
+fn or_and(tile: Tile<'_, u8>) {
+    let Tile { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+    let (a, b, mut c) = (View::new(a, m, k, lda), View::new(b, k, n, ldb), ViewMut::new(c, m, n, ldc));
+    let mut product = BitMatrix::zeros(m, n);
+    product.or_product(&BitMatrix::from_rows(m, k, |i| a.row(i)), &BitMatrix::from_rows(k, n, |i| b.row(i)));
+    for i in 0..m {
+        for (bytes, &word) in c.row(i).chunks_mut(64).zip(product.words(i)) {
+            if word != 0 {
+                bytes.iter_mut().enumerate().for_each(|(bit, byte)| *byte |= (word >> bit & 1) as u8);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tiles of awkward sizes with wide strides: every element inside is the definition's, every one outside untouched.
+    fn check<T: Element>(kernel: Kernel<T>, value: impl Fn(usize) -> T, same: impl Fn(T, T) -> bool) {
+        for (m, k, n) in [(1, 1, 1), (2, 3, 5), (17, 13, 19), (3, 70, 129), (5, 0, 4), (0, 3, 3)] {
+            let (lda, ldb, ldc) = (k + 3, n + 1, n + 2);
+            let a: Vec<T> = (0..m * lda).map(&value).collect();
+            let b: Vec<T> = (0..k * ldb).map(|i| value(i * 5 + 3)).collect();
+            let mut c = vec![kernel.zero(); m * ldc];
+            kernel.update(Tile { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut c, ldc) });
+            for (i, j) in (0..m * ldc).map(|at| (at / ldc, at % ldc)) {
+                let column: Vec<T> = (0..k).map(|p| b[p * ldb + j.min(n)]).collect();
+                let wanted = if j < n { kernel.entry(&a[i * lda..][..k], &column) } else { kernel.zero() };
+                assert!(same(c[i * ldc + j], wanted), "{} at ({i}, {j}) of {m} x {k} x {n}", kernel.name());
+            }
+        }
+    }
+
+    #[test]
+    fn updates_agree_with_the_definition() {
+        // Small whole numbers are exact; an absent element here and there.
+        let number = |i: usize| ((i * i) % 11) as f64 - 5.0;
+        for semiring in [Semiring::PlusTimes, Semiring::MaxPlus, Semiring::MinPlus] {
+            let kernel = Kernel::<f64>::over(semiring).unwrap();
+            let zero = kernel.zero();
+            check(kernel, |i| if i % 5 == 0 { zero } else { number(i) }, |x, y| x == y);
+            check(Kernel::<f32>::over(semiring).unwrap(), |i| number(i) as f32, |x, y| x == y);
+        }
+        check(Kernel::or_and(), |i| if i % 7 == 0 { i as u8 | 1 } else { 0 }, |x, y| x == y);
+        check(Kernel::or_and(), |i| u8::from(i % 7 != 0), |x, y| x == y);
+    }
+
+    #[test]
+    fn names_and_refusals() {
+        assert_eq!(Kernel::<f32>::plus_times().name(), "gemm-f32");
+        assert_eq!(Kernel::<f64>::min_plus().name(), "min-plus-f64");
+        assert_eq!(Kernel::or_and().name(), "or-and");
+        assert_eq!(Kernel::<f64>::over(Semiring::OrAnd).unwrap_err().exit_code(), 2);
+        let matrix = Matrix::new(2, 2, vec![0.0, 1.0, f64::NAN, f64::NEG_INFINITY]);
+        let error = Kernel::max_plus().check(&matrix, "a.npy").unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert_eq!(
+            error.to_string(),
+            "a.npy: element (1, 0), counted from 0, is NaN, which max-plus does not take \
+             (use numbers, and -inf for what is absent)"
+        );
+        assert!(Kernel::plus_times().check(&matrix, "a.npy").is_ok());
+    }
+}

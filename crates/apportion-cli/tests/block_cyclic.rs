@@ -1,4 +1,5 @@
 //! A block-cyclic plan from the command line: written with its `repeat`, run and simulated from the file.
+#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 use std::path::Path;
 use std::process::{Command, Output};

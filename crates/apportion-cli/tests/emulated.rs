@@ -1,4 +1,5 @@
 //! Emulated processors from the command line, and Fig. 10 of Lastovetsky and Reddy 2007 from files.
+#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! Contract of `partition --units`: methods, limits, bands, energy, clusters, and what is refused.
+#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! Laws of every 2-D method, on small matrices, against counting element by element.
+#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 use apportion::shapes::*;
 use apportion::{Layout, Metrics, Result, Shape, message_steps, outlines, star_volume};

@@ -1,4 +1,5 @@
 //! The documents' machines: every file is read, and holds the numbers of its source.
+#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 use apportion::{Platform, Rank, read_platform};
 use std::path::{Path, PathBuf};

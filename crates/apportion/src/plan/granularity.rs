@@ -66,7 +66,7 @@ mod tests {
                 prop_assert_eq!(layout.shares().iter().sum::<u64>(), m * n);
                 for part in layout.parts() {
                     for (span, side) in [(part.rows, m), (part.cols, n)] {
-                        let whole = |at: u64| at % block == 0 || at == side;
+                        let whole = |at: u64| at.is_multiple_of(block) || at == side;
                         prop_assert!(whole(span.start) && whole(span.end), "{} {:?}", method, span);
                         prop_assert!(span.len() >= block.min(side), "{} {:?}", method, span);
                     }

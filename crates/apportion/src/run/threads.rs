@@ -199,7 +199,7 @@ impl<'s, 'a, T: Element> Worker<'s, 'a, T> {
             threads: processor.cores.len().max(1),
             tiles,
             expected: BTreeMap::new(),
-            lane: Lane::new(schedule.processors()),
+            lane: Lane::default(),
             epoch: *shared.epoch.get_or_init(Instant::now),
             last_sent: 0.0,
         })

@@ -6,23 +6,22 @@
 use super::{Schedule, Step, Update};
 use crate::rect::{Rank, Span};
 
-/// Steps of `rank`: O(R p) per pivot block for R rectangles.
+/// Steps of `rank`: per pivot block O(bands of its rows and columns x log p + its messages).
 pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
     let pivots: Vec<Span> = schedule.pivots().collect();
     let count = pivots.len();
     let overlap = schedule.order.overlap;
-    let mut upcoming = None;
+    let mut upcoming: Option<Vec<Step>> = None;
     (0..count).flat_map(move |t| {
         let mut steps = Vec::new();
-        let (starts, awaits) = upcoming.take().unwrap_or_else(|| schedule.posts(rank, pivots[t], t as u64));
-        let already_started = overlap && t > 0;
-        if !already_started {
+        let mut post = |t: usize| {
+            let (starts, awaits) = schedule.posts(rank, pivots[t], t as u64);
             steps.extend(starts);
-        }
+            awaits.collect()
+        };
+        let awaits = upcoming.take().unwrap_or_else(|| post(t));
         if overlap && t + 1 < count {
-            let (starts, awaits) = schedule.posts(rank, pivots[t + 1], t as u64 + 1);
-            steps.extend(starts);
-            upcoming = Some((Vec::new(), awaits));
+            upcoming = Some(post(t + 1));
         }
         let talks = !steps.is_empty();
         steps.extend(awaits);

@@ -23,6 +23,7 @@ mod simulate;
 mod study;
 mod trace;
 pub mod units;
+mod what_if;
 
 pub use choose::{
     Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, imbalance, orders,
@@ -44,6 +45,7 @@ pub use schedule::*;
 pub use simulate::{Conditions, simulate};
 pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, study};
 pub use trace::{Activity, Counts, Event, Lane, Trace};
+pub use what_if::{Contender, Crossover, Parameter, Setting, Sweep, Swept, SweptPoint, Way, sweep};
 
 /// The README's examples are tests.
 #[cfg(doctest)]

@@ -15,6 +15,7 @@ pub mod power;
 mod product;
 pub mod simulate;
 pub mod study;
+mod sweep;
 mod units;
 
 use crate::console::monitor;

@@ -1,5 +1,6 @@
 //! `apportion simulate`.
 
+use super::sweep::{self, SweepArgs};
 use super::{appear, open};
 use crate::args::FlowArgs;
 use crate::console::Console;
@@ -15,8 +16,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The plan.
-    #[arg(long, value_name = "FILE")]
-    pub plan: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "shape")]
+    pub plan: Option<PathBuf>,
     /// Processors and network.
     #[arg(long, value_name = "FILE")]
     pub platform: PathBuf,
@@ -31,38 +32,32 @@ pub struct Arguments {
     /// Write a Chrome trace of the forecast.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub sweep: SweepArgs,
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let output = open(args.trace.as_ref())?;
-    let plan = read_plan(&args.plan)?;
-    let platform = in_plan_order(&plan, read_platform(&args.platform)?)?;
-    let flops_per_unit = if plan.layout.is_some() { 2.0 } else { 1.0 };
-    let processors = match &args.models {
-        None => constant(platform, flops_per_unit)?,
-        Some(path) => {
-            let models = read_models(path)?;
-            let block = models.block().unwrap_or(1);
-            Processors {
-                models: models.in_order(&platform.names())?,
-                block,
-                relative: false,
-                sampled: false,
-                platform,
-            }
-        }
-    };
+    let plan = args.plan.as_deref().map(read_plan).transpose()?;
+    let processors = processors(args, plan.as_ref())?;
+    if args.sweep.sweep.is_some() {
+        let with = (&args.flow, args.element);
+        return sweep::run(&args.sweep, (plan.as_ref(), &processors), with, console);
+    }
+    let plan = plan.expect("a plan is required where nothing is swept");
     let (trace, order) = match (&plan.layout, plan.problem) {
         (Some(layout), _) => {
             let rates = rates(&processors.models, &plan.shares, processors.block);
             let network = &processors.platform.network;
             let conditions = Conditions { rates: &rates, network, element: args.element };
-            let orders = args.flow.orders()?;
-            let traces = orders.into_iter().map(|order| {
-                simulate(&Schedule::matmul(layout, order), conditions).map(|t| (t, Some(order)))
-            });
-            let traces = traces.collect::<Result<Vec<_>>>()?;
-            let fastest = traces.into_iter().min_by(|a, b| a.0.seconds().total_cmp(&b.0.seconds()));
+            // Only the fastest is kept: traces of many processors are large.
+            let mut fastest: Option<(Trace, Option<Order>)> = None;
+            for order in args.flow.orders()? {
+                let trace = simulate(&Schedule::matmul(layout, order), conditions)?;
+                if fastest.as_ref().is_none_or(|(best, _)| trace.seconds() < best.seconds()) {
+                    fastest = Some((trace, Some(order)));
+                }
+            }
             fastest.expect("at least one flow")
         }
         (None, Problem::Units { .. }) => (of_units(&plan, &processors), None),
@@ -97,6 +92,22 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         },
     );
     Ok(())
+}
+
+/// The platform's processors, in the order of the plan where there is one, with their speed functions.
+fn processors(args: &Arguments, plan: Option<&Plan>) -> Result<Processors> {
+    let platform = read_platform(&args.platform)?;
+    let platform = plan.map_or(Ok(platform.clone()), |plan| in_plan_order(plan, platform))?;
+    let flops_per_unit = if plan.is_some_and(|p| p.layout.is_none()) { 1.0 } else { 2.0 };
+    match &args.models {
+        None => constant(platform, flops_per_unit),
+        Some(path) => {
+            let models = read_models(path)?;
+            let block = models.block().unwrap_or(1);
+            let models = models.in_order(&platform.names())?;
+            Ok(Processors { models, block, relative: false, sampled: false, platform })
+        }
+    }
 }
 
 fn named(order: Order) -> String {

@@ -4,11 +4,13 @@
 
 mod bad_input;
 mod bench;
+mod choices;
 mod crossovers;
 #[cfg(unix)]
 mod interrupt;
 mod matmul;
 mod reports;
 mod sources;
+mod sweeps;
 
 use bench::Bench;

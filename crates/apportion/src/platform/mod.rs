@@ -157,6 +157,23 @@ impl Platform {
         }
     }
 
+    /// So many processors: these, one after the other and again from the first, with the links of the ones that they
+    /// repeat.
+    pub fn repeated(&self, count: usize) -> Self {
+        let ranks: Vec<Rank> = (0..count).map(|i| Rank(i % self.len())).collect();
+        let processor = |i: usize| {
+            let original = &self.processors[i % self.len()];
+            let round = i / self.len();
+            let name = if round == 0 { original.name.clone() } else { format!("{}-{}", original.name, round + 1) };
+            Processor { name, ..original.clone() }
+        };
+        Self {
+            name: self.name.clone(),
+            processors: (0..count).map(processor).collect(),
+            network: self.network.select(&ranks),
+        }
+    }
+
     /// The processors as a platform file; the network is left out where it costs nothing.
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -201,6 +218,17 @@ mod tests {
         platform.processors[1].speed = Some(Speed::Flops(2.5e9));
         let again = parse_platform(&platform.to_toml(), "again").unwrap();
         assert_eq!(again.processors, platform.processors);
+    }
+
+    #[test]
+    fn repeated_processors_have_the_links_of_their_originals() {
+        let text = "[[processor]]\nname = \"a\"\nspeed = 2\n[[processor]]\nname = \"b\"\nspeed = 1\n\
+            [network]\nbandwidth = 10\n[[network.link]]\nbetween = [\"a\", \"b\"]\nbandwidth = 3\n";
+        let five = parse_platform(text, "p").unwrap().repeated(5);
+        assert_eq!(five.names(), ["a", "b", "a-2", "b-2", "a-3"]);
+        assert_eq!(five.network.link(Rank(2), Rank(3)).horizontal, 3.0);
+        assert_eq!(five.network.link(Rank(0), Rank(4)).horizontal, 10.0);
+        assert_eq!(five.processors[3].speed, Some(Speed::Relative(1.0)));
     }
 
     #[test]

@@ -178,6 +178,37 @@ impl Network {
         Self { topology, classes, ..self.clone() }
     }
 
+    /// The same network at another bandwidth: its slowest link gets so many bytes per second, and the others keep their
+    /// ratio to it; all get it where no link has a finite one.
+    pub fn at_bandwidth(&self, bandwidth: f64) -> Self {
+        let slowest =
+            self.links().flat_map(|l| [l.horizontal, l.vertical]).min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
+        let scaled = move |b: f64| if slowest.is_finite() { b * (bandwidth / slowest) } else { bandwidth };
+        self.changed(|l| Link { horizontal: scaled(l.horizontal), vertical: scaled(l.vertical), ..l })
+    }
+
+    /// The same network at another latency: its longest becomes so many seconds, and the others keep their ratio to it;
+    /// all get it where no link has one.
+    pub fn at_latency(&self, latency: f64) -> Self {
+        let longest = self.links().map(|l| l.latency).fold(0.0, f64::max);
+        let scaled = move |t: f64| if longest > 0.0 { t * (latency / longest) } else { latency };
+        self.changed(|l| Link { latency: scaled(l.latency), ..l })
+    }
+
+    fn links(&self) -> impl Iterator<Item = &Link> {
+        // The default counts only where some pair uses it.
+        let default = self.table.is_empty() || self.table.contains(&self.default);
+        self.table.iter().chain(default.then_some(&self.default))
+    }
+
+    fn changed(&self, change: impl Fn(Link) -> Link) -> Self {
+        Self {
+            default: change(self.default),
+            table: self.table.iter().map(|&l| change(l)).collect(),
+            ..self.clone()
+        }
+    }
+
     /// True if no message costs any time.
     pub fn is_free(&self) -> bool {
         self.default == Link::FREE && self.table.iter().all(|l| *l == Link::FREE)
@@ -240,6 +271,24 @@ mod tests {
         network.duplex = false;
         assert_eq!(network.route(Rank(0), Rank(1))[0].wire, network.route(Rank(1), Rank(0))[0].wire);
         assert_eq!(network.link(Rank(0), Rank(1)).seconds(150.0, 50.0), 2.5);
+    }
+
+    #[test]
+    fn another_bandwidth_keeps_the_ratios() {
+        let names = [("a".to_string(), "a".to_string()), ("b".into(), "b".into()), ("c".into(), "b".into())];
+        let slow = Exception {
+            between: ("a".into(), "b".into()),
+            latency: Some(0.5),
+            bandwidth: Some((10.0, 20.0)),
+            directed: false,
+        };
+        let default = Link { latency: 0.1, horizontal: 40.0, vertical: 40.0 };
+        let network = Network::resolved(default, &names, &[slow]);
+        let faster = network.at_bandwidth(100.0).at_latency(1.0);
+        assert_eq!(faster.link(Rank(0), Rank(1)), Link { latency: 1.0, horizontal: 100.0, vertical: 200.0 });
+        assert_eq!(faster.link(Rank(1), Rank(2)), Link { latency: 0.2, horizontal: 400.0, vertical: 400.0 });
+        let given = Network::free().at_bandwidth(5.0).at_latency(2.0);
+        assert_eq!(given.link(Rank(0), Rank(1)), Link { latency: 2.0, horizontal: 5.0, vertical: 5.0 });
     }
 
     #[test]

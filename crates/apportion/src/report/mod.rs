@@ -9,7 +9,7 @@ mod svg;
 mod text;
 
 pub use chrome::chrome_trace;
-pub use plot::{Plot, Series, plot_svg};
+pub use plot::{Plot, Series, plot_svg, plot_svg_on};
 pub use run::RunReport;
 pub use svg::plan_svg;
 pub use text::{pairs, table};

@@ -46,10 +46,20 @@ pub struct Series {
 /// Draws a plot as a self-contained SVG 1.1 document with round ticks, a grid and a legend. The
 /// same plot gives the same bytes.
 pub fn plot_svg(plot: &Plot) -> String {
+    plot_svg_on(plot, [false; 2])
+}
+
+/// As [`plot_svg`], with axes on which equal steps are equal ratios where `logarithmic` (horizontal, vertical) says so:
+/// their values must be positive.
+pub fn plot_svg_on(plot: &Plot, logarithmic: [bool; 2]) -> String {
     let points = || plot.series.iter().flat_map(|s| &s.points).filter(|p| finite(p));
-    let xs = Scale::over(points().map(|p| p[0]), AREA[0], AREA[2], false);
+    let on = |axis: usize, values: Vec<f64>, from, to, rounded| match logarithmic[axis] {
+        true => Scale::of_ratios(values.into_iter().map(f64::log10), from, to),
+        false => Scale::over(values.into_iter(), from, to, rounded),
+    };
+    let xs = on(0, points().map(|p| p[0]).collect(), AREA[0], AREA[2], false);
     let heights = points().map(|p| p[1]).chain(plot.references.iter().map(|r| r.0));
-    let ys = Scale::over(heights, AREA[3], AREA[1], true);
+    let ys = on(1, heights.collect(), AREA[3], AREA[1], true);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" \
          font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\" fill=\"{INK}\" role=\"img\">\n\
@@ -81,6 +91,8 @@ struct Scale {
     step: f64,
     from: f64,
     to: f64,
+    /// The values are powers of ten.
+    logarithmic: bool,
 }
 
 impl Scale {
@@ -101,15 +113,24 @@ impl Scale {
             least = (least / step + 1e-4).floor() * step;
             most = (most / step - 1e-4).ceil() * step;
         }
-        Self { least, most, step, from, to }
+        Self { least, most, step, from, to, logarithmic: false }
+    }
+
+    /// A scale that shows all values, given by their decimal logarithms.
+    fn of_ratios(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
+        Self { logarithmic: true, ..Self::over(values, from, to, false) }
     }
 
     fn place(&self, x: f64) -> f64 {
+        let x = if self.logarithmic { x.log10() } else { x };
         self.from + (x - self.least) / (self.most - self.least) * (self.to - self.from)
     }
 
     /// The ticks with their labels.
     fn ticks(&self) -> Vec<(f64, String)> {
+        if self.logarithmic {
+            return self.round_ratios();
+        }
         let first = (self.least / self.step - 1e-6).ceil() as i64;
         let last = (self.most / self.step + 1e-6).floor() as i64;
         let decimals = (-self.step.log10().floor()).max(0.0) as usize;
@@ -122,6 +143,19 @@ impl Scale {
                 (x, format!("{x:.decimals$}"))
             })
             .collect()
+    }
+}
+
+impl Scale {
+    /// Powers of ten, and twice and five times them where there is room.
+    fn round_ratios(&self) -> Vec<(f64, String)> {
+        let decades = self.most - self.least;
+        let factors: &[f64] = if decades > 4.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let powers = self.least.floor() as i32..=self.most.ceil() as i32;
+        let ticks = powers.flat_map(|power| factors.iter().map(move |f| (power, f * 10f64.powi(power))));
+        let shown = |(_, x): &(i32, f64)| (self.least - 1e-9..=self.most + 1e-9).contains(&x.log10());
+        let label = |power: i32, x: f64| format!("{x:.*}", usize::try_from(-power).unwrap_or(0));
+        ticks.filter(shown).map(|(power, x)| (x, label(power, x))).collect()
     }
 }
 
@@ -276,6 +310,16 @@ mod tests {
         assert_eq!(labels([-40.0, 40.0])[0], "-40");
         let flat = Scale::over([3.0, 3.0].into_iter(), 0.0, 100.0, true);
         assert!(flat.least < 3.0 && flat.most > 3.0 && (0.0..=100.0).contains(&flat.place(3.0)));
+    }
+
+    #[test]
+    fn ratios_have_ticks_of_their_own() {
+        let scale = Scale::of_ratios([100f64, 10_000.0].into_iter().map(f64::log10), 0.0, 100.0);
+        let labels: Vec<String> = scale.ticks().into_iter().map(|t| t.1).collect();
+        assert_eq!(labels, ["100", "200", "500", "1000", "2000", "5000", "10000"]);
+        assert!((scale.place(1000.0) - 50.0).abs() < 1e-9);
+        let small = Scale::of_ratios([0.05f64, 0.5].into_iter().map(f64::log10), 0.0, 1.0);
+        assert_eq!(small.ticks().into_iter().map(|t| t.1).collect::<Vec<_>>(), ["0.05", "0.1", "0.2", "0.5"]);
     }
 
     #[test]

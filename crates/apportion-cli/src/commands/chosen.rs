@@ -1,0 +1,98 @@
+//! What was chosen, against what, and by how much: a line for people, a field for programs.
+
+use apportion::{Choice, Minimise, Order, units};
+use serde_json::{Value, json};
+
+/// Candidates, the best first, and what they were ranked by.
+pub struct Chosen<'a> {
+    pub choices: &'a [Choice],
+    pub minimise: Minimise,
+    /// True if speeds tell ratios only: times were of communication alone.
+    pub relative: bool,
+}
+
+impl Chosen<'_> {
+    fn by(&self) -> &'static str {
+        match self.minimise {
+            _ if self.choices[0].rank.is_none() => "volume",
+            Minimise::Time if self.relative => "communication",
+            Minimise::Time => "forecast",
+            Minimise::Sum => "half-perimeters",
+            Minimise::Largest => "largest half-perimeter",
+            Minimise::Volume => "volume",
+        }
+    }
+
+    fn shown(&self, value: f64) -> String {
+        match self.minimise {
+            // In no unit where only ratios are known.
+            Minimise::Time if self.relative => format!("{value:.4}"),
+            Minimise::Time => units::show_seconds(value),
+            Minimise::Volume => units::show_count(value as u128),
+            _ => format!("{value:.4}"),
+        }
+    }
+
+    /// The best candidate that is another method, or, where there is one method only, another order of steps.
+    fn rival(&self) -> Option<&Choice> {
+        let others = || self.choices.iter().skip(1);
+        let method = &self.choices[0].plan.method;
+        others().find(|c| c.plan.method != *method).or_else(|| others().next())
+    }
+
+    /// `square-corner, bulk: 1.2 s by forecast, 8.1 % less than straight-line, bulk (9 methods, 6 flows)`; nothing where
+    /// there was nothing to choose.
+    pub fn line(&self) -> Option<String> {
+        let (best, rival) = (self.choices.first()?, self.rival()?);
+        let timed = self.minimise == Minimise::Time;
+        let name = |c: &Choice| if timed { named(c) } else { c.plan.method.clone() };
+        let against = match (best.rank, rival.rank) {
+            (Some(least), Some(other)) => {
+                let saved = if other > 0.0 { 100.0 * (1.0 - least / other) } else { 0.0 };
+                let words = match saved {
+                    s if s > 0.05 => format!("{s:.1} % less than"),
+                    _ => "no more than".to_owned(),
+                };
+                format!("{} by {}, {words} {}", self.shown(least), self.by(), name(rival))
+            }
+            _ => "least volume, too many processors to simulate all".to_owned(),
+        };
+        let count = |key: &dyn Fn(&Choice) -> String| {
+            self.choices.iter().map(key).collect::<std::collections::BTreeSet<_>>().len()
+        };
+        let (methods, orders) = (count(&|c| c.plan.method.clone()), count(&|c| order_name(c.order)));
+        let mut compared = Vec::new();
+        if methods > 1 {
+            compared.push(format!("{methods} methods"));
+        }
+        if timed && orders > 1 {
+            compared.push(format!("{orders} flows"));
+        }
+        Some(format!("{}: {against} (of {})", name(best), compared.join(" x ")))
+    }
+
+    /// `{"by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and by what part that exceeds the
+    /// chosen one's.
+    pub fn value(&self) -> Option<Value> {
+        let best = self.choices.first()?;
+        self.rival()?;
+        let each = |c: &Choice| {
+            json!({"method": c.plan.method, "flow": c.order.flow.to_string(), "overlap": c.order.overlap, "value": c.rank})
+        };
+        let against = self.choices[1..].iter().map(|c| {
+            let mut value = each(c);
+            let excess = best.rank.zip(c.rank).filter(|(least, _)| *least > 0.0);
+            value["excess"] = json!(excess.map(|(least, other)| other / least - 1.0));
+            value
+        });
+        Some(json!({"by": self.by(), "chosen": each(best), "against": against.collect::<Vec<_>>()}))
+    }
+}
+
+fn named(choice: &Choice) -> String {
+    format!("{}, {}", choice.plan.method, order_name(choice.order))
+}
+
+fn order_name(order: Order) -> String {
+    format!("{}{}", order.flow, if order.overlap { " with overlap" } else { "" })
+}

@@ -175,6 +175,7 @@ impl<'s, 'a, T: Element> Worker<'s, 'a, T> {
     fn start(shared: &'s Shared<'a, T>, rank: Rank) -> Result<Self> {
         let processor = &shared.platform.processors[rank.0];
         clock::pin(&processor.cores);
+        clock::wake_promptly();
         let schedule = shared.schedule;
         let tiles: Vec<(Rect, Vec<T>)> = schedule
             .rects(rank)

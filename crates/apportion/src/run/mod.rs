@@ -15,6 +15,7 @@ mod monitor;
 mod post;
 mod sweep;
 mod threads;
+mod worker;
 
 pub use balance::{Balance, BalanceOptions, Round, balance};
 pub use carry::carry_by_threads;

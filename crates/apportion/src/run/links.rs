@@ -146,22 +146,17 @@ fn pair(
         let probe = Probe { from, to, direction, bytes: 1, times: 1 };
         one_way(probe, options, carry, monitor)
     };
-    let mut ways = Vec::new();
-    for (from, to) in [(a, b), (b, a)] {
-        ways.push((samples(from, to, Direction::Horizontal)?, samples(from, to, Direction::Vertical)?));
-    }
-    let link = |from, to, both_ways, horizontal: &[(f64, f64)], vertical: &[(f64, f64)]| {
+    let there = [samples(a, b, Direction::Horizontal)?, samples(a, b, Direction::Vertical)?];
+    let back = [samples(b, a, Direction::Horizontal)?, samples(b, a, Direction::Vertical)?];
+    let link = |from, to, both_ways, [horizontal, vertical]: &[Vec<(f64, f64)>; 2]| {
         Ok(MeasuredLink { from, to, both_ways, horizontal: fit(horizontal)?, vertical: fit(vertical)? })
     };
-    let there = link(a, b, false, &ways[0].0, &ways[0].1)?;
-    let back = link(b, a, false, &ways[1].0, &ways[1].1)?;
-    if differ(&there.horizontal, &back.horizontal) || differ(&there.vertical, &back.vertical) {
-        return Ok(vec![there, back]);
+    let (forth, home) = (link(a, b, false, &there)?, link(b, a, false, &back)?);
+    if differ(&forth.horizontal, &home.horizontal) || differ(&forth.vertical, &home.vertical) {
+        return Ok(vec![forth, home]);
     }
-    let both = |i: fn(&(Vec<(f64, f64)>, Vec<(f64, f64)>)) -> &Vec<(f64, f64)>| {
-        ways.iter().flat_map(|w| i(w).clone()).collect::<Vec<_>>()
-    };
-    Ok(vec![link(a, b, true, &both(|w| &w.0), &both(|w| &w.1))?])
+    let both = [0, 1].map(|i| [there[i].clone(), back[i].clone()].concat());
+    Ok(vec![link(a, b, true, &both)?])
 }
 
 /// Bytes and seconds of each message one way.

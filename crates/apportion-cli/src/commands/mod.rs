@@ -2,11 +2,13 @@
 
 pub mod arrange;
 pub mod balance;
+mod chosen;
 pub mod closure;
 mod compare;
 pub mod demo;
 pub mod detect;
 mod export;
+mod links;
 pub mod matmul;
 pub mod measure;
 pub mod partition;

@@ -1,5 +1,6 @@
 //! `apportion partition`.
 
+use super::chosen::Chosen;
 use super::compare::compare;
 use super::export::ExportArgs;
 use super::product::method_at;
@@ -164,6 +165,9 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             if let Some(division) = &division {
                 division.extend(&mut value);
             }
+            if let (Some(choice), None) = (chosen(args, &processors, &others).and_then(|c| c.value()), &compared) {
+                value["choice"] = choice;
+            }
             if let Some(export) = &export {
                 value["export"] = export.value.clone();
             }
@@ -174,7 +178,8 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             (None, Some(compared)) => compared.to_text(),
             (None, None) => {
                 let beside = division.as_ref().map_or_else(String::new, |d| d.text());
-                text(&plan, &others, processors.relative && plan.layout.is_some()) + &beside
+                let line = chosen(args, &processors, &others).and_then(|c| c.line());
+                text(&plan, (&others, line), processors.relative && plan.layout.is_some()) + &beside
             }
         },
     );
@@ -214,18 +219,28 @@ fn wishes(args: &Arguments, processors: &Processors) -> Result<Wishes> {
         look_ahead: args.flow.look_ahead()?,
         terms: args.terms(&processors.platform)?,
         form: args.form()?,
-        minimise: match args.minimise {
-            MinimiseName::Time => Minimise::Time,
-            MinimiseName::Sum => Minimise::Sum,
-            MinimiseName::Largest => Minimise::Largest,
-            MinimiseName::Volume => Minimise::Volume,
-        },
+        minimise: minimise(args),
         element: 8,
         relative: processors.relative,
     })
 }
 
-fn text(plan: &Plan, candidates: &[Choice], relative: bool) -> String {
+/// What was chosen against what, where there is a layout.
+fn chosen<'a>(args: &Arguments, processors: &Processors, choices: &'a [Choice]) -> Option<Chosen<'a>> {
+    let minimise = minimise(args);
+    (!choices.is_empty()).then_some(Chosen { choices, minimise, relative: processors.relative })
+}
+
+fn minimise(args: &Arguments) -> Minimise {
+    match args.minimise {
+        MinimiseName::Time => Minimise::Time,
+        MinimiseName::Sum => Minimise::Sum,
+        MinimiseName::Largest => Minimise::Largest,
+        MinimiseName::Volume => Minimise::Volume,
+    }
+}
+
+fn text(plan: &Plan, (candidates, chosen): (&[Choice], Option<String>), relative: bool) -> String {
     let total = plan.shares.iter().sum::<u64>().max(1) as f64;
     // Where only ratios are known, times would be in no unit.
     let forecast = plan.forecast.as_ref().filter(|_| !relative);
@@ -259,6 +274,7 @@ fn text(plan: &Plan, candidates: &[Choice], relative: bool) -> String {
     if let Some(f) = forecast {
         facts.push(("forecast", units::show_seconds(f.seconds)));
     }
+    facts.extend(chosen.map(|line| ("chosen", line)));
     out.push('\n');
     out.push_str(&pairs(&facts));
     out.push_str(&rivals(candidates, relative));

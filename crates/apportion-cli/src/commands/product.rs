@@ -1,5 +1,6 @@
 //! What `matmul`, `power` and `closure` share: the flags of a product on unequal processors, and the decisions before it.
 
+use super::chosen::Chosen;
 use super::simulate::in_plan_order;
 use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
@@ -10,7 +11,7 @@ use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Matrix, Minimise, Model, Multiplication, Order,
     OutputFile, Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast,
-    plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
+    pairs, plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -122,8 +123,8 @@ pub fn carry_out<T: Element>(
     let prepared = prepare(kernel, shape, args, console)?;
     let what = Multiplication {
         kernel,
-        plan: &prepared.choice.plan,
-        order: prepared.choice.order,
+        plan: &prepared.choices[0].plan,
+        order: prepared.choices[0].order,
         platform: &prepared.platform,
         models: &prepared.models,
         models_block: prepared.block,
@@ -143,12 +144,18 @@ pub fn carry_out<T: Element>(
     if target.bool {
         report.element = "bool";
     }
+    let chosen = Chosen { choices: &prepared.choices, minimise: Minimise::Time, relative: prepared.relative };
+    let mut value = report.to_value();
+    if let Some(choice) = chosen.value() {
+        value["choice"] = choice;
+    }
     appear([
-        (target.report, &|| format!("{:#}\n", report.to_value())),
+        (target.report, &|| format!("{value:#}\n")),
         (target.trace, &|| chrome_trace(&report.trace, &report.plan.processors).to_string()),
         (target.svg, &|| picture(&report.plan, &prepared.platform)),
     ])?;
-    console.result(|| report.to_value(), || report.to_text());
+    let line = chosen.line().map_or_else(String::new, |line| pairs(&[("chosen  ", line)]));
+    console.result(|| value.clone(), || report.to_text() + &line);
     Ok(())
 }
 
@@ -165,7 +172,10 @@ struct Prepared {
     platform: Platform,
     models: Vec<Model>,
     block: u64,
-    choice: Choice,
+    /// The candidates, the best first.
+    choices: Vec<Choice>,
+    /// True if they were ranked by communication alone.
+    relative: bool,
 }
 
 fn prepare<T: Element>(
@@ -205,11 +215,11 @@ fn prepare<T: Element>(
         }
     };
     let models = capped::<T>(models, &platform, shape)?;
-    let choice = match plan {
-        Some(plan) => given(plan, shape, args, (&platform, &models, block), size_of::<T>() as u64)?,
+    let (choices, relative) = match plan {
+        Some(plan) => (given(plan, shape, args, (&platform, &models, block), size_of::<T>() as u64)?, false),
         None => made(shape, args, (&platform, &models, block), size_of::<T>() as u64, console)?,
     };
-    Ok(Prepared { platform, models, block, choice })
+    Ok(Prepared { platform, models, block, choices, relative })
 }
 
 /// Memory caps of the platform as caps on elements of C: each stands for itself and its part of A and B.
@@ -226,14 +236,14 @@ fn capped<T: Element>(models: Vec<Model>, platform: &Platform, shape: Shape) -> 
         .collect()
 }
 
-/// A plan made on the spot.
+/// A plan made on the spot, its rivals after it; true if they were ranked by communication alone.
 fn made(
     shape: Shape,
     args: &Running,
     (platform, models, block): (&Platform, &[Model], u64),
     element: u64,
     console: &Console,
-) -> Result<Choice> {
+) -> Result<(Vec<Choice>, bool)> {
     let wishes = Wishes {
         method: method_at("--method", &args.method)?,
         flow: args.flow.flow.0,
@@ -274,7 +284,8 @@ fn made(
             overlap_name(c.order)
         ));
     }
-    Ok(choices.into_iter().next().expect("at least one candidate"))
+    let relative = platform.speeds().is_some() && args.sources.models.is_none();
+    Ok((choices, relative))
 }
 
 fn overlap_name(order: Order) -> &'static str {
@@ -292,7 +303,7 @@ fn given(
     args: &Running,
     (platform, models, block): (&Platform, &[Model], u64),
     element: u64,
-) -> Result<Choice> {
+) -> Result<Vec<Choice>> {
     let Some(layout) = plan.layout.as_ref().filter(|_| plan.problem == Problem::Matmul(shape)) else {
         let path = args.plan.as_deref().unwrap_or(Path::new("--plan"));
         let what =
@@ -305,15 +316,17 @@ fn given(
     };
     let rates = rates(models, &plan.shares, block);
     let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
-    let mut best: Option<(f64, Order)> = None;
+    let mut choices = Vec::new();
     for order in args.flow.orders()? {
         let seconds = forecast(layout, order, conditions)?.seconds;
-        if best.is_none_or(|(least, _)| seconds < least * 0.999) {
-            best = Some((seconds, order));
-        }
+        choices.push(Choice { plan: plan.clone(), order, rank: Some(seconds) });
     }
-    let (seconds, order) = best.expect("at least one flow");
-    Ok(Choice { plan, order, rank: Some(seconds) })
+    // Within 0.1 % the order of preference decides.
+    let least = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
+    let best = choices.iter().position(|c| c.rank.is_some_and(|r| r <= least * 1.001));
+    choices[..=best.expect("at least one flow")].rotate_right(1);
+    choices[1..].sort_by(|a, b| a.rank.unwrap_or(0.0).total_cmp(&b.rank.unwrap_or(0.0)));
+    Ok(choices)
 }
 
 /// A method by name, for the flag that asks for it; `None` for auto.

@@ -53,6 +53,9 @@ struct RawPlan {
     metrics: Option<Metrics>,
     #[serde(skip_serializing_if = "Option::is_none")]
     forecast: Option<Forecast>,
+    /// What `partition --json` adds for the reader: not the plan's.
+    #[serde(default, rename = "choice", skip_serializing)]
+    _choice: Option<serde::de::IgnoredAny>,
 }
 
 impl Plan {
@@ -151,6 +154,7 @@ impl Plan {
             // A plan read without metrics has no imbalance: NaN has no place in JSON.
             metrics: Some(self.metrics.clone()).filter(|m| m.imbalance.is_finite()),
             forecast: self.forecast.clone(),
+            _choice: None,
         };
         serde_json::to_value(&raw).expect("numbers and strings always serialise")
     }

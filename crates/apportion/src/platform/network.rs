@@ -195,10 +195,12 @@ impl Network {
         self.changed(|l| Link { latency: scaled(l.latency), ..l })
     }
 
+    /// The links of all pairs of two processors.
     fn links(&self) -> impl Iterator<Item = &Link> {
-        // The default counts only where some pair uses it.
-        let default = self.table.is_empty() || self.table.contains(&self.default);
-        self.table.iter().chain(default.then_some(&self.default))
+        let alone = |class| self.classes.iter().filter(|c| **c == class).count() < 2;
+        let used = move |i: usize| i / self.count != i % self.count || !alone(i / self.count);
+        let all = (0..self.table.len()).filter(move |&i| used(i)).map(|i| &self.table[i]);
+        all.chain(self.table.is_empty().then_some(&self.default))
     }
 
     fn changed(&self, change: impl Fn(Link) -> Link) -> Self {
@@ -207,6 +209,28 @@ impl Network {
             table: self.table.iter().map(|&l| change(l)).collect(),
             ..self.clone()
         }
+    }
+
+    /// The same network among `p` processors with some links replaced.
+    pub(super) fn with_links(&self, p: usize, links: &[(Rank, Rank, bool, Link)]) -> Self {
+        let mut table: Vec<Link> = (0..p * p).map(|i| self.link(Rank(i / p), Rank(i % p))).collect();
+        for &(from, to, both_ways, link) in links {
+            table[from.0 * p + to.0] = link;
+            if both_ways {
+                table[to.0 * p + from.0] = link;
+            }
+        }
+        Self { classes: (0..p).collect(), table, count: p, ..self.clone() }
+    }
+
+    /// The link where nothing else is said.
+    pub(super) fn default_link(&self) -> Link {
+        self.default
+    }
+
+    /// True if every pair has the default link.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.table.iter().all(|link| *link == self.default)
     }
 
     /// True if no message costs any time.

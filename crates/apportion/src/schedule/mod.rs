@@ -213,8 +213,14 @@ impl Schedule {
     fn receivers(&self, rank: Rank, inner: Span) -> Vec<Rank> {
         let mut found = Vec::new();
         let now = |span: Span| !span.intersect(inner).is_empty();
-        self.a[rank.0].iter().filter(|p| now(p.cols)).for_each(|p| self.bands_of_a.needing(p.rows, &mut found));
-        self.b[rank.0].iter().filter(|p| now(p.rows)).for_each(|p| self.bands_of_b.needing(p.cols, &mut found));
+        self.a[rank.0]
+            .iter()
+            .filter(|p| now(p.cols))
+            .for_each(|p| self.bands_of_a.needing(p.rows, &mut found));
+        self.b[rank.0]
+            .iter()
+            .filter(|p| now(p.rows))
+            .for_each(|p| self.bands_of_b.needing(p.cols, &mut found));
         self.in_turn(rank, found)
     }
 

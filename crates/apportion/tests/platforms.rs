@@ -1,7 +1,8 @@
 //! The documents' machines: every file is read, and holds the numbers of its source.
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
-use apportion::{Platform, Rank, read_platform};
+use apportion::shapes::columns;
+use apportion::{Conditions, Flow, Order, Platform, Rank, Shape, Topology, forecast, read_platform};
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
@@ -24,17 +25,57 @@ fn megabytes(platform: &Platform, from: &str, to: &str) -> (f64, f64) {
     (link.horizontal / 1e6, link.vertical / 1e6)
 }
 
-#[test]
-fn every_file_is_read() {
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder()).unwrap() {
+/// All platform files, those of subfolders too.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.extension().is_some_and(|e| e == "toml") {
-            read_platform(&path).unwrap();
-            count += 1;
+        match path.extension() {
+            Some(ending) if ending == "toml" => found.push(path),
+            None if path.is_dir() => found.extend(files(&path)),
+            _ => {}
         }
     }
-    assert!(count >= 8, "{count} platforms");
+    found.sort();
+    found
+}
+
+/// Speeds as given, or one core's divided by the slowdown: every file is read and a product on it is forecast.
+#[test]
+fn every_file_is_read_and_simulated() {
+    let all = files(&folder());
+    assert!(all.len() >= 90, "{} platforms", all.len());
+    for path in all {
+        let platform = read_platform(&path).unwrap();
+        let speed = |p: &apportion::Processor| p.speed.map_or(1e9 / p.slowdown, |s| s.value());
+        let rates: Vec<f64> = platform.processors.iter().map(speed).collect();
+        let shape = Shape::new(600, 600, 600, "test").unwrap();
+        let layout = columns(shape, &rates).unwrap();
+        for flow in Flow::ALL {
+            let order = Order { flow, block: 300, overlap: false, look_ahead: 1 };
+            let conditions = Conditions { rates: &rates, network: &platform.network, element: 8 };
+            let forecast = forecast(&layout, order, conditions).unwrap();
+            assert!(forecast.seconds.is_finite() && forecast.seconds > 0.0, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn becker_s_clusters() {
+    let two = platform("becker-two-clusters");
+    assert_eq!((two.len(), megabytes(&two, "cluster1", "cluster2").0), (6, 12.5));
+    assert_eq!(megabytes(&two, "cluster1", "cluster1").0, 125.0);
+    for (name, topology) in [
+        ("becker-three-star", Topology::Star { centre: Rank(0) }),
+        ("becker-three-full", Topology::Full),
+        ("becker-three-sites", Topology::Star { centre: Rank(0) }),
+    ] {
+        let three = platform(name);
+        assert_eq!((three.len(), three.network.topology), (3, topology));
+        let speeds: Vec<f64> = three.speeds().unwrap().iter().map(|s| s.value()).collect();
+        assert_eq!(speeds[0], 8.0 * speeds[1]);
+        assert_eq!(speeds[1], speeds[2]);
+    }
 }
 
 #[test]

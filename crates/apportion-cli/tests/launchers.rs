@@ -6,12 +6,18 @@ use std::process::Command;
 
 /// This machine's name, as launchers know it.
 fn host() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "localhost".into()).trim().to_owned()
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .unwrap_or_else(|_| "localhost".into())
+        .trim()
+        .to_owned()
 }
 
 fn apportion(directory: &Path, arguments: &[&str]) {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_apportion")).args(arguments).current_dir(directory).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_apportion"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -85,5 +91,8 @@ fn mpich_takes_the_machinefile() {
 #[test]
 fn slurm_has_a_host_a_line() {
     let directory = exported("slurm");
-    assert_eq!(std::fs::read_to_string(directory.path().join("order")).unwrap(), format!("{0}\n{0}\n", host()));
+    assert_eq!(
+        std::fs::read_to_string(directory.path().join("order")).unwrap(),
+        format!("{0}\n{0}\n", host())
+    );
 }

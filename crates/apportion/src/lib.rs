@@ -45,7 +45,7 @@ pub use schedule::*;
 pub use simulate::{Conditions, simulate};
 pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, study};
 pub use trace::{Activity, Counts, Event, Lane, Trace};
-pub use what_if::{Contender, Crossover, Parameter, Setting, Sweep, Swept, SweptPoint, Way, sweep};
+pub use what_if::{Contender, Crossover, Parameter, Setting, Swept, SweptPoint, Way, WhatIf, sweep};
 
 /// The README's examples are tests.
 #[cfg(doctest)]

@@ -3,7 +3,7 @@
 
 mod range;
 
-pub use range::{Parameter, Sweep};
+pub use range::{Parameter, WhatIf};
 
 use crate::choose::{communication_of, forecast, rates};
 use crate::error::{Error, Result};
@@ -100,7 +100,7 @@ pub struct Swept {
 pub fn sweep(
     setting: &Setting<'_>,
     contenders: &[Contender],
-    sweep: &Sweep,
+    sweep: &WhatIf,
     monitor: &Monitor,
 ) -> Result<Swept> {
     let race = Race { setting, contenders, parameter: sweep.parameter, monitor };

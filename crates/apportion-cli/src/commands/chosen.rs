@@ -76,9 +76,7 @@ impl Chosen<'_> {
     pub fn value(&self) -> Option<Value> {
         let best = self.choices.first()?;
         self.rival()?;
-        let each = |c: &Choice| {
-            json!({"method": c.plan.method, "flow": c.order.flow.to_string(), "overlap": c.order.overlap, "value": c.rank})
-        };
+        let each = |c: &Choice| json!({"method": c.plan.method, "flow": c.order.flow.to_string(), "overlap": c.order.overlap, "value": c.rank});
         let against = self.choices[1..].iter().map(|c| {
             let mut value = each(c);
             let excess = best.rank.zip(c.rank).filter(|(least, _)| *least > 0.0);

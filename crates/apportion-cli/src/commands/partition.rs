@@ -165,7 +165,9 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             if let Some(division) = &division {
                 division.extend(&mut value);
             }
-            if let (Some(choice), None) = (chosen(args, &processors, &others).and_then(|c| c.value()), &compared) {
+            if let (Some(choice), None) =
+                (chosen(args, &processors, &others).and_then(|c| c.value()), &compared)
+            {
                 value["choice"] = choice;
             }
             if let Some(export) = &export {

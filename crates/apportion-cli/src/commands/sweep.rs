@@ -7,8 +7,8 @@ use crate::console::{Console, monitor};
 use crate::inputs::Processors;
 use apportion::shapes::Method;
 use apportion::{
-    Contender, Error, Order, Parameter, Plan, Plot, Problem, Result, Series, Setting, Shape, Sweep, Swept,
-    Way, pairs, plot_svg_on, sweep, table, units,
+    Contender, Error, Order, Parameter, Plan, Plot, Problem, Result, Series, Setting, Shape, Swept, Way,
+    WhatIf, pairs, plot_svg_on, sweep, table, units,
 };
 use clap::Args;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub struct SweepArgs {
     /// fast the first processor is as the others are on average; the sum of the speeds stays), processors=2..64 (the
     /// platform's, and again from the first).
     #[arg(long, value_name = "PARAMETER=FROM..TO", conflicts_with = "trace")]
-    pub sweep: Option<Sweep>,
+    pub sweep: Option<WhatIf>,
     /// How many values, in equal ratios; default: each whole ratio or number of processors up to 25 of them, else 13.
     #[arg(long, value_name = "N", requires = "sweep", value_parser = clap::value_parser!(u64).range(2..=1000))]
     pub sweep_points: Option<u64>,
@@ -55,7 +55,13 @@ pub fn run(
     let shape = match (&args.shape, plan.map(|p| p.problem)) {
         (Some(text), _) => Shape::parse(text, "--shape")?,
         (None, Some(Problem::Matmul(shape))) => shape,
-        _ => return Err(Error::input("--sweep", "units have no method or flow to compare", "sweep a matrix product: --shape, or a plan of one")),
+        _ => {
+            return Err(Error::input(
+                "--sweep",
+                "units have no method or flow to compare",
+                "sweep a matrix product: --shape, or a plan of one",
+            ));
+        }
     };
     let contenders = contenders(args, plan, &flow.orders()?, wanted.parameter)?;
     let setting = Setting {
@@ -105,7 +111,10 @@ fn contenders(
             Err(_) => {
                 return Err(Error::input(
                     "--sweep",
-                    format!("the plan's method \"{}\" cannot lay out anew as the {parameter} varies", plan.method),
+                    format!(
+                        "the plan's method \"{}\" cannot lay out anew as the {parameter} varies",
+                        plan.method
+                    ),
                     "name --methods",
                 ));
             }
@@ -119,10 +128,7 @@ fn contenders(
             .iter()
             .map(|&order| Contender { name: named(order), way: way.clone(), orders: vec![order] })
             .collect(),
-        _ => ways
-            .into_iter()
-            .map(|(name, way)| Contender { name, way, orders: orders.to_vec() })
-            .collect(),
+        _ => ways.into_iter().map(|(name, way)| Contender { name, way, orders: orders.to_vec() }).collect(),
     })
 }
 
@@ -144,7 +150,7 @@ fn is_csv(path: &Path) -> Result<bool> {
 
 /// A sweep as text, JSON, CSV and picture.
 struct Told<'a> {
-    wanted: Sweep,
+    wanted: WhatIf,
     contenders: &'a [Contender],
     swept: &'a Swept,
 }
@@ -192,7 +198,9 @@ impl Told<'_> {
         header.push("winner");
         let rows = self.swept.points.iter().map(|point| {
             let mut row = vec![parameter.show(point.value)];
-            row.extend(point.forecasts.iter().map(|f| f.map_or_else(|| "-".into(), |f| units::show_seconds(f.0))));
+            row.extend(
+                point.forecasts.iter().map(|f| f.map_or_else(|| "-".into(), |f| units::show_seconds(f.0))),
+            );
             row.push(point.winner.map_or_else(String::new, |w| self.contenders[w].name.clone()));
             row
         });

@@ -10,7 +10,8 @@ const PLATFORM: &str = "[[processor]]\nname = \"a\"\nspeed = \"9 Gflop/s\"\n[[pr
 fn partition_says_what_it_chose() {
     let bench = Bench::new();
     bench.write("two.toml", PLATFORM);
-    let call = ["partition", "--shape", "600x600", "--platform", "two.toml", "--method", "auto", "--flow", "auto"];
+    let call =
+        ["partition", "--shape", "600x600", "--platform", "two.toml", "--method", "auto", "--flow", "auto"];
     let text = bench.done(&call);
     let line = text.lines().find(|l| l.starts_with("chosen")).unwrap();
     assert!(line.contains("by forecast") && line.contains("methods x 6 flows"), "{line}");
@@ -28,7 +29,8 @@ fn partition_says_what_it_chose() {
     bench.write("printed.json", bench.done(&[&call[..], &["--json"]].concat()));
     bench.json(&["simulate", "--plan", "printed.json", "--platform", "two.toml"]);
     // Nothing to choose, nothing to say.
-    let one = ["partition", "--shape", "600x600", "--platform", "two.toml", "--method", "rows", "--flow", "bulk"];
+    let one =
+        ["partition", "--shape", "600x600", "--platform", "two.toml", "--method", "rows", "--flow", "bulk"];
     assert!(bench.json(&one).get("choice").is_none());
     assert!(!bench.done(&one).contains("chosen"));
 }
@@ -38,15 +40,48 @@ fn a_product_says_what_it_chose() {
     let bench = Bench::new();
     bench.write("two.toml", PLATFORM);
     bench.matrix("a.npy", &Matrix::<f64>::zeros(60, 60));
-    let call = ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "two.toml", "--method", "auto", "--flow", "auto"];
+    let call = [
+        "matmul",
+        "a.npy",
+        "a.npy",
+        "-o",
+        "c.npy",
+        "--platform",
+        "two.toml",
+        "--method",
+        "auto",
+        "--flow",
+        "auto",
+    ];
     let text = bench.done(&[&call[..], &["--report", "run.json"]].concat());
     assert!(text.lines().any(|l| l.starts_with("chosen") && l.contains("by forecast")), "{text}");
-    let run: serde_json::Value = serde_json::from_slice(&std::fs::read(bench.path("run.json")).unwrap()).unwrap();
+    let run: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(bench.path("run.json")).unwrap()).unwrap();
     assert_eq!(run["choice"]["chosen"]["flow"], run["flow"]);
     assert_eq!(run["choice"]["chosen"]["method"], run["plan"]["method"]);
     // A plan from a file leaves the flow to choose.
-    bench.done(&["partition", "--shape", "60x60", "--platform", "two.toml", "--method", "columns", "-o", "plan.json"]);
-    let given = bench.json(&["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "two.toml", "--plan", "plan.json"]);
+    bench.done(&[
+        "partition",
+        "--shape",
+        "60x60",
+        "--platform",
+        "two.toml",
+        "--method",
+        "columns",
+        "-o",
+        "plan.json",
+    ]);
+    let given = bench.json(&[
+        "matmul",
+        "a.npy",
+        "a.npy",
+        "-o",
+        "c.npy",
+        "--platform",
+        "two.toml",
+        "--plan",
+        "plan.json",
+    ]);
     let against = given["choice"]["against"].as_array().unwrap();
     assert_eq!(against.len(), 5);
     assert!(against.iter().all(|c| c["method"] == "columns"));

@@ -11,8 +11,18 @@ fn platform(duplex: bool) -> String {
 }
 
 const BECKER: [&str; 12] = [
-    "simulate", "--shape", "1000x1000", "--platform", "two.toml", "--flow", "bulk", "--methods",
-    "straight-line,square-corner", "--sweep", "ratio=1..25", "--block",
+    "simulate",
+    "--shape",
+    "1000x1000",
+    "--platform",
+    "two.toml",
+    "--flow",
+    "bulk",
+    "--methods",
+    "straight-line,square-corner",
+    "--sweep",
+    "ratio=1..25",
+    "--block",
 ];
 
 /// Becker 2010, sections 5.2 to 5.4: 3:1 where transfers go one after the other, 2:1 where both directions work at once.
@@ -25,7 +35,10 @@ fn crossovers_of_two_processors() {
         let swept = bench.json(&call);
         let crossovers = swept["crossovers"].as_array().unwrap();
         assert_eq!(crossovers.len(), 1, "{swept}");
-        assert_eq!((&crossovers[0]["from"], &crossovers[0]["to"]), (&"straight-line".into(), &"square-corner".into()));
+        assert_eq!(
+            (&crossovers[0]["from"], &crossovers[0]["to"]),
+            (&"straight-line".into(), &"square-corner".into())
+        );
         let found = crossovers[0]["at"].as_f64().unwrap();
         assert!((found - at).abs() < 0.03, "{found}");
         let csv = String::from_utf8(std::fs::read(bench.path("sweep.csv")).unwrap()).unwrap();
@@ -45,7 +58,17 @@ fn crossovers_of_two_processors() {
 fn the_flows_of_a_plan() {
     let bench = Bench::new();
     bench.write("two.toml", platform(true));
-    bench.done(&["partition", "--shape", "600x600", "--platform", "two.toml", "--method", "columns", "-o", "plan.json"]);
+    bench.done(&[
+        "partition",
+        "--shape",
+        "600x600",
+        "--platform",
+        "two.toml",
+        "--method",
+        "columns",
+        "-o",
+        "plan.json",
+    ]);
     let call = ["simulate", "--plan", "plan.json", "--platform", "two.toml", "--sweep"];
     for range in ["bandwidth=10Mbit/s..100Gbit/s", "latency=1us..100ms", "processors=2..5"] {
         let swept = bench.json(&[&call[..], &[range, "--sweep-points", "4", "--block", "100"]].concat());
@@ -71,7 +94,14 @@ fn bad_sweeps_are_refused() {
     let bench = Bench::new();
     bench.write("two.toml", platform(true));
     let call = ["simulate", "--shape", "100x100", "--platform", "two.toml", "--sweep"];
-    for range in ["speed=1..2", "ratio", "ratio=3..1", "bandwidth=0..1Gbit/s", "processors=1..1e7", "latency=1Mbit/s..2us"] {
+    for range in [
+        "speed=1..2",
+        "ratio",
+        "ratio=3..1",
+        "bandwidth=0..1Gbit/s",
+        "processors=1..1e7",
+        "latency=1Mbit/s..2us",
+    ] {
         let told = bench.fails(2, &[&call[..], &[range]].concat());
         assert!(told.contains("sweep"), "{told}");
     }

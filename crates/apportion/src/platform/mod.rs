@@ -175,7 +175,8 @@ impl Platform {
         let processor = |i: usize| {
             let original = &self.processors[i % self.len()];
             let round = i / self.len();
-            let name = if round == 0 { original.name.clone() } else { format!("{}-{}", original.name, round + 1) };
+            let name =
+                if round == 0 { original.name.clone() } else { format!("{}-{}", original.name, round + 1) };
             Processor { name, ..original.clone() }
         };
         Self {

@@ -181,8 +181,11 @@ impl Network {
     /// The same network at another bandwidth: its slowest link gets so many bytes per second, and the others keep their
     /// ratio to it; all get it where no link has a finite one.
     pub fn at_bandwidth(&self, bandwidth: f64) -> Self {
-        let slowest =
-            self.links().flat_map(|l| [l.horizontal, l.vertical]).min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
+        let slowest = self
+            .links()
+            .flat_map(|l| [l.horizontal, l.vertical])
+            .min_by(f64::total_cmp)
+            .unwrap_or(f64::INFINITY);
         let scaled = move |b: f64| if slowest.is_finite() { b * (bandwidth / slowest) } else { bandwidth };
         self.changed(|l| Link { horizontal: scaled(l.horizontal), vertical: scaled(l.vertical), ..l })
     }

@@ -51,7 +51,8 @@ impl Parameter {
             Self::Bandwidth => {
                 let bits = 8.0 * value;
                 let prefixes = [("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)];
-                let (prefix, size) = prefixes.into_iter().find(|p| bits >= p.1 * 0.99995).unwrap_or(("", 1.0));
+                let (prefix, size) =
+                    prefixes.into_iter().find(|p| bits >= p.1 * 0.99995).unwrap_or(("", 1.0));
                 format!("{} {prefix}bit/s", figures(bits / size))
             }
             Self::Latency => units::show_seconds(value),
@@ -77,7 +78,7 @@ impl fmt::Display for Parameter {
 
 /// A parameter's values from one to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sweep {
+pub struct WhatIf {
     /// What is varied.
     pub parameter: Parameter,
     /// The least value, in base units; positive.
@@ -88,7 +89,7 @@ pub struct Sweep {
     pub points: Option<usize>,
 }
 
-impl Sweep {
+impl WhatIf {
     /// The values, ascending: both ends, and between them in equal ratios; numbers of processors are whole, and so are
     /// ratios where the number of values is left open and there are at most 25.
     pub fn values(&self) -> Vec<f64> {
@@ -112,11 +113,12 @@ impl Sweep {
     }
 }
 
-impl FromStr for Sweep {
+impl FromStr for WhatIf {
     type Err = String;
     /// Reads `bandwidth=100Mbit/s..10Gbit/s`, `latency=1us..1ms`, `ratio=1..25` or `processors=2..64`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let example = "write bandwidth=100Mbit/s..10Gbit/s, latency=1us..1ms, ratio=1..25 or processors=2..64";
+        let example =
+            "write bandwidth=100Mbit/s..10Gbit/s, latency=1us..1ms, ratio=1..25 or processors=2..64";
         let refuse = |what: &str| Err(format!("\"{text}\" {what}: {example}"));
         let Some((name, range)) = text.split_once('=') else { return refuse("names no range") };
         let Some(&(parameter, _)) = Parameter::ALL.iter().find(|(_, known)| *known == name.trim()) else {
@@ -146,19 +148,29 @@ mod tests {
 
     #[test]
     fn ranges_are_read_and_divided() {
-        let sweep: Sweep = "bandwidth=100Mbit/s..10Gbit/s".parse().unwrap();
+        let sweep: WhatIf = "bandwidth=100Mbit/s..10Gbit/s".parse().unwrap();
         assert_eq!((sweep.from, sweep.to), (12.5e6, 1.25e9));
-        let three = Sweep { points: Some(3), ..sweep }.values();
+        let three = WhatIf { points: Some(3), ..sweep }.values();
         assert!(three.len() == 3 && (three[1] - 125e6).abs() < 1.0, "{three:?}");
-        let ratio: Sweep = "ratio=1..25".parse().unwrap();
+        let ratio: WhatIf = "ratio=1..25".parse().unwrap();
         assert_eq!(ratio.values().len(), 25);
-        let many: Sweep = "processors=2..4096".parse().unwrap();
+        let many: WhatIf = "processors=2..4096".parse().unwrap();
         let values = many.values();
         assert!(values.iter().all(|v| v.fract() == 0.0) && values.windows(2).all(|w| w[0] < w[1]));
-        for bad in ["", "bandwidth", "speed=1..2", "ratio=1", "ratio=2..1", "ratio=0..3", "processors=1.5..3",
-            "bandwidth=1us..2us", "processors=2..1e9", "ratio=nan..inf", "latency=-1us..1us"]
-        {
-            assert!(bad.parse::<Sweep>().is_err(), "{bad}");
+        for bad in [
+            "",
+            "bandwidth",
+            "speed=1..2",
+            "ratio=1",
+            "ratio=2..1",
+            "ratio=0..3",
+            "processors=1.5..3",
+            "bandwidth=1us..2us",
+            "processors=2..1e9",
+            "ratio=nan..inf",
+            "latency=-1us..1us",
+        ] {
+            assert!(bad.parse::<WhatIf>().is_err(), "{bad}");
         }
     }
 

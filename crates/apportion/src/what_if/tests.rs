@@ -74,9 +74,12 @@ fn winners_change_at_crossovers() {
 
 #[test]
 fn what_cannot_be_swept_is_said() {
-    let layout = Method::Rows.layout(Shape::new(1000, 1000, 1000, "t").unwrap(), &[1.0; 2], &Terms::default());
-    let given =
-        [Contender { way: Way::Given(Box::new(layout.unwrap())), ..contenders(&[Method::Rows], None).remove(0) }];
+    let layout =
+        Method::Rows.layout(Shape::new(1000, 1000, 1000, "t").unwrap(), &[1.0; 2], &Terms::default());
+    let given = [Contender {
+        way: Way::Given(Box::new(layout.unwrap())),
+        ..contenders(&[Method::Rows], None).remove(0)
+    }];
     assert_eq!(swept("ratio=1..2", true, &given).unwrap_err().exit_code(), 2);
     assert_eq!(swept("latency=1us..1ms", true, &given).unwrap().points.len(), 13);
     assert_eq!(at_ratio(&models(&[1.0]), 2.0).unwrap_err().exit_code(), 2);

@@ -170,7 +170,8 @@ fn scotch_maps_a_graph_onto_our_architecture() {
 }
 
 /// Two names of this machine: two hosts, as far as a launcher can tell.
-const TWO_HOSTS: &str = "[[processor]]\nname = \"localhost\"\nspeed = 2\n[[processor]]\nname = \"127.0.0.1\"\nspeed = 1\n";
+const TWO_HOSTS: &str =
+    "[[processor]]\nname = \"localhost\"\nspeed = 2\n[[processor]]\nname = \"127.0.0.1\"\nspeed = 1\n";
 
 /// What the ranks printed, sorted.
 fn ranks(out: &Output) -> Vec<String> {
@@ -192,7 +193,10 @@ fn open_mpi_places_ranks_by_our_rankfile() {
     stdout(&here, "partition --units 3 --platform hosts.toml --export openmpi --export-to ranks");
     let run = |rankfile: &str| {
         Command::new(mpirun)
-            .args("--allow-run-as-root --oversubscribe -n 3 --host localhost:2,127.0.0.1:1 --rankfile".split(' '))
+            .args(
+                "--allow-run-as-root --oversubscribe -n 3 --host localhost:2,127.0.0.1:1 --rankfile"
+                    .split(' '),
+            )
             .args([rankfile, "sh", "-c", "echo $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE"])
             .current_dir(&here)
             .output()
@@ -201,7 +205,8 @@ fn open_mpi_places_ranks_by_our_rankfile() {
     assert_eq!(ranks(&run("ranks")), ["0 of 3", "1 of 3", "2 of 3"]);
     // It does read the file: one without a line for the last rank is refused.
     let text = std::fs::read_to_string(here.join("ranks")).unwrap();
-    std::fs::write(here.join("short"), text.lines().take(2).fold(String::new(), |t, l| t + l + "\n")).unwrap();
+    std::fs::write(here.join("short"), text.lines().take(2).fold(String::new(), |t, l| t + l + "\n"))
+        .unwrap();
     assert!(!run("short").status.success());
 }
 

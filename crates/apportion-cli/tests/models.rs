@@ -115,7 +115,9 @@ fn every_defect_of_a_models_file_is_refused_by_field() {
 fn caps_that_are_too_small_name_the_missing_capacity() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
-    let text = GOOD.replace("null", "40").replace("{\"processor\": \"p1\",", "{\"processor\": \"p1\", \"max_size\": 50,");
+    let text = GOOD
+        .replace("null", "40")
+        .replace("{\"processor\": \"p1\",", "{\"processor\": \"p1\", \"max_size\": 50,");
     fs::write(place.join("m.json"), text).unwrap();
     assert_eq!(json_of(place, "partition --units 90 --models m.json")["shares"], json!([40, 50]));
     for (flags, missing) in [
@@ -144,11 +146,17 @@ fn few_points_give_the_shares_of_many() {
         "peak 4e8, knee 2e5 0.6, cliff 2e6 0.02",
         "peak 3e8, ramp 1e4, cliff 9e6 0.2",
     ];
-    let text: String =
-        functions.iter().enumerate().map(|(i, f)| format!("[[processor]]\nname = \"p{i}\"\nemulated = \"{f}\"\n")).collect();
+    let text: String = functions
+        .iter()
+        .enumerate()
+        .map(|(i, f)| format!("[[processor]]\nname = \"p{i}\"\nemulated = \"{f}\"\n"))
+        .collect();
     fs::write(place.join("p.toml"), text).unwrap();
     let range = "--smallest 1e5 --largest 1e7";
-    let few = json_of(place, &format!("measure --platform p.toml {range} --adaptive --points 20 --accuracy 0.03 -o few.json"));
+    let few = json_of(
+        place,
+        &format!("measure --platform p.toml {range} --adaptive --points 20 --accuracy 0.03 -o few.json"),
+    );
     let many = json_of(place, &format!("measure --platform p.toml {range} --points 100 -o many.json"));
     let points = |models: &Value, i: usize| models["models"][i]["points"].as_array().unwrap().len();
     for i in 0..functions.len() {
@@ -177,8 +185,7 @@ fn an_interrupted_sweep_is_continued() {
     fs::write(place.join("work"), text).unwrap();
     fs::set_permissions(place.join("work"), fs::Permissions::from_mode(0o755)).unwrap();
     let line = "measure --command './work {size}' --seconds-from stdout --processors 1 --sizes 100,200,300,400 -o m.json";
-    let mut child =
-        command(place, line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command(place, line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let begin = Instant::now();
     while !place.join("waiting").exists() {
         if begin.elapsed() > Duration::from_secs(60) {
@@ -195,8 +202,12 @@ fn an_interrupted_sweep_is_continued() {
     fs::remove_file(place.join("hold")).unwrap();
     fs::remove_file(place.join("calls")).unwrap();
     let models = json_of(place, &format!("{line} --resume"));
-    let sizes: Vec<f64> =
-        models["models"][0]["points"].as_array().unwrap().iter().map(|p| p["size"].as_f64().unwrap()).collect();
+    let sizes: Vec<f64> = models["models"][0]["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["size"].as_f64().unwrap())
+        .collect();
     assert_eq!(sizes, [100.0, 200.0, 300.0, 400.0]);
     let calls = fs::read_to_string(place.join("calls")).unwrap();
     assert!(calls.lines().all(|size| size == "300" || size == "400"), "only what was missing: {calls}");
@@ -207,7 +218,8 @@ fn a_stencil_is_measured() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     for name in ["stencil-f64", "stencil-f32"] {
-        let line = format!("measure --kernel {name} --processors 2 --sizes 400,2500 --max-seconds 0.05 -o m.json");
+        let line =
+            format!("measure --kernel {name} --processors 2 --sizes 400,2500 --max-seconds 0.05 -o m.json");
         let models = json_of(place, &line);
         assert_eq!(models["kernel"], name);
         assert_eq!(models["unit"], "grid cells advected by one upwind step");
@@ -215,7 +227,9 @@ fn a_stencil_is_measured() {
         let shares = json_of(place, "partition --units 1000 --models m.json");
         assert_eq!(shares["shares"].as_array().unwrap().len(), 2);
     }
-    let text = String::from_utf8(run(place, "measure --kernel stencil --processors 1 --sizes 100 --max-seconds 0.05").stdout);
+    let text = String::from_utf8(
+        run(place, "measure --kernel stencil --processors 1 --sizes 100 --max-seconds 0.05").stdout,
+    );
     assert!(text.unwrap().contains("size/s"));
     assert!(fails(place, 2, "measure --kernel stencil-f64 --block 64").contains("--block"));
 }
@@ -248,9 +262,16 @@ fn balance_starts_from_what_is_known() {
     // Both a third as fast today, and one of them worse: the shape still serves.
     script(place, "x / (r == 0 ? 100 : 20)");
     let found = json_of(place, &format!("balance {work} --units 1200 --models m.json --tolerance 0.01"));
-    assert_eq!((found["rounds"].as_array().unwrap().len(), &found["plan"]["shares"]), (2, &json!([1000, 200])));
+    assert_eq!(
+        (found["rounds"].as_array().unwrap().len(), &found["plan"]["shares"]),
+        (2, &json!([1000, 200]))
+    );
     // Caps hold, names count.
-    let models = fs::read_to_string(place.join("m.json")).unwrap().replacen("\"max_size\": null", "\"max_size\": 500", 1);
+    let models = fs::read_to_string(place.join("m.json")).unwrap().replacen(
+        "\"max_size\": null",
+        "\"max_size\": 500",
+        1,
+    );
     fs::write(place.join("capped.json"), models).unwrap();
     let found = json_of(place, &format!("balance {work} --units 1200 --models capped.json"));
     assert_eq!(found["plan"]["shares"], json!([500, 700]));
@@ -275,7 +296,9 @@ fn models_of_another_kernel_are_used_with_a_warning() {
         let out = run(place, &format!("{line} --models m.json"));
         let message = String::from_utf8(out.stderr).unwrap();
         assert!(out.status.success(), "{message}");
-        assert!(message.contains("warning") && message.contains("gemm-f64") && message.contains("max-plus-f64"));
+        assert!(
+            message.contains("warning") && message.contains("gemm-f64") && message.contains("max-plus-f64")
+        );
         let quiet = run(place, &format!("{line} --models m.json --quiet"));
         assert!(quiet.stderr.is_empty());
     }

@@ -3,8 +3,8 @@
 use super::measure::{SecondsName, processors};
 use crate::console::{Console, monitor};
 use apportion::{
-    Balance, BalanceOptions, Error, OutputFile, Platform, Result, Round, UserCommand, balance, pairs, read_models, table,
-    units,
+    Balance, BalanceOptions, Error, OutputFile, Platform, Result, Round, UserCommand, balance, pairs,
+    read_models, table, units,
 };
 use clap::Args;
 use serde_json::{Value, json};

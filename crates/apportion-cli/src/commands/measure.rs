@@ -190,7 +190,9 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         }
         match (&command, args.kernel) {
             (Some(command), _) => sweep_command(&platform, command, &sweep, keep, monitor),
-            (None, kernel) => sweep_named(kernel, &platform, args.block.unwrap_or(BLOCK), &sweep, keep, monitor),
+            (None, kernel) => {
+                sweep_named(kernel, &platform, args.block.unwrap_or(BLOCK), &sweep, keep, monitor)
+            }
         }
     });
     let models = outcome.map_err(|error| match (&args.output, error) {

@@ -169,7 +169,8 @@ mod tests {
         }
         for bad in [vec![], vec![0.0], vec![f64::NAN], vec![1e30]] {
             let sweep = Sweep::new(Sizes::Listed(bad), options);
-            let error = sweep_stencil::<f64>(&platform, &sweep, &mut |_| Ok(()), &Monitor::new()).unwrap_err();
+            let error =
+                sweep_stencil::<f64>(&platform, &sweep, &mut |_| Ok(()), &Monitor::new()).unwrap_err();
             assert_eq!(error.exit_code(), 2);
         }
     }

@@ -191,7 +191,11 @@ fn a_cap_is_found_where_sizes_are_rounded() {
         let mut asked = 0;
         while let Some(size) = sweep.next_size() {
             let square = size.sqrt().round().powi(2);
-            if square > limit { sweep.refuse(square) } else { sweep.add(Point::new(square, square / 5.0)) }
+            if square > limit {
+                sweep.refuse(square)
+            } else {
+                sweep.add(Point::new(square, square / 5.0))
+            }
             asked += 1;
             assert!(asked < 100, "{limit}: it never ends");
         }

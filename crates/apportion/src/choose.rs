@@ -160,11 +160,13 @@ fn by_levels(
     // The plain reading first: it serves every input, so that what it refuses is the user's to mend.
     let mut wanted = vec![levels.to_vec()];
     for level in (0..levels.len()).filter(|&level| levels[level].is_none()) {
-        let with = |method| wanted.iter().map(move |named| {
-            let mut named: Vec<Option<Method>> = named.clone();
-            named[level] = Some(method);
-            named
-        });
+        let with = |method| {
+            wanted.iter().map(move |named| {
+                let mut named: Vec<Option<Method>> = named.clone();
+                named[level] = Some(method);
+                named
+            })
+        };
         let more: Vec<_> = Method::candidates().flat_map(with).collect();
         if wanted.len() + more.len() > MOST_LEVELS {
             break;
@@ -174,7 +176,9 @@ fn by_levels(
     let mut layouts: Vec<(String, Layout)> = Vec::new();
     for (i, methods) in wanted.iter().enumerate() {
         match wishes.form.by_levels(shape, weights, &hierarchy, methods, &wishes.terms) {
-            Ok((name, layout)) if layouts.iter().all(|(_, other)| *other != layout) => layouts.push((name, layout)),
+            Ok((name, layout)) if layouts.iter().all(|(_, other)| *other != layout) => {
+                layouts.push((name, layout))
+            }
             Err(error) if i == 0 => return Err(error),
             _ => {}
         }
@@ -365,7 +369,11 @@ mod tests {
                     let Ok(named) = best(minimise, [Some(above), Some(below)]) else { continue };
                     let even = named.plan.metrics.imbalance <= open.plan.metrics.imbalance;
                     let worse = named.rank.unwrap() >= open.rank.unwrap() * (1.0 - 2.0 * SAME);
-                    assert!(worse || (minimise != Minimise::Time && !even), "{minimise:?} {}", named.plan.method);
+                    assert!(
+                        worse || (minimise != Minimise::Time && !even),
+                        "{minimise:?} {}",
+                        named.plan.method
+                    );
                 }
             }
         }

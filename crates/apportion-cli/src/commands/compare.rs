@@ -128,7 +128,8 @@ impl Comparison {
             "ms",
         ];
         let mut out = format!("{}\nchosen  {}\n", table(&header, rows), self.chosen);
-        let mut refused = self.rows.iter().filter_map(|row| Some((row.method, row.outcome.as_ref().err()?))).peekable();
+        let mut refused =
+            self.rows.iter().filter_map(|row| Some((row.method, row.outcome.as_ref().err()?))).peekable();
         if refused.peek().is_some() {
             let why = refused.map(|(method, why)| [method.to_string(), why.clone()].to_vec());
             out.push_str(&format!("\n{}", table(&["cannot serve", "why"], why)));

@@ -76,7 +76,11 @@ mod tests {
         let cells: Vec<(usize, usize)> = (0..SIDE * SIDE).map(|at| (at / SIDE, at % SIDE)).collect();
         let own: Vec<_> = cells.iter().copied().filter(|&(i, j)| map[i][j] == owner).collect();
         let along = |&(i, j): &(usize, usize)| if edge < 2 { i } else { j };
-        let line = if edge.is_multiple_of(2) { own.iter().map(along).min()? } else { own.iter().map(along).max()? };
+        let line = if edge.is_multiple_of(2) {
+            own.iter().map(along).min()?
+        } else {
+            own.iter().map(along).max()?
+        };
         let range = |of: &dyn Fn(&(usize, usize)) -> usize| {
             own.iter().map(of).min().unwrap_or(0)..=own.iter().map(of).max().unwrap_or(0)
         };

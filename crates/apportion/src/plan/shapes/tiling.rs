@@ -190,12 +190,16 @@ impl Tiling {
         match self {
             Self::Whole(owner) => out.push(Part::new(Rank(*owner), rect)),
             Self::Rows(parts) => {
-                for (part, rows) in parts.iter().zip(divide(rect.rows, parts, |t| t.pace(weights, false, rect.cols.len()))) {
+                for (part, rows) in
+                    parts.iter().zip(divide(rect.rows, parts, |t| t.pace(weights, false, rect.cols.len())))
+                {
                     part.place(weights, Rect::new(rows, rect.cols), stretch, out);
                 }
             }
             Self::Cols(parts) => {
-                for (part, cols) in parts.iter().zip(divide(rect.cols, parts, |t| t.pace(weights, true, rect.rows.len()))) {
+                for (part, cols) in
+                    parts.iter().zip(divide(rect.cols, parts, |t| t.pace(weights, true, rect.rows.len())))
+                {
                     part.place(weights, Rect::new(rect.rows, cols), stretch, out);
                 }
             }

@@ -69,7 +69,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "time")]
     pub minimise: MinimiseName,
     /// Methods of a hierarchy's levels, from the top: among the platform's clusters ("site/node"), then among their
-    /// members; the last serves all levels below.
+    /// members; the last serves all levels below. At a level named auto every method is tried.
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "shape", conflicts_with_all = ["method", "compare"])]
     pub levels: Option<Vec<String>>,
     /// Cut at multiples of this many rows and columns only (whole pivot blocks).
@@ -264,6 +264,9 @@ fn text(plan: &Plan, candidates: &[Choice], relative: bool) -> String {
     out
 }
 
+/// Most candidates that are listed.
+const MOST_RIVALS: usize = 12;
+
 /// The methods that were compared, each with its best order of steps.
 fn rivals(candidates: &[Choice], relative: bool) -> String {
     let mut seen = Vec::new();
@@ -289,5 +292,9 @@ fn rivals(candidates: &[Choice], relative: bool) -> String {
     });
     let header: &[&str] =
         if relative { &["candidate", "volume"] } else { &["candidate", "volume", "flow", "forecast"] };
-    format!("\n{}", table(header, rows))
+    let more = match best.len().saturating_sub(MOST_RIVALS) {
+        0 => String::new(),
+        more => format!("and {more} more\n"),
+    };
+    format!("\n{}{more}", table(header, rows.take(MOST_RIVALS)))
 }

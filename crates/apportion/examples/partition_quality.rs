@@ -23,6 +23,9 @@ impl Draws {
     }
 }
 
+/// A method.
+type Method = fn(Shape, &[f64]) -> Result<Layout>;
+
 /// A kind of speeds: name, processors, a draw, and the mean and maximum to stay below, if any.
 type Kind = (&'static str, usize, fn(&mut Draws, usize) -> Vec<f64>, Option<[f64; 2]>);
 
@@ -197,7 +200,7 @@ fn adversarial(shape: Shape, steps: u64, seed: u64) -> Result<()> {
 fn scale(seed: u64) -> Result<()> {
     println!("\nseconds for many processors, Pareto 0.8 and uniform");
     let shape = Shape::new(1 << 26, 1 << 26, 1 << 26, "example")?;
-    let methods: [(&str, usize, fn(Shape, &[f64]) -> Result<Layout>); 4] = [
+    let methods: [(&str, usize, Method); 4] = [
         ("recursive", 1_000, recursive),
         ("recursive", 10_000, recursive),
         ("columns", 100_000, columns),

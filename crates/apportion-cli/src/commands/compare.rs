@@ -4,13 +4,8 @@ use super::partition::Arguments;
 use crate::inputs::Processors;
 use apportion::shapes::Method;
 use apportion::{
-<<<<<<< HEAD
-    Conditions, Metrics, Order, Plan, Result, affordable, forecast, imbalance, message_steps, rates, table,
-    units,
-=======
     Conditions, Layout, Metrics, Network, Order, Plan, Result, Topology, affordable, forecast, imbalance,
-    message_steps, orders, pairs, rates, star_volume, table, units,
->>>>>>> 9a75bf6cf7c4771ffa7e8a8f921d7aaca821472b
+    message_steps, pairs, rates, star_volume, table, units,
 };
 use serde_json::{Value, json};
 use std::time::Instant;

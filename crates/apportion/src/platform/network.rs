@@ -57,6 +57,8 @@ pub(super) struct Exception {
     pub bandwidth: Option<(f64, f64)>,
     /// True if only the order (from, to) as written is meant: a table's entry.
     pub directed: bool,
+    /// True if all pairs that it covers share one link.
+    pub shared: bool,
 }
 
 /// Latency, bandwidth and topology between all processors.
@@ -73,7 +75,37 @@ pub struct Network {
     classes: Vec<usize>,
     /// Row-major table, class × class.
     table: Vec<Link>,
+    /// By class × class: the link that all such pairs share, if they do.
+    shared: Vec<Option<Trunk>>,
     count: usize,
+}
+
+/// A link that many pairs share, and which way a pair uses it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Trunk {
+    /// Its place in the platform file, from 0.
+    number: usize,
+    /// From the second name of `between` to the first.
+    backward: bool,
+    /// Bytes per second as written (along rows).
+    bandwidth: f64,
+}
+
+/// What messages compete for: a link, or one direction of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wire {
+    /// Between two processors: from the first to the second, or both ways where the network is half duplex (then the
+    /// lower rank comes first).
+    Pair(Rank, Rank),
+    /// The medium of a bus.
+    Bus,
+    /// A link shared by all pairs of two clusters: its place in the platform file, and the direction.
+    Shared {
+        /// Which `[[network.link]]`, from 0.
+        number: usize,
+        /// From the second of `between` to the first; never true where it is half duplex or inside one cluster.
+        backward: bool,
+    },
 }
 
 /// One hop of a message: a link, and the wire (shared resource) that it occupies.
@@ -81,8 +113,11 @@ pub struct Network {
 pub struct Route {
     /// The link's cost.
     pub link: Link,
-    /// The wire: transfers on the same wire go one after the other.
-    pub wire: (Rank, Rank),
+    /// The wire for which messages compete.
+    pub wire: Wire,
+    /// The wire's own bytes per second, which is the same for every message on it: along rows, from the lower rank
+    /// to the higher where both directions share it, between the first two processors on a bus.
+    pub capacity: f64,
 }
 
 impl Network {
@@ -95,6 +130,7 @@ impl Network {
             default: Link::FREE,
             classes: Vec::new(),
             table: Vec::new(),
+            shared: Vec::new(),
             count: 0,
         }
     }
@@ -126,12 +162,12 @@ impl Network {
             network.classes.push(class);
         }
         network.count = kinds.len();
-        network.table = (0..kinds.len() * kinds.len())
+        (network.table, network.shared) = (0..kinds.len() * kinds.len())
             .map(|i| {
                 let (from, to) = (&kinds[i / kinds.len()], &kinds[i % kinds.len()]);
                 best_link(default, exceptions, from, to)
             })
-            .collect();
+            .unzip();
         network
     }
 
@@ -146,15 +182,28 @@ impl Network {
         }
     }
 
+    /// The link that a pair shares with others, if it does.
+    fn trunk(&self, from: Rank, to: Rank) -> Option<Trunk> {
+        match (self.classes.get(from.0), self.classes.get(to.0)) {
+            (Some(a), Some(b)) => self.shared[a * self.count + b],
+            _ => None,
+        }
+    }
+
     /// The hops that a message takes, in order, with the wire that each occupies.
     pub fn route(&self, from: Rank, to: Rank) -> Vec<Route> {
-        let hop = |from: Rank, to: Rank| Route {
-            link: self.link(from, to),
-            wire: match (self.topology, self.duplex) {
-                (Topology::Bus, _) => (Rank(0), Rank(0)),
-                (_, true) => (from, to),
-                (_, false) => (from.min(to), from.max(to)),
-            },
+        let hop = |from: Rank, to: Rank| {
+            let link = self.link(from, to);
+            let pair = |(from, to): (Rank, Rank)| (Wire::Pair(from, to), self.link(from, to).horizontal);
+            let (wire, capacity) = match (self.topology, self.trunk(from, to)) {
+                (Topology::Bus, _) => (Wire::Bus, self.link(Rank(0), Rank(1)).horizontal),
+                (_, Some(t)) => {
+                    (Wire::Shared { number: t.number, backward: t.backward && self.duplex }, t.bandwidth)
+                }
+                _ if self.duplex => pair((from, to)),
+                _ => pair((from.min(to), from.max(to))),
+            };
+            Route { link, wire, capacity }
         };
         match self.topology {
             Topology::Star { centre } if from != centre && to != centre => {
@@ -193,14 +242,17 @@ fn specificity(pattern: &str, name: &str, cluster: &str) -> u8 {
     if inside { 1 + pattern.matches('/').count().min(5) as u8 } else { 0 }
 }
 
-/// The default, overridden by the most specific exception that matches (the later one among equals).
-fn best_link(default: Link, exceptions: &[Exception], from: &[u8], to: &[u8]) -> Link {
+/// The default, overridden by the most specific exception that matches (the later one among equals); and the link
+/// that the pair shares with others, if the exception that gives the bandwidth says so.
+fn best_link(default: Link, exceptions: &[Exception], from: &[u8], to: &[u8]) -> (Link, Option<Trunk>) {
     let mut latency = (0, default.latency);
     let mut bandwidth = (0, (default.horizontal, default.vertical));
+    let mut trunk = None;
+    let mut links = 0;
     for (i, e) in exceptions.iter().enumerate() {
         let forward = (from[i] / 8, to[i] % 8);
         let backward = if e.directed { (0, 0) } else { (from[i] % 8, to[i] / 8) };
-        for (a, b) in [forward, backward] {
+        for (way, (a, b)) in [forward, backward].into_iter().enumerate() {
             if a == 0 || b == 0 {
                 continue;
             }
@@ -210,10 +262,14 @@ fn best_link(default: Link, exceptions: &[Exception], from: &[u8], to: &[u8]) ->
             }
             if let Some(w) = e.bandwidth.filter(|_| rank >= bandwidth.0) {
                 bandwidth = (rank, w);
+                let backward = way == 1 && e.between.0 != e.between.1;
+                trunk = e.shared.then_some(Trunk { number: links, backward, bandwidth: w.0 });
             }
         }
+        links += usize::from(!e.directed);
     }
-    Link { latency: latency.1, horizontal: bandwidth.1.0, vertical: bandwidth.1.1 }
+    let link = Link { latency: latency.1, horizontal: bandwidth.1.0, vertical: bandwidth.1.1 };
+    (link, trunk)
 }
 
 #[cfg(test)]
@@ -227,7 +283,7 @@ mod tests {
         let route = network.route(Rank(0), Rank(2));
         assert_eq!(
             route.iter().map(|r| r.wire).collect::<Vec<_>>(),
-            [(Rank(0), Rank(1)), (Rank(1), Rank(2))]
+            [Wire::Pair(Rank(0), Rank(1)), Wire::Pair(Rank(1), Rank(2))]
         );
         network.topology = Topology::Bus;
         assert_eq!(network.route(Rank(0), Rank(2))[0].wire, network.route(Rank(2), Rank(1))[0].wire);
@@ -252,6 +308,7 @@ mod tests {
             latency: None,
             bandwidth: Some((bandwidth, bandwidth)),
             directed: false,
+            shared: false,
         };
         let network = Network::resolved(
             Link { latency: 0.0, horizontal: 1.0, vertical: 1.0 },

@@ -2,7 +2,7 @@
 //!
 //! The threads engine asks it with the time of day, the simulator with a virtual clock: one rule, two readers.
 
-use super::Network;
+use super::{Network, Wire};
 use crate::rect::Rank;
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub struct Transit {
 #[derive(Debug, Clone)]
 pub struct Wires<'a> {
     network: &'a Network,
-    taken: BTreeMap<(Rank, Rank), f64>,
+    taken: BTreeMap<Wire, f64>,
 }
 
 impl<'a> Wires<'a> {

@@ -3,6 +3,14 @@
 //! Processors compute at given rates; a message takes latency + bytes / bandwidth on its wire (Hockney), wires
 //! carry one message at a time ([`Wires`]). Sends are buffered: a message travels as soon as it is sent.
 
+mod explain;
+mod fluid;
+
+pub use explain::{Cause, Doing, History, Wait};
+pub use fluid::{
+    Action, Deployment, Fluid, Host, Outcome, Tcp, Then, Weights, simulate_actions, simulate_fluid,
+};
+
 use crate::error::{Error, Result};
 use crate::platform::{Load, Network, Transit, Wires};
 use crate::rect::Rank;

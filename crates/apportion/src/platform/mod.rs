@@ -8,7 +8,7 @@ mod wires;
 
 pub use discover::{Core, Machine, available_memory, discover};
 pub use emulated::Emulated;
-pub use network::{Direction, Link, Network, Route, Topology, Wire};
+pub use network::{Crossing, Direction, Link, Network, Route, Topology, Wire};
 pub use parse::{parse_platform, read_platform};
 pub use wires::{Load, Transit, Wires};
 

@@ -40,6 +40,15 @@ impl Link {
     /// A link that costs nothing.
     pub const FREE: Self = Self { latency: 0.0, horizontal: f64::INFINITY, vertical: f64::INFINITY };
 
+    /// This link and another crossed at once: latencies add up, the slower sets the pace.
+    fn then(self, next: Self) -> Self {
+        Self {
+            latency: self.latency + next.latency,
+            horizontal: self.horizontal.min(next.horizontal),
+            vertical: self.vertical.min(next.vertical),
+        }
+    }
+
     /// Seconds for a message of `horizontal` bytes of A and `vertical` bytes of B.
     pub fn seconds(&self, horizontal: f64, vertical: f64) -> f64 {
         self.latency + horizontal / self.horizontal + vertical / self.vertical
@@ -78,6 +87,10 @@ pub struct Network {
     /// By class × class: the link that all such pairs share, if they do.
     shared: Vec<Option<Trunk>>,
     count: usize,
+    /// What joins processors and clusters to the rest.
+    uplinks: Vec<Link>,
+    /// By rank: the uplinks that its messages cross on their way out, from the inside.
+    chains: Vec<Vec<usize>>,
 }
 
 /// A link that many pairs share, and which way a pair uses it.
@@ -106,18 +119,34 @@ pub enum Wire {
         /// From the second of `between` to the first; never true where it is half duplex or inside one cluster.
         backward: bool,
     },
+    /// What joins a processor or a cluster to the rest: its place in the platform file, and the direction.
+    Uplink {
+        /// Which `[[network.uplink]]`, from 0.
+        number: usize,
+        /// Into the processor or cluster; never true where it is half duplex.
+        down: bool,
+    },
 }
 
-/// One hop of a message: a link, and the wire (shared resource) that it occupies.
+/// One of the wires that a hop crosses.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Route {
-    /// The link's cost.
-    pub link: Link,
-    /// The wire for which messages compete.
+pub struct Crossing {
+    /// What messages compete for.
     pub wire: Wire,
+    /// What this wire costs this message.
+    pub link: Link,
     /// The wire's own bytes per second, which is the same for every message on it: along rows, from the lower rank
     /// to the higher where both directions share it, between the first two processors on a bus.
     pub capacity: f64,
+}
+
+/// One hop of a message: from one processor to the next, which has it whole before it goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// The cost of all its wires together: latencies add up, the slowest sets the pace.
+    pub link: Link,
+    /// The wires, in order, that it occupies at once.
+    pub crossings: Vec<Crossing>,
 }
 
 impl Network {
@@ -132,6 +161,8 @@ impl Network {
             table: Vec::new(),
             shared: Vec::new(),
             count: 0,
+            uplinks: Vec::new(),
+            chains: Vec::new(),
         }
     }
 
@@ -171,8 +202,31 @@ impl Network {
         network
     }
 
-    /// The link from one processor to another (free to itself).
+    /// Joins processors and clusters to the rest by links of their own: `uplinks` are names with costs.
+    pub(super) fn join(&mut self, names: &[(String, String)], uplinks: &[(String, Link)]) {
+        self.uplinks = uplinks.iter().map(|u| u.1).collect();
+        self.chains = names
+            .iter()
+            .map(|(name, cluster)| {
+                let depth = |i: &usize| specificity(&uplinks[*i].0, name, cluster);
+                let mut chain: Vec<usize> = (0..uplinks.len()).filter(|i| depth(i) > 0).collect();
+                chain.sort_by_key(|i| std::cmp::Reverse(depth(i)));
+                chain
+            })
+            .collect();
+    }
+
+    /// The link from one processor to another (free to itself), all wires together.
     pub fn link(&self, from: Rank, to: Rank) -> Link {
+        if from == to || self.uplinks.is_empty() {
+            return self.direct(from, to);
+        }
+        let (up, down) = self.uplinks_between(from, to);
+        up.chain(down).fold(self.direct(from, to), |sum, i| sum.then(self.uplinks[i]))
+    }
+
+    /// The pair's own link.
+    fn direct(&self, from: Rank, to: Rank) -> Link {
         if from == to {
             return Link::FREE;
         }
@@ -180,6 +234,19 @@ impl Network {
             (Some(a), Some(b)) => self.table[a * self.count + b],
             _ => self.default,
         }
+    }
+
+    /// The uplinks that a message crosses on its way out and on its way in: those that the two ends do not share.
+    fn uplinks_between(
+        &self,
+        from: Rank,
+        to: Rank,
+    ) -> (impl Iterator<Item = usize> + '_, impl Iterator<Item = usize> + '_) {
+        let chain = |rank: Rank| self.chains.get(rank.0).map_or(&[][..], Vec::as_slice);
+        let (out, into) = (chain(from), chain(to));
+        let up = out.iter().copied().filter(|i| !into.contains(i));
+        let down = into.iter().rev().copied().filter(|i| !out.contains(i));
+        (up, down)
     }
 
     /// The link that a pair shares with others, if it does.
@@ -190,27 +257,36 @@ impl Network {
         }
     }
 
-    /// The hops that a message takes, in order, with the wire that each occupies.
+    /// The hops that a message takes, in order, with the wires that each occupies.
     pub fn route(&self, from: Rank, to: Rank) -> Vec<Route> {
-        let hop = |from: Rank, to: Rank| {
-            let link = self.link(from, to);
-            let pair = |(from, to): (Rank, Rank)| (Wire::Pair(from, to), self.link(from, to).horizontal);
-            let (wire, capacity) = match (self.topology, self.trunk(from, to)) {
-                (Topology::Bus, _) => (Wire::Bus, self.link(Rank(0), Rank(1)).horizontal),
-                (_, Some(t)) => {
-                    (Wire::Shared { number: t.number, backward: t.backward && self.duplex }, t.bandwidth)
-                }
-                _ if self.duplex => pair((from, to)),
-                _ => pair((from.min(to), from.max(to))),
-            };
-            Route { link, wire, capacity }
-        };
         match self.topology {
             Topology::Star { centre } if from != centre && to != centre => {
-                vec![hop(from, centre), hop(centre, to)]
+                vec![self.hop(from, centre), self.hop(centre, to)]
             }
-            _ => vec![hop(from, to)],
+            _ => vec![self.hop(from, to)],
         }
+    }
+
+    fn hop(&self, from: Rank, to: Rank) -> Route {
+        let pair = |(from, to): (Rank, Rank)| (Wire::Pair(from, to), self.direct(from, to).horizontal);
+        let (wire, capacity) = match (self.topology, self.trunk(from, to)) {
+            (Topology::Bus, _) => (Wire::Bus, self.direct(Rank(0), Rank(1)).horizontal),
+            (_, Some(t)) => {
+                (Wire::Shared { number: t.number, backward: t.backward && self.duplex }, t.bandwidth)
+            }
+            _ if self.duplex => pair((from, to)),
+            _ => pair((from.min(to), from.max(to))),
+        };
+        let (up, down) = self.uplinks_between(from, to);
+        let uplink = |number: usize, down: bool| {
+            let (link, wire) = (self.uplinks[number], Wire::Uplink { number, down: down && self.duplex });
+            Crossing { wire, link, capacity: link.horizontal }
+        };
+        let own = Crossing { wire, link: self.direct(from, to), capacity };
+        let crossings: Vec<Crossing> =
+            up.map(|i| uplink(i, false)).chain([own]).chain(down.map(|i| uplink(i, true))).collect();
+        let link = crossings.iter().fold(Link::FREE, |sum, c| sum.then(c.link));
+        Route { link, crossings }
     }
 
     /// The network between some of the processors, renumbered in the order given. A star whose centre is
@@ -224,12 +300,13 @@ impl Network {
             other => other,
         };
         let classes = ranks.iter().filter_map(|r| self.classes.get(r.0).copied()).collect();
-        Self { topology, classes, ..self.clone() }
+        let chains = ranks.iter().filter_map(|r| self.chains.get(r.0).cloned()).collect();
+        Self { topology, classes, chains, ..self.clone() }
     }
 
     /// True if no message costs any time.
     pub fn is_free(&self) -> bool {
-        self.default == Link::FREE && self.table.iter().all(|l| *l == Link::FREE)
+        [self.default].iter().chain(&self.table).chain(&self.uplinks).all(|l| *l == Link::FREE)
     }
 }
 
@@ -273,56 +350,4 @@ fn best_link(default: Link, exceptions: &[Exception], from: &[u8], to: &[u8]) ->
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_star_relays_and_a_bus_shares() {
-        let mut network = Network::uniform(1.0, 10.0);
-        network.topology = Topology::Star { centre: Rank(1) };
-        let route = network.route(Rank(0), Rank(2));
-        assert_eq!(
-            route.iter().map(|r| r.wire).collect::<Vec<_>>(),
-            [Wire::Pair(Rank(0), Rank(1)), Wire::Pair(Rank(1), Rank(2))]
-        );
-        network.topology = Topology::Bus;
-        assert_eq!(network.route(Rank(0), Rank(2))[0].wire, network.route(Rank(2), Rank(1))[0].wire);
-    }
-
-    #[test]
-    fn half_duplex_shares_one_wire_and_hockney_adds_up() {
-        let mut network = Network::uniform(0.5, 100.0);
-        assert_ne!(network.route(Rank(0), Rank(1))[0].wire, network.route(Rank(1), Rank(0))[0].wire);
-        network.duplex = false;
-        assert_eq!(network.route(Rank(0), Rank(1))[0].wire, network.route(Rank(1), Rank(0))[0].wire);
-        assert_eq!(network.link(Rank(0), Rank(1)).seconds(150.0, 50.0), 2.5);
-    }
-
-    #[test]
-    fn the_most_specific_exception_wins() {
-        let names: Vec<(String, String)> = [("a1", "s/a"), ("a2", "s/a"), ("b1", "s/b")]
-            .map(|(n, c)| (n.to_string(), c.to_string()))
-            .to_vec();
-        let exception = |x: &str, y: &str, bandwidth: f64| Exception {
-            between: (x.into(), y.into()),
-            latency: None,
-            bandwidth: Some((bandwidth, bandwidth)),
-            directed: false,
-            shared: false,
-        };
-        let network = Network::resolved(
-            Link { latency: 0.0, horizontal: 1.0, vertical: 1.0 },
-            &names,
-            &[
-                exception("a1", "a2", 5.0),
-                exception("s/a", "s/a", 4.0),
-                exception("s", "s", 2.0),
-                exception("s/b", "s/a", 3.0),
-            ],
-        );
-        assert_eq!(network.link(Rank(0), Rank(1)).horizontal, 5.0);
-        assert_eq!(network.link(Rank(0), Rank(2)).horizontal, 3.0);
-        assert_eq!(network.link(Rank(2), Rank(1)).horizontal, 3.0);
-        assert_eq!(network.link(Rank(1), Rank(1)), Link::FREE);
-    }
-}
+mod tests;

@@ -19,6 +19,8 @@ pub(super) struct RawNetwork {
     emulate: Option<bool>,
     #[serde(default)]
     link: Vec<RawLink>,
+    #[serde(default)]
+    uplink: Vec<RawUplink>,
     matrix: Option<RawMatrix>,
 }
 
@@ -37,6 +39,14 @@ struct RawLink {
     bandwidth: Option<RawBandwidth>,
     #[serde(default)]
     shared: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawUplink {
+    of: String,
+    latency: Option<Quantity>,
+    bandwidth: RawBandwidth,
 }
 
 #[derive(Deserialize)]
@@ -87,10 +97,30 @@ impl Reader<'_> {
         let names: Vec<_> = processors.iter().map(|p| (p.name.clone(), p.cluster.clone())).collect();
         let default = Link { latency, horizontal, vertical };
         let mut network = Network::resolved(default, &names, &exceptions);
+        network.join(&names, &self.uplinks(&raw.uplink, processors)?);
         network.duplex = raw.duplex.unwrap_or(true);
         network.emulate = raw.emulate.unwrap_or(false);
         network.topology = self.topology(&raw, processors)?;
         Ok(network)
+    }
+
+    fn uplinks(&self, raw: &[RawUplink], processors: &[Processor]) -> Result<Vec<(String, Link)>> {
+        let mut uplinks: Vec<(String, Link)> = Vec::new();
+        for (i, uplink) in raw.iter().enumerate() {
+            let field = format!("network.uplink {}", i + 1);
+            let name = self.known(&field, &uplink.of, processors)?;
+            if uplinks.iter().any(|(known, _)| *known == name) {
+                let what = format!("\"{name}\" has an uplink already");
+                return Err(self.error(&field, what, "give every processor or cluster one at most"));
+            }
+            let (horizontal, vertical) = self.bandwidth(&format!("{field}: bandwidth"), &uplink.bandwidth)?;
+            let latency = match &uplink.latency {
+                Some(q) => self.quantity(&format!("{field}: latency"), q, Dimension::Time)?,
+                None => 0.0,
+            };
+            uplinks.push((name, Link { latency, horizontal, vertical }));
+        }
+        Ok(uplinks)
     }
 
     fn topology(&self, raw: &RawNetwork, processors: &[Processor]) -> Result<Topology> {

@@ -90,7 +90,7 @@ impl<'a> Engine<'a> {
         let ranks = on.placement.len();
         Self {
             rules,
-            fabric: Fabric::new(on.network, rules, ranks),
+            fabric: Fabric::new(on.network, on.placement, rules),
             flows: Flows::default(),
             carried: Vec::new(),
             hosts: Hosts::new(on.hosts, on.placement),

@@ -1,13 +1,13 @@
 //! Which links a message crosses: the network as the fluid model sees it.
 
 use super::rules::{Fluid, Tcp, Weights};
-use crate::platform::{Link, Load, Network, Wire};
+use crate::platform::{Crossing, Link, Load, Network, Wire};
 use crate::rect::Rank;
 use std::collections::BTreeMap;
 
 /// A pair's way through the network, worked out when its first message is sent.
 #[derive(Debug)]
-pub(super) struct Path {
+pub(in crate::simulate) struct Path {
     /// Links and the bandwidth that a flow takes of each, per unit of its rate; each link once.
     pub uses: Vec<(u32, f64)>,
     /// Seconds for the first byte.
@@ -21,14 +21,14 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// A message in units of the path's capacity: bytes, unless speeds depend on the direction of the data; then what
-    /// takes as long on the slowest hop.
+    /// A message in units of the path's capacity: bytes, unless speeds depend on the direction of the data; then as
+    /// many whole bytes as take as long on the slowest hop.
     pub fn amount(&self, load: Load) -> f64 {
         let mut slowest = (0.0, load.bytes());
         for (link, capacity) in &self.uneven {
             let seconds = load.horizontal / link.horizontal + load.vertical / link.vertical;
             if seconds > slowest.0 {
-                slowest = (seconds, seconds * capacity);
+                slowest = (seconds, (seconds * capacity).round());
             }
         }
         slowest.1
@@ -37,8 +37,10 @@ impl Path {
 
 /// Links by number, and the paths over them.
 #[derive(Debug)]
-pub(super) struct Fabric<'a> {
+pub(in crate::simulate) struct Fabric<'a> {
     network: &'a Network,
+    /// Each rank's processor.
+    placement: &'a [usize],
     rules: &'a Fluid,
     wires: BTreeMap<Wire, u32>,
     capacities: Vec<f64>,
@@ -48,13 +50,14 @@ pub(super) struct Fabric<'a> {
 }
 
 impl<'a> Fabric<'a> {
-    pub fn new(network: &'a Network, rules: &'a Fluid, ranks: usize) -> Self {
+    pub fn new(network: &'a Network, placement: &'a [usize], rules: &'a Fluid) -> Self {
         Self {
             network,
+            placement,
             rules,
             wires: BTreeMap::new(),
             capacities: Vec::new(),
-            by_pair: vec![BTreeMap::new(); ranks],
+            by_pair: vec![BTreeMap::new(); placement.len()],
             paths: Vec::new(),
         }
     }
@@ -73,12 +76,18 @@ impl<'a> Fabric<'a> {
         &self.paths[path as usize]
     }
 
-    /// The path from one processor to another.
+    /// The path from one rank to another; within a processor it costs nothing.
     pub fn between(&mut self, from: usize, to: usize) -> u32 {
         if let Some(&known) = self.by_pair[from].get(&(to as u32)) {
             return known;
         }
-        let path = self.find(Rank(from), Rank(to));
+        let (source, destination) = (self.placement[from], self.placement[to]);
+        let path = if source == destination {
+            let (uses, uneven) = (Vec::new(), Vec::new());
+            Path { uses, latency: 0.0, weight: 1.0, bound: f64::INFINITY, uneven }
+        } else {
+            self.find(Rank(source), Rank(destination))
+        };
         self.paths.push(path);
         let number = self.paths.len() as u32 - 1;
         self.by_pair[from].insert(to as u32, number);
@@ -89,20 +98,21 @@ impl<'a> Fabric<'a> {
         let mut uses: Vec<(u32, f64)> = Vec::new();
         let (mut latency, mut weight, mut bound) = (0.0, 0.0, f64::INFINITY);
         let mut uneven = Vec::new();
-        for hop in self.network.route(from, to) {
-            let link = self.number(hop.wire, hop.capacity);
-            add(&mut uses, link, 1.0);
-            latency += hop.link.latency;
-            bound = f64::min(bound, hop.capacity);
-            weight += self.rules.tcp.per_link / hop.capacity;
-            if hop.link.horizontal != hop.capacity || hop.link.vertical != hop.capacity {
-                uneven.push((hop.link, hop.capacity));
+        for crossing in self.network.route(from, to).iter().flat_map(|hop| &hop.crossings) {
+            let Crossing { wire, link, capacity } = *crossing;
+            let number = self.number(wire, capacity);
+            add(&mut uses, number, 1.0);
+            latency += link.latency;
+            bound = f64::min(bound, capacity);
+            weight += self.rules.tcp.per_link / capacity;
+            if link.horizontal != capacity || link.vertical != capacity {
+                uneven.push((link, capacity));
             }
         }
         if self.rules.tcp.cross_traffic {
-            for hop in self.network.route(to, from) {
-                let link = self.number(hop.wire, hop.capacity);
-                add(&mut uses, link, 0.05);
+            for crossing in self.network.route(to, from).iter().flat_map(|hop| &hop.crossings) {
+                let number = self.number(crossing.wire, crossing.capacity);
+                add(&mut uses, number, 0.05);
             }
         }
         uses.retain(|u| self.capacities[u.0 as usize].is_finite());

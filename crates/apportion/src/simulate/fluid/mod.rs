@@ -17,6 +17,7 @@ mod messages;
 mod rules;
 mod script;
 
+pub(super) use fabric::Fabric;
 pub use hosts::Host;
 pub use rules::{Fluid, Tcp, Weights};
 

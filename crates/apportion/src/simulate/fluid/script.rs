@@ -7,7 +7,7 @@ use crate::simulate::load_of;
 use crate::trace::Lane;
 
 /// The actions of one processor, which counts the elements that it sends and receives.
-pub(in crate::simulate) struct Script<'a> {
+pub(super) struct Script<'a> {
     steps: Box<dyn Iterator<Item = Step> + 'a>,
     rank: Rank,
     element: u64,

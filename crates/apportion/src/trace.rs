@@ -1,6 +1,8 @@
 //! What happened, or would happen: for each processor a lane of timed events. Engines and simulator return it.
 
 use crate::rect::Rank;
+use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
 
 /// What a processor does during an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,15 +28,54 @@ pub struct Event {
     pub peer: Option<Rank>,
 }
 
+/// A count for each processor of some, most of which are 0: ten thousand processors have ten thousand of these.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counts {
+    processors: usize,
+    nonzero: BTreeMap<usize, u64>,
+}
+
+impl Counts {
+    /// All 0.
+    pub fn new(processors: usize) -> Self {
+        Self { processors, nonzero: BTreeMap::new() }
+    }
+
+    /// The counts of all processors, by rank.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..self.processors).map(|rank| self[rank])
+    }
+
+    /// Their sum.
+    pub fn total(&self) -> u64 {
+        self.nonzero.values().sum()
+    }
+}
+
+impl Index<usize> for Counts {
+    type Output = u64;
+    fn index(&self, rank: usize) -> &u64 {
+        assert!(rank < self.processors, "there is no processor {rank}");
+        self.nonzero.get(&rank).unwrap_or(&0)
+    }
+}
+
+impl IndexMut<usize> for Counts {
+    fn index_mut(&mut self, rank: usize) -> &mut u64 {
+        assert!(rank < self.processors, "there is no processor {rank}");
+        self.nonzero.entry(rank).or_insert(0)
+    }
+}
+
 /// One processor's events and counters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lane {
     /// In the order of time, not overlapping.
     pub events: Vec<Event>,
     /// Elements sent to each processor.
-    pub sent: Vec<u64>,
+    pub sent: Counts,
     /// Elements received from each processor.
-    pub received: Vec<u64>,
+    pub received: Counts,
     /// Messages sent.
     pub messages: u64,
     /// CPU seconds spent computing (0 in a simulation): compute time over this is the slowing in effect.
@@ -46,7 +87,7 @@ pub struct Lane {
 impl Lane {
     /// A lane without events, for one of `processors`.
     pub fn new(processors: usize) -> Self {
-        Self { sent: vec![0; processors], received: vec![0; processors], ..Self::default() }
+        Self { sent: Counts::new(processors), received: Counts::new(processors), ..Self::default() }
     }
 
     /// Adds an event, unless it takes no time; one that continues the last is joined to it.
@@ -91,7 +132,8 @@ impl Trace {
                 end: begin + e.end,
                 ..*e
             }));
-            let add = |all: &mut [u64], new: &[u64]| all.iter_mut().zip(new).for_each(|(x, y)| *x += y);
+            let add =
+                |all: &mut Counts, new: &Counts| new.nonzero.iter().for_each(|(&rank, n)| all[rank] += n);
             add(&mut lane.sent, &next.sent);
             add(&mut lane.received, &next.received);
             lane.messages += next.messages;
@@ -129,7 +171,7 @@ impl Trace {
 
     /// `[to][from]`: elements that each processor received.
     pub fn volume_matrix(&self) -> Vec<Vec<u64>> {
-        self.lanes.iter().map(|l| l.received.clone()).collect()
+        self.lanes.iter().map(|l| l.received.iter().collect()).collect()
     }
 }
 

@@ -48,7 +48,7 @@ impl RunReport {
 
     /// Elements that changed hands, counted while running.
     pub fn volume(&self) -> u64 {
-        self.trace.lanes.iter().flat_map(|l| &l.received).sum()
+        self.trace.lanes.iter().map(|l| l.received.total()).sum()
     }
 
     fn volume_lower_bound(&self) -> Option<u64> {
@@ -82,8 +82,8 @@ impl RunReport {
                     "compute": compute[i],
                     "communicate": communicate[i],
                     "idle": idle[i],
-                    "sent": lane.sent.iter().sum::<u64>(),
-                    "received": lane.received.iter().sum::<u64>(),
+                    "sent": lane.sent.total(),
+                    "received": lane.received.total(),
                     "messages": lane.messages,
                     "cpu_seconds": lane.cpu_seconds,
                 })

@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn defects_are_refused_by_line() {
         for (text, what) in [
-            ("0 send 1 7 100\n0 sned 1 7 100\n", "t:2: cannot make out \"sned\""),
+            ("0 send 0 7 100\n0 sned 1 7 100\n", "t:2: cannot make out \"sned\""),
             ("0 compute nan\n", "t:1: NaN is no number of flops"),
             ("0 compute -1\n", "number of flops"),
             ("0 send 4 1 1\n", "no rank 4"),

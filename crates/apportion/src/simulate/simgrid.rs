@@ -184,7 +184,7 @@ fn link_name(wire: Wire) -> String {
     }
 }
 
-/// What to type; quoted for a shell.
+/// What to type; quoted for a shell. Full updates, since SimGrid's default, lazy ones, give other times for some programs.
 fn command(processors: usize, rules: &Fluid, directory: &Path) -> String {
     let quoted = |name: &str| {
         let path = directory.join(name).display().to_string();
@@ -192,7 +192,8 @@ fn command(processors: usize, rules: &Fluid, directory: &Path) -> String {
     };
     let mut command = format!(
         "smpirun -np {processors} -platform {} -hostfile {} -replay {} --cfg=network/model:CM02 \
-         --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:1e15 --cfg=smpi/host-speed:1Gf",
+         --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:1e15 --cfg=network/optim:Full \
+         --cfg=smpi/host-speed:1Gf",
         quoted("platform.xml"),
         quoted("hostfile"),
         quoted("traces.txt"),

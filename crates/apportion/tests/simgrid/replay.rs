@@ -2,8 +2,7 @@
 
 use apportion::shapes::{Method, Terms};
 use apportion::{
-    Conditions, Flow, Fluid, Network, Order, Schedule, Shape, Weights, export_simgrid, parse_platform,
-    simulate_fluid,
+    Conditions, Flow, Fluid, Network, Order, Schedule, Shape, export_simgrid, parse_platform, simulate_fluid,
 };
 use std::path::Path;
 use std::process::Command;
@@ -77,8 +76,9 @@ fn schedules_take_as_long_as_smpirun_says() {
         eprintln!("skipped: smpirun is not installed (Debian: libsimgrid-dev)");
         return;
     }
-    let here = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simgrid-replay");
-    let mut worst: f64 = 0.0;
+    let here = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("simgrid-replay{}", std::env::var("X").unwrap_or_default()));
+    let (mut worst, mut wrong): (f64, Vec<String>) = (0.0, Vec::new());
     for case in 0..CASES {
         let mut dice = Dice(case);
         let p = 2 + dice.roll(6);
@@ -98,15 +98,15 @@ fn schedules_take_as_long_as_smpirun_says() {
         }
         let outcome = simulate_fluid(&schedule, conditions, &names, &rules, false).unwrap();
         let command = export_simgrid(&schedule, conditions, &names, &rules, &here).unwrap();
-        let theirs = replay(&format!("{command} --cfg=maxmin/precision:1e-12"));
+        let theirs = replay(&format!("{command} --cfg=maxmin/precision:1e-9").replace("%.9r", "%.15r"));
         let error = (outcome.trace.seconds() - theirs).abs() / theirs;
         worst = worst.max(error);
-        assert!(
-            error < 1e-6,
-            "case {case}, {name}, {p} processors, {flow}: {} here, {theirs} there\n{command}",
-            outcome.trace.seconds()
-        );
+        if error >= 1e-6 {
+            let seconds = outcome.trace.seconds();
+            wrong
+                .push(format!("case {case}, {name}, {p} processors, {flow}: {seconds} here, {theirs} there"));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     eprintln!("{CASES} cases, the worst off by {worst:e}");
-    assert_ne!(Fluid::simgrid().weights, Weights::Equal);
 }

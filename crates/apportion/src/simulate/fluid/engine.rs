@@ -248,14 +248,17 @@ impl<'a> Engine<'a> {
     fn send(&mut self, key: (usize, usize, u64), load: Load) -> u32 {
         let id = self.messages.post(key, true);
         let message = self.messages.get_mut(id);
-        let bytes = load.bytes();
+        let path = self.fabric.between(key.0, key.1);
+        let amount = self.fabric.path(path).amount(load);
         message.load = load;
+        message.amount = amount;
+        message.path = path;
         message.sent = self.now;
-        message.detached = bytes < self.rules.detached as f64;
+        message.detached = amount < self.rules.detached as f64;
         if !message.detached {
             self.ranks[key.0].open[1] += 1;
         }
-        if !message.received.is_nan() || bytes < self.rules.eager as f64 {
+        if !message.received.is_nan() || amount < self.rules.eager as f64 {
             self.depart(id);
         }
         id
@@ -300,9 +303,8 @@ impl<'a> Engine<'a> {
     fn depart(&mut self, id: u32) {
         let message = self.messages.get_mut(id);
         message.started = self.now;
-        let bytes = message.load.bytes() + self.rules.envelope as f64;
-        let path = self.fabric.between(message.from as usize, message.to as usize);
-        let latency = self.fabric.path(path).latency * self.fabric.factors(bytes).0;
+        let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
+        let latency = self.fabric.path(path).latency * self.fabric.factors(amount).0;
         if latency > 0.0 {
             self.events.push(Reverse(Event { time: self.now + latency, what: What::Latency(id) }));
         } else {
@@ -313,10 +315,8 @@ impl<'a> Engine<'a> {
     /// Its latency is over.
     fn drain(&mut self, id: u32) {
         let message = self.messages.get(id);
-        let envelope = self.rules.envelope as f64;
-        let path = self.fabric.between(message.from as usize, message.to as usize);
-        let factor = self.fabric.factors(message.load.bytes() + envelope).1;
-        let amount = self.fabric.path(path).amount(message.load) + envelope;
+        let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
+        let factor = self.fabric.factors(amount).1;
         let flow = self.flows.start(&self.fabric, path, amount, factor, self.now);
         if flow as usize >= self.carried.len() {
             self.carried.resize(flow as usize + 1, 0);

@@ -13,6 +13,9 @@ pub(super) struct Message {
     pub to: u32,
     pub tag: u64,
     pub load: Load,
+    /// Its bytes in units of its path's capacity, envelope not included, and that path; known once it is sent.
+    pub amount: f64,
+    pub path: u32,
     /// When its sender posted it.
     pub sent: f64,
     /// When its receiver posted it.
@@ -89,6 +92,8 @@ impl Messages {
             to,
             tag,
             load: Load::default(),
+            amount: 0.0,
+            path: 0,
             sent: f64::NAN,
             received: f64::NAN,
             started: f64::NAN,

@@ -1,6 +1,12 @@
 //! The network as numbers: latency and bandwidth of every ordered pair, topology, and which wires a message takes.
 
+mod route;
+
+pub use route::{Crossing, Route, Wire};
+
 use crate::rect::Rank;
+use route::Trunk;
+use std::collections::BTreeMap;
 
 /// How processors are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +72,8 @@ pub(super) struct Exception {
     pub bandwidth: Option<(f64, f64)>,
     /// True if only the order (from, to) as written is meant: a table's entry.
     pub directed: bool,
-    /// True if all pairs that it covers share one link.
-    pub shared: bool,
+    /// If all pairs that it covers share one link: its place in the platform file, from 0.
+    pub shared: Option<usize>,
 }
 
 /// Latency, bandwidth and topology between all processors.
@@ -87,66 +93,12 @@ pub struct Network {
     /// By class × class: the link that all such pairs share, if they do.
     shared: Vec<Option<Trunk>>,
     count: usize,
-    /// What joins processors and clusters to the rest.
-    uplinks: Vec<Link>,
+    /// Between whom shared links are, by their place in the platform file.
+    trunks: BTreeMap<usize, (String, String)>,
+    /// What joins processors and clusters, by name, to the rest.
+    uplinks: Vec<(String, Link)>,
     /// By rank: the uplinks that its messages cross on their way out, from the inside.
     chains: Vec<Vec<usize>>,
-}
-
-/// A link that many pairs share, and which way a pair uses it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Trunk {
-    /// Its place in the platform file, from 0.
-    number: usize,
-    /// From the second name of `between` to the first.
-    backward: bool,
-    /// Bytes per second as written (along rows).
-    bandwidth: f64,
-}
-
-/// What messages compete for: a link, or one direction of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wire {
-    /// Between two processors: from the first to the second, or both ways where the network is half duplex (then the
-    /// lower rank comes first).
-    Pair(Rank, Rank),
-    /// The medium of a bus.
-    Bus,
-    /// A link shared by all pairs of two clusters: its place in the platform file, and the direction.
-    Shared {
-        /// Which `[[network.link]]`, from 0.
-        number: usize,
-        /// From the second of `between` to the first; never true where it is half duplex or inside one cluster.
-        backward: bool,
-    },
-    /// What joins a processor or a cluster to the rest: its place in the platform file, and the direction.
-    Uplink {
-        /// Which `[[network.uplink]]`, from 0.
-        number: usize,
-        /// Into the processor or cluster; never true where it is half duplex.
-        down: bool,
-    },
-}
-
-/// One of the wires that a hop crosses.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Crossing {
-    /// What messages compete for.
-    pub wire: Wire,
-    /// What this wire costs this message.
-    pub link: Link,
-    /// The wire's own bytes per second, which is the same for every message on it: along rows, from the lower rank
-    /// to the higher where both directions share it, between the first two processors on a bus.
-    pub capacity: f64,
-}
-
-/// One hop of a message: from one processor to the next, which has it whole before it goes on.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Route {
-    /// The cost of all its wires together: latencies add up, the slowest sets the pace.
-    pub link: Link,
-    /// The wires, in order, that it occupies at once.
-    pub crossings: Vec<Crossing>,
 }
 
 impl Network {
@@ -161,6 +113,7 @@ impl Network {
             table: Vec::new(),
             shared: Vec::new(),
             count: 0,
+            trunks: BTreeMap::new(),
             uplinks: Vec::new(),
             chains: Vec::new(),
         }
@@ -199,21 +152,9 @@ impl Network {
                 best_link(default, exceptions, from, to)
             })
             .unzip();
+        let shared = exceptions.iter().filter_map(|e| Some((e.shared?, e.between.clone())));
+        network.trunks = shared.collect();
         network
-    }
-
-    /// Joins processors and clusters to the rest by links of their own: `uplinks` are names with costs.
-    pub(super) fn join(&mut self, names: &[(String, String)], uplinks: &[(String, Link)]) {
-        self.uplinks = uplinks.iter().map(|u| u.1).collect();
-        self.chains = names
-            .iter()
-            .map(|(name, cluster)| {
-                let depth = |i: &usize| specificity(&uplinks[*i].0, name, cluster);
-                let mut chain: Vec<usize> = (0..uplinks.len()).filter(|i| depth(i) > 0).collect();
-                chain.sort_by_key(|i| std::cmp::Reverse(depth(i)));
-                chain
-            })
-            .collect();
     }
 
     /// The link from one processor to another (free to itself), all wires together.
@@ -222,11 +163,11 @@ impl Network {
             return self.direct(from, to);
         }
         let (up, down) = self.uplinks_between(from, to);
-        up.chain(down).fold(self.direct(from, to), |sum, i| sum.then(self.uplinks[i]))
+        up.chain(down).fold(self.direct(from, to), |sum, i| sum.then(self.uplinks[i].1))
     }
 
     /// The pair's own link.
-    fn direct(&self, from: Rank, to: Rank) -> Link {
+    pub(super) fn direct(&self, from: Rank, to: Rank) -> Link {
         if from == to {
             return Link::FREE;
         }
@@ -234,59 +175,6 @@ impl Network {
             (Some(a), Some(b)) => self.table[a * self.count + b],
             _ => self.default,
         }
-    }
-
-    /// The uplinks that a message crosses on its way out and on its way in: those that the two ends do not share.
-    fn uplinks_between(
-        &self,
-        from: Rank,
-        to: Rank,
-    ) -> (impl Iterator<Item = usize> + '_, impl Iterator<Item = usize> + '_) {
-        let chain = |rank: Rank| self.chains.get(rank.0).map_or(&[][..], Vec::as_slice);
-        let (out, into) = (chain(from), chain(to));
-        let up = out.iter().copied().filter(|i| !into.contains(i));
-        let down = into.iter().rev().copied().filter(|i| !out.contains(i));
-        (up, down)
-    }
-
-    /// The link that a pair shares with others, if it does.
-    fn trunk(&self, from: Rank, to: Rank) -> Option<Trunk> {
-        match (self.classes.get(from.0), self.classes.get(to.0)) {
-            (Some(a), Some(b)) => self.shared[a * self.count + b],
-            _ => None,
-        }
-    }
-
-    /// The hops that a message takes, in order, with the wires that each occupies.
-    pub fn route(&self, from: Rank, to: Rank) -> Vec<Route> {
-        match self.topology {
-            Topology::Star { centre } if from != centre && to != centre => {
-                vec![self.hop(from, centre), self.hop(centre, to)]
-            }
-            _ => vec![self.hop(from, to)],
-        }
-    }
-
-    fn hop(&self, from: Rank, to: Rank) -> Route {
-        let pair = |(from, to): (Rank, Rank)| (Wire::Pair(from, to), self.direct(from, to).horizontal);
-        let (wire, capacity) = match (self.topology, self.trunk(from, to)) {
-            (Topology::Bus, _) => (Wire::Bus, self.direct(Rank(0), Rank(1)).horizontal),
-            (_, Some(t)) => {
-                (Wire::Shared { number: t.number, backward: t.backward && self.duplex }, t.bandwidth)
-            }
-            _ if self.duplex => pair((from, to)),
-            _ => pair((from.min(to), from.max(to))),
-        };
-        let (up, down) = self.uplinks_between(from, to);
-        let uplink = |number: usize, down: bool| {
-            let (link, wire) = (self.uplinks[number], Wire::Uplink { number, down: down && self.duplex });
-            Crossing { wire, link, capacity: link.horizontal }
-        };
-        let own = Crossing { wire, link: self.direct(from, to), capacity };
-        let crossings: Vec<Crossing> =
-            up.map(|i| uplink(i, false)).chain([own]).chain(down.map(|i| uplink(i, true))).collect();
-        let link = crossings.iter().fold(Link::FREE, |sum, c| sum.then(c.link));
-        Route { link, crossings }
     }
 
     /// The network between some of the processors, renumbered in the order given. A star whose centre is
@@ -304,9 +192,33 @@ impl Network {
         Self { topology, classes, chains, ..self.clone() }
     }
 
+    /// The same network among `p` processors with some links replaced.
+    pub(super) fn with_links(&self, p: usize, links: &[(Rank, Rank, bool, Link)]) -> Self {
+        let mut table: Vec<Link> = (0..p * p).map(|i| self.link(Rank(i / p), Rank(i % p))).collect();
+        for &(from, to, both_ways, link) in links {
+            table[from.0 * p + to.0] = link;
+            if both_ways {
+                table[to.0 * p + from.0] = link;
+            }
+        }
+        // What is known of each pair now includes what it shares with others.
+        Self { classes: (0..p).collect(), table, count: p, ..self.unshared() }
+    }
+
+    /// The link where nothing else is said.
+    pub(super) fn default_link(&self) -> Link {
+        self.default
+    }
+
+    /// True if every pair has the default link.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.table.iter().all(|link| *link == self.default) && self.shared.iter().all(Option::is_none)
+    }
+
     /// True if no message costs any time.
     pub fn is_free(&self) -> bool {
-        [self.default].iter().chain(&self.table).chain(&self.uplinks).all(|l| *l == Link::FREE)
+        let own = [self.default].into_iter().chain(self.table.iter().copied());
+        own.chain(self.uplinks.iter().map(|u| u.1)).all(|l| l == Link::FREE)
     }
 }
 
@@ -325,7 +237,6 @@ fn best_link(default: Link, exceptions: &[Exception], from: &[u8], to: &[u8]) ->
     let mut latency = (0, default.latency);
     let mut bandwidth = (0, (default.horizontal, default.vertical));
     let mut trunk = None;
-    let mut links = 0;
     for (i, e) in exceptions.iter().enumerate() {
         let forward = (from[i] / 8, to[i] % 8);
         let backward = if e.directed { (0, 0) } else { (from[i] % 8, to[i] / 8) };
@@ -340,10 +251,9 @@ fn best_link(default: Link, exceptions: &[Exception], from: &[u8], to: &[u8]) ->
             if let Some(w) = e.bandwidth.filter(|_| rank >= bandwidth.0) {
                 bandwidth = (rank, w);
                 let backward = way == 1 && e.between.0 != e.between.1;
-                trunk = e.shared.then_some(Trunk { number: links, backward, bandwidth: w.0 });
+                trunk = e.shared.map(|number| Trunk { number, backward, bandwidth: w.0 });
             }
         }
-        links += usize::from(!e.directed);
     }
     let link = Link { latency: latency.1, horizontal: bandwidth.1.0, vertical: bandwidth.1.1 };
     (link, trunk)

@@ -42,7 +42,7 @@ fn the_most_specific_exception_wins() {
         latency: None,
         bandwidth: Some((bandwidth, bandwidth)),
         directed: false,
-        shared: false,
+        shared: None,
     };
     let network = Network::resolved(
         Link { latency: 0.0, horizontal: 1.0, vertical: 1.0 },

@@ -38,6 +38,8 @@ struct RawLink {
     latency: Option<Quantity>,
     bandwidth: Option<RawBandwidth>,
     #[serde(default)]
+    directed: bool,
+    #[serde(default)]
     shared: bool,
 }
 
@@ -90,8 +92,8 @@ impl Reader<'_> {
                     Some(b) => Some(self.bandwidth(&format!("{field}: bandwidth"), b)?),
                     None => None,
                 },
-                directed: false,
-                shared: link.shared,
+                directed: link.directed,
+                shared: link.shared.then_some(i),
             });
         }
         let names: Vec<_> = processors.iter().map(|p| (p.name.clone(), p.cluster.clone())).collect();
@@ -218,7 +220,7 @@ impl Reader<'_> {
                     latency,
                     bandwidth,
                     directed: true,
-                    shared: false,
+                    shared: None,
                 });
             }
         }

@@ -1,0 +1,175 @@
+//! A network as text: what the platform file needs to say to read the same.
+
+use super::network::{Link, Network, Topology};
+use crate::rect::Rank;
+
+impl Network {
+    /// The `[network]` table and its exceptions, among processors of these names; empty for a free network.
+    pub(super) fn to_toml(&self, names: &[String]) -> String {
+        let exceptions = self.exceptions(names);
+        let default = self.default_link();
+        let mut body = link_fields(default, Link::FREE);
+        if !self.duplex {
+            body += "duplex = false\n";
+        }
+        match self.topology {
+            Topology::Full => {}
+            Topology::Bus => body += "topology = \"bus\"\n",
+            Topology::Star { centre } => {
+                body += &format!("topology = \"star\"\ncentre = {}\n", quoted(&names[centre.0]));
+            }
+        }
+        if self.emulate {
+            body += "emulate = true\n";
+        }
+        if body.is_empty() && exceptions.is_empty() {
+            return String::new();
+        }
+        format!("\n[network]\n{body}{exceptions}")
+    }
+
+    /// Shared links and uplinks, and a `[[network.link]]` for every pair whose own link is not the default, or two where its
+    /// directions differ.
+    fn exceptions(&self, names: &[String]) -> String {
+        let mut out = String::new();
+        for (name, link) in self.uplinks() {
+            out +=
+                &format!("\n[[network.uplink]]\nof = {}\n{}", quoted(name), link_fields(*link, Link::FREE));
+        }
+        if self.is_uniform() {
+            return out;
+        }
+        let pairs = |p: usize| (0..p * p).map(move |x| (Rank(x / p), Rank(x % p))).filter(|(i, j)| i != j);
+        let shared = self.trunks().count() > 0;
+        for (number, between) in self.trunks() {
+            let mut users =
+                pairs(names.len()).filter(|&(i, j)| self.trunk(i, j).is_some_and(|t| t.number == number));
+            let Some((i, j)) = users.next() else { continue };
+            let both = users.chain([(i, j)]).any(|(i, j)| self.trunk(i, j).is_some_and(|t| t.backward));
+            let link = Link { latency: self.default_link().latency, ..self.direct(i, j) };
+            let directed = !both && between.0 != between.1;
+            out += &exception((&between.0, &between.1), directed, &link_fields(link, self.default_link()));
+            out += "shared = true\n";
+        }
+        let mut say = |i: Rank, j: Rank, directed: bool| {
+            let (link, default) = (self.direct(i, j), self.default_link());
+            let fields = match self.trunk(i, j) {
+                Some(_) => link_fields(Link { latency: link.latency, ..default }, default),
+                // Where a shared link might cover the pair, everything is said.
+                None if shared && link.horizontal.is_finite() => link_fields(link, UNSAID),
+                None => link_fields(link, default),
+            };
+            if !fields.is_empty() {
+                out += &exception((&names[i.0], &names[j.0]), directed, &fields);
+            }
+        };
+        for (i, j) in pairs(names.len()).filter(|(i, j)| i.0 < j.0) {
+            let differ = self.direct(i, j) != self.direct(j, i)
+                || self.trunk(i, j).is_some() != self.trunk(j, i).is_some();
+            say(i, j, differ);
+            if differ {
+                say(j, i, true);
+            }
+        }
+        out
+    }
+}
+
+/// Differs from every link.
+const UNSAID: Link = Link { latency: f64::NAN, horizontal: f64::NAN, vertical: f64::NAN };
+
+fn exception(between: (&str, &str), directed: bool, fields: &str) -> String {
+    let directed = if directed { "directed = true\n" } else { "" };
+    format!(
+        "\n[[network.link]]\nbetween = [{}, {}]\n{directed}{fields}",
+        quoted(between.0),
+        quoted(between.1)
+    )
+}
+
+/// Latency and bandwidth where they differ from what holds without them.
+fn link_fields(link: Link, otherwise: Link) -> String {
+    let mut out = String::new();
+    if link.latency != otherwise.latency {
+        out += &format!("latency = {:?}\n", link.latency);
+    }
+    let (horizontal, vertical) = (link.horizontal, link.vertical);
+    if (horizontal, vertical) != (otherwise.horizontal, otherwise.vertical) {
+        out += &if horizontal == vertical {
+            format!("bandwidth = {horizontal:?}\n")
+        } else {
+            format!("bandwidth = {{ horizontal = {horizontal:?}, vertical = {vertical:?} }}\n")
+        };
+    }
+    out
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::platform::{Link, Network, Platform, Topology, parse_platform};
+    use crate::rect::Rank;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_pairs_share_survives() {
+        let text = "[[processor]]\nname = \"a1\"\ncluster = \"a\"\n[[processor]]\nname = \"a2\"\ncluster = \"a\"\n[[processor]]\nname = \
+            \"b1\"\ncluster = \"b\"\n[[processor]]\nname = \"b2\"\ncluster = \"b\"\n[network]\nlatency = 1\nbandwidth = 8\n\
+            [[network.link]]\nbetween = [\"a\", \"b\"]\nbandwidth = 3\nlatency = 2\nshared = true\n\
+            [[network.link]]\nbetween = [\"a1\", \"b1\"]\nbandwidth = 8\n\
+            [[network.uplink]]\nof = \"a\"\nbandwidth = { horizontal = 5, vertical = 6 }\nlatency = 3\n";
+        let platform = parse_platform(text, "first").unwrap();
+        let again = parse_platform(&platform.to_toml(), "again").unwrap();
+        for (i, j) in (0..16).map(|x| (Rank(x / 4), Rank(x % 4))).filter(|(i, j)| i != j) {
+            assert_eq!(
+                again.network.route(i, j),
+                platform.network.route(i, j),
+                "{i:?} {j:?}\n{}",
+                platform.to_toml()
+            );
+        }
+        let measured = platform.with_links(&[(
+            Rank(0),
+            Rank(1),
+            true,
+            Link { latency: 9.0, horizontal: 9.0, vertical: 9.0 },
+        )]);
+        assert_eq!(measured.network.route(Rank(1), Rank(0))[0].crossings.len(), 1);
+        assert_eq!(measured.network.link(Rank(1), Rank(2)), platform.network.link(Rank(1), Rank(2)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_written_network_reads_the_same(
+            p in 1usize..5,
+            default in prop::option::of((0.0f64..1.0, 1.0f64..1e12)),
+            links in prop::collection::vec((0usize..5, 0usize..5, any::<bool>(), 0.0f64..1.0, 1.0f64..1e12, 1.0f64..1e12), 0..6),
+            (duplex, emulate, topology) in (any::<bool>(), any::<bool>(), 0usize..3),
+        ) {
+            let mut platform = Platform::from_speeds(&vec![1.0; p]).unwrap();
+            if let Some((latency, bandwidth)) = default {
+                platform.network = Network::uniform(latency, bandwidth);
+            }
+            platform.network.duplex = duplex;
+            platform.network.emulate = emulate;
+            platform.network.topology = [Topology::Full, Topology::Bus, Topology::Star { centre: Rank(p - 1) }][topology];
+            let links: Vec<_> = links
+                .into_iter()
+                .filter(|l| l.0 < p && l.1 < p && l.0 != l.1)
+                .map(|(i, j, both, latency, horizontal, vertical)| {
+                    (Rank(i), Rank(j), both, Link { latency, horizontal, vertical })
+                })
+                .collect();
+            let platform = platform.with_links(&links);
+            let again = parse_platform(&platform.to_toml(), "again").unwrap();
+            for (i, j) in (0..p * p).map(|x| (Rank(x / p), Rank(x % p))).filter(|(i, j)| i != j) {
+                prop_assert_eq!(again.network.link(i, j), platform.network.link(i, j));
+            }
+            let traits = |n: &Network| (n.duplex, n.emulate, n.topology);
+            prop_assert_eq!(traits(&again.network), traits(&platform.network));
+        }
+    }
+}

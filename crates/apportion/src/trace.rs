@@ -28,42 +28,35 @@ pub struct Event {
     pub peer: Option<Rank>,
 }
 
-/// A count for each processor of some, most of which are 0: ten thousand processors have ten thousand of these.
+/// Elements by the other end: only those with whom there was an exchange take room.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Counts {
-    processors: usize,
-    nonzero: BTreeMap<usize, u64>,
-}
+pub struct Counts(BTreeMap<usize, u64>);
 
 impl Counts {
-    /// All 0.
-    pub fn new(processors: usize) -> Self {
-        Self { processors, nonzero: BTreeMap::new() }
-    }
-
-    /// The counts of all processors, by rank.
-    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        (0..self.processors).map(|rank| self[rank])
-    }
-
-    /// Their sum.
-    pub fn total(&self) -> u64 {
-        self.nonzero.values().sum()
+    /// The counts that are not zero, by rank.
+    pub fn iter(&self) -> impl Iterator<Item = &u64> {
+        self.0.values()
     }
 }
 
 impl Index<usize> for Counts {
     type Output = u64;
     fn index(&self, rank: usize) -> &u64 {
-        assert!(rank < self.processors, "there is no processor {rank}");
-        self.nonzero.get(&rank).unwrap_or(&0)
+        self.0.get(&rank).unwrap_or(&0)
     }
 }
 
 impl IndexMut<usize> for Counts {
     fn index_mut(&mut self, rank: usize) -> &mut u64 {
-        assert!(rank < self.processors, "there is no processor {rank}");
-        self.nonzero.entry(rank).or_insert(0)
+        self.0.entry(rank).or_insert(0)
+    }
+}
+
+impl<'a> IntoIterator for &'a Counts {
+    type Item = &'a u64;
+    type IntoIter = std::collections::btree_map::Values<'a, usize, u64>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.values()
     }
 }
 
@@ -85,11 +78,6 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// A lane without events, for one of `processors`.
-    pub fn new(processors: usize) -> Self {
-        Self { sent: Counts::new(processors), received: Counts::new(processors), ..Self::default() }
-    }
-
     /// Adds an event, unless it takes no time; one that continues the last is joined to it.
     pub fn push(&mut self, activity: Activity, start: f64, end: f64, peer: Option<Rank>) {
         if end <= start {
@@ -120,7 +108,7 @@ pub struct Trace {
 impl Trace {
     /// Lanes without events.
     pub(crate) fn empty(processors: usize) -> Self {
-        Self { lanes: vec![Lane::new(processors); processors] }
+        Self { lanes: vec![Lane::default(); processors] }
     }
 
     /// Adds what the same processors did next: its times count from the end of the last event so far.
@@ -132,8 +120,7 @@ impl Trace {
                 end: begin + e.end,
                 ..*e
             }));
-            let add =
-                |all: &mut Counts, new: &Counts| new.nonzero.iter().for_each(|(&rank, n)| all[rank] += n);
+            let add = |all: &mut Counts, new: &Counts| new.0.iter().for_each(|(&rank, n)| all[rank] += n);
             add(&mut lane.sent, &next.sent);
             add(&mut lane.received, &next.received);
             lane.messages += next.messages;
@@ -171,7 +158,8 @@ impl Trace {
 
     /// `[to][from]`: elements that each processor received.
     pub fn volume_matrix(&self) -> Vec<Vec<u64>> {
-        self.lanes.iter().map(|l| l.received.iter().collect()).collect()
+        let p = self.lanes.len();
+        self.lanes.iter().map(|l| (0..p).map(|from| l.received[from]).collect()).collect()
     }
 }
 
@@ -181,12 +169,12 @@ mod tests {
 
     #[test]
     fn times_add_up() {
-        let mut fast = Lane::new(2);
+        let mut fast = Lane::default();
         fast.push(Activity::Compute, 0.0, 1.0, None);
         fast.push(Activity::Compute, 1.0, 2.0, None);
         fast.push(Activity::Communicate, 2.0, 2.5, Some(Rank(1)));
         fast.push(Activity::Idle, 2.5, 2.5, None);
-        let mut slow = Lane::new(2);
+        let mut slow = Lane::default();
         slow.push(Activity::Compute, 0.0, 4.0, None);
         let trace = Trace { lanes: vec![fast, slow] };
         assert_eq!(trace.lanes[0].events.len(), 2);

@@ -48,7 +48,7 @@ impl RunReport {
 
     /// Elements that changed hands, counted while running.
     pub fn volume(&self) -> u64 {
-        self.trace.lanes.iter().map(|l| l.received.total()).sum()
+        self.trace.lanes.iter().flat_map(|l| &l.received).sum()
     }
 
     fn volume_lower_bound(&self) -> Option<u64> {
@@ -82,8 +82,8 @@ impl RunReport {
                     "compute": compute[i],
                     "communicate": communicate[i],
                     "idle": idle[i],
-                    "sent": lane.sent.total(),
-                    "received": lane.received.total(),
+                    "sent": lane.sent.iter().sum::<u64>(),
+                    "received": lane.received.iter().sum::<u64>(),
                     "messages": lane.messages,
                     "cpu_seconds": lane.cpu_seconds,
                 })

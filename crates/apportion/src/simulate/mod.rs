@@ -69,7 +69,7 @@ fn run(schedule: &Schedule, conditions: Conditions<'_>, history: Option<History>
         wires: Wires::new(conditions.network),
         transits: BTreeMap::new(),
         waiting: BTreeMap::new(),
-        lanes: vec![Lane::new(p); p],
+        lanes: vec![Lane::default(); p],
         last_sent: vec![None; p],
         woken: Vec::new(),
         taken: vec![0; p],

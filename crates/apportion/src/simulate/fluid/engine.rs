@@ -100,7 +100,7 @@ impl<'a> Engine<'a> {
             stale: 0,
             ready: (0..ranks).collect(),
             now: 0.0,
-            lanes: (0..ranks).map(|_| Lane::new(ranks)).collect(),
+            lanes: vec![Lane::default(); ranks],
             history: explain.then(|| History::new(ranks)),
         }
     }

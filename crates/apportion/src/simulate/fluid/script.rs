@@ -16,7 +16,7 @@ pub(super) struct Script<'a> {
 
 impl<'a> Script<'a> {
     pub fn new(schedule: &'a Schedule, rank: Rank, element: u64) -> Self {
-        Self { steps: schedule.steps(rank), rank, element, counts: Lane::new(schedule.processors()) }
+        Self { steps: schedule.steps(rank), rank, element, counts: Lane::default() }
     }
 
     /// Hands over what was counted.

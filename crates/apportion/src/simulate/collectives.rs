@@ -54,13 +54,13 @@ mod tests {
             for root in 0..ranks {
                 let mut sent = vec![0; ranks];
                 let mut receives = vec![0; ranks];
-                for rank in 0..ranks {
+                for (rank, received) in receives.iter_mut().enumerate() {
                     let mut script = Vec::new();
                     broadcast(rank, root, ranks, Load::default(), &mut script);
                     for action in script {
                         match action {
                             Action::Send { to, .. } => sent[to.0] += 1,
-                            _ => receives[rank] += 1,
+                            _ => *received += 1,
                         }
                     }
                 }

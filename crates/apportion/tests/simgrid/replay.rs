@@ -28,7 +28,7 @@ fn network(p: u64, kind: u64, dice: &mut Dice) -> (Network, String) {
     let mut text: String =
         (0..p).map(|i| format!("[[processor]]\nname = \"p{i}\"\ncluster = \"c{}\"\n", i * 2 / p)).collect();
     let mut speed = || format!("\"{} Mbit/s\"", 50 + dice.roll(1000));
-    text += &format!("[network]\nbandwidth = {}\nduplex = {}\n", speed(), p % 2 == 0);
+    text += &format!("[network]\nbandwidth = {}\nduplex = {}\n", speed(), p.is_multiple_of(2));
     let trunk = |shared: bool, bandwidth: String| {
         format!(
             "[[network.link]]\nbetween = [\"c0\", \"c1\"]\nshared = {shared}\nbandwidth = {bandwidth}\nlatency = \"70 us\"\n"
@@ -88,12 +88,12 @@ fn schedules_take_as_long_as_smpirun_says() {
         let shape = Shape::new(n, n, n, "case").unwrap();
         let layout = Method::Columns.layout(shape, &rates, &Terms::default()).unwrap();
         let flow = Flow::ALL[(case / 7 % 3) as usize];
-        let (block, overlap, look_ahead) = (1 + dice.roll(n), case % 2 == 0, 1 + dice.roll(2));
+        let (block, overlap, look_ahead) = (1 + dice.roll(n), case.is_multiple_of(2), 1 + dice.roll(2));
         let schedule = Schedule::matmul(&layout, Order { flow, block, overlap, look_ahead });
         let conditions = Conditions { rates: &rates, network: &network, element: 8 };
         let names: Vec<String> = (0..p).map(|i| format!("p{i}")).collect();
         let mut rules = Fluid::simgrid();
-        if case % 5 == 0 {
+        if case.is_multiple_of(5) {
             rules = rules.with_eager(1 << (8 + dice.roll(8))).unwrap();
         }
         let outcome = simulate_fluid(&schedule, conditions, &names, &rules, false).unwrap();

@@ -164,7 +164,7 @@ impl<'a> Engine<'a> {
 
     /// Takes a rank through its actions until one holds it up.
     fn advance(&mut self, rank: usize, script: &mut impl Iterator<Item = Action>) -> Result<()> {
-        while let Some(action) = script.next() {
+        for action in script.by_ref() {
             let on = self.act(rank, action)?;
             self.ranks[rank].step += 1;
             if let Some(on) = on {

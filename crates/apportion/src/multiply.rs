@@ -2,7 +2,7 @@
 
 use crate::choose::{forecast, ideal_seconds, rates};
 use crate::error::{Error, Result};
-use crate::matrix::{Element, Matrix, verify_product, verify_sampled};
+use crate::matrix::{Element, Matrix, Scaling, verify_sampled_at, verify_scaled};
 use crate::model::Model;
 use crate::plan::Plan;
 use crate::platform::{Platform, available_memory};
@@ -38,12 +38,14 @@ pub struct Multiplication<'a, T> {
     pub models: &'a [Model],
     /// See `models`.
     pub models_block: u64,
+    /// Alpha, beta and the initial C; [`Scaling::none`] of the kernel's one for a plain product.
+    pub scaling: Scaling<'a, T>,
     /// Seed of the verification.
     pub seed: u64,
 }
 
-/// Predicts, runs and verifies C = A B on this machine's threads. Over plus-times Freivalds' check verifies it, over the
-/// other semirings a sample of elements recomputed ([`verify_sampled`]).
+/// Predicts, runs and verifies C = alpha A B + beta C0 on this machine's threads. Over plus-times Freivalds' check verifies it, over the
+/// other semirings a sample of elements recomputed ([`verify_sampled`](crate::verify_sampled)); both cover the whole expression.
 ///
 /// # Errors
 /// Not enough memory (exit code 2); a worker lost, a stop from outside, or a wrong result (exit code 1).
@@ -64,7 +66,9 @@ pub fn multiply<T: Element>(
     let network = &what.platform.network;
     let conditions = Conditions { rates: &rates, network, element: size_of::<T>() as u64 };
     let predicted = forecast(layout, what.order, conditions)?;
-    let run = run_kernel(what.kernel, (a, b), &schedule, what.platform, monitor)?;
+    let mut run = run_kernel(what.kernel, (a, b), &schedule, what.platform, monitor)?;
+    let initial = what.scaling.initial.map_or(&[][..], Matrix::as_slice);
+    what.kernel.finish(&what.scaling, run.c.as_mut_slice(), initial);
     let begin = Instant::now();
     let (odds, sampled) = verify(a, b, &run.c, what)?;
     if monitor.is_stopped() {
@@ -95,11 +99,18 @@ fn verify<T: Element>(
     c: &Matrix<T>,
     what: &Multiplication<'_, T>,
 ) -> Result<(f64, Option<u64>)> {
-    if what.kernel.semiring() == Semiring::PlusTimes {
-        return Ok((verify_product(a, b, c, what.seed, TRIALS)?.odds_of_miss, None));
+    let kernel = what.kernel;
+    if kernel.semiring() == Semiring::PlusTimes {
+        let verified = verify_scaled((a, b, c), what.scaling, what.seed, TRIALS)?;
+        return Ok((verified.odds_of_miss, None));
     }
-    let entry = |row: &[T], column: &[T]| what.kernel.entry(row, column);
-    let passed = verify_sampled(a, b, c, entry, (DRAWS, what.seed))?;
+    let entry = |row: &[T], column: &[T], (i, j): (usize, usize)| {
+        let mut element = [kernel.entry(row, column)];
+        let initial = what.scaling.initial.map_or(&[][..], |initial| &initial.row(i)[j..=j]);
+        kernel.finish(&what.scaling, &mut element, initial);
+        element[0]
+    };
+    let passed = verify_sampled_at((a, b, c), entry, (DRAWS, what.seed))?;
     Ok((passed.odds_of_miss(WRONG_FRACTION), Some(passed.elements)))
 }
 

@@ -9,8 +9,8 @@ use apportion::kernels::Semiring;
 use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Matrix, Minimise, Model, Multiplication, Order,
-    OutputFile, Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast,
-    orders, plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
+    OutputFile, Plan, Platform, Problem, Result, RunReport, Scaling, Shape, Speed, Wishes, chrome_trace,
+    forecast, orders, plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -127,6 +127,7 @@ pub fn carry_out<T: Element>(
         platform: &prepared.platform,
         models: &prepared.models,
         models_block: prepared.block,
+        scaling: Scaling::none(kernel.one()),
         seed: args.seed,
     };
     let monitor = crate::console::monitor();

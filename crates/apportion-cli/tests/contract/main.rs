@@ -9,6 +9,7 @@ mod crossovers;
 mod interrupt;
 mod matmul;
 mod reports;
+mod scaled;
 mod sources;
 
 use bench::Bench;

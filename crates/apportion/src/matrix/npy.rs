@@ -42,6 +42,17 @@ pub fn read_npy_header(path: &Path) -> Result<NpyHeader> {
 /// Reads the matrix of an `.npy` file.
 pub(super) fn read(path: &Path) -> Result<AnyMatrix> {
     let (header, file) = open_npy(path)?;
+    read_any(path, header, file)
+}
+
+/// Reads the transpose: rows in C order are columns in Fortran order.
+pub(super) fn read_transposed(path: &Path) -> Result<AnyMatrix> {
+    let (header, file) = open_npy(path)?;
+    let turned = NpyHeader { rows: header.cols, cols: header.rows, fortran: !header.fortran, ..header };
+    read_any(path, turned, file)
+}
+
+fn read_any(path: &Path, header: NpyHeader, file: File) -> Result<AnyMatrix> {
     match header.dtype {
         "f32" => read_body(path, &header, file).map(AnyMatrix::F32),
         "f64" => read_body(path, &header, file).map(AnyMatrix::F64),
@@ -212,7 +223,12 @@ fn read_body<T: Element>(path: &Path, header: &NpyHeader, mut file: File) -> Res
 
 /// Copies whole columns into a row-major matrix of `stride` columns, from its column `first` on, in tiles of one
 /// cache line.
-fn transpose<T: Element>(columns: &[T], rows: usize, matrix: &mut [T], (stride, first): (usize, usize)) {
+pub(super) fn transpose<T: Element>(
+    columns: &[T],
+    rows: usize,
+    matrix: &mut [T],
+    (stride, first): (usize, usize),
+) {
     const TILE: usize = 8;
     for top in (0..rows).step_by(TILE) {
         let bottom = rows.min(top + TILE);

@@ -1,6 +1,7 @@
 //! Powers and closures on the engine against the kernels' own, on one thread.
 
 use super::*;
+use crate::matrix::Scaling;
 use crate::model::Model;
 use crate::plan::{Layout, Metrics, Plan, Problem, Shape, shapes};
 use crate::platform::Platform;
@@ -34,6 +35,7 @@ fn with<T: Element, R>(
         platform: &platform,
         models: &models,
         models_block: 4,
+        scaling: Scaling::none(kernel.one()),
         seed: 5,
     };
     run(&what, &Monitor::new())

@@ -11,6 +11,7 @@ pub mod kernels;
 mod measure;
 mod monitor;
 mod post;
+mod scaled;
 mod sweep;
 mod threads;
 

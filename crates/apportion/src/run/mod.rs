@@ -14,6 +14,7 @@ mod post;
 mod scaled;
 mod sweep;
 mod threads;
+mod worker;
 
 pub use balance::{Balance, BalanceOptions, Round, balance};
 pub use command::{SecondsFrom, UserCommand, sweep_command};

@@ -70,6 +70,7 @@ fn row(
         models,
         models_block: BLOCK,
         scaling: Scaling::none(1.0),
+        adaptive: None,
         seed: 1,
     };
     let reports: Vec<_> =

@@ -5,6 +5,7 @@
 //! → [`Schedule`] (in which order) → run or simulate → [`Trace`] → report. A module uses only what stands to
 //! its left.
 
+mod adaptive;
 mod choose;
 mod error;
 mod fpm_br;
@@ -14,6 +15,7 @@ mod multiply;
 mod output;
 mod plan;
 mod platform;
+mod rebalance;
 mod rect;
 mod repeat;
 mod report;
@@ -24,9 +26,10 @@ mod study;
 mod trace;
 pub mod units;
 
+pub use adaptive::{Adaptation, Adaptive, Repartition};
 pub use choose::{
-    Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, imbalance, orders,
-    plan_matmul, rates,
+    Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, ideal_seconds_turning,
+    imbalance, orders, plan_matmul, rates,
 };
 pub use error::{Error, Result};
 pub use fpm_br::{Balanced, fpm_br, plan_fpm_br};

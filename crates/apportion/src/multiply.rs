@@ -1,14 +1,16 @@
 //! The main job once everything is decided: forecast, run, verify.
 
-use crate::choose::{forecast, ideal_seconds, rates};
+use crate::adaptive::{Adaptation, Adaptive, adapt};
+use crate::choose::{forecast, ideal_seconds_turning, rates};
 use crate::error::{Error, Result};
 use crate::matrix::{Element, Matrix, Scaling, verify_sampled_at, verify_scaled};
 use crate::model::Model;
 use crate::plan::Plan;
 use crate::platform::{Platform, available_memory};
+use crate::rebalance::Rebalance;
 use crate::report::RunReport;
 use crate::run::kernels::Semiring;
-use crate::run::{Kernel, Monitor, run_kernel};
+use crate::run::{Kernel, Monitor, RunOutput, ThreadSegments, run_kernel};
 use crate::schedule::{Order, Schedule};
 use crate::simulate::Conditions;
 use std::time::Instant;
@@ -40,6 +42,8 @@ pub struct Multiplication<'a, T> {
     pub models_block: u64,
     /// Alpha, beta and the initial C; [`Scaling::none`] of the kernel's one for a plain product.
     pub scaling: Scaling<'a, T>,
+    /// Divide anew in mid-run where that pays; `None` for the plan from beginning to end.
+    pub adaptive: Option<Adaptive>,
     /// Seed of the verification.
     pub seed: u64,
 }
@@ -66,7 +70,13 @@ pub fn multiply<T: Element>(
     let network = &what.platform.network;
     let conditions = Conditions { rates: &rates, network, element: size_of::<T>() as u64 };
     let predicted = forecast(layout, what.order, conditions)?;
-    let mut run = run_kernel(what.kernel, (a, b), &schedule, what.platform, monitor)?;
+    let (mut run, adaptation) = match what.adaptive {
+        None => (run_kernel(what.kernel, (a, b), &schedule, what.platform, monitor)?, None),
+        Some(adaptive) => {
+            let (run, adaptation) = run_adaptive((a, b), adaptive, what, monitor)?;
+            (run, Some(adaptation))
+        }
+    };
     let initial = what.scaling.initial.map_or(&[][..], Matrix::as_slice);
     what.kernel.finish(&what.scaling, run.c.as_mut_slice(), initial);
     let begin = Instant::now();
@@ -82,7 +92,8 @@ pub fn multiply<T: Element>(
         order: schedule.order(),
         trace: run.trace,
         forecast_seconds: predicted.seconds,
-        ideal_seconds: ideal_seconds(shape, &rates),
+        ideal_seconds: ideal_seconds_turning(shape, &rates, what.platform),
+        adaptation,
         odds_of_a_miss: Some(odds),
         sampled,
         products: 1,
@@ -90,6 +101,23 @@ pub fn multiply<T: Element>(
         verify_seconds: begin.elapsed().as_secs_f64(),
     };
     Ok((run.c, report))
+}
+
+/// Divides anew whenever a processor has turned slower or faster.
+fn run_adaptive<T: Element>(
+    factors: (&Matrix<T>, &Matrix<T>),
+    adaptive: Adaptive,
+    what: &Multiplication<'_, T>,
+    monitor: &Monitor,
+) -> Result<(RunOutput<T>, Adaptation)> {
+    let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
+    let Multiplication { platform, models, models_block, order, .. } = *what;
+    let order = Schedule::matmul(layout, order).order();
+    let rebalance = Rebalance { platform, models, models_block, order, element: size_of::<T>() as u64 };
+    monitor.begin((layout.shape().flops() / 2.0) as u64);
+    let mut engine = ThreadSegments::new(what.kernel, factors, platform, monitor);
+    let (trace, adaptation) = adapt(layout, &what.plan.method, adaptive, &rebalance, &mut engine)?;
+    Ok((RunOutput { c: engine.product(), trace }, adaptation))
 }
 
 /// The odds of a miss, and how many elements were recomputed if that was how.

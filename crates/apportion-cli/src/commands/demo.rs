@@ -58,6 +58,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             models: &models,
             models_block: BLOCK,
             scaling: Scaling::none(1.0),
+            adaptive: None,
             seed: 1,
         };
         let monitor = monitor();

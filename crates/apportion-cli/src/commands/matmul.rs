@@ -4,8 +4,8 @@ use super::product::{Running, Target, carry_out, not_numbers, semiring, truth};
 use crate::console::{Console, monitor};
 use apportion::kernels::{Semiring, Tropical};
 use apportion::{
-    AnyMatrix, Element, Error, Kernel, Matrix, Multiplication, Result, Scaling, Shape, multiply, read_matrix,
-    read_matrix_transposed,
+    Adaptive, AnyMatrix, Element, Error, Kernel, Matrix, Multiplication, Result, Scaling, Shape, multiply,
+    read_matrix, read_matrix_transposed,
 };
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,12 @@ pub struct Arguments {
     pub semiring: Semiring,
     #[command(flatten)]
     pub scaled: Scaled,
+    /// Divide anew in mid-run, between pivot blocks, when a processor turns slower or faster and moving pays.
+    #[arg(long)]
+    pub adaptive: bool,
+    /// Segments of the inner dimension after which --adaptive looks at the speeds; at most one per pivot block.
+    #[arg(long, value_name = "N", default_value_t = 24, requires = "adaptive", value_parser = clap::value_parser!(u64).range(1..))]
+    pub segments: u64,
     #[command(flatten)]
     pub running: Running,
 }
@@ -161,8 +167,13 @@ fn job<T: Element>(
     kernel.check(a, &args.a.display().to_string())?;
     kernel.check(b, &args.b.display().to_string())?;
     let scaling = args.scaled.scaling(kernel, initial)?;
-    let product =
-        |what: &Multiplication<'_, T>| multiply(a, b, &Multiplication { scaling, ..*what }, monitor());
+    let adaptive = args.adaptive.then_some(Adaptive { segments: args.segments });
+    if args.adaptive && shape.k <= args.running.flow.block {
+        console.note("--adaptive: there is one pivot block only, so nothing can be divided anew; use a smaller --block");
+    }
+    let product = |what: &Multiplication<'_, T>| {
+        multiply(a, b, &Multiplication { scaling, adaptive, ..*what }, monitor())
+    };
     carry_out(kernel, shape, &args.running, target, &product, console)
 }
 

@@ -128,6 +128,7 @@ pub fn carry_out<T: Element>(
         models: &prepared.models,
         models_block: prepared.block,
         scaling: Scaling::none(kernel.one()),
+        adaptive: None,
         seed: args.seed,
     };
     let monitor = crate::console::monitor();

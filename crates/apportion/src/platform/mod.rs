@@ -41,8 +41,19 @@ pub struct Processor {
     pub cores: Vec<usize>,
     /// Emulation: computing takes this many times longer than it really does; at least 1.
     pub slowdown: f64,
+    /// Emulation: it turns slower in mid-run. Measuring and forecasts do not know of it.
+    pub slowdown_after: Option<SlowdownAfter>,
     /// Emulation: its speed is this function of size instead of anything measured.
     pub emulated: Option<Emulated>,
+}
+
+/// Emulation of a processor that turns slower while a product is computed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowdownAfter {
+    /// The fraction of the product's multiply-adds, all processors' together, after which it does; at least 0, below 1.
+    pub work: f64,
+    /// Its `slowdown` from then on; at least 1.
+    pub slowdown: f64,
 }
 
 /// A constant speed, greater than zero.
@@ -74,6 +85,7 @@ impl Processor {
             memory: None,
             cores: Vec::new(),
             slowdown: 1.0,
+            slowdown_after: None,
             emulated: None,
         }
     }

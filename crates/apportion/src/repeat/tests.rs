@@ -36,6 +36,7 @@ fn with<T: Element, R>(
         models: &models,
         models_block: 4,
         scaling: Scaling::none(kernel.one()),
+        adaptive: None,
         seed: 5,
     };
     run(&what, &Monitor::new())

@@ -4,11 +4,11 @@
 //! t = max(communication, free part) + the rest.
 
 use super::{Schedule, Step, Update};
-use crate::rect::{Rank, Rect, Span};
+use crate::rect::{Rank, Rect};
 
 /// Steps of `rank`.
 pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
-    let whole = Span::new(0, schedule.layout.shape().k);
+    let whole = schedule.inner;
     let (mut steps, awaits) = schedule.posts(rank, whole, 0);
     let talks = !steps.is_empty();
     if schedule.order.overlap && talks {

@@ -86,6 +86,8 @@ pub struct Schedule {
     a: Vec<Vec<Part>>,
     b: Vec<Vec<Part>>,
     free: Vec<(SpanSet, SpanSet)>,
+    /// The inner indices that are summed over.
+    inner: Span,
     /// Made for the ring flow only.
     rings: ring::Rings,
 }
@@ -115,8 +117,25 @@ impl Schedule {
             a: by_owner(layout.parts_of_a()),
             b: by_owner(layout.parts_of_b()),
             free: communication_free(layout),
+            inner: Span::new(0, layout.shape().k),
             layout: layout.clone(),
         }
+    }
+
+    /// The part of the product that sums over these inner indices only; A and B lie where they lay.
+    ///
+    /// # Panics
+    /// If they do not begin with a pivot block or reach beyond the inner dimension.
+    #[must_use]
+    pub fn within(self, inner: Span) -> Self {
+        assert!(inner.start.is_multiple_of(self.order.block), "a segment begins with a pivot block");
+        assert!(inner.end <= self.layout.shape().k, "a segment lies within the inner dimension");
+        Self { inner, ..self }
+    }
+
+    /// The inner indices that are summed over: all, but for a schedule [`within`](Self::within) a segment.
+    pub fn inner(&self) -> Span {
+        self.inner
     }
 
     /// The layout.
@@ -156,7 +175,7 @@ impl Schedule {
 
     /// The pivot blocks of the inner dimension, in order.
     pub fn pivots(&self) -> impl Iterator<Item = Span> + use<> {
-        Span::new(0, self.layout.shape().k).blocks(self.order.block)
+        self.inner.blocks(self.order.block)
     }
 
     /// The steps of one processor, in order.

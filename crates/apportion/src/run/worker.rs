@@ -80,6 +80,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         tiles: Tiles<T>,
     ) -> Self {
         clock::pin(&processor.cores);
+        clock::wake_promptly();
         Self {
             kernel,
             schedule,
@@ -91,7 +92,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
             threads: processor.cores.len().max(1),
             tiles,
             expected: BTreeMap::new(),
-            lane: Lane::new(schedule.processors()),
+            lane: Lane::default(),
         }
     }
 

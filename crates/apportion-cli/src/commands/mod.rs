@@ -9,6 +9,7 @@ pub mod detect;
 mod export;
 pub mod matmul;
 pub mod measure;
+mod panelled;
 pub mod partition;
 pub mod plot;
 pub mod power;

@@ -4,12 +4,14 @@ mod discover;
 mod emulated;
 mod network;
 mod parse;
+mod resident;
 mod wires;
 
 pub use discover::{Core, Machine, available_memory, discover};
 pub use emulated::Emulated;
 pub use network::{Direction, Link, Network, Route, Topology};
 pub use parse::{parse_platform, read_platform};
+pub use resident::{forget_peak_memory, peak_memory};
 pub use wires::{Load, Transit, Wires};
 
 use crate::error::{Error, Result};

@@ -6,6 +6,7 @@
 //! its left.
 
 mod adaptive;
+mod checkpoint;
 mod choose;
 mod error;
 mod fpm_br;
@@ -13,6 +14,7 @@ mod matrix;
 mod model;
 mod multiply;
 mod output;
+mod panels;
 mod plan;
 mod platform;
 mod rebalance;
@@ -27,6 +29,7 @@ mod trace;
 pub mod units;
 
 pub use adaptive::{Adaptation, Adaptive, Repartition};
+pub use checkpoint::{Begun, Checkpoint, Identity};
 pub use choose::{
     Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, ideal_seconds_turning,
     imbalance, orders, plan_matmul, rates,
@@ -37,6 +40,7 @@ pub use matrix::*;
 pub use model::*;
 pub use multiply::{Multiplication, multiply};
 pub use output::{OutputFile, write_whole};
+pub use panels::{Files, PanelRun, Panels};
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};

@@ -1,5 +1,6 @@
 //! `apportion matmul`: the main job.
 
+use super::panelled::{self, Panelled};
 use super::product::{Running, Target, carry_out, not_numbers, semiring, truth};
 use crate::console::{Console, monitor};
 use apportion::kernels::{Semiring, Tropical};
@@ -37,6 +38,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 24, requires = "adaptive", value_parser = clap::value_parser!(u64).range(1..))]
     pub segments: u64,
     #[command(flatten)]
+    pub panels: Panelled,
+    #[command(flatten)]
     pub running: Running,
 }
 
@@ -62,7 +65,7 @@ pub struct Scaled {
 
 impl Scaled {
     /// The scalars for a kernel; what was not given changes nothing.
-    fn scaling<'a, T: Element>(
+    pub fn scaling<'a, T: Element>(
         &self,
         kernel: Kernel<T>,
         initial: Option<&'a Matrix<T>>,
@@ -99,6 +102,9 @@ fn scalar(text: &str) -> std::result::Result<f64, String> {
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    if args.panels.asked() {
+        return panelled::run(args, console);
+    }
     let target = Target::open(args.output.as_ref(), &args.running)?;
     let begin = Instant::now();
     let a = factor(&args.a, args.scaled.transpose_a)?;

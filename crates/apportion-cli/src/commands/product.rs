@@ -163,14 +163,15 @@ fn write<T: Element>(file: &mut OutputFile, c: &Matrix<T>, bool: bool) -> Result
 }
 
 /// Everything decided.
-struct Prepared {
-    platform: Platform,
-    models: Vec<Model>,
-    block: u64,
-    choice: Choice,
+pub struct Prepared {
+    pub platform: Platform,
+    pub models: Vec<Model>,
+    pub block: u64,
+    pub choice: Choice,
 }
 
-fn prepare<T: Element>(
+/// Finds processors, speeds, a plan and an order.
+pub fn prepare<T: Element>(
     kernel: Kernel<T>,
     shape: Shape,
     args: &Running,
@@ -229,7 +230,7 @@ fn capped<T: Element>(models: Vec<Model>, platform: &Platform, shape: Shape) -> 
 }
 
 /// A plan made on the spot.
-fn made(
+pub fn made(
     shape: Shape,
     args: &Running,
     (platform, models, block): (&Platform, &[Model], u64),

@@ -9,6 +9,7 @@ mod crossovers;
 #[cfg(unix)]
 mod interrupt;
 mod matmul;
+mod panels;
 mod reports;
 mod scaled;
 mod sources;

@@ -4,12 +4,17 @@ mod element;
 mod freivalds;
 mod market;
 mod npy;
+mod npy_file;
 mod sampled;
 mod scaling;
 
 pub use element::Element;
 pub use freivalds::{Verified, verify_product, verify_scaled};
-pub use npy::{NpyHeader, npy_header, read_npy_header, write_npy, write_npy_bool};
+pub use npy::{
+    NpyHeader, npy_header, npy_header_bool, read_npy_header, write_npy, write_npy_bool, write_npy_rows,
+};
+pub use npy_file::NpyFile;
+pub(crate) use npy_file::hash_bytes;
 pub use sampled::{Sampled, verify_sampled, verify_sampled_at};
 pub use scaling::Scaling;
 

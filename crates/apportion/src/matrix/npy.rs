@@ -66,7 +66,7 @@ fn read_any(path: &Path, header: NpyHeader, file: File) -> Result<AnyMatrix> {
 }
 
 /// The checked header, and the file placed behind it.
-fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
+pub(super) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
     let (mut file, length) = open(path)?;
     let damaged = |what: String| {
         Error::input(
@@ -246,6 +246,11 @@ pub fn npy_header<T: Element>(rows: usize, cols: usize) -> Vec<u8> {
     header_of(T::DESCR, rows, cols)
 }
 
+/// [`npy_header`] of truth values.
+pub fn npy_header_bool(rows: usize, cols: usize) -> Vec<u8> {
+    header_of("|b1", rows, cols)
+}
+
 fn header_of(descr: &str, rows: usize, cols: usize) -> Vec<u8> {
     let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
     let growth = 21 - rows.to_string().len();
@@ -262,6 +267,14 @@ fn header_of(descr: &str, rows: usize, cols: usize) -> Vec<u8> {
 /// The file cannot be written.
 pub fn write_npy<T: Element>(out: &mut OutputFile, matrix: &Matrix<T>) -> Result<()> {
     out.put(&npy_header::<T>(matrix.rows(), matrix.cols()))?;
+    write_npy_rows(out, matrix)
+}
+
+/// Writes some rows of an `.npy` file in C order, without a header.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_npy_rows<T: Element>(out: &mut OutputFile, matrix: &Matrix<T>) -> Result<()> {
     if cfg!(target_endian = "little") {
         return out.put(bytemuck::cast_slice(matrix.as_slice()));
     }

@@ -4,6 +4,7 @@ mod discover;
 mod emulated;
 mod network;
 mod parse;
+mod resident;
 mod wires;
 mod write;
 
@@ -11,6 +12,7 @@ pub use discover::{Core, Machine, available_memory, discover};
 pub use emulated::Emulated;
 pub use network::{Direction, Link, Network, Route, Topology};
 pub use parse::{parse_platform, read_platform};
+pub use resident::{forget_peak_memory, peak_memory};
 pub use wires::{Load, Transit, Wires};
 
 use crate::error::{Error, Result};

@@ -204,6 +204,9 @@ impl Platform {
             if p.slowdown != 1.0 {
                 out += &format!("slowdown = {:?}\n", p.slowdown);
             }
+            if let Some(SlowdownAfter { work, slowdown }) = p.slowdown_after {
+                out += &format!("slowdown_after = {{ work = {work:?}, slowdown = {slowdown:?} }}\n");
+            }
             if let Some(emulated) = &p.emulated {
                 out += &format!("emulated = \"{emulated}\"\n");
             }

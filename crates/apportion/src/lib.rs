@@ -10,6 +10,7 @@ mod checkpoint;
 mod choose;
 mod error;
 mod fpm_br;
+mod ideal;
 mod matrix;
 mod model;
 mod multiply;
@@ -31,11 +32,12 @@ pub mod units;
 pub use adaptive::{Adaptation, Adaptive, Repartition};
 pub use checkpoint::{Begun, Checkpoint, Identity};
 pub use choose::{
-    Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, ideal_seconds_turning,
-    imbalance, orders, plan_matmul, rates,
+    Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, imbalance, orders,
+    plan_matmul, rates,
 };
 pub use error::{Error, Result};
 pub use fpm_br::{Balanced, fpm_br, plan_fpm_br};
+pub use ideal::ideal_seconds_turning;
 pub use matrix::*;
 pub use model::*;
 pub use multiply::{Multiplication, multiply};

@@ -1,8 +1,9 @@
 //! The main job once everything is decided: forecast, run, verify.
 
 use crate::adaptive::{Adaptation, Adaptive, adapt};
-use crate::choose::{forecast, ideal_seconds_turning, rates};
+use crate::choose::{forecast, rates};
 use crate::error::{Error, Result};
+use crate::ideal::ideal_seconds_turning;
 use crate::matrix::{Element, Matrix, Scaling, verify_sampled_at, verify_scaled};
 use crate::model::Model;
 use crate::plan::Plan;

@@ -183,9 +183,14 @@ fn relocate(
     for ((i, lane), (before, after)) in all.lanes.iter_mut().enumerate().zip(shares) {
         lane.push(Activity::Communicate, at, at + took[i], None);
         for other in (0..p).filter(|other| *other != i) {
-            lane.received[other] += moves.elements(other, i);
-            lane.sent[other] += moves.elements(i, other);
-            lane.messages += u64::from(moves.elements(i, other) > 0);
+            let (comes, goes) = (moves.elements(other, i), moves.elements(i, other));
+            if comes > 0 {
+                lane.received[other] += comes;
+            }
+            if goes > 0 {
+                lane.sent[other] += goes;
+                lane.messages += 1;
+            }
         }
         // Old and new part of C exist side by side.
         lane.peak_bytes = lane.peak_bytes.max((before + after) * rebalance.element);

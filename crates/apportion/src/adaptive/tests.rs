@@ -127,7 +127,7 @@ fn volumes_of_segments_add_up() {
             let rates = vec![1.0; 3];
             let conditions = Conditions { rates: &rates, network: &Network::free(), element: 8 };
             let trace = simulate(schedule, conditions).unwrap();
-            trace.lanes.iter().flat_map(|l| l.received.clone()).sum::<u64>()
+            trace.lanes.iter().flat_map(|l| &l.received).sum::<u64>()
         };
         let parts: u64 = segments(&whole, 4).into_iter().map(|s| volume(&whole.clone().within(s))).sum();
         assert_eq!(parts, volume(&whole), "{flow}");

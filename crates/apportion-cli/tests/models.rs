@@ -313,7 +313,8 @@ fn surfaces_are_cut_and_divided() {
     let mut seconds = Vec::new();
     for n in [1000_u64, 5000, 10_000] {
         let plan = json_of(place, &format!("partition --units {n} --surfaces {file} --at n={n}"));
-        let shares: Vec<u64> = plan["shares"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).collect();
+        let shares: Vec<u64> =
+            plan["shares"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).collect();
         assert_eq!((shares.len(), shares.iter().sum::<u64>()), (8, n));
         assert!(shares[0] > 3 * shares[4], "X1 is the faster kind: {shares:?}");
         seconds.push(plan["forecast"]["seconds"].as_f64().unwrap());

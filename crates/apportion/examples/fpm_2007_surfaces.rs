@@ -27,7 +27,9 @@ fn main() -> apportion::Result<()> {
     rows.sort_by(f64::total_cmp);
     rows.dedup();
     rows.retain(|x| *x <= 10_000.0);
-    println!("{{\"format\": \"apportion-surfaces\", \"version\": 1, \"kernel\": \"striped matrix product, 2007\",");
+    println!(
+        "{{\"format\": \"apportion-surfaces\", \"version\": 1, \"kernel\": \"striped matrix product, 2007\","
+    );
     println!("\"axes\": [\"rows\", \"n\"], \"surfaces\": [");
     for (i, text) in PROCESSORS.iter().enumerate() {
         let processor: Emulated = text.parse()?;

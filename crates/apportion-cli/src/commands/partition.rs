@@ -58,7 +58,13 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["speeds", "models", "compare"])]
     pub surfaces: Option<PathBuf>,
     /// With --units and --surfaces: cut the surfaces where all parameters but one are fixed, and divide along that one.
-    #[arg(long, value_name = "NAME=X,…", value_delimiter = ',', requires = "surfaces", conflicts_with = "shape")]
+    #[arg(
+        long,
+        value_name = "NAME=X,…",
+        value_delimiter = ',',
+        requires = "surfaces",
+        conflicts_with = "shape"
+    )]
     pub at: Vec<String>,
     /// The method; default: fpm for units, auto (least forecast time) for a shape.
     #[arg(long, value_name = "METHOD")]
@@ -139,6 +145,10 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let (plan, processors, others) = match (&args.units, &args.shape) {
         (Some(n), _) => {
             let processors = match &args.surfaces {
+                None if !args.at.is_empty() => {
+                    let what = "there are no surfaces to cut";
+                    return Err(Error::input("--at", what, "name them with --surfaces"));
+                }
                 Some(path) => sections(path, &args.at, args.sources.platform()?)?,
                 None => args.sources.processors(1.0)?,
             };

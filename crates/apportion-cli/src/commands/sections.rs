@@ -28,7 +28,11 @@ pub fn sections(path: &Path, fixed: &[String], platform: Option<Platform>) -> Re
 /// By axis, the value that it is fixed at.
 fn values(axes: &[String], fixed: &[String]) -> Result<Vec<Option<f64>>> {
     let refuse = |what: String| {
-        let remedy = format!("fix all of {} but the one to divide, such as --at {}=5000", axes.join(", "), axes[axes.len() - 1]);
+        let remedy = format!(
+            "fix all of {} but the one to divide, such as --at {}=5000",
+            axes.join(", "),
+            axes[axes.len() - 1]
+        );
         Err(Error::input("--at", what, remedy))
     };
     let mut values = vec![None; axes.len()];
@@ -38,9 +42,15 @@ fn values(axes: &[String], fixed: &[String]) -> Result<Vec<Option<f64>>> {
             Some((axis, value.trim().parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0)?))
         });
         match parts {
-            Some((axis, _)) if values[axis].is_some() => return refuse(format!("\"{}\" is fixed twice", axes[axis])),
+            Some((axis, _)) if values[axis].is_some() => {
+                return refuse(format!("\"{}\" is fixed twice", axes[axis]));
+            }
             Some((axis, value)) => values[axis] = Some(value),
-            None => return refuse(format!("\"{text}\" is not a parameter of the surfaces and a positive number")),
+            None => {
+                return refuse(format!(
+                    "\"{text}\" is not a parameter of the surfaces and a positive number"
+                ));
+            }
         }
     }
     match values.iter().filter(|v| v.is_none()).count() {

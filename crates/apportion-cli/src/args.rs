@@ -48,7 +48,7 @@ pub enum Command {
     /// All paths of a graph: shortest, longest, or whether there is one.
     Closure(Box<closure::Arguments>),
     /// Run a plan's schedule against a clock: what it would take, without running it.
-    Simulate(simulate::Arguments),
+    Simulate(Box<simulate::Arguments>),
     /// How near layouts of random speeds come to the lower bound: the Monte Carlo study of the literature.
     Study(study::Arguments),
     /// See unequal processors finish together: three plans side by side on an emulated 9:1 machine.

@@ -5,15 +5,20 @@
 //! → [`Schedule`] (in which order) → run or simulate → [`Trace`] → report. A module uses only what stands to
 //! its left.
 
+mod adaptive;
+mod checkpoint;
 mod choose;
 mod error;
 mod fpm_br;
+mod ideal;
 mod matrix;
 mod model;
 mod multiply;
 mod output;
+mod panels;
 mod plan;
 mod platform;
+mod rebalance;
 mod rect;
 mod repeat;
 mod report;
@@ -25,16 +30,20 @@ mod trace;
 pub mod units;
 mod what_if;
 
+pub use adaptive::{Adaptation, Adaptive, Repartition};
+pub use checkpoint::{Begun, Checkpoint, Identity};
 pub use choose::{
     Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, imbalance, orders,
     plan_matmul, rates,
 };
 pub use error::{Error, Result};
 pub use fpm_br::{Balanced, fpm_br, plan_fpm_br};
+pub use ideal::ideal_seconds_turning;
 pub use matrix::*;
 pub use model::*;
 pub use multiply::{Multiplication, multiply};
 pub use output::{OutputFile, write_whole};
+pub use panels::{Files, PanelRun, Panels};
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};
@@ -42,7 +51,7 @@ pub use repeat::{matrix_closure, matrix_power};
 pub use report::*;
 pub use run::*;
 pub use schedule::*;
-pub use simulate::{Conditions, simulate};
+pub use simulate::*;
 pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, study};
 pub use trace::{Activity, Counts, Event, Lane, Trace};
 pub use what_if::{Contender, Crossover, Parameter, Setting, Swept, SweptPoint, Way, WhatIf, sweep};

@@ -14,7 +14,7 @@ pub struct Chosen<'a> {
 impl Chosen<'_> {
     fn by(&self) -> &'static str {
         match self.minimise {
-            _ if self.choices[0].rank.is_none() => "volume",
+            _ if self.choices[0].rank.is_none() || self.is_free() => "volume",
             Minimise::Time if self.relative => "communication",
             Minimise::Time => "forecast",
             Minimise::Sum => "half-perimeters",
@@ -23,9 +23,20 @@ impl Chosen<'_> {
         }
     }
 
+    /// True if communication, by which candidates are ranked, costs none of them anything: then the volume decided.
+    fn is_free(&self) -> bool {
+        let nothing = |c: &Choice| c.rank.is_some_and(|seconds| seconds < f64::MIN_POSITIVE * 1e100);
+        self.relative && self.minimise == Minimise::Time && self.choices.iter().all(nothing)
+    }
+
+    fn value_of(&self, choice: &Choice) -> Option<f64> {
+        if self.is_free() { choice.plan.metrics.volume.map(|v| v as f64) } else { choice.rank }
+    }
+
     fn shown(&self, value: f64) -> String {
         match self.minimise {
             // In no unit where only ratios are known.
+            _ if self.is_free() => format!("{} elements", units::show_count(value as u128)),
             Minimise::Time if self.relative => format!("{value:.4}"),
             Minimise::Time => units::show_seconds(value),
             Minimise::Volume => units::show_count(value as u128),
@@ -44,9 +55,9 @@ impl Chosen<'_> {
     /// there was nothing to choose.
     pub fn line(&self) -> Option<String> {
         let (best, rival) = (self.choices.first()?, self.rival()?);
-        let timed = self.minimise == Minimise::Time;
+        let timed = self.minimise == Minimise::Time && !self.is_free();
         let name = |c: &Choice| if timed { named(c) } else { c.plan.method.clone() };
-        let against = match (best.rank, rival.rank) {
+        let against = match (self.value_of(best), self.value_of(rival)) {
             (Some(least), Some(other)) => {
                 let saved = if other > 0.0 { 100.0 * (1.0 - least / other) } else { 0.0 };
                 let words = match saved {
@@ -76,10 +87,10 @@ impl Chosen<'_> {
     pub fn value(&self) -> Option<Value> {
         let best = self.choices.first()?;
         self.rival()?;
-        let each = |c: &Choice| json!({"method": c.plan.method, "flow": c.order.flow.to_string(), "overlap": c.order.overlap, "value": c.rank});
+        let each = |c: &Choice| json!({"method": c.plan.method, "flow": c.order.flow.to_string(), "overlap": c.order.overlap, "value": self.value_of(c)});
         let against = self.choices[1..].iter().map(|c| {
             let mut value = each(c);
-            let excess = best.rank.zip(c.rank).filter(|(least, _)| *least > 0.0);
+            let excess = self.value_of(best).zip(self.value_of(c)).filter(|(least, _)| *least > 0.0);
             value["excess"] = json!(excess.map(|(least, other)| other / least - 1.0));
             value
         });

@@ -4,6 +4,7 @@ use super::chosen::Chosen;
 use super::compare::{compare, relayed_volume};
 use super::export::ExportArgs;
 use super::product::method_at;
+use super::sections::sections;
 use super::units::{UnitsArgs, divide};
 use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
@@ -54,9 +55,18 @@ pub struct Arguments {
     #[command(flatten)]
     pub sources: Sources,
     /// Speeds over rows and columns (surfaces.json; seconds of an update by a pivot block of --block indices) or over
-    /// rows, k and columns: areas follow the speed at each part's own shape.
-    #[arg(long, value_name = "FILE", requires = "shape", conflicts_with_all = ["speeds", "models", "compare"])]
+    /// rows, k and columns: areas follow the speed at each part's own shape. With --units, over any parameters: see --at.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["speeds", "models", "compare"])]
     pub surfaces: Option<PathBuf>,
+    /// With --units and --surfaces: cut the surfaces where all parameters but one are fixed, and divide along that one.
+    #[arg(
+        long,
+        value_name = "NAME=X,…",
+        value_delimiter = ',',
+        requires = "surfaces",
+        conflicts_with = "shape"
+    )]
+    pub at: Vec<String>,
     /// The method; default: fpm for units, auto (least forecast time) for a shape.
     #[arg(long, value_name = "METHOD")]
     pub method: Option<String>,
@@ -135,7 +145,14 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let mut division = None;
     let (plan, processors, others) = match (&args.units, &args.shape) {
         (Some(n), _) => {
-            let processors = args.sources.processors(1.0)?;
+            let processors = match &args.surfaces {
+                None if !args.at.is_empty() => {
+                    let what = "there are no surfaces to cut";
+                    return Err(Error::input("--at", what, "name them with --surfaces"));
+                }
+                Some(path) => sections(path, &args.at, args.sources.platform()?)?,
+                None => args.sources.processors(1.0)?,
+            };
             let divided = division.insert(divide(*n, args.method.as_deref(), &args.of_units, &processors)?);
             (divided.plan.clone(), processors, Vec::new())
         }
@@ -231,7 +248,9 @@ fn wishes(args: &Arguments, processors: &Processors) -> Result<Wishes> {
 /// What was chosen against what, where there is a layout.
 fn chosen<'a>(args: &Arguments, processors: &Processors, choices: &'a [Choice]) -> Option<Chosen<'a>> {
     let minimise = minimise(args);
-    (!choices.is_empty()).then_some(Chosen { choices, minimise, relative: processors.relative })
+    // The flow is not the plan's: with one method there was nothing to choose.
+    let methods = choices.iter().filter(|c| c.plan.method != choices[0].plan.method).count();
+    (methods > 0).then_some(Chosen { choices, minimise, relative: processors.relative })
 }
 
 fn minimise(args: &Arguments) -> Minimise {

@@ -21,7 +21,7 @@ pub struct SweepArgs {
     /// slowest link; the others keep their ratio to it), latency=1us..1ms (of the longest), ratio=1..25 (how many times as
     /// fast the first processor is as the others are on average; the sum of the speeds stays), processors=2..64 (the
     /// platform's, and again from the first).
-    #[arg(long, value_name = "PARAMETER=FROM..TO", conflicts_with = "trace")]
+    #[arg(long, value_name = "PARAMETER=FROM..TO", conflicts_with_all = ["trace", "explain", "export_simgrid"])]
     pub sweep: Option<WhatIf>,
     /// How many values, in equal ratios; default: each whole ratio or number of processors up to 25 of them, else 13.
     #[arg(long, value_name = "N", requires = "sweep", value_parser = clap::value_parser!(u64).range(2..=1000))]

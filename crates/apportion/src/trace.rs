@@ -1,9 +1,10 @@
 //! What happened, or would happen: for each processor a lane of timed events. Engines and simulator return it.
 
 use crate::rect::Rank;
+use serde::{Deserialize, Serialize};
 
 /// What a processor does during an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Activity {
     /// Computes.
     Compute,
@@ -14,7 +15,7 @@ pub enum Activity {
 }
 
 /// A stretch of one processor's time; times in seconds since the start.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// What it does.
     pub activity: Activity,
@@ -27,7 +28,7 @@ pub struct Event {
 }
 
 /// One processor's events and counters.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Lane {
     /// In the order of time, not overlapping.
     pub events: Vec<Event>,

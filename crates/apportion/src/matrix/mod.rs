@@ -5,11 +5,14 @@ mod freivalds;
 mod market;
 mod npy;
 mod sampled;
+mod tiles;
 
 pub use element::Element;
+pub(crate) use freivalds::{Scale, SplitMix64, exponent};
 pub use freivalds::{Verified, verify_product};
 pub use npy::{NpyHeader, npy_header, read_npy_header, write_npy, write_npy_bool};
 pub use sampled::{Sampled, verify_sampled};
+pub use tiles::{Tiles, read_tiles, tiles_header, write_tiles};
 
 use crate::error::{Error, Result};
 use crate::platform::available_memory;

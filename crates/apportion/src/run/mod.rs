@@ -10,6 +10,8 @@ mod kernel;
 pub mod kernels;
 mod measure;
 mod monitor;
+#[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+mod mpi;
 mod post;
 mod sweep;
 mod threads;
@@ -20,5 +22,7 @@ pub use command::{SecondsFrom, UserCommand, sweep_command};
 pub use kernel::Kernel;
 pub use measure::{measure_gemm, measure_kernel, sweep_kernel};
 pub use monitor::Monitor;
+#[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+pub use mpi::{Launched, World, run_mpi};
 pub use sweep::{Keep, MeasureOptions, Sizes, Sweep};
 pub use threads::{RunOutput, run_kernel, run_threads};

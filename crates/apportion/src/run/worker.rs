@@ -6,12 +6,13 @@ use super::governor::Governor;
 use super::kernel::Kernel;
 use super::kernels::Tile;
 use super::post::Halt;
-use crate::error::Result;
-use crate::matrix::Element;
+use crate::error::{Error, Result};
+use crate::matrix::{Element, Tiles};
 use crate::platform::Processor;
-use crate::rect::{Rank, Rect};
+use crate::rect::Rank;
 use crate::schedule::{Message, Schedule, Step, Update};
 use crate::trace::{Activity, Lane};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -36,7 +37,7 @@ pub(super) trait Courier<T> {
 /// What a processor has computed, and what it did when.
 pub(super) struct WorkerOutput<T> {
     /// Its rectangles of C, each row by row.
-    pub tiles: Vec<(Rect, Vec<T>)>,
+    pub tiles: Tiles<T>,
     pub lane: Lane,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Worker<'a, T, C: Courier<T>> {
     blocks: Blocks<'a, T, C::Own>,
     governor: Governor,
     threads: usize,
-    tiles: Vec<(Rect, Vec<T>)>,
+    tiles: Tiles<T>,
     expected: BTreeMap<(Rank, u64), Message>,
     lane: Lane,
 }
@@ -64,7 +65,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         halt: &'a Halt<'a>,
     ) -> Self {
         clock::pin(&processor.cores);
-        let tiles: Vec<(Rect, Vec<T>)> = schedule
+        let tiles: Tiles<T> = schedule
             .rects(rank)
             .iter()
             .map(|rect| {
@@ -160,6 +161,16 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         self.halt.monitor().advance(update.work() as u64);
         Ok(())
     }
+}
+
+/// The error of a processor whose worker panicked, with its last words.
+pub(super) fn lost(processor: &Processor, panic: Box<dyn Any + Send>) -> Error {
+    let why = panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+        .unwrap_or_else(|| "it panicked".into());
+    Error::WorkerLost { processor: processor.name.clone(), why }
 }
 
 /// The update on several threads, C's rows divided among them; the longest CPU time of the threads started.

@@ -8,6 +8,7 @@ mod command;
 mod governor;
 mod kernel;
 pub mod kernels;
+mod launched;
 mod measure;
 mod monitor;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
@@ -20,9 +21,10 @@ mod worker;
 pub use balance::{Balance, BalanceOptions, Round, balance};
 pub use command::{SecondsFrom, UserCommand, sweep_command};
 pub use kernel::Kernel;
+pub use launched::Launched;
 pub use measure::{measure_gemm, measure_kernel, sweep_kernel};
 pub use monitor::Monitor;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-pub use mpi::{Launched, World, run_mpi};
+pub use mpi::{World, run_mpi};
 pub use sweep::{Keep, MeasureOptions, Sizes, Sweep};
 pub use threads::{RunOutput, run_kernel, run_threads};

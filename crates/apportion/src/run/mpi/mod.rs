@@ -3,7 +3,7 @@
 mod raw;
 mod world;
 
-pub use world::{Launched, World};
+pub use world::World;
 
 use super::blocks::{Blocks, Parcel, Source};
 use super::kernel::Kernel;

@@ -3,7 +3,7 @@
 
 use super::raw::{Mpi, Transfer, VARIABLE};
 use crate::error::{Error, Result};
-use crate::run::Monitor;
+use crate::run::{Launched, Monitor};
 use std::time::Duration;
 
 /// Tag of everything but a schedule's messages.
@@ -19,36 +19,15 @@ pub struct World {
     monitor: Monitor,
 }
 
-/// What mpirun tells a process by its environment, before MPI is loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Launched {
-    /// This process's rank.
-    pub rank: usize,
-    /// How many were started.
-    pub size: usize,
-    /// True if Open MPI's mpirun did it.
-    open_mpi: bool,
-}
-
-impl Launched {
-    /// What the environment says; `None` if no mpirun (of Open MPI, or one that speaks PMI) started this process.
-    pub fn here() -> Option<Self> {
-        let number = |name: &str| std::env::var(name).ok()?.parse().ok();
-        let said = |rank, size, open_mpi| Some(Self { rank: number(rank)?, size: number(size)?, open_mpi });
-        said("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true)
-            .or_else(|| said("PMI_RANK", "PMI_SIZE", false))
-    }
-
-    /// Libraries to try, the likeliest first.
-    fn libraries(launched: Option<Self>) -> Vec<String> {
-        let names = match launched {
-            Some(Self { open_mpi: false, .. }) => {
-                ["libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.1", "libmpich.so", "libmpi.so"]
-            }
-            _ => ["libmpi.so.40", "libmpi_abi.so.1", "libmpich.so.12", "libmpi.so.12", "libmpi.so"],
-        };
-        names.map(str::to_owned).into()
-    }
+/// Libraries to try, the likeliest first.
+fn libraries(launched: Option<Launched>) -> Vec<String> {
+    let names = match launched {
+        Some(Launched { open_mpi: false, .. }) => {
+            ["libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.1", "libmpich.so", "libmpi.so"]
+        }
+        _ => ["libmpi.so.40", "libmpi_abi.so.1", "libmpich.so.12", "libmpi.so.12", "libmpi.so"],
+    };
+    names.map(str::to_owned).into()
 }
 
 impl World {
@@ -60,7 +39,7 @@ impl World {
         let launched = Launched::here();
         let names = match std::env::var(VARIABLE) {
             Ok(name) if !name.is_empty() => vec![name],
-            _ => Launched::libraries(launched),
+            _ => libraries(launched),
         };
         let mpi = Mpi::start(&names)?;
         let world = Self { mpi, monitor: monitor.clone() };

@@ -50,16 +50,16 @@ fn run(arguments: Arguments) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&error);
+            tell(&error);
             ExitCode::from(error.exit_code())
         }
     }
 }
 
-/// The error as one line; of the processes that an mpirun started, the first speaks for all.
-fn say(error: &Error) {
+/// The error; of the processes that an mpirun started, the first speaks for all.
+fn tell(error: &Error) {
     if Launched::here().is_none_or(|launched| launched.rank == 0) {
-        eprintln!("apportion: {error}");
+        console::say(error);
     }
 }
 
@@ -81,7 +81,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             let line = what.split_whitespace().collect::<Vec<_>>().join(" ");
             let line = line.strip_prefix("error: ").unwrap_or(&line);
             let error = Error::input("usage", line, "see --help");
-            say(&error);
+            tell(&error);
             ExitCode::from(error.exit_code())
         }
     }

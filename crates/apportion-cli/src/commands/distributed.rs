@@ -2,7 +2,7 @@
 
 use super::picture;
 use super::product::{Given, Prepared, Running, given_by, known_models, not_numbers, settled};
-use crate::console::{Console, monitor};
+use crate::console::{Console, monitor, say};
 use crate::inputs::QUICK_SIZES;
 use apportion::kernels::{Semiring, Tropical};
 use apportion::{
@@ -59,10 +59,12 @@ pub fn run(task: &Task<'_>, running: &Running, console: &Console) -> Result<()> 
     match outcome {
         Ok(()) => world.leave(),
         Err(error @ Error::Agreed { .. }) => {
-            world.leave();
             if rank == 0 {
-                return Err(error);
+                say(&error);
             }
+            // Nobody leaves before it is said: mpirun ends all once one has failed.
+            let _ = world.barrier();
+            world.leave();
             std::process::exit(error.exit_code().into());
         }
         Err(error) if world.size() == 1 => {
@@ -72,7 +74,7 @@ pub fn run(task: &Task<'_>, running: &Running, console: &Console) -> Result<()> 
         Err(error) => {
             // Those that are stopped because another one ended have nothing to say.
             if !matches!(error, Error::Interrupted) {
-                eprintln!("apportion: {error}");
+                say(&error);
             }
             world.abort(error.exit_code());
         }
@@ -233,7 +235,8 @@ impl Part<'_> {
                 (world.agree(measured.in_order(&given.platform.names()))?, block)
             }
         };
-        let settle = || settled::<T>(given.clone(), (models.clone(), block), self.shape, self.running, self.console);
+        let settle =
+            || settled::<T>(given.clone(), (models.clone(), block), self.shape, self.running, self.console);
         if world.rank() == 0 {
             let prepared = world.agree(settle())?;
             let Choice { plan, order, .. } = &prepared.choice;
@@ -246,12 +249,7 @@ impl Part<'_> {
         let mut decided: Value = serde_json::from_slice(&text).expect("rank 0 sent JSON");
         let order: Order = serde_json::from_value(decided["order"].take()).expect("rank 0 sent an order");
         let plan = Plan::parse(&decided["plan"].to_string(), "rank 0's plan")?;
-        Ok(Prepared {
-            platform: given.platform,
-            models,
-            block,
-            choice: Choice { plan, order, rank: None },
-        })
+        Ok(Prepared { platform: given.platform, models, block, choice: Choice { plan, order, rank: None } })
     }
 
     /// The world's processes as a platform, each host a cluster.
@@ -284,7 +282,11 @@ impl Part<'_> {
             let es = if size == 1 { "" } else { "es" };
             return Err(Error::input(
                 "--engine mpi",
-                format!("the world has {size} process{es}, but there {} {p} processor{}", if p == 1 { "is" } else { "are" }, s(p)),
+                format!(
+                    "the world has {size} process{es}, but there {} {p} processor{}",
+                    if p == 1 { "is" } else { "are" },
+                    s(p)
+                ),
                 format!("start one process for each: mpirun -n {p} apportion …"),
             ));
         }
@@ -292,7 +294,11 @@ impl Part<'_> {
     }
 
     /// This rank's own parts of A and of B; of B none where it is A.
-    fn read<T: Element>(&self, kernel: Kernel<T>, schedule: &Schedule) -> Result<(Tiles<T>, Option<Tiles<T>>)> {
+    fn read<T: Element>(
+        &self,
+        kernel: Kernel<T>,
+        schedule: &Schedule,
+    ) -> Result<(Tiles<T>, Option<Tiles<T>>)> {
         let rank = Rank(self.world.rank());
         let read = |path: &Path, header: &NpyHeader, rects: Vec<_>| {
             let tiles = read_tiles::<T>(path, header, &rects)?;
@@ -310,7 +316,9 @@ impl Part<'_> {
                 Ok((a, Some(b)))
             }
             // The parts of a square matrix are those of its product.
-            Job::Power(_) | Job::Closure => Ok((read(path_a, header_a, schedule.rects(rank).to_vec())?, None)),
+            Job::Power(_) | Job::Closure => {
+                Ok((read(path_a, header_a, schedule.rects(rank).to_vec())?, None))
+            }
         }
     }
 
@@ -342,7 +350,9 @@ impl Part<'_> {
         let open = |path: &Option<PathBuf>| path.as_ref().map(OutputFile::create).transpose();
         super::appear([
             (open(&self.running.report)?, &|| format!("{:#}\n", report.to_value())),
-            (open(&self.running.trace)?, &|| chrome_trace(&report.trace, &report.plan.processors).to_string()),
+            (open(&self.running.trace)?, &|| {
+                chrome_trace(&report.trace, &report.plan.processors).to_string()
+            }),
             (open(&self.running.svg)?, &|| picture(&report.plan, platform)),
         ])?;
         self.console.result(|| report.to_value(), || report.to_text());

@@ -8,9 +8,9 @@ use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
 use apportion::kernels::Semiring;
 use apportion::shapes::Method;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models, Multiplication, Order,
-    OutputFile, Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast,
-    plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
+    AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
+    Multiplication, Order, OutputFile, Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes,
+    chrome_trace, forecast, plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};

@@ -140,8 +140,7 @@ impl<T: Element> Kernel<T> {
             place,
             format!(
                 "element ({i}, {j}), counted from 0, is {}, which {} does not take",
-                elements[at],
-                self.semiring
+                elements[at], self.semiring
             ),
             format!("use numbers, and {absent} for what is absent"),
         ))

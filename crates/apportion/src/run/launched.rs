@@ -16,6 +16,7 @@ impl Launched {
     pub fn here() -> Option<Self> {
         let number = |name: &str| std::env::var(name).ok()?.parse().ok();
         let said = |rank, size, open_mpi| Some(Self { rank: number(rank)?, size: number(size)?, open_mpi });
-        said("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true).or_else(|| said("PMI_RANK", "PMI_SIZE", false))
+        said("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true)
+            .or_else(|| said("PMI_RANK", "PMI_SIZE", false))
     }
 }

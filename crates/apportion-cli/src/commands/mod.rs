@@ -8,6 +8,7 @@ pub mod demo;
 pub mod detect;
 mod distributed;
 mod export;
+mod links;
 pub mod matmul;
 pub mod measure;
 pub mod partition;

@@ -2,6 +2,7 @@
 
 mod balance;
 mod blocks;
+mod carry;
 mod child;
 mod clock;
 mod command;
@@ -9,6 +10,7 @@ mod governor;
 mod kernel;
 pub mod kernels;
 mod launched;
+mod links;
 mod measure;
 mod monitor;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
@@ -19,9 +21,11 @@ mod threads;
 mod worker;
 
 pub use balance::{Balance, BalanceOptions, Round, balance};
+pub use carry::carry_by_threads;
 pub use command::{SecondsFrom, UserCommand, sweep_command};
 pub use kernel::Kernel;
 pub use launched::Launched;
+pub use links::{Carry, LinkOptions, MeasuredLink, Probe, measure_links};
 pub use measure::{measure_gemm, measure_kernel, sweep_kernel};
 pub use monitor::Monitor;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]

@@ -5,6 +5,7 @@ mod cache;
 mod commands;
 mod console;
 mod inputs;
+mod world;
 
 use apportion::{Error, Launched};
 use args::{Arguments, Command};

@@ -2,17 +2,16 @@
 
 use super::picture;
 use super::product::{Given, Prepared, Running, given_by, known_models, not_numbers, settled};
-use crate::console::{Console, monitor, say};
+use crate::console::{Console, monitor};
 use crate::inputs::QUICK_SIZES;
+use crate::world::{fits, in_world, processes};
 use apportion::kernels::{Semiring, Tropical};
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Kernel, Launched, Matrix, Multiplication, Network, NpyHeader, Order,
-    OutputFile, Plan, Platform, Processor, Rank, Result, RunReport, Schedule, Shape, Tiles, World,
-    chrome_trace, closure_mpi, measure_world, multiply_mpi, power_mpi, read_npy_header, read_tiles,
-    tiles_header, write_tiles,
+    AnyMatrix, Choice, Element, Error, Kernel, Matrix, Multiplication, NpyHeader, Order, OutputFile, Plan,
+    Platform, Rank, Result, RunReport, Schedule, Shape, Tiles, World, chrome_trace, closure_mpi,
+    measure_world, multiply_mpi, power_mpi, read_npy_header, read_tiles, tiles_header, write_tiles,
 };
 use serde_json::{Value, json};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -37,49 +36,9 @@ pub struct Task<'a> {
     pub output: Option<&'a PathBuf>,
 }
 
-/// Joins the world, does this process's part, and leaves. An error that all know is told by rank 0; one that a rank meets
-/// alone is told by that rank, which then ends all.
+/// Runs a product's part of each process.
 pub fn run(task: &Task<'_>, running: &Running, console: &Console) -> Result<()> {
-    let world = match World::join(monitor()) {
-        Ok(world) => world,
-        Err(error) if Launched::here().is_some_and(|l| l.rank > 0) => {
-            std::process::exit(error.exit_code().into())
-        }
-        Err(error) => return Err(error),
-    };
-    let rank = world.rank();
-    let console = &if rank == 0 { *console } else { Console::new(false, true, 0) };
-    let outcome = catch_unwind(AssertUnwindSafe(|| on_rank(task, running, &world, console)));
-    let outcome = outcome.unwrap_or_else(|panic| {
-        let why = panic.downcast_ref::<String>().cloned();
-        let why = why.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-        let why = why.unwrap_or_else(|| "it panicked".into());
-        Err(Error::WorkerLost { processor: format!("of rank {rank}"), why })
-    });
-    match outcome {
-        Ok(()) => world.leave(),
-        Err(error @ Error::Agreed { .. }) => {
-            if rank == 0 {
-                say(&error);
-            }
-            // Nobody leaves before it is said: mpirun ends all once one has failed.
-            let _ = world.barrier();
-            world.leave();
-            std::process::exit(error.exit_code().into());
-        }
-        Err(error) if world.size() == 1 => {
-            world.leave();
-            return Err(error);
-        }
-        Err(error) => {
-            // Those that are stopped because another one ended have nothing to say.
-            if !matches!(error, Error::Interrupted) {
-                say(&error);
-            }
-            world.abort(error.exit_code());
-        }
-    }
-    Ok(())
+    in_world(console, |world, console| on_rank(task, running, world, console))
 }
 
 /// The elements of the factors, and whether truth values are written as such.
@@ -223,8 +182,9 @@ impl Part<'_> {
     /// Platform and plan, the same on all ranks: rank 0 decides.
     fn prepare<T: Element>(&self, kernel: Kernel<T>) -> Result<Prepared> {
         let world = self.world;
-        let here = self.processes()?;
+        let here = processes(world)?;
         let given = world.agree(given_by(self.running, || here).and_then(|given| self.fitting(given)))?;
+        given.warn_of_another_kernel(kernel, self.console);
         let (models, block) = match world.agree(known_models(&given))? {
             Some(known) => known,
             None => {
@@ -252,24 +212,8 @@ impl Part<'_> {
         Ok(Prepared { platform: given.platform, models, block, choice: Choice { plan, order, rank: None } })
     }
 
-    /// The world's processes as a platform, each host a cluster.
-    fn processes(&self) -> Result<Platform> {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let host = host.trim();
-        let host = if host.is_empty() { "host" } else { host };
-        let hosts = self.world.gather(host.as_bytes())?.join(&b'\n');
-        let hosts = self.world.broadcast(&hosts)?;
-        let processors = String::from_utf8_lossy(&hosts)
-            .lines()
-            .enumerate()
-            .map(|(rank, host)| Processor { cluster: host.into(), ..Processor::named(format!("rank{rank}")) })
-            .collect();
-        Ok(Platform { name: "mpi".into(), processors, network: Network::free() })
-    }
-
     /// Refuses what this engine or this world cannot run.
     fn fitting(&self, given: Given) -> Result<Given> {
-        let (size, p) = (self.world.size(), given.platform.len());
         if given.platform.network.emulate {
             return Err(Error::input(
                 format!("platform \"{}\": network.emulate", given.platform.name),
@@ -277,19 +221,7 @@ impl Part<'_> {
                 "use --engine threads, or remove emulate",
             ));
         }
-        if size != p {
-            let s = |n: usize| if n == 1 { "" } else { "s" };
-            let es = if size == 1 { "" } else { "es" };
-            return Err(Error::input(
-                "--engine mpi",
-                format!(
-                    "the world has {size} process{es}, but there {} {p} processor{}",
-                    if p == 1 { "is" } else { "are" },
-                    s(p)
-                ),
-                format!("start one process for each: mpirun -n {p} apportion …"),
-            ));
-        }
+        fits(self.world, given.platform.len())?;
         Ok(given)
     }
 

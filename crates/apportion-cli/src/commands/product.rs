@@ -192,6 +192,15 @@ pub struct Given {
     models: Option<Models>,
 }
 
+impl Given {
+    /// A word about models that were made for something else.
+    pub fn warn_of_another_kernel<T: Element>(&self, kernel: Kernel<T>, console: &Console) {
+        if let Some(models) = &self.models {
+            warn_of_another_kernel(models, &kernel.name(), console);
+        }
+    }
+}
+
 fn prepare<T: Element>(
     kernel: Kernel<T>,
     shape: Shape,
@@ -200,6 +209,7 @@ fn prepare<T: Element>(
 ) -> Result<Prepared> {
     let given = given_by(args, this_machine)?;
     let given = Given { platform: as_run(given.platform), ..given };
+    given.warn_of_another_kernel(kernel, console);
     let models = match known_models(&given)? {
         Some(known) => known,
         None => {
@@ -260,6 +270,17 @@ pub fn settled<T: Element>(
         None => made(shape, args, (&platform, &models, block), size_of::<T>() as u64, console)?,
     };
     Ok(Prepared { platform, models, block, choice })
+}
+
+/// Speeds of another kernel may still be the best there is (f32 for f64, say), so they are used, but not in silence.
+fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
+    if models.kernel != kernel {
+        console.note(format!(
+            "apportion: warning: the models are of \"{}\", but \"{kernel}\" will run: shares and forecast may be off \
+             (measure --kernel {kernel})",
+            models.kernel.replace(char::is_control, " ")
+        ));
+    }
 }
 
 /// Memory caps of the platform as caps on elements of C: each stands for itself and its part of A and B.

@@ -16,6 +16,7 @@ mod monitor;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
 mod post;
+mod stencil;
 mod sweep;
 mod threads;
 mod worker;
@@ -29,6 +30,7 @@ pub use links::{Carry, LinkOptions, MeasuredLink, Probe, measure_links};
 pub use measure::{measure_gemm, measure_kernel, sweep_kernel};
 pub use monitor::Monitor;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-pub use mpi::{World, run_mpi};
+pub use mpi::{World, measure_links_mpi, run_mpi};
+pub use stencil::sweep_stencil;
 pub use sweep::{Keep, MeasureOptions, Sizes, Sweep};
 pub use threads::{RunOutput, run_kernel, run_threads};

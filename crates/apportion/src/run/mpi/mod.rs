@@ -1,8 +1,10 @@
 //! The MPI engine: one process per processor, which holds its own parts only; messages carry the data.
 
+mod links;
 mod raw;
 mod world;
 
+pub use links::measure_links_mpi;
 pub use world::World;
 
 use super::blocks::{Blocks, Parcel, Source};

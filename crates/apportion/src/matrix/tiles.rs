@@ -29,7 +29,9 @@ pub fn read_tiles<T: Element>(path: &Path, header: &NpyHeader, rects: &[Rect]) -
         assert!(rect.rows.end <= header.rows as u64 && rect.cols.end <= header.cols as u64);
         let (rows, cols) = (rect.rows.len() as usize, rect.cols.len() as usize);
         let mut tile = allocate::<T>(path, rows, cols)?.data;
-        if header.fortran {
+        if rect.is_empty() {
+            // Nothing to read.
+        } else if header.fortran {
             read_columns(&mut file, header, *rect, &mut tile).map_err(unreadable)?;
         } else if cols == header.cols {
             read_at(&mut file, header, rect.rows.start * header.cols as u64, &mut tile)

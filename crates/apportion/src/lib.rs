@@ -5,17 +5,22 @@
 //! → [`Schedule`] (in which order) → run or simulate → [`Trace`] → report. A module uses only what stands to
 //! its left.
 
+mod adaptive;
+mod checkpoint;
 mod choose;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod distributed;
 mod error;
 mod fpm_br;
+mod ideal;
 mod matrix;
 mod model;
 mod multiply;
 mod output;
+mod panels;
 mod plan;
 mod platform;
+mod rebalance;
 mod rect;
 mod repeat;
 mod report;
@@ -26,6 +31,8 @@ mod study;
 mod trace;
 pub mod units;
 
+pub use adaptive::{Adaptation, Adaptive, Repartition};
+pub use checkpoint::{Begun, Checkpoint, Identity};
 pub use choose::{
     Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, imbalance, orders,
     plan_matmul, rates,
@@ -34,10 +41,12 @@ pub use choose::{
 pub use distributed::{closure_mpi, measure_world, multiply_mpi, power_mpi};
 pub use error::{Error, Result};
 pub use fpm_br::{Balanced, fpm_br, plan_fpm_br};
+pub use ideal::ideal_seconds_turning;
 pub use matrix::*;
 pub use model::*;
 pub use multiply::{Multiplication, multiply};
 pub use output::{OutputFile, write_whole};
+pub use panels::{Files, PanelRun, Panels};
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};

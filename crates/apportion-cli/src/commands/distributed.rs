@@ -8,7 +8,7 @@ use crate::world::{fits, in_world, processes};
 use apportion::kernels::{Semiring, Tropical};
 use apportion::{
     AnyMatrix, Choice, Element, Error, Kernel, Matrix, Multiplication, NpyHeader, Order, OutputFile, Plan,
-    Platform, Rank, Result, RunReport, Schedule, Shape, Tiles, World, chrome_trace, closure_mpi,
+    Platform, Rank, Result, RunReport, Scaling, Schedule, Shape, Tiles, World, chrome_trace, closure_mpi,
     measure_world, multiply_mpi, power_mpi, read_npy_header, read_tiles, tiles_header, write_tiles,
 };
 use serde_json::{Value, json};
@@ -151,6 +151,8 @@ impl Part<'_> {
             platform: &prepared.platform,
             models: &prepared.models,
             models_block: prepared.block,
+            scaling: Scaling::none(kernel.one()),
+            adaptive: None,
             seed: self.running.seed,
         };
         let job = || match self.task.job {

@@ -64,6 +64,7 @@ pub fn multiply_mpi<T: Element>(
         order: schedule.order(),
         trace: gathered(&lane, world)?,
         ideal_seconds: ideal_seconds(shape, &rates),
+        adaptation: None,
         odds_of_a_miss: Some(odds),
         sampled,
         products: 1,

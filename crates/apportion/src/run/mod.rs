@@ -16,6 +16,8 @@ mod monitor;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
 mod post;
+mod scaled;
+mod segments;
 mod stencil;
 mod sweep;
 mod threads;
@@ -31,6 +33,7 @@ pub use measure::{measure_gemm, measure_kernel, sweep_kernel};
 pub use monitor::Monitor;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 pub use mpi::{World, measure_links_mpi, run_mpi};
+pub(crate) use segments::ThreadSegments;
 pub use stencil::sweep_stencil;
 pub use sweep::{Keep, MeasureOptions, Sizes, Sweep};
 pub use threads::{RunOutput, run_kernel, run_threads};

@@ -8,8 +8,8 @@ use super::kernels::Tile;
 use super::post::Halt;
 use crate::error::{Error, Result};
 use crate::matrix::{Element, Tiles};
-use crate::platform::Processor;
-use crate::rect::Rank;
+use crate::platform::{Processor, SlowdownAfter};
+use crate::rect::{Rank, Rect};
 use crate::schedule::{Message, Schedule, Step, Update};
 use crate::trace::{Activity, Lane};
 use std::any::Any;
@@ -49,6 +49,7 @@ pub(super) struct Worker<'a, T, C: Courier<T>> {
     halt: &'a Halt<'a>,
     blocks: Blocks<'a, T, C::Own>,
     governor: Governor,
+    turn: Option<SlowdownAfter>,
     threads: usize,
     tiles: Tiles<T>,
     expected: BTreeMap<(Rank, u64), Message>,
@@ -64,18 +65,21 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         own: C::Own,
         halt: &'a Halt<'a>,
     ) -> Self {
+        let tiles = empty_tiles(schedule.rects(rank), kernel.zero());
+        Self::going_on(kernel, (schedule, rank), processor, own, halt, tiles)
+    }
+
+    /// The same, adding to what the processor's rectangles of C hold so far.
+    pub fn going_on(
+        kernel: Kernel<T>,
+        (schedule, rank): (&'a Schedule, Rank),
+        processor: &Processor,
+        own: C::Own,
+        halt: &'a Halt<'a>,
+        tiles: Tiles<T>,
+    ) -> Self {
         clock::pin(&processor.cores);
         clock::wake_promptly();
-        let tiles: Tiles<T> = schedule
-            .rects(rank)
-            .iter()
-            .map(|rect| {
-                let mut tile = Vec::new();
-                // `resize` writes every element: the pages are there before the clock starts.
-                tile.resize(rect.area() as usize, kernel.zero());
-                (*rect, tile)
-            })
-            .collect();
         Self {
             kernel,
             schedule,
@@ -83,6 +87,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
             halt,
             blocks: Blocks::new(schedule, rank, own),
             governor: Governor::new(processor.slowdown),
+            turn: processor.slowdown_after,
             threads: processor.cores.len().max(1),
             tiles,
             expected: BTreeMap::new(),
@@ -142,6 +147,10 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         let stride = rect.cols.len() as usize;
         let first = (update.rect.rows.start - rect.rows.start) as usize * stride
             + (update.rect.cols.start - rect.cols.start) as usize;
+        let (done, total) = self.halt.monitor().progress();
+        if let Some(turn) = self.turn.take_if(|turn| done as f64 >= turn.work * total as f64) {
+            self.governor.turn(turn.slowdown);
+        }
         let cpu = self.governor.compute(self.halt, || {
             blocks.gather(update.inner);
             let operands = blocks.operands(update);
@@ -172,6 +181,16 @@ pub(super) fn lost(processor: &Processor, panic: Box<dyn Any + Send>) -> Error {
         .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
         .unwrap_or_else(|| "it panicked".into());
     Error::WorkerLost { processor: processor.name.clone(), why }
+}
+
+/// Rectangles that hold `zero` only. Every element is written: the pages are there before a clock starts.
+pub(super) fn empty_tiles<T: Element>(rects: &[Rect], zero: T) -> Tiles<T> {
+    let filled = |length: usize| {
+        let mut tile = Vec::new();
+        tile.resize(length, zero);
+        tile
+    };
+    rects.iter().map(|rect| (*rect, filled(rect.area() as usize))).collect()
 }
 
 /// The update on several threads, C's rows divided among them; the longest CPU time of the threads started.

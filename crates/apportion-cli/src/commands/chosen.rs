@@ -1,7 +1,11 @@
 //! What was chosen, against what, and by how much: a line for people, a field for programs.
 
-use apportion::{Choice, Minimise, Order, units};
+use super::product::Running;
+use apportion::{
+    Choice, Error, Minimise, Model, Order, Plan, Platform, Problem, Result, Shape, forecast, rates, units,
+};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// Candidates, the best first, and what they were ranked by.
 pub struct Chosen<'a> {
@@ -104,4 +108,37 @@ fn named(choice: &Choice) -> String {
 
 fn order_name(order: Order) -> String {
     format!("{}{}", order.flow, if order.overlap { " with overlap" } else { "" })
+}
+
+/// A plan from a file: only the flow is left to choose.
+pub fn given(
+    plan: Plan,
+    shape: Shape,
+    args: &Running,
+    (platform, models, block): (&Platform, &[Model], u64),
+    element: u64,
+) -> Result<Vec<Choice>> {
+    let Some(layout) = plan.layout.as_ref().filter(|_| plan.problem == Problem::Matmul(shape)) else {
+        let path = args.plan.as_deref().unwrap_or(Path::new("--plan"));
+        let what =
+            format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);
+        return Err(Error::input(
+            path.display().to_string(),
+            what,
+            "make one with `apportion partition --shape MxKxN`",
+        ));
+    };
+    let rates = rates(models, &plan.shares, block);
+    let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
+    let mut choices = Vec::new();
+    for order in args.flow.orders()? {
+        let seconds = forecast(layout, order, conditions)?.seconds;
+        choices.push(Choice { plan: plan.clone(), order, rank: Some(seconds) });
+    }
+    // Within 0.1 % the order of preference decides.
+    let least = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
+    let best = choices.iter().position(|c| c.rank.is_some_and(|r| r <= least * 1.001));
+    choices[..=best.expect("at least one flow")].rotate_right(1);
+    choices[1..].sort_by(|a, b| a.rank.unwrap_or(0.0).total_cmp(&b.rank.unwrap_or(0.0)));
+    Ok(choices)
 }

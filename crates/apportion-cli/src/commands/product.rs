@@ -1,6 +1,6 @@
 //! What `matmul`, `power` and `closure` share: the flags of a product on unequal processors, and the decisions before it.
 
-use super::chosen::Chosen;
+use super::chosen::{Chosen, given};
 use super::simulate::in_plan_order;
 use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
@@ -10,9 +10,8 @@ use apportion::kernels::Semiring;
 use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
-    Multiplication, Order, OutputFile, Plan, Platform, Problem, Result, RunReport, Scaling, Shape, Speed,
-    Wishes, chrome_trace, forecast, pairs, plan_matmul, rates, read_models, read_plan, write_npy,
-    write_npy_bool,
+    Multiplication, Order, OutputFile, Plan, Platform, Result, RunReport, Scaling, Shape, Speed, Wishes,
+    chrome_trace, pairs, plan_matmul, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -369,39 +368,6 @@ fn overlap_name(order: Order) -> &'static str {
 
 fn models_cap(models: &[Model], name: &str) -> f64 {
     models.iter().find(|m| m.processor() == name).and_then(Model::max_size).unwrap_or(f64::MAX)
-}
-
-/// A plan from a file: only the flow is left to choose.
-fn given(
-    plan: Plan,
-    shape: Shape,
-    args: &Running,
-    (platform, models, block): (&Platform, &[Model], u64),
-    element: u64,
-) -> Result<Vec<Choice>> {
-    let Some(layout) = plan.layout.as_ref().filter(|_| plan.problem == Problem::Matmul(shape)) else {
-        let path = args.plan.as_deref().unwrap_or(Path::new("--plan"));
-        let what =
-            format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);
-        return Err(Error::input(
-            path.display().to_string(),
-            what,
-            "make one with `apportion partition --shape MxKxN`",
-        ));
-    };
-    let rates = rates(models, &plan.shares, block);
-    let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
-    let mut choices = Vec::new();
-    for order in args.flow.orders()? {
-        let seconds = forecast(layout, order, conditions)?.seconds;
-        choices.push(Choice { plan: plan.clone(), order, rank: Some(seconds) });
-    }
-    // Within 0.1 % the order of preference decides.
-    let least = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
-    let best = choices.iter().position(|c| c.rank.is_some_and(|r| r <= least * 1.001));
-    choices[..=best.expect("at least one flow")].rotate_right(1);
-    choices[1..].sort_by(|a, b| a.rank.unwrap_or(0.0).total_cmp(&b.rank.unwrap_or(0.0)));
-    Ok(choices)
 }
 
 /// A method by name, for the flag that asks for it; `None` for auto.

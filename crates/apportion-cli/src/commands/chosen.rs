@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Candidates, the best first, and what they were ranked by.
 pub struct Chosen<'a> {
-    pub choices: &'a [Choice],
+    pub choices: Vec<&'a Choice>,
     pub minimise: Minimise,
     /// True if speeds tell ratios only: times were of communication alone.
     pub relative: bool,
@@ -29,7 +29,7 @@ impl Chosen<'_> {
 
     /// True if communication, by which candidates are ranked, costs none of them anything: then the volume decided.
     fn is_free(&self) -> bool {
-        let nothing = |c: &Choice| c.rank.is_some_and(|seconds| seconds < f64::MIN_POSITIVE * 1e100);
+        let nothing = |c: &&Choice| c.rank.is_some_and(|seconds| seconds < f64::MIN_POSITIVE * 1e100);
         self.relative && self.minimise == Minimise::Time && self.choices.iter().all(nothing)
     }
 
@@ -50,7 +50,7 @@ impl Chosen<'_> {
 
     /// The best candidate that is another method, or, where there is one method only, another order of steps.
     fn rival(&self) -> Option<&Choice> {
-        let others = || self.choices.iter().skip(1);
+        let others = || self.choices.iter().skip(1).copied();
         let method = &self.choices[0].plan.method;
         others().find(|c| c.plan.method != *method).or_else(|| others().next())
     }
@@ -58,7 +58,7 @@ impl Chosen<'_> {
     /// `square-corner, bulk: 1.2 s by forecast, 8.1 % less than straight-line, bulk (9 methods, 6 flows)`; nothing where
     /// there was nothing to choose.
     pub fn line(&self) -> Option<String> {
-        let (best, rival) = (self.choices.first()?, self.rival()?);
+        let (best, rival) = (*self.choices.first()?, self.rival()?);
         let timed = self.minimise == Minimise::Time && !self.is_free();
         let name = |c: &Choice| if timed { named(c) } else { c.plan.method.clone() };
         let against = match (self.value_of(best), self.value_of(rival)) {
@@ -73,7 +73,7 @@ impl Chosen<'_> {
             _ => "least volume, too many processors to simulate all".to_owned(),
         };
         let count = |key: &dyn Fn(&Choice) -> String| {
-            self.choices.iter().map(key).collect::<std::collections::BTreeSet<_>>().len()
+            self.choices.iter().map(|c| key(c)).collect::<std::collections::BTreeSet<_>>().len()
         };
         let (methods, orders) = (count(&|c| c.plan.method.clone()), count(&|c| order_name(c.order)));
         let mut compared = Vec::new();

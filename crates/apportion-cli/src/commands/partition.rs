@@ -173,19 +173,22 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         }
         (None, None) => unreachable!("clap asks for one of the two"),
     };
-    appear([(svg, &|| picture(&plan, &processors.platform)), (output, &|| plan.to_json())])?;
+    let choice = chosen(args, &processors, &others).and_then(|c| c.value());
+    let told = || {
+        let mut value = plan.to_value();
+        if let Some(choice) = &choice {
+            value["choice"] = choice.clone();
+        }
+        value
+    };
+    appear([(svg, &|| picture(&plan, &processors.platform)), (output, &|| format!("{:#}\n", told()))])?;
     let export = args.export.apply(&plan, console)?;
     let compared = args.compare.then(|| compare(args, &plan, &processors)).transpose()?;
     console.result(
         || {
-            let mut value = compared.as_ref().map_or_else(|| plan.to_value(), |c| c.to_value());
+            let mut value = compared.as_ref().map_or_else(told, |c| c.to_value());
             if let Some(division) = &division {
                 division.extend(&mut value);
-            }
-            if let (Some(choice), None) =
-                (chosen(args, &processors, &others).and_then(|c| c.value()), &compared)
-            {
-                value["choice"] = choice;
             }
             if let Some(export) = &export {
                 value["export"] = export.value.clone();
@@ -247,10 +250,11 @@ fn wishes(args: &Arguments, processors: &Processors) -> Result<Wishes> {
 
 /// What was chosen against what, where there is a layout.
 fn chosen<'a>(args: &Arguments, processors: &Processors, choices: &'a [Choice]) -> Option<Chosen<'a>> {
-    let minimise = minimise(args);
-    // The flow is not the plan's: with one method there was nothing to choose.
-    let methods = choices.iter().filter(|c| c.plan.method != choices[0].plan.method).count();
-    (methods > 0).then_some(Chosen { choices, minimise, relative: processors.relative })
+    // The flow is not the plan's: each method counts with its best one.
+    let mut seen = std::collections::BTreeSet::new();
+    let choices: Vec<&Choice> = choices.iter().filter(|c| seen.insert(&c.plan.method)).collect();
+    let (minimise, relative) = (minimise(args), processors.relative);
+    (choices.len() > 1).then_some(Chosen { choices, minimise, relative })
 }
 
 fn minimise(args: &Arguments) -> Minimise {

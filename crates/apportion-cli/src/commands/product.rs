@@ -150,7 +150,11 @@ pub fn carry_out<T: Element>(
     if target.bool {
         report.element = "bool";
     }
-    let chosen = Chosen { choices: &prepared.choices, minimise: Minimise::Time, relative: prepared.relative };
+    let chosen = Chosen {
+        choices: prepared.choices.iter().collect(),
+        minimise: Minimise::Time,
+        relative: prepared.relative,
+    };
     let mut value = report.to_value();
     if let Some(choice) = chosen.value() {
         value["choice"] = choice;
@@ -330,9 +334,11 @@ pub fn made(
         element,
         relative: false,
     };
+    let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
+    let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));
     // Ratios that the user gave decide the areas; the measured speeds still make the forecast.
     let choices = match platform.speeds() {
-        Some(speeds) if args.sources.models.is_none() => {
+        Some(speeds) if relative => {
             let given: Vec<Model> = platform
                 .processors
                 .iter()
@@ -358,7 +364,6 @@ pub fn made(
             overlap_name(c.order)
         ));
     }
-    let relative = platform.speeds().is_some() && args.sources.models.is_none();
     Ok((choices, relative))
 }
 

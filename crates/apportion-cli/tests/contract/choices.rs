@@ -14,13 +14,13 @@ fn partition_says_what_it_chose() {
         ["partition", "--shape", "600x600", "--platform", "two.toml", "--method", "auto", "--flow", "auto"];
     let text = bench.done(&call);
     let line = text.lines().find(|l| l.starts_with("chosen")).unwrap();
-    assert!(line.contains("by forecast") && line.contains("methods x 6 flows"), "{line}");
+    assert!(line.contains("by forecast") && line.contains("methods)"), "{line}");
     let plan = bench.json(&call);
     let choice = &plan["choice"];
     assert_eq!(choice["chosen"]["method"], plan["method"]);
     assert_eq!(choice["chosen"]["value"], plan["forecast"]["seconds"]);
     let against = choice["against"].as_array().unwrap();
-    assert!(against.len() >= 11);
+    assert!(against.len() >= 5);
     for other in against {
         // Within 0.1 % the lesser volume decides.
         assert!(other["excess"].as_f64().unwrap() >= -1e-3, "{other}");

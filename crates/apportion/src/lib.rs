@@ -37,7 +37,7 @@ pub use output::{OutputFile, write_whole};
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};
-pub use repeat::{matrix_closure, matrix_power};
+pub use repeat::{matrix_closure, matrix_paths, matrix_power};
 pub use report::*;
 pub use run::*;
 pub use schedule::*;

@@ -1,9 +1,9 @@
 //! `apportion matmul`: the main job.
 
-use super::product::{Running, Target, carry_out, not_numbers, semiring, truth};
+use super::product::{Running, Target, carry_out, not_numbers, read_over, semiring, truth};
 use crate::console::{Console, monitor};
-use apportion::kernels::{Semiring, Tropical};
-use apportion::{AnyMatrix, Element, Error, Kernel, Matrix, Result, Shape, multiply, read_matrix};
+use apportion::kernels::{Real, Semiring, Tropical};
+use apportion::{AnyMatrix, Element, Error, Kernel, Matrix, Result, Shape, multiply};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use std::time::Instant;
     after_help = "Example: apportion matmul A.npy B.npy -o C.npy --platform platforms/two-unequal.toml --svg plan.svg"
 )]
 pub struct Arguments {
-    /// Left factor, m x k (.npy f32 or f64, bool or u8 for or-and, or .mtx).
+    /// Left factor, m x k (.npy f32 or f64, or .mtx; i32 or i64 for max-plus and min-plus; bool or u8 for or-and).
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Right factor, k x n.
@@ -32,15 +32,21 @@ pub struct Arguments {
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let target = Target::open(args.output.as_ref(), &args.running)?;
     let begin = Instant::now();
-    let (a, b) = (read_matrix(&args.a)?, read_matrix(&args.b)?);
+    let (a, b) = (read_over(&args.a, args.semiring)?, read_over(&args.b, args.semiring)?);
     let target = Target { read_seconds: begin.elapsed().as_secs_f64(), ..target };
     if args.semiring == Semiring::OrAnd {
         let ((a, a_u8), (b, b_u8)) = (truth(a, &args.a)?, truth(b, &args.b)?);
+        args.running.blas.unused(args.semiring)?;
         return job(Kernel::or_and(), &a, &b, args, Target { bool: !a_u8 && !b_u8, ..target }, console);
     }
+    let whole = args.semiring != Semiring::PlusTimes;
     match (&a, &b) {
         (AnyMatrix::F32(a), AnyMatrix::F32(b)) => numbers(a, b, args, target, console),
         (AnyMatrix::F64(a), AnyMatrix::F64(b)) => numbers(a, b, args, target, console),
+        (AnyMatrix::I32(a), AnyMatrix::I32(b)) if whole => whole_numbers(a, b, args, target, console),
+        (AnyMatrix::I64(a), AnyMatrix::I64(b)) if whole => whole_numbers(a, b, args, target, console),
+        (AnyMatrix::I32(_) | AnyMatrix::I64(_), _) if !whole => Err(not_numbers(&a, args.semiring, &args.a)),
+        (_, AnyMatrix::I32(_) | AnyMatrix::I64(_)) if !whole => Err(not_numbers(&b, args.semiring, &args.b)),
         (AnyMatrix::Bool(_) | AnyMatrix::U8(_), _) => Err(not_numbers(&a, args.semiring, &args.a)),
         (_, AnyMatrix::Bool(_) | AnyMatrix::U8(_)) => Err(not_numbers(&b, args.semiring, &args.b)),
         _ => Err(Error::input(
@@ -51,14 +57,25 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     }
 }
 
-fn numbers<T: Element + Tropical>(
+fn numbers<T: Real>(
     a: &Matrix<T>,
     b: &Matrix<T>,
     args: &Arguments,
     target: Target,
     console: &Console,
 ) -> Result<()> {
-    job(Kernel::over(args.semiring)?, a, b, args, target, console)
+    job(args.running.blas.kernel(args.semiring)?, a, b, args, target, console)
+}
+
+fn whole_numbers<T: Element + Tropical>(
+    a: &Matrix<T>,
+    b: &Matrix<T>,
+    args: &Arguments,
+    target: Target,
+    console: &Console,
+) -> Result<()> {
+    args.running.blas.unused(args.semiring)?;
+    job(Kernel::tropical(args.semiring)?, a, b, args, target, console)
 }
 
 fn job<T: Element>(

@@ -4,7 +4,7 @@ use super::blocks::Blocks;
 use super::clock;
 use super::governor::Governor;
 use super::kernel::Kernel;
-use super::kernels::{Tile, Tropical};
+use super::kernels::{Real, Tile};
 use super::monitor::Monitor;
 use super::post::{Gate, Halt, Post};
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ struct Shared<'a, T> {
 ///
 /// # Panics
 /// As [`run_kernel`].
-pub fn run_threads<T: Element + Tropical>(
+pub fn run_threads<T: Real>(
     a: &Matrix<T>,
     b: &Matrix<T>,
     schedule: &Schedule,

@@ -6,8 +6,8 @@ use super::product::{Running, Target, carry_out, not_numbers, read_over, semirin
 use crate::console::{Console, monitor};
 use apportion::kernels::{Leg, Semiring, Tropical};
 use apportion::{
-    AnyMatrix, Element, Error, Kernel, Matrix, Multiplication, OutputFile, Result, matrix_closure, matrix_paths,
-    write_npy,
+    AnyMatrix, Element, Error, Kernel, Matrix, Multiplication, OutputFile, Result, matrix_closure,
+    matrix_paths, write_npy,
 };
 use clap::Args;
 use std::cell::RefCell;

@@ -47,12 +47,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     }
 }
 
-fn numbers<T: Real>(
-    a: &Matrix<T>,
-    args: &Arguments,
-    target: Target,
-    console: &Console,
-) -> Result<()> {
+fn numbers<T: Real>(a: &Matrix<T>, args: &Arguments, target: Target, console: &Console) -> Result<()> {
     job(args.running.blas.kernel(args.semiring)?, a, args, target, console)
 }
 

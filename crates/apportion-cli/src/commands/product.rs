@@ -1,7 +1,7 @@
 //! What `matmul`, `power` and `closure` share: the flags of a product on unequal processors, and the decisions before it.
 
-use super::simulate::in_plan_order;
 use super::blas::BlasArgs;
+use super::simulate::in_plan_order;
 use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
@@ -11,7 +11,7 @@ use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Matrix, Minimise, Model, Multiplication, Order,
     OutputFile, Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast,
-    orders, plan_matmul, rates, read_models, read_plan, read_matrix_with, write_npy, write_npy_bool,
+    orders, plan_matmul, rates, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};

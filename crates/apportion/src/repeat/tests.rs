@@ -100,7 +100,8 @@ fn improving_cycles_are_named() {
 /// Walks every chain of predecessors back: it ends where it should, and its edges add up to the length.
 fn check_paths(semiring: Semiring, a: &Matrix<i64>) {
     let n = a.rows();
-    let (lengths, before, _) = with(Kernel::legs(semiring).unwrap(), n, |what, monitor| matrix_paths(a, what, monitor)).unwrap();
+    let (lengths, before, _) =
+        with(Kernel::legs(semiring).unwrap(), n, |what, monitor| matrix_paths(a, what, monitor)).unwrap();
     let kernel = Kernel::<i64>::tropical(semiring).unwrap();
     let (expected, _) = with(kernel, n, |what, monitor| matrix_closure(a, what, monitor)).unwrap();
     assert_eq!(lengths, expected);
@@ -128,13 +129,19 @@ fn predecessors_lead_back_along_best_paths() {
             let (semiring, absent) =
                 if sign == 1 { (Semiring::MinPlus, i64::MAX) } else { (Semiring::MaxPlus, i64::MIN) };
             let edge = |at: usize| {
-                if at * at % 11 < 7 { absent } else { sign * ((at % 3) as i64 + height(at / n) - height(at % n)) }
+                if at * at % 11 < 7 {
+                    absent
+                } else {
+                    sign * ((at % 3) as i64 + height(at / n) - height(at % n))
+                }
             };
             check_paths(semiring, &Matrix::new(n, n, (0..n * n).map(edge).collect()));
         }
     }
     let cycle = Matrix::new(2, 2, vec![0, -3, 2, 0]);
-    let error = with(Kernel::legs(Semiring::MinPlus).unwrap(), 2, |what, monitor| matrix_paths(&cycle, what, monitor));
+    let error = with(Kernel::legs(Semiring::MinPlus).unwrap(), 2, |what, monitor| {
+        matrix_paths(&cycle, what, monitor)
+    });
     assert!(error.unwrap_err().to_string().contains("vertex 0"));
     assert_eq!(Kernel::<Leg<f64>>::legs(Semiring::OrAnd).unwrap_err().exit_code(), 2);
 }

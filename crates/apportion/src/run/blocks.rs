@@ -5,6 +5,32 @@ use crate::rect::{Rank, Rect, Span};
 use crate::schedule::{Operand, Piece, Schedule, Update};
 use std::collections::BTreeMap;
 
+/// Where elements of the operands are copied from.
+pub(super) trait Source<T> {
+    /// Copies a piece, row by row, to the front of `into`, where rows are `stride` elements apart.
+    fn copy(&self, piece: Piece, into: &mut [T], stride: usize);
+}
+
+/// Both factors, whole, in this process's memory.
+#[derive(Clone, Copy)]
+pub(super) struct Factors<'a, T> {
+    pub a: &'a Matrix<T>,
+    pub b: &'a Matrix<T>,
+}
+
+impl<T: Element> Source<T> for Factors<'_, T> {
+    fn copy(&self, Piece { operand, rect }: Piece, into: &mut [T], stride: usize) {
+        let matrix = match operand {
+            Operand::A => self.a,
+            Operand::B => self.b,
+        };
+        let cols = rect.cols.start as usize..rect.cols.end as usize;
+        for (i, row) in (rect.rows.start..rect.rows.end).enumerate() {
+            into[i * stride..][..cols.len()].copy_from_slice(&matrix.row(row as usize)[cols.clone()]);
+        }
+    }
+}
+
 /// One pivot block's operands: A's needed rows x inner, and inner x B's needed columns, both row by row.
 struct Panel<T> {
     inner: Span,
@@ -12,12 +38,12 @@ struct Panel<T> {
     b: Vec<T>,
 }
 
-/// A processor's operands: its own parts of the factors, and copies of others' parts once their message is there.
-pub(super) struct Blocks<'a, T> {
+/// A processor's operands: its own parts of the factors, which `S` has, and copies of others' parts once their
+/// message is there.
+pub(super) struct Blocks<'a, T, S> {
     schedule: &'a Schedule,
     rank: Rank,
-    a: &'a Matrix<T>,
-    b: &'a Matrix<T>,
+    own: S,
     panels: BTreeMap<u64, Panel<T>>,
     spare: Vec<Vec<T>>,
     held: u64,
@@ -37,10 +63,14 @@ pub(super) struct Operands<'a, T> {
     pub b_stride: usize,
 }
 
-impl<'a, T: Element> Blocks<'a, T> {
-    /// No panel yet; `held` bytes are counted elsewhere (the processor's own parts and its part of C).
-    pub fn new(schedule: &'a Schedule, rank: Rank, a: &'a Matrix<T>, b: &'a Matrix<T>, held: u64) -> Self {
-        Self { schedule, rank, a, b, panels: BTreeMap::new(), spare: Vec::new(), held, peak: held }
+impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
+    /// No panel yet; the processor's own parts of A and B and its part of C count as held.
+    pub fn new(schedule: &'a Schedule, rank: Rank, own: S) -> Self {
+        let (own_a, own_b) = schedule.own(rank);
+        let elements: u64 = own_a.iter().chain(own_b).map(|p| p.rect().area()).sum::<u64>()
+            + schedule.rects(rank).iter().map(|r| r.area()).sum::<u64>();
+        let held = elements * size_of::<T>() as u64;
+        Self { schedule, rank, own, panels: BTreeMap::new(), spare: Vec::new(), held, peak: held }
     }
 
     /// Most bytes held at once.
@@ -48,26 +78,13 @@ impl<'a, T: Element> Blocks<'a, T> {
         self.peak
     }
 
-    /// Takes over the pieces of a message that arrived, from their owner's parts, to where updates look for them.
-    pub fn take(&mut self, pieces: &[Piece]) {
-        let (a, b) = (self.a, self.b);
-        for &Piece { operand, rect } in pieces {
-            let (matrix, inner) = match operand {
-                Operand::A => (a, rect.cols),
-                Operand::B => (b, rect.rows),
-            };
-            // One piece may span several panels (all of them in the bulk flow).
-            let block = self.schedule.order().block;
-            let mut start = inner.start - inner.start % block;
-            while start < inner.end {
-                let part = self.panel(start).inner.intersect(inner);
-                let rect = match operand {
-                    Operand::A => Rect::new(rect.rows, part),
-                    Operand::B => Rect::new(part, rect.cols),
-                };
-                self.copy(start, operand, rect, matrix);
-                start += block;
-            }
+    /// Takes over a piece that has arrived, from `source`, to where updates look for it.
+    pub fn take(&mut self, piece: Piece, source: &impl Source<T>) {
+        for (start, part) in self.by_panel(piece) {
+            self.panel(start);
+            let (schedule, rank) = (self.schedule, self.rank);
+            let panel = self.panels.get_mut(&start).expect("the panel was made before");
+            panel.fill(schedule, rank, part, source);
         }
     }
 
@@ -76,7 +93,7 @@ impl<'a, T: Element> Blocks<'a, T> {
         let starts: Vec<u64> = self.panels.range(inner.start..inner.end).map(|(s, _)| *s).collect();
         for start in starts {
             if let Some(panel) = self.panels.remove(&start) {
-                self.held -= bytes(&panel);
+                self.held -= panel.bytes();
                 self.spare.extend([panel.a, panel.b]);
             }
         }
@@ -105,27 +122,46 @@ impl<'a, T: Element> Blocks<'a, T> {
         }
     }
 
+    /// A piece cut at the borders of pivot blocks (it spans all of them in the bulk flow), with each block's start.
+    fn by_panel(&self, Piece { operand, rect }: Piece) -> Vec<(u64, Piece)> {
+        let inner = match operand {
+            Operand::A => rect.cols,
+            Operand::B => rect.rows,
+        };
+        let block = self.schedule.order().block;
+        let first = inner.start - inner.start % block;
+        let cut = |start: u64| {
+            let part = Span::new(start, start + block).intersect(inner);
+            let rect = match operand {
+                Operand::A => Rect::new(rect.rows, part),
+                Operand::B => Rect::new(part, rect.cols),
+            };
+            (start, Piece { operand, rect })
+        };
+        (first..inner.end).step_by(block as usize).map(cut).collect()
+    }
+
     /// The panel that starts at `start`, made from the processor's own parts if it is new.
     fn panel(&mut self, start: u64) -> &Panel<T> {
         if !self.panels.contains_key(&start) {
-            let block = self.schedule.order().block;
-            let inner = Span::new(start, (start + block).min(self.schedule.layout().shape().k));
-            let (rows, cols) = (self.schedule.rows(self.rank).len(), self.schedule.cols(self.rank).len());
+            let (schedule, rank) = (self.schedule, self.rank);
+            let end = (start + schedule.order().block).min(schedule.layout().shape().k);
+            let inner = Span::new(start, end);
+            let (rows, cols) = (schedule.rows(rank).len(), schedule.cols(rank).len());
             let (a, b) = (self.buffer(rows * inner.len()), self.buffer(inner.len() * cols));
-            let panel = Panel { inner, a, b };
-            self.held += bytes(&panel);
+            let mut panel = Panel { inner, a, b };
+            self.held += panel.bytes();
             self.peak = self.peak.max(self.held);
-            self.panels.insert(start, panel);
-            let (own_a, own_b) = self.schedule.own(self.rank);
-            let (a, b) = (self.a, self.b);
+            let (own_a, own_b) = schedule.own(rank);
             for part in own_a {
                 let rect = Rect::new(part.rows, part.cols.intersect(inner));
-                self.copy(start, Operand::A, rect, a);
+                panel.fill(schedule, rank, Piece { operand: Operand::A, rect }, &self.own);
             }
             for part in own_b {
                 let rect = Rect::new(part.rows.intersect(inner), part.cols);
-                self.copy(start, Operand::B, rect, b);
+                panel.fill(schedule, rank, Piece { operand: Operand::B, rect }, &self.own);
             }
+            self.panels.insert(start, panel);
         }
         &self.panels[&start]
     }
@@ -139,34 +175,40 @@ impl<'a, T: Element> Blocks<'a, T> {
         buffer.resize(length, T::ZERO);
         buffer
     }
-
-    /// Copies a rectangle of an operand from the matrix into a panel, row by row.
-    fn copy(&mut self, start: u64, operand: Operand, rect: Rect, matrix: &Matrix<T>) {
-        if rect.is_empty() {
-            return;
-        }
-        let (rows, cols) = (self.schedule.rows(self.rank), self.schedule.cols(self.rank));
-        let panel = self.panels.get_mut(&start).expect("the panel was made before");
-        let width = rect.cols.len() as usize;
-        // A piece lies in one span of the needed rows or columns: its lines are neighbours in the panel too.
-        let (target, stride, first_row, first_col) = match operand {
-            Operand::A => {
-                let first = rows.position(rect.rows.start).expect("only needed rows arrive");
-                (&mut panel.a, panel.inner.len(), first, rect.cols.start - panel.inner.start)
-            }
-            Operand::B => {
-                let first = cols.position(rect.cols.start).expect("only needed columns arrive");
-                (&mut panel.b, cols.len(), rect.rows.start - panel.inner.start, first)
-            }
-        };
-        for (i, row) in (rect.rows.start..rect.rows.end).enumerate() {
-            let to = ((first_row + i as u64) * stride + first_col) as usize;
-            let from = rect.cols.start as usize;
-            target[to..to + width].copy_from_slice(&matrix.row(row as usize)[from..from + width]);
-        }
-    }
 }
 
-fn bytes<T>(panel: &Panel<T>) -> u64 {
-    ((panel.a.len() + panel.b.len()) * size_of::<T>()) as u64
+impl<T: Element> Panel<T> {
+    fn bytes(&self) -> u64 {
+        ((self.a.len() + self.b.len()) * size_of::<T>()) as u64
+    }
+
+    /// Where a piece within the panel begins, and how far apart its rows are.
+    fn place(&self, schedule: &Schedule, rank: Rank, Piece { operand, rect }: Piece) -> (usize, usize) {
+        // A piece lies in one span of the needed rows or columns: its lines are neighbours in the panel too.
+        let (row, col, stride) = match operand {
+            Operand::A => {
+                let first = schedule.rows(rank).position(rect.rows.start).expect("only needed rows arrive");
+                (first, rect.cols.start - self.inner.start, self.inner.len())
+            }
+            Operand::B => {
+                let cols = schedule.cols(rank);
+                let first = cols.position(rect.cols.start).expect("only needed columns arrive");
+                (rect.rows.start - self.inner.start, first, cols.len())
+            }
+        };
+        ((row * stride + col) as usize, stride as usize)
+    }
+
+    /// Copies a piece within the panel from a source.
+    fn fill(&mut self, schedule: &Schedule, rank: Rank, piece: Piece, source: &impl Source<T>) {
+        if piece.rect.is_empty() {
+            return;
+        }
+        let (first, stride) = self.place(schedule, rank, piece);
+        let target = match piece.operand {
+            Operand::A => &mut self.a,
+            Operand::B => &mut self.b,
+        };
+        source.copy(piece, &mut target[first..], stride);
+    }
 }

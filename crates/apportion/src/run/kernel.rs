@@ -1,8 +1,8 @@
 //! What a run computes with, chosen once: a semiring for an element type.
 
 use super::kernels::{
-    BitMatrix, Blas, Leg, Real, Semiring, Tile, Tropical, View, ViewMut, check_max_plus, check_min_plus, gemm,
-    legs_product, max_plus, min_plus,
+    BitMatrix, Blas, Leg, Real, Semiring, Tile, Tropical, View, ViewMut, check_max_plus, check_min_plus,
+    gemm, legs_product, max_plus, min_plus,
 };
 use crate::error::{Error, Result};
 use crate::matrix::{Element, Matrix};
@@ -101,17 +101,18 @@ where
     /// The other two semirings, whose paths have no length: exit code 2.
     pub fn legs(semiring: Semiring) -> Result<Self> {
         let zero = |zero| Leg { length: zero, ..Leg::empty() };
-        let (zero, update, entry): (_, fn(Tile<'_, Leg<T>>), fn(&[Leg<T>], &[Leg<T>]) -> Leg<T>) = match semiring {
-            Semiring::MaxPlus => (zero(T::LOWEST), legs_product::<T, false>, best_leg::<T, false>),
-            Semiring::MinPlus => (zero(T::HIGHEST), legs_product::<T, true>, best_leg::<T, true>),
-            other => {
-                return Err(Error::input(
-                    "--predecessors",
-                    format!("{other} has no best paths"),
-                    "choose --semiring min-plus or max-plus",
-                ));
-            }
-        };
+        let (zero, update, entry): (_, fn(Tile<'_, Leg<T>>), fn(&[Leg<T>], &[Leg<T>]) -> Leg<T>) =
+            match semiring {
+                Semiring::MaxPlus => (zero(T::LOWEST), legs_product::<T, false>, best_leg::<T, false>),
+                Semiring::MinPlus => (zero(T::HIGHEST), legs_product::<T, true>, best_leg::<T, true>),
+                other => {
+                    return Err(Error::input(
+                        "--predecessors",
+                        format!("{other} has no best paths"),
+                        "choose --semiring min-plus or max-plus",
+                    ));
+                }
+            };
         let update = Update::BuiltIn(update);
         Ok(Self { semiring, zero, one: Leg::empty(), update, entry, refused: |_| None })
     }

@@ -7,7 +7,7 @@ use super::kernels::{Real, Tile};
 use super::monitor::Monitor;
 use super::post::Halt;
 use super::sweep::{self, Keep, MeasureOptions, Sizes, Subject, Sweep, Trial};
-use super::threads::parallel;
+use super::worker::parallel;
 use crate::error::{Error, Result};
 use crate::matrix::Element;
 use crate::model::Models;

@@ -13,6 +13,7 @@ mod monitor;
 mod post;
 mod sweep;
 mod threads;
+mod worker;
 
 pub use balance::{Balance, BalanceOptions, Round, balance};
 pub use command::{SecondsFrom, UserCommand, sweep_command};

@@ -184,9 +184,11 @@ mod tests {
 
     #[test]
     fn names_of_files() {
-        for (file, name) in
-            [("libopenblas.so.0", "openblas"), ("/opt/x/libmkl_rt.so", "mkl_rt"), ("a\\mkl_rt.2.dll", "mkl_rt")]
-        {
+        for (file, name) in [
+            ("libopenblas.so.0", "openblas"),
+            ("/opt/x/libmkl_rt.so", "mkl_rt"),
+            ("a\\mkl_rt.2.dll", "mkl_rt"),
+        ] {
             assert_eq!(stem(file), name);
         }
     }

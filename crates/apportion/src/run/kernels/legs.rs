@@ -215,7 +215,8 @@ mod tests {
     }
 
     fn check<const MIN: bool>([m, k, n, l]: [usize; 4], seed: u64) {
-        let (a, b, c) = (legs::<MIN>(m * k, seed), legs::<MIN>(k * n, seed + 1), legs::<MIN>(n * l, seed + 2));
+        let (a, b, c) =
+            (legs::<MIN>(m * k, seed), legs::<MIN>(k * n, seed + 1), legs::<MIN>(n * l, seed + 2));
         let product = times::<MIN>(&a, &b, [m, k, n]);
         for (at, &found) in product.iter().enumerate() {
             let pairs = (0..k).map(|p| a[at / n * k + p].times::<MIN>(b[p * n + at % n]));

@@ -183,8 +183,7 @@ fn a_lost_worker_ends_the_run_with_its_name() {
         let schedule = Schedule::matmul(&layout, Order { flow, block: 8, overlap: false });
         let shared = Shared {
             kernel: Kernel::plus_times(),
-            a: &short,
-            b: &b,
+            factors: Factors { a: &short, b: &b },
             schedule: &schedule,
             platform: &platform,
             post: Post::new(4, &platform.network),

@@ -1,0 +1,190 @@
+//! One processor of a run: carries out its steps, whatever engine carries its messages.
+
+use super::blocks::{Blocks, Source};
+use super::clock;
+use super::governor::Governor;
+use super::kernel::Kernel;
+use super::kernels::Tile;
+use super::post::Halt;
+use crate::error::Result;
+use crate::matrix::Element;
+use crate::platform::Processor;
+use crate::rect::{Rank, Rect};
+use crate::schedule::{Message, Schedule, Step, Update};
+use crate::trace::{Activity, Lane};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// How an engine carries the messages of one processor. Times are seconds since the run's epoch.
+pub(super) trait Courier<T> {
+    /// Where the processor's own parts of the operands are copied from.
+    type Own: Source<T>;
+
+    /// Starts sending a message.
+    fn send(&mut self, message: &Message, blocks: &mut Blocks<'_, T, Self::Own>) -> Result<()>;
+
+    /// Makes room for a message that will come.
+    fn expect(&mut self, message: &Message) -> Result<()>;
+
+    /// Waits for a message and hands its pieces to the blocks; since when it was under way.
+    fn receive(&mut self, message: &Message, blocks: &mut Blocks<'_, T, Self::Own>) -> Result<f64>;
+
+    /// Waits until all that was sent has left.
+    fn flush(&mut self) -> Result<()>;
+}
+
+/// What a processor has computed, and what it did when.
+pub(super) struct WorkerOutput<T> {
+    /// Its rectangles of C, each row by row.
+    pub tiles: Vec<(Rect, Vec<T>)>,
+    pub lane: Lane,
+}
+
+/// The state of one processor.
+pub(super) struct Worker<'a, T, C: Courier<T>> {
+    kernel: Kernel<T>,
+    schedule: &'a Schedule,
+    rank: Rank,
+    halt: &'a Halt<'a>,
+    blocks: Blocks<'a, T, C::Own>,
+    governor: Governor,
+    threads: usize,
+    tiles: Vec<(Rect, Vec<T>)>,
+    expected: BTreeMap<(Rank, u64), Message>,
+    lane: Lane,
+}
+
+impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
+    /// Pins the calling thread and takes memory, so that all that is left to do is the work.
+    pub fn new(
+        kernel: Kernel<T>,
+        (schedule, rank): (&'a Schedule, Rank),
+        processor: &Processor,
+        own: C::Own,
+        halt: &'a Halt<'a>,
+    ) -> Self {
+        clock::pin(&processor.cores);
+        let tiles: Vec<(Rect, Vec<T>)> = schedule
+            .rects(rank)
+            .iter()
+            .map(|rect| {
+                let mut tile = Vec::new();
+                // `resize` writes every element: the pages are there before the clock starts.
+                tile.resize(rect.area() as usize, kernel.zero());
+                (*rect, tile)
+            })
+            .collect();
+        Self {
+            kernel,
+            schedule,
+            rank,
+            halt,
+            blocks: Blocks::new(schedule, rank, own),
+            governor: Governor::new(processor.slowdown),
+            threads: processor.cores.len().max(1),
+            tiles,
+            expected: BTreeMap::new(),
+            lane: Lane::new(schedule.processors()),
+        }
+    }
+
+    /// Carries out all steps; times count from `epoch`.
+    pub fn work(mut self, epoch: Instant, courier: &mut C) -> Result<WorkerOutput<T>> {
+        let now = || epoch.elapsed().as_secs_f64();
+        let schedule = self.schedule;
+        for step in schedule.steps(self.rank) {
+            self.halt.check()?;
+            match step {
+                Step::Send(message) => {
+                    self.lane.sent[message.to.0] += message.elements();
+                    self.lane.messages += 1;
+                    courier.send(&message, &mut self.blocks)?;
+                }
+                Step::Receive(message) => {
+                    courier.expect(&message)?;
+                    self.expected.insert((message.from, message.tag), message);
+                }
+                Step::Await { from, tag } => {
+                    let message =
+                        self.expected.remove(&(from, tag)).expect("a schedule posts before it awaits");
+                    let since = now();
+                    let under_way = courier.receive(&message, &mut self.blocks)?.max(since);
+                    self.lane.received[from.0] += message.elements();
+                    self.lane.push(Activity::Idle, since, under_way, Some(from));
+                    self.lane.push(Activity::Communicate, under_way, now(), Some(from));
+                }
+                Step::Flush => {
+                    let since = now();
+                    courier.flush()?;
+                    self.lane.push(Activity::Communicate, since, now(), None);
+                }
+                Step::Compute(update) => {
+                    let since = now();
+                    self.compute(&update)?;
+                    self.lane.push(Activity::Compute, since, now(), None);
+                }
+                Step::Release(inner) => self.blocks.release(inner),
+            }
+        }
+        self.lane.peak_bytes = self.blocks.peak_bytes();
+        Ok(WorkerOutput { tiles: self.tiles, lane: self.lane })
+    }
+
+    fn compute(&mut self, update: &Update) -> Result<()> {
+        let (blocks, threads, kernel) = (&mut self.blocks, self.threads, self.kernel);
+        let (rect, tile) = self
+            .tiles
+            .iter_mut()
+            .find(|(rect, _)| rect.intersect(update.rect) == update.rect)
+            .expect("an update lies in one of the processor's rectangles");
+        let stride = rect.cols.len() as usize;
+        let first = (update.rect.rows.start - rect.rows.start) as usize * stride
+            + (update.rect.cols.start - rect.cols.start) as usize;
+        let cpu = self.governor.compute(self.halt, || {
+            blocks.gather(update.inner);
+            let operands = blocks.operands(update);
+            parallel(
+                kernel,
+                threads,
+                Tile {
+                    m: update.rect.rows.len() as usize,
+                    k: update.inner.len() as usize,
+                    n: update.rect.cols.len() as usize,
+                    a: (operands.a, operands.a_stride),
+                    b: (operands.b, operands.b_stride),
+                    c: (&mut tile[first..], stride),
+                },
+            )
+        })?;
+        self.lane.cpu_seconds += cpu;
+        self.halt.monitor().advance(update.work() as u64);
+        Ok(())
+    }
+}
+
+/// The update on several threads, C's rows divided among them; the longest CPU time of the threads started.
+pub(super) fn parallel<T: Element>(kernel: Kernel<T>, threads: usize, tile: Tile<'_, T>) -> f64 {
+    let Tile { m, k, n, a: (a, lda), b, c: (c, ldc) } = tile;
+    let threads = threads.min(m).max(1);
+    if threads == 1 {
+        kernel.update(Tile { m, k, n, a: (a, lda), b, c: (c, ldc) });
+        return 0.0;
+    }
+    std::thread::scope(|scope| {
+        let mut rest = c;
+        let mut helpers = Vec::new();
+        for t in 0..threads {
+            let (first, end) = (t * m / threads, (t + 1) * m / threads);
+            let rows = end - first;
+            let length = if t + 1 == threads { rest.len() } else { rows * ldc };
+            let (mine, others) = rest.split_at_mut(length);
+            rest = others;
+            let part = Tile { m: rows, k, n, a: (&a[first * lda..], lda), b, c: (mine, ldc) };
+            helpers.push(scope.spawn(move || {
+                kernel.update(part);
+                clock::thread_cpu_seconds()
+            }));
+        }
+        helpers.into_iter().map(|h| h.join().expect("a kernel does not panic")).fold(0.0, f64::max)
+    })
+}

@@ -3,7 +3,7 @@
 use crate::commands::{
     arrange, balance, closure, demo, detect, matmul, measure, partition, plot, power, simulate, study,
 };
-use apportion::Flow;
+use apportion::{Error, Flow, Order, Result, orders};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -81,16 +81,49 @@ pub struct FlowArgs {
     /// Compute while data travel.
     #[arg(long)]
     pub overlap: bool,
+    /// Pivot blocks that travel during an update, each at the cost of one more block's memory; implies --overlap.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub look_ahead: Option<u64>,
     /// Pivot block size.
     #[arg(long, value_name = "N", default_value_t = BLOCK, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub block: u64,
+}
+
+impl FlowArgs {
+    /// Whether to overlap.
+    pub fn overlaps(&self) -> bool {
+        self.overlap || self.look_ahead.is_some()
+    }
+
+    /// Pivot blocks under way during an update.
+    ///
+    /// # Errors
+    /// Asked for with the bulk flow, which has none.
+    pub fn look_ahead(&self) -> Result<u64> {
+        match (self.look_ahead, self.flow.0) {
+            (Some(_), Some(Flow::Bulk)) => Err(Error::input(
+                "--look-ahead",
+                "the bulk flow sends everything at once and has no pivot blocks to look ahead to",
+                "leave it out, or choose --flow one-to-all or ring",
+            )),
+            (ahead, _) => Ok(ahead.unwrap_or(1)),
+        }
+    }
+
+    /// The orders to choose from.
+    ///
+    /// # Errors
+    /// As [`FlowArgs::look_ahead`].
+    pub fn orders(&self) -> Result<Vec<Order>> {
+        Ok(orders(self.flow.0, self.block, self.overlaps(), self.look_ahead()?))
+    }
 }
 
 /// A flow, or the choice left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowChoice(pub Option<Flow>);
 
-fn flow(text: &str) -> Result<FlowChoice, String> {
+fn flow(text: &str) -> std::result::Result<FlowChoice, String> {
     if text == "auto" {
         return Ok(FlowChoice(None));
     }

@@ -15,7 +15,7 @@ const RUNS: usize = 5;
 
 fn main() {
     let slow = include_str!("../../../platforms/nine-to-one-100mbit.toml");
-    let bulk = Order { flow: Flow::Bulk, block: BLOCK, overlap: false };
+    let bulk = Order { flow: Flow::Bulk, block: BLOCK, overlap: false, look_ahead: 1 };
     println!("9:1, half-duplex 100 Mbit/s, N = 2,000, bulk, medians of {RUNS}\n");
     let methods = [
         ("even split", Method::StraightLine, true),

@@ -42,6 +42,8 @@ pub struct Wishes {
     pub block: u64,
     /// Whether to compute while data travel.
     pub overlap: bool,
+    /// Pivot blocks under way during an update, with overlap; at least 1.
+    pub look_ahead: u64,
     /// What some methods need to know.
     pub terms: Terms,
     /// Where cuts may fall, what recurs, and the methods of a hierarchy's levels, which go before `method`.
@@ -99,7 +101,7 @@ pub fn plan_matmul(
     let areas = shares::fpm(models, shape.elements())?;
     let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
     let layouts = layouts(shape, platform, &weights, wishes)?;
-    let orders = orders(wishes.flow, wishes.block, wishes.overlap);
+    let orders = wishes.orders();
     let simulated = affordable(platform.len(), shape, wishes.block, layouts.len() * orders.len());
     let field = Field { platform, models, models_block, wishes };
     let mut choices = Vec::new();
@@ -151,15 +153,22 @@ pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize)
     (processors as f64).powi(2) * pivots * forecasts as f64 <= MOST_SIMULATED
 }
 
+impl Wishes {
+    /// The orders to choose from.
+    pub(crate) fn orders(&self) -> Vec<Order> {
+        orders(self.flow, self.block, self.overlap, self.look_ahead)
+    }
+}
+
 /// The orders to choose from: the flow as wished, or every flow with and without overlap, in the order of
 /// preference among equals (less memory first, and slack against noise).
-pub fn orders(flow: Option<Flow>, block: u64, overlap: bool) -> Vec<Order> {
+pub fn orders(flow: Option<Flow>, block: u64, overlap: bool, look_ahead: u64) -> Vec<Order> {
     match flow {
-        Some(flow) => vec![Order { flow, block, overlap }],
+        Some(flow) => vec![Order { flow, block, overlap, look_ahead }],
         None => [true, false]
             .into_iter()
             .filter(|&o| o || !overlap)
-            .flat_map(|overlap| Flow::ALL.map(|flow| Order { flow, block, overlap }))
+            .flat_map(|overlap| Flow::ALL.map(|flow| Order { flow, block, overlap, look_ahead }))
             .collect(),
     }
 }
@@ -262,6 +271,7 @@ mod tests {
             flow: None,
             block: 64,
             overlap: false,
+            look_ahead: 1,
             terms: Terms::default(),
             form: Form::default(),
             minimise: Minimise::Time,

@@ -3,7 +3,7 @@
 //! Source: Malik 2016, section 3.2.1 (areas from functional models, then the column-based layout); speeds as surfaces over rows and
 //! columns: Lastovetsky and Reddy 2007, section 2.
 
-use crate::choose::{Choice, Field, Wishes, affordable, chosen, orders};
+use crate::choose::{Choice, Field, Wishes, affordable, chosen};
 use crate::error::{Error, Result};
 use crate::model::{Model, Surface};
 use crate::plan::shapes::Method;
@@ -117,7 +117,7 @@ pub fn plan_fpm_br(
             by(Method::Columns).map(|_| Method::candidates().filter_map(|m| by(m).ok()).collect())?
         }
     };
-    let orders = orders(wishes.flow, wishes.block, wishes.overlap);
+    let orders = wishes.orders();
     let simulated = affordable(platform.len(), shape, wishes.block, found.len() * orders.len());
     let mut choices = Vec::new();
     for (name, balanced) in found {

@@ -114,7 +114,7 @@ fn check_memory<T>(layout: &crate::plan::Layout, order: Order) -> Result<()> {
         .sum();
     let depth = match order.flow {
         crate::schedule::Flow::Bulk => shape.k,
-        _ => (2 * order.block).min(shape.k),
+        _ => order.block.saturating_mul(2.max(1 + order.ahead() as u64)).min(shape.k),
     };
     let elements = 2 * u128::from(shape.elements()) + panels * u128::from(depth);
     let bytes = elements * size_of::<T>() as u128;

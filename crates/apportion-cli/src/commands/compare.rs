@@ -4,8 +4,8 @@ use super::partition::Arguments;
 use crate::inputs::Processors;
 use apportion::shapes::Method;
 use apportion::{
-    Conditions, Metrics, Order, Plan, Result, affordable, forecast, imbalance, message_steps, orders, rates,
-    table, units,
+    Conditions, Metrics, Order, Plan, Result, affordable, forecast, imbalance, message_steps, rates, table,
+    units,
 };
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -56,7 +56,7 @@ pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result
                         .map(|f| f.seconds)
                 };
                 let best = || -> Result<f64> {
-                    let orders = orders(args.flow.flow.0, args.flow.block, args.flow.overlap);
+                    let orders = args.flow.orders()?;
                     let all = orders.into_iter().map(seconds).collect::<Result<Vec<f64>>>()?;
                     Ok(all.into_iter().fold(f64::INFINITY, f64::min))
                 };

@@ -53,7 +53,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         let what = Multiplication {
             kernel: Kernel::plus_times(),
             plan: &plan,
-            order: Order { flow: Flow::Bulk, block: BLOCK, overlap: false },
+            order: Order { flow: Flow::Bulk, block: BLOCK, overlap: false, look_ahead: 1 },
             platform: &platform,
             models: &models,
             models_block: BLOCK,

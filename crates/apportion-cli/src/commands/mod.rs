@@ -8,6 +8,7 @@ mod compare;
 pub mod demo;
 pub mod detect;
 mod export;
+mod links;
 pub mod matmul;
 pub mod measure;
 pub mod partition;

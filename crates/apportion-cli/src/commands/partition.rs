@@ -210,7 +210,8 @@ fn wishes(args: &Arguments, processors: &Processors) -> Result<Wishes> {
         method: method_at("--method", args.method.as_deref().unwrap_or("auto"))?,
         flow: args.flow.flow.0,
         block: args.flow.block,
-        overlap: args.flow.overlap,
+        overlap: args.flow.overlaps(),
+        look_ahead: args.flow.look_ahead()?,
         terms: args.terms(&processors.platform)?,
         form: args.form()?,
         minimise: match args.minimise {

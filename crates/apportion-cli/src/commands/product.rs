@@ -11,7 +11,7 @@ use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Matrix, Minimise, Model, Multiplication, Order,
     OutputFile, Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast,
-    orders, plan_matmul, rates, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
+    plan_matmul, rates, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -260,7 +260,8 @@ fn made(
         method: method_at("--method", &args.method)?,
         flow: args.flow.flow.0,
         block: args.flow.block,
-        overlap: args.flow.overlap,
+        overlap: args.flow.overlaps(),
+        look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,
         form: Form::default(),
         minimise: Minimise::Time,
@@ -327,7 +328,7 @@ fn given(
     let rates = rates(models, &plan.shares, block);
     let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
     let mut best: Option<(f64, Order)> = None;
-    for order in orders(args.flow.flow.0, args.flow.block, args.flow.overlap) {
+    for order in args.flow.orders()? {
         let seconds = forecast(layout, order, conditions)?.seconds;
         if best.is_none_or(|(least, _)| seconds < least * 0.999) {
             best = Some((seconds, order));

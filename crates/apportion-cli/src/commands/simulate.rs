@@ -5,8 +5,8 @@ use crate::args::FlowArgs;
 use crate::console::Console;
 use crate::inputs::{Processors, constant};
 use apportion::{
-    Conditions, Error, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, chrome_trace, orders,
-    pairs, rates, read_models, read_plan, read_platform, simulate, table, units,
+    Conditions, Error, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, chrome_trace, pairs,
+    rates, read_models, read_plan, read_platform, simulate, table, units,
 };
 use clap::Args;
 use serde_json::json;
@@ -57,7 +57,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             let rates = rates(&processors.models, &plan.shares, processors.block);
             let network = &processors.platform.network;
             let conditions = Conditions { rates: &rates, network, element: args.element };
-            let orders = orders(args.flow.flow.0, args.flow.block, args.flow.overlap);
+            let orders = args.flow.orders()?;
             let traces = orders.into_iter().map(|order| {
                 simulate(&Schedule::matmul(layout, order), conditions).map(|t| (t, Some(order)))
             });

@@ -26,7 +26,7 @@ fn with<T: Element, R>(
         layout: Some(layout),
         forecast: None,
     };
-    let order = Order { flow: Flow::OneToAll, block: 4, overlap: true };
+    let order = Order { flow: Flow::OneToAll, block: 4, overlap: true, look_ahead: 1 };
     let what = Multiplication {
         kernel,
         plan: &plan,

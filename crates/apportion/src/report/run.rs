@@ -98,6 +98,7 @@ impl RunReport {
             "flow": self.order.flow.to_string(),
             "block": self.order.block,
             "overlap": self.order.overlap,
+            "look_ahead": self.order.overlap.then_some(self.order.look_ahead),
             "seconds": self.seconds(),
             "forecast_seconds": self.forecast_seconds,
             "ideal_seconds": self.ideal_seconds,

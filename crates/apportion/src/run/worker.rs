@@ -64,6 +64,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         halt: &'a Halt<'a>,
     ) -> Self {
         clock::pin(&processor.cores);
+        clock::wake_promptly();
         let tiles: Vec<(Rect, Vec<T>)> = schedule
             .rects(rank)
             .iter()

@@ -60,9 +60,19 @@ pub struct Order {
     pub flow: Flow,
     /// Pivot block size: indices of the inner dimension that one update takes; at least 1.
     pub block: u64,
-    /// True to compute while data travel: the next pivot block is on its way during an update (one-to-all, ring);
+    /// True to compute while data travel: the next pivot blocks are on their way during an update (one-to-all, ring);
     /// what needs no message is computed first (bulk).
     pub overlap: bool,
+    /// How many pivot blocks are on their way during an update, with overlap; at least 1. Each takes the memory of one
+    /// more pivot block. The bulk flow has none.
+    pub look_ahead: u64,
+}
+
+impl Order {
+    /// Pivot blocks under way during an update: none without overlap.
+    pub(crate) fn ahead(self) -> usize {
+        if self.overlap { usize::try_from(self.look_ahead.max(1)).unwrap_or(usize::MAX) } else { 0 }
+    }
 }
 
 /// The steps of a matrix product on a layout, for every processor, produced one at a time.

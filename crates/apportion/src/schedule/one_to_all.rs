@@ -1,39 +1,38 @@
 //! One-to-all flow: heterogeneous SUMMA on any layout (Malik 2016, section 3.2.1; Becker 2010, section 2.3.2).
 //!
 //! For each pivot block: the owners of the block column of A and of the block row of B send it to everyone who
-//! needs it, then all update their parts of C. With overlap the next block is under way during the update.
+//! needs it, then all update their parts of C. With overlap the next blocks, as many as are looked ahead to, are under way
+//! during the update.
 
 use super::{Schedule, Step, Update};
 use crate::rect::{Rank, Span};
+use std::collections::VecDeque;
 
 /// Steps of `rank`: O(R p) per pivot block for R rectangles.
 pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
     let pivots: Vec<Span> = schedule.pivots().collect();
     let count = pivots.len();
-    let overlap = schedule.order.overlap;
-    let mut upcoming = None;
+    let ahead = schedule.order.ahead();
+    let mut next = 0;
+    let mut awaits: VecDeque<Vec<Step>> = VecDeque::new();
     (0..count).flat_map(move |t| {
         let mut steps = Vec::new();
-        let (starts, awaits) = upcoming.take().unwrap_or_else(|| schedule.posts(rank, pivots[t], t as u64));
-        let already_started = overlap && t > 0;
-        if !already_started {
+        while next < count && next <= t.saturating_add(ahead) {
+            let (starts, arrivals) = schedule.posts(rank, pivots[next], next as u64);
             steps.extend(starts);
-        }
-        if overlap && t + 1 < count {
-            let (starts, awaits) = schedule.posts(rank, pivots[t + 1], t as u64 + 1);
-            steps.extend(starts);
-            upcoming = Some((Vec::new(), awaits));
+            awaits.push_back(arrivals);
+            next += 1;
         }
         let talks = !steps.is_empty();
-        steps.extend(awaits);
-        if talks && !overlap {
+        steps.extend(awaits.pop_front().into_iter().flatten());
+        if talks && ahead == 0 {
             steps.push(Step::Flush);
         }
         steps.extend(
             schedule.rects(rank).iter().map(|&rect| Step::Compute(Update { rect, inner: pivots[t] })),
         );
         steps.push(Step::Release(pivots[t]));
-        if overlap && t + 1 == count {
+        if ahead > 0 && t + 1 == count {
             steps.push(Step::Flush);
         }
         steps

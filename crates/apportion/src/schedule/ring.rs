@@ -7,7 +7,7 @@
 use super::{Message, Operand, Piece, Schedule, Step, Update};
 use crate::plan::{Layout, Part};
 use crate::rect::{Rank, Rect, Span, SpanSet};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// One band of lines, the ring of those who need it, and who owns what of it.
 #[derive(Debug, Clone)]
@@ -120,30 +120,46 @@ fn bands(
     rings
 }
 
-/// Steps of `rank`. With overlap the first hop of the next pivot block is under way during an update.
+/// Steps of `rank`. With overlap the first hop of the next pivot block is under way during an update; looking ahead to
+/// several blocks, one more hop of each: the hops of a block are spread over as many updates.
 pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
     let pivots: Vec<Span> = schedule.pivots().collect();
     let count = pivots.len();
-    let overlap = schedule.order.overlap;
+    let ahead = schedule.order.ahead();
     let p = schedule.processors() as u64;
     let posted = move |t: usize, inner: Span| Posted::new(&schedule.rings, rank, inner, t as u64 * p);
-    let mut upcoming: Option<Posted> = None;
+    let mut next = 0;
+    // Blocks t, t + 1, …: what remains of each.
+    let mut under_way: VecDeque<Posted> = VecDeque::new();
     (0..count).flat_map(move |t| {
         let mut steps = Vec::new();
-        let mut now = upcoming.take().unwrap_or_else(|| posted(t, pivots[t]));
+        if t == 0 && count > 0 {
+            under_way.push_back(posted(0, pivots[0]));
+            next = 1;
+        }
+        let mut now = under_way.pop_front().expect("block t was posted");
         let talks = now.talks();
         steps.append(&mut now.starts);
-        steps.append(&mut now.rest);
-        if overlap && t + 1 < count {
-            let mut next = posted(t + 1, pivots[t + 1]);
-            steps.append(&mut next.starts);
-            upcoming = Some(next);
-        } else if talks || overlap {
+        steps.extend(now.rest.drain(..).flatten());
+        for block in &mut under_way {
+            steps.extend(block.rest.pop_front().into_iter().flatten());
+        }
+        while next < count && next <= t.saturating_add(ahead) {
+            let mut block = posted(next, pivots[next]);
+            steps.append(&mut block.starts);
+            under_way.push_back(block);
+            next += 1;
+        }
+        if t + 1 == count && ahead > 0 || talks && ahead == 0 {
             steps.push(Step::Flush);
         }
         let update = |&rect: &Rect| Step::Compute(Update { rect, inner: pivots[t] });
         steps.extend(schedule.rects(rank).iter().map(update));
         steps.push(Step::Release(pivots[t]));
+        if ahead == 0 && next < count {
+            under_way.push_back(posted(next, pivots[next]));
+            next += 1;
+        }
         steps
     })
 }
@@ -151,7 +167,8 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
 /// The communication of one pivot block: what starts it, and the hops that wait for earlier ones.
 struct Posted {
     starts: Vec<Step>,
-    rest: Vec<Step>,
+    /// By hop: what waits for its arrivals, and passes them on.
+    rest: VecDeque<Vec<Step>>,
 }
 
 impl Posted {
@@ -159,7 +176,7 @@ impl Posted {
     fn new(rings: &Rings, rank: Rank, inner: Span, tag: u64) -> Self {
         let hops = rings.hops(rank, inner);
         let last = hops.keys().next_back().copied().unwrap_or(0);
-        let (mut starts, mut rest) = (Vec::new(), Vec::new());
+        let (mut starts, mut rest) = (Vec::new(), VecDeque::new());
         for (number, hop) in &hops {
             let received = hop.received.iter().map(|(from, pieces)| {
                 let message = Message { from: *from, to: rank, tag: tag + number, pieces: pieces.clone() };
@@ -167,18 +184,19 @@ impl Posted {
             });
             starts.extend(received);
         }
+        let sends = |number: u64| {
+            let sent = hops.get(&number).into_iter().flat_map(|hop| &hop.sent);
+            sent.map(move |(to, pieces)| {
+                Step::Send(Message { from: rank, to: *to, tag: tag + number, pieces: pieces.clone() })
+            })
+        };
+        starts.extend(sends(1));
         for number in 1..=last {
-            let Some(hop) = hops.get(&number) else { continue };
-            let sends = hop.sent.iter().map(|(to, pieces)| {
-                let message = Message { from: rank, to: *to, tag: tag + number, pieces: pieces.clone() };
-                Step::Send(message)
-            });
-            if number == 1 {
-                starts.extend(sends);
-            } else {
-                rest.extend(sends);
-            }
-            rest.extend(hop.received.keys().map(|from| Step::Await { from: *from, tag: tag + number }));
+            let received = hops.get(&number).into_iter().flat_map(|hop| hop.received.keys());
+            let mut stage: Vec<Step> =
+                received.map(|from| Step::Await { from: *from, tag: tag + number }).collect();
+            stage.extend(sends(number + 1));
+            rest.push_back(stage);
         }
         Self { starts, rest }
     }
@@ -199,7 +217,7 @@ mod tests {
     fn strips_talk_to_the_next_one_only() {
         let shape = Shape::new(40, 40, 40, "test").unwrap();
         let layout = shapes::rows(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
-        let order = Order { flow: Flow::Ring, block: 10, overlap: false };
+        let order = Order { flow: Flow::Ring, block: 10, overlap: false, look_ahead: 1 };
         let schedule = Schedule::matmul(&layout, order);
         for rank in 0..4 {
             for step in schedule.steps(Rank(rank)) {

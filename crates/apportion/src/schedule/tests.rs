@@ -90,14 +90,14 @@ proptest! {
     /// Bytes by formula = bytes by schedule, by direction, for every flow on every layout.
     #[test]
     fn flows_move_what_the_formula_says(
-        m in 1u64..12, k in 1u64..12, n in 1u64..12, block in 1u64..14, overlap: bool,
+        m in 1u64..12, k in 1u64..12, n in 1u64..12, block in 1u64..14, overlap: bool, look_ahead in 1u64..5,
         weights in prop::collection::vec(0.1f64..10.0, 1..5),
     ) {
         let shape = Shape::new(m, k, n, "test").unwrap();
         for layout in layouts(shape, &weights) {
             let metrics = Metrics::of_layout(&layout, 1.0);
             for flow in Flow::ALL {
-                let table = check(&Schedule::matmul(&layout, Order { flow, block, overlap }));
+                let table = check(&Schedule::matmul(&layout, Order { flow, block, overlap, look_ahead }));
                 prop_assert_eq!(table.iter().flatten().sum::<u64>(), metrics.volume.unwrap());
                 let expected = metrics.volume_matrix.as_ref().unwrap();
                 if flow == Flow::Ring {
@@ -112,11 +112,32 @@ proptest! {
     }
 }
 
+/// Looking ahead to n blocks: when the first update begins, n + 1 blocks have been sent, and no more.
+#[test]
+fn as_many_blocks_are_under_way_as_are_looked_ahead_to() {
+    let layout = shapes::rows(Shape::new(40, 40, 40, "test").unwrap(), &[1.0; 4]).unwrap();
+    for flow in [Flow::OneToAll, Flow::Ring] {
+        for look_ahead in [1, 2, 3, 9, u64::MAX] {
+            let order = Order { flow, block: 5, overlap: true, look_ahead };
+            let schedule = Schedule::matmul(&layout, order);
+            let mut blocks = BTreeSet::new();
+            for rank in (0..4).map(Rank) {
+                for step in schedule.steps(rank).take_while(|s| !matches!(s, Step::Compute(_))) {
+                    if let Step::Receive(message) = step {
+                        blocks.extend(message.pieces.iter().map(|piece| piece.rect.rows.start / 5));
+                    }
+                }
+            }
+            assert_eq!(blocks.len() as u64, look_ahead.saturating_add(1).min(8), "{flow}");
+        }
+    }
+}
+
 #[test]
 fn the_free_part_is_computed_before_the_wait() {
     let shape = Shape::new(100, 100, 100, "test").unwrap();
     let layout = shapes::square_corner(shape, &[9.0, 1.0]).unwrap();
-    let order = Order { flow: Flow::Bulk, block: 50, overlap: true };
+    let order = Order { flow: Flow::Bulk, block: 50, overlap: true, look_ahead: 1 };
     let schedule = Schedule::matmul(&layout, order);
     let free: u64 = schedule
         .steps(Rank(0))

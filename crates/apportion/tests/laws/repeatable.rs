@@ -35,6 +35,7 @@ proptest! {
             flow: bulk.map(|b| if b { Flow::Bulk } else { Flow::OneToAll }),
             block: 8,
             overlap,
+            look_ahead: 1,
             terms: Terms::default(),
             minimise: Minimise::Time,
             element: 8,

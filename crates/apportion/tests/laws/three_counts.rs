@@ -82,8 +82,8 @@ fn product(a: &Matrix<f64>, b: &Matrix<f64>) -> Vec<f64> {
 fn check_all(m: u64, k: u64, n: u64, weights: &[f64], block: u64) {
     for (_, layout) in layouts(shape(m, k, n), weights) {
         for flow in Flow::ALL {
-            for overlap in [false, true] {
-                check(&layout, Order { flow, block, overlap });
+            for (overlap, look_ahead) in [(false, 1), (true, 1), (true, 3)] {
+                check(&layout, Order { flow, block, overlap, look_ahead });
             }
         }
     }

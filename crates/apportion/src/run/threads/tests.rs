@@ -47,7 +47,7 @@ proptest! {
     /// Every flow on every layout computes the product and moves what the formula says.
     #[test]
     fn products_are_right_and_bytes_are_counted(
-        m in 1u64..20, k in 1u64..20, n in 1u64..20, block in 1u64..24, overlap: bool,
+        m in 1u64..20, k in 1u64..20, n in 1u64..20, block in 1u64..24, overlap: bool, look_ahead in 1u64..4,
         weights in prop::collection::vec(0.1f64..10.0, 1..6),
     ) {
         let shape = Shape::new(m, k, n, "test").unwrap();
@@ -56,7 +56,7 @@ proptest! {
         for layout in layouts(shape, &weights) {
             let metrics = Metrics::of_layout(&layout, 1.0);
             for flow in Flow::ALL {
-                let schedule = Schedule::matmul(&layout, Order { flow, block, overlap });
+                let schedule = Schedule::matmul(&layout, Order { flow, block, overlap, look_ahead });
                 let run = run_threads(&a, &b, &schedule, &platform(weights.len()), &Monitor::new()).unwrap();
                 // Small whole numbers: exact.
                 prop_assert_eq!(run.c.as_slice(), &expected[..]);
@@ -95,7 +95,7 @@ fn agrees<T: Element>(
     for layout in layouts(shape, weights) {
         let metrics = Metrics::of_layout(&layout, 1.0);
         for flow in Flow::ALL {
-            let schedule = Schedule::matmul(&layout, Order { flow, block, overlap });
+            let schedule = Schedule::matmul(&layout, Order { flow, block, overlap, look_ahead: 1 });
             let run = run_kernel(kernel, (&a, &b), &schedule, &platform, &Monitor::new()).unwrap();
             // Small whole numbers: exact.
             assert_eq!(run.c.as_slice(), expected, "{} {flow}", kernel.name());
@@ -128,7 +128,8 @@ fn several_threads_per_processor_compute_the_same() {
     let shape = Shape::new(37, 29, 41, "test").unwrap();
     let (a, b) = factors(shape);
     let layout = shapes::square_corner(shape, &[4.0, 1.0]).unwrap();
-    let schedule = Schedule::matmul(&layout, Order { flow: Flow::OneToAll, block: 8, overlap: true });
+    let schedule =
+        Schedule::matmul(&layout, Order { flow: Flow::OneToAll, block: 8, overlap: true, look_ahead: 1 });
     let mut platform = platform(2);
     platform.processors[0].cores = vec![0, 1, 2];
     let run = run_threads(&a, &b, &schedule, &platform, &Monitor::new()).unwrap();
@@ -145,7 +146,8 @@ fn an_emulated_wire_takes_its_time() {
     platform.network = Network::uniform(0.0, 64_000.0);
     platform.network.emulate = true;
     platform.network.duplex = false;
-    let schedule = Schedule::matmul(&layout, Order { flow: Flow::Bulk, block: 40, overlap: false });
+    let schedule =
+        Schedule::matmul(&layout, Order { flow: Flow::Bulk, block: 40, overlap: false, look_ahead: 1 });
     let run = run_threads(&a, &b, &schedule, &platform, &Monitor::new()).unwrap();
     assert!(run.trace.seconds() >= 0.2);
     assert_eq!(run.c.as_slice(), &naive(&a, &b)[..]);
@@ -159,7 +161,8 @@ fn a_stopped_run_ends_with_interrupted() {
     let mut platform = platform(3);
     platform.network = Network::uniform(1e6, 1.0);
     platform.network.emulate = true;
-    let schedule = Schedule::matmul(&layout, Order { flow: Flow::OneToAll, block: 8, overlap: false });
+    let schedule =
+        Schedule::matmul(&layout, Order { flow: Flow::OneToAll, block: 8, overlap: false, look_ahead: 1 });
     let monitor = Monitor::new();
     let error = std::thread::scope(|scope| {
         let run = scope.spawn(|| run_threads(&a, &b, &schedule, &platform, &monitor));
@@ -180,7 +183,7 @@ fn a_lost_worker_ends_the_run_with_its_name() {
     let platform = platform(4);
     let monitor = Monitor::new();
     for flow in Flow::ALL {
-        let schedule = Schedule::matmul(&layout, Order { flow, block: 8, overlap: false });
+        let schedule = Schedule::matmul(&layout, Order { flow, block: 8, overlap: false, look_ahead: 1 });
         let shared = Shared {
             kernel: Kernel::plus_times(),
             factors: Factors { a: &short, b: &b },

@@ -9,7 +9,7 @@ use apportion::kernels::Semiring;
 use apportion::{
     AdaptiveSweep, Error, Keep, Kernel, MeasureOptions, Model, Models, Monitor, OutputFile, Platform,
     Processor, Result, SecondsFrom, Sizes, Sweep, UserCommand, read_models, read_platform, sweep_command,
-    sweep_kernel, table, write_whole,
+    sweep_kernel, sweep_stencil, table, write_whole,
 };
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
@@ -59,6 +59,12 @@ pub enum KernelName {
     /// Any of pairs of truth values.
     #[value(name = "or-and")]
     OrAnd,
+    /// One upwind advection step on a grid, MPDATA's first pass, in double precision.
+    #[value(name = "stencil-f64", alias = "stencil")]
+    StencilF64,
+    /// The same in single precision.
+    #[value(name = "stencil-f32")]
+    StencilF32,
 }
 
 /// Where a program's time comes from.
@@ -126,7 +132,7 @@ pub struct Arguments {
     /// Go on from the points that the output file has, if it is there.
     #[arg(long, requires = "output")]
     pub resume: bool,
-    /// Sizes to measure; for a kernel, elements of C updated by one pivot block; with --network, bytes of the messages.
+    /// Sizes to measure; for a product, elements of C updated by one pivot block; for a stencil, cells; with --network, bytes of the messages.
     #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with_all = ["points", "adaptive", "smallest", "largest"])]
     pub sizes: Option<Vec<f64>>,
     /// Smallest size; default for kernels: 1,024.
@@ -144,9 +150,9 @@ pub struct Arguments {
     /// With --adaptive: speeds that differ by no more than this fraction count as equal.
     #[arg(long, value_name = "FRACTION", default_value_t = 0.05, requires = "adaptive")]
     pub accuracy: f64,
-    /// Pivot block size.
-    #[arg(long, value_name = "N", default_value_t = BLOCK, value_parser = clap::value_parser!(u64).range(1..=65536), conflicts_with = "command")]
-    pub block: u64,
+    /// Pivot block size of a product (default 256).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536), conflicts_with = "command")]
+    pub block: Option<u64>,
     /// Repeat until the 95 % interval is within this fraction of the mean.
     #[arg(long, value_name = "FRACTION", default_value_t = 0.025)]
     pub tolerance: f64,
@@ -164,6 +170,11 @@ pub struct Arguments {
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     if args.network {
         return links::run(args, console);
+    }
+    let stencil = matches!(args.kernel, KernelName::StencilF32 | KernelName::StencilF64);
+    if stencil && args.block.is_some() {
+        let what = "a stencil has no pivot block";
+        return Err(Error::input("--block", what, "leave it out"));
     }
     let command =
         args.command.as_deref().map(|text| UserCommand::parse(text, args.seconds_from.into())).transpose()?;
@@ -210,7 +221,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     }
     console.result(
         || serde_json::from_str(&models.to_json()).expect("our own JSON"),
-        || text(&models, command.is_none().then_some(args.block)),
+        || text(&models, models.block()),
     );
     Ok(())
 }
@@ -222,7 +233,7 @@ fn sweep_named(
     keep: &mut Keep<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {
-    let (on, plus_times) = ((platform, args.block), Semiring::PlusTimes);
+    let (on, plus_times) = ((platform, args.block.unwrap_or(BLOCK)), Semiring::PlusTimes);
     match args.kernel {
         KernelName::GemmF64 => sweep_kernel(args.blas.kernel::<f64>(plus_times)?, on, sweep, keep, monitor),
         KernelName::GemmF32 => sweep_kernel(args.blas.kernel::<f32>(plus_times)?, on, sweep, keep, monitor),
@@ -234,6 +245,8 @@ fn sweep_named(
         KernelName::MinPlusF32 => sweep_kernel(Kernel::<f32>::min_plus(), on, sweep, keep, monitor),
         KernelName::MinPlusI32 => sweep_kernel(Kernel::<i32>::min_plus(), on, sweep, keep, monitor),
         KernelName::MinPlusI64 => sweep_kernel(Kernel::<i64>::min_plus(), on, sweep, keep, monitor),
+        KernelName::StencilF64 => sweep_stencil::<f64>(platform, sweep, keep, monitor),
+        KernelName::StencilF32 => sweep_stencil::<f32>(platform, sweep, keep, monitor),
         KernelName::OrAnd => sweep_kernel(Kernel::or_and(), on, sweep, keep, monitor),
     }
 }
@@ -311,7 +324,7 @@ fn points(models: &Models) -> usize {
     models.models.iter().map(|m| m.points().len()).sum()
 }
 
-/// A table of all points; for a kernel with its pivot block, in Gflop/s.
+/// A table of all points; for a product, with its pivot block, in Gflop/s.
 fn text(models: &Models, block: Option<u64>) -> String {
     let rows = models.models.iter().flat_map(|m| {
         m.points().iter().map(move |p| {

@@ -106,7 +106,7 @@ fn named(order: Order) -> String {
 /// Independent units: everybody computes, nobody talks.
 fn of_units(plan: &Plan, processors: &Processors) -> Trace {
     let lanes = plan.shares.iter().zip(&processors.models).map(|(&share, model)| {
-        let mut lane = Lane::new(plan.shares.len());
+        let mut lane = Lane::default();
         lane.push(apportion::Activity::Compute, 0.0, model.seconds(share as f64), None);
         lane
     });

@@ -85,7 +85,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
             threads: processor.cores.len().max(1),
             tiles,
             expected: BTreeMap::new(),
-            lane: Lane::new(schedule.processors()),
+            lane: Lane::default(),
         }
     }
 

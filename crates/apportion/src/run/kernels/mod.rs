@@ -2,11 +2,13 @@
 //!
 //! [`gemm`] is plus-times, and [`Blas`] a library's in its place;
 //! [`max_plus`] and [`min_plus`] are packed and blocked like a gemm; [`BitMatrix`] multiplies packed bits;
-//! [`power`], [`closure`] and [`shortest_paths`] are built on them. [`Leg`] is an element that remembers its path's last step.
+//! [`donor_cell`] advects; [`power`], [`closure`] and [`shortest_paths`] are built on them. [`Leg`] is an element that remembers
+//! its path's last step.
 
 mod blas;
 mod boolean;
 mod closure;
+mod donor_cell;
 mod gemm;
 mod legs;
 mod paths;
@@ -18,6 +20,7 @@ mod view;
 pub use blas::Blas;
 pub use boolean::BitMatrix;
 pub use closure::closure;
+pub use donor_cell::{Advectable, Advected, donor_cell};
 pub use gemm::{Real, Tile, gemm};
 pub use legs::Leg;
 pub(super) use legs::legs_product;

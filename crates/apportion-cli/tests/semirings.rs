@@ -222,7 +222,10 @@ fn whole_numbers_over_max_plus_and_min_plus() {
     // Sums beyond the type stay at its ends, and what is absent absorbs even them.
     save_i32("b.npy", &[i32::MAX, 1 << 30, i32::MIN, 7, 0, 0, 0, 0, 0]);
     json(&directory, &format!("power b.npy -k 2 -o c.npy --semiring max-plus {with}"));
-    assert_eq!(load_i32("c.npy"), [i32::MAX, i32::MAX, 1 << 30, i32::MAX, (1 << 30) + 7, 0, i32::MAX, 1 << 30, 0]);
+    assert_eq!(
+        load_i32("c.npy"),
+        [i32::MAX, i32::MAX, 1 << 30, i32::MAX, (1 << 30) + 7, 0, i32::MAX, 1 << 30, 0]
+    );
     for arguments in ["matmul a.npy a.npy -o d.npy", "power a.npy -k 2 -o d.npy"] {
         let (code, line) = refusal(&directory, arguments);
         assert_eq!(code, 2, "{line}");

@@ -6,8 +6,8 @@
 
 use apportion::shapes::Terms;
 use apportion::{
-    Form, Kernel, Matrix, MeasureOptions, Minimise, Monitor, Multiplication, Network, Platform, Shape, Wishes,
-    measure_gemm, multiply, plan_matmul, table,
+    Form, Kernel, Matrix, MeasureOptions, Minimise, Monitor, Multiplication, Network, Platform, Shape,
+    Wishes, measure_gemm, multiply, plan_matmul, table,
 };
 
 const BLOCK: u64 = 256;
@@ -29,8 +29,17 @@ fn main() {
         }
         rows.push(row(size, &platform, (&a, &b)));
     }
-    let head =
-        ["slowdowns", "plan", "forecast", "measured", "ideal", "measured / ideal", "", "forecast / measured", ""];
+    let head = [
+        "slowdowns",
+        "plan",
+        "forecast",
+        "measured",
+        "ideal",
+        "measured / ideal",
+        "",
+        "forecast / measured",
+        "",
+    ];
     println!("{}", table(&head, rows));
 }
 

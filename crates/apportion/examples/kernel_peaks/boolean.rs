@@ -53,11 +53,13 @@ fn ours(n: usize, rarity: u64, turns: usize) -> [f64; 3] {
     let mut times = [const { Vec::new() }; 3];
     for _ in 0..turns {
         for (way, times) in ways.iter().zip(&mut times) {
-            times.push(1e3 * seconds(|| {
-                let mut c = BitMatrix::zeros(n, n);
-                way(&mut c, &a, &b);
-                black_box(c);
-            }));
+            times.push(
+                1e3 * seconds(|| {
+                    let mut c = BitMatrix::zeros(n, n);
+                    way(&mut c, &a, &b);
+                    black_box(c);
+                }),
+            );
         }
     }
     times.map(median)

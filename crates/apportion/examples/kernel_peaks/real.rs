@@ -19,7 +19,10 @@ pub fn report(turns: usize) {
         return;
     };
     println!("plus-times f64, one core, Gflop/s; by updates of {BLOCK}; OpenBLAS alone in one call");
-    println!("{:>6} {:>9} {:>9} {:>9} {:>15} {:>15}", "n", "OpenBLAS", "built in", "--blas", "built in/OB", "--blas/OB");
+    println!(
+        "{:>6} {:>9} {:>9} {:>9} {:>15} {:>15}",
+        "n", "OpenBLAS", "built in", "--blas", "built in/OB", "--blas/OB"
+    );
     for n in [512, 1000, 1024, 1500, 2048, 3000] {
         one_core(n, blas, if n < 2000 { turns } else { turns.div_ceil(3) });
     }
@@ -71,9 +74,9 @@ fn by_updates(kernel: Kernel<f64>, n: usize, (a, b): (&[f64], &[f64]), c: &mut [
 fn two_cores(n: usize, blas: Blas, turns: usize) {
     // SAFETY: the library is the one that `blas` has loaded, and the name is that of a function of one int.
     let threads = unsafe {
-        libloading::Library::new("libopenblas.so.0")
-            .ok()
-            .and_then(|library| library.get::<unsafe extern "C" fn(i32)>(b"openblas_set_num_threads\0").ok().map(|f| *f))
+        libloading::Library::new("libopenblas.so.0").ok().and_then(|library| {
+            library.get::<unsafe extern "C" fn(i32)>(b"openblas_set_num_threads\0").ok().map(|f| *f)
+        })
     };
     let Some(set_threads) = threads else { return };
     let shape = Shape::new(n as u64, n as u64, n as u64, "example").expect("a small shape");
@@ -94,7 +97,8 @@ fn two_cores(n: usize, blas: Blas, turns: usize) {
         // SAFETY: as above.
         unsafe { set_threads(1) };
         let rate = |kernel| {
-            let run = run_kernel(kernel, (&a, &b), &schedule, &platform, &Monitor::new()).expect("nobody stops it");
+            let run =
+                run_kernel(kernel, (&a, &b), &schedule, &platform, &Monitor::new()).expect("nobody stops it");
             flops / run.trace.seconds()
         };
         let (built_in, by_blas) = (rate(Kernel::plus_times()), rate(Kernel::by_blas(blas)));

@@ -3,7 +3,6 @@
 #![allow(unsafe_code)]
 
 use apportion::kernels::{Tropical, instruction_set};
-use std::hint::black_box;
 
 /// An element type with a loop that stays in registers.
 pub trait Peak: Tropical {

@@ -10,8 +10,14 @@ const TARGET: f64 = 0.85;
 
 /// One line for each element type, semiring and size.
 pub fn report(turns: usize) {
-    println!("tropical products by {}, Gop/s (an add and a max are two); target {TARGET} of the peak", instruction_set());
-    println!("{:>5} {:>9} {:>6} {:>10} {:>8} {:>7}", "type", "semiring", "n", "registers", "product", "ratio");
+    println!(
+        "tropical products by {}, Gop/s (an add and a max are two); target {TARGET} of the peak",
+        instruction_set()
+    );
+    println!(
+        "{:>5} {:>9} {:>6} {:>10} {:>8} {:>7}",
+        "type", "semiring", "n", "registers", "product", "ratio"
+    );
     for n in [512, 1024, 2048] {
         both::<f64>("f64", n, turns);
         both::<f32>("f32", n, turns);
@@ -55,5 +61,8 @@ fn one<T: Peak>(
         }
     }
     let [peak, rate, ratio] = rates.map(median);
-    println!("{name:>5} {semiring:>9} {n:>6} {peak:>10.1} {rate:>8.1} {ratio:>7.3} {}", verdict(ratio, TARGET));
+    println!(
+        "{name:>5} {semiring:>9} {n:>6} {peak:>10.1} {rate:>8.1} {ratio:>7.3} {}",
+        verdict(ratio, TARGET)
+    );
 }

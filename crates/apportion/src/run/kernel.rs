@@ -15,9 +15,12 @@ pub struct Kernel<T> {
     zero: T,
     one: T,
     update: Update<T>,
-    entry: fn(&[T], &[T]) -> T,
+    entry: Entry<T>,
     refused: fn(&[T]) -> Option<usize>,
 }
+
+/// One element of a product, from a row and a column.
+type Entry<T> = fn(&[T], &[T]) -> T;
 
 /// What updates a tile.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +72,7 @@ impl<T: Element + Tropical> Kernel<T> {
     fn of(
         semiring: Semiring,
         update: fn(Tile<'_, T>),
-        entry: fn(&[T], &[T]) -> T,
+        entry: Entry<T>,
         refused: fn(&[T]) -> Option<usize>,
     ) -> Self {
         let update = Update::BuiltIn(update);
@@ -101,18 +104,17 @@ where
     /// The other two semirings, whose paths have no length: exit code 2.
     pub fn legs(semiring: Semiring) -> Result<Self> {
         let zero = |zero| Leg { length: zero, ..Leg::empty() };
-        let (zero, update, entry): (_, fn(Tile<'_, Leg<T>>), fn(&[Leg<T>], &[Leg<T>]) -> Leg<T>) =
-            match semiring {
-                Semiring::MaxPlus => (zero(T::LOWEST), legs_product::<T, false>, best_leg::<T, false>),
-                Semiring::MinPlus => (zero(T::HIGHEST), legs_product::<T, true>, best_leg::<T, true>),
-                other => {
-                    return Err(Error::input(
-                        "--predecessors",
-                        format!("{other} has no best paths"),
-                        "choose --semiring min-plus or max-plus",
-                    ));
-                }
-            };
+        let (zero, update, entry): (_, fn(Tile<'_, Leg<T>>), Entry<Leg<T>>) = match semiring {
+            Semiring::MaxPlus => (zero(T::LOWEST), legs_product::<T, false>, best_leg::<T, false>),
+            Semiring::MinPlus => (zero(T::HIGHEST), legs_product::<T, true>, best_leg::<T, true>),
+            other => {
+                return Err(Error::input(
+                    "--predecessors",
+                    format!("{other} has no best paths"),
+                    "choose --semiring min-plus or max-plus",
+                ));
+            }
+        };
         let update = Update::BuiltIn(update);
         Ok(Self { semiring, zero, one: Leg::empty(), update, entry, refused: |_| None })
     }

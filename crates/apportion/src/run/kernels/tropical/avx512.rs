@@ -165,8 +165,8 @@ unsafe fn interleave<T: Element>(columns: usize, rows: [*const T; 8], to: *mut T
                     let (x, y) = (row(2 * i), row(2 * i + 1));
                     [_mm512_unpacklo_pd(x, y), _mm512_unpackhi_pd(x, y)]
                 });
-                for odd in 0..2 {
-                    let [a, b, c, d] = std::array::from_fn(|i| pairs[i][odd]);
+                for odd in [0, 1] {
+                    let [a, b, c, d] = pairs.map(|pair| pair[odd]);
                     let (ab_low, ab_high) =
                         (_mm512_shuffle_f64x2::<0x44>(a, b), _mm512_shuffle_f64x2::<0xee>(a, b));
                     let (cd_low, cd_high) =

@@ -100,7 +100,10 @@ fn with_scratch<T: Element, R>(a: usize, b: usize, work: impl FnOnce(&mut [T], &
         // SAFETY: the lines are initialised bytes, enough of them and aligned beyond any number; every bit pattern is a number
         // of the four types that are `Tropical`; the two slices do not overlap and live as long as the borrow.
         let (for_a, for_b) = unsafe {
-            (from_raw_parts_mut(for_a.as_mut_ptr().cast(), a), from_raw_parts_mut(for_b.as_mut_ptr().cast(), b))
+            (
+                from_raw_parts_mut(for_a.as_mut_ptr().cast(), a),
+                from_raw_parts_mut(for_b.as_mut_ptr().cast(), b),
+            )
         };
         work(for_a, for_b)
     })

@@ -103,20 +103,23 @@ where
     /// # Errors
     /// The other two semirings, whose paths have no length: exit code 2.
     pub fn legs(semiring: Semiring) -> Result<Self> {
-        let zero = |zero| Leg { length: zero, ..Leg::empty() };
-        let (zero, update, entry): (_, fn(Tile<'_, Leg<T>>), Entry<Leg<T>>) = match semiring {
-            Semiring::MaxPlus => (zero(T::LOWEST), legs_product::<T, false>, best_leg::<T, false>),
-            Semiring::MinPlus => (zero(T::HIGHEST), legs_product::<T, true>, best_leg::<T, true>),
-            other => {
-                return Err(Error::input(
-                    "--predecessors",
-                    format!("{other} has no best paths"),
-                    "choose --semiring min-plus or max-plus",
-                ));
-            }
+        let of = |zero, update: fn(Tile<'_, Leg<T>>), entry: Entry<Leg<T>>| Self {
+            semiring,
+            zero: Leg { length: zero, ..Leg::empty() },
+            one: Leg::empty(),
+            update: Update::BuiltIn(update),
+            entry,
+            refused: |_| None,
         };
-        let update = Update::BuiltIn(update);
-        Ok(Self { semiring, zero, one: Leg::empty(), update, entry, refused: |_| None })
+        match semiring {
+            Semiring::MaxPlus => Ok(of(T::LOWEST, legs_product::<T, false>, best_leg::<T, false>)),
+            Semiring::MinPlus => Ok(of(T::HIGHEST, legs_product::<T, true>, best_leg::<T, true>)),
+            other => Err(Error::input(
+                "--predecessors",
+                format!("{other} has no best paths"),
+                "choose --semiring min-plus or max-plus",
+            )),
+        }
     }
 }
 

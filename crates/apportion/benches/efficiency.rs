@@ -6,8 +6,8 @@
 
 use apportion::shapes::Terms;
 use apportion::{
-    Form, Kernel, Matrix, MeasureOptions, Minimise, Monitor, Multiplication, Network, Platform, Shape,
-    Wishes, measure_gemm, multiply, plan_matmul, table,
+    Form, Kernel, Matrix, MeasureOptions, Minimise, Monitor, Multiplication, Network, Platform, Scaling,
+    Shape, Wishes, measure_gemm, multiply, plan_matmul, table,
 };
 
 const BLOCK: u64 = 256;
@@ -71,6 +71,8 @@ fn row(size: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> 
         platform,
         models: &models,
         models_block: BLOCK,
+        scaling: Scaling::none(1.0),
+        adaptive: None,
         seed: 1,
     };
     let reports: Vec<_> =

@@ -11,6 +11,7 @@ mod export;
 mod links;
 pub mod matmul;
 pub mod measure;
+mod panelled;
 pub mod partition;
 pub mod plot;
 pub mod power;

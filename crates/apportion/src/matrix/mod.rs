@@ -4,12 +4,19 @@ mod element;
 mod freivalds;
 mod market;
 mod npy;
+mod npy_file;
 mod sampled;
+mod scaling;
 
 pub use element::Element;
-pub use freivalds::{Verified, verify_product};
-pub use npy::{NpyHeader, npy_header, read_npy_header, write_npy, write_npy_bool};
-pub use sampled::{Sampled, verify_sampled};
+pub use freivalds::{Verified, verify_product, verify_scaled};
+pub use npy::{
+    NpyHeader, npy_header, npy_header_bool, read_npy_header, write_npy, write_npy_bool, write_npy_rows,
+};
+pub use npy_file::NpyFile;
+pub(crate) use npy_file::hash_bytes;
+pub use sampled::{Sampled, verify_sampled, verify_sampled_at};
+pub use scaling::Scaling;
 
 use crate::error::{Error, Result};
 use crate::platform::available_memory;
@@ -69,6 +76,18 @@ impl<T: Element> Matrix<T> {
     /// All elements, row by row.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.data
+    }
+}
+
+impl<T: Element> Matrix<T> {
+    /// The transpose, copied in tiles.
+    pub fn transposed(&self) -> Self {
+        let mut turned = Self::zeros(self.cols, self.rows);
+        for first in (0..self.rows).step_by(16) {
+            let some = &self.data[first * self.cols..(first + 16).min(self.rows) * self.cols];
+            npy::transpose(some, self.cols, &mut turned.data, (self.rows, first));
+        }
+        turned
     }
 }
 
@@ -150,6 +169,26 @@ pub fn read_matrix_with(path: &Path, absent: f64) -> Result<AnyMatrix> {
             "is not called .npy or .mtx",
             "give a NumPy .npy or a Matrix Market .mtx file, named so",
         )),
+    }
+}
+
+/// The transpose of the matrix that [`read_matrix_with`] reads. The rows of an `.npy` file are taken for columns: no second
+/// copy is made.
+///
+/// # Errors
+/// As [`read_matrix`].
+pub fn read_matrix_transposed(path: &Path, absent: f64) -> Result<AnyMatrix> {
+    let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+    match extension.as_deref() {
+        Some("npy") => npy::read_transposed(path),
+        _ => Ok(match read_matrix_with(path, absent)? {
+            AnyMatrix::F32(m) => AnyMatrix::F32(m.transposed()),
+            AnyMatrix::F64(m) => AnyMatrix::F64(m.transposed()),
+            AnyMatrix::I32(m) => AnyMatrix::I32(m.transposed()),
+            AnyMatrix::I64(m) => AnyMatrix::I64(m.transposed()),
+            AnyMatrix::Bool(m) => AnyMatrix::Bool(m.transposed()),
+            AnyMatrix::U8(m) => AnyMatrix::U8(m.transposed()),
+        }),
     }
 }
 

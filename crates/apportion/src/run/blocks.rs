@@ -145,7 +145,7 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
     fn panel(&mut self, start: u64) -> &Panel<T> {
         if !self.panels.contains_key(&start) {
             let (schedule, rank) = (self.schedule, self.rank);
-            let end = (start + schedule.order().block).min(schedule.layout().shape().k);
+            let end = (start + schedule.order().block).min(schedule.inner().end);
             let inner = Span::new(start, end);
             let (rows, cols) = (schedule.rows(rank).len(), schedule.cols(rank).len());
             let (a, b) = (self.buffer(rows * inner.len()), self.buffer(inner.len() * cols));

@@ -16,6 +16,7 @@ pub mod partition;
 pub mod plot;
 pub mod power;
 mod product;
+mod sections;
 pub mod simulate;
 pub mod study;
 mod units;

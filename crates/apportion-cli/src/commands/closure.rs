@@ -1,8 +1,9 @@
 //! `apportion closure`: all paths of any length.
 
+use super::distributed::{self, Job, Task};
 use super::open;
 use super::power::square;
-use super::product::{Running, Target, carry_out, not_numbers, read_over, semiring, truth};
+use super::product::{EngineName, Running, Target, carry_out, not_numbers, read_over, semiring, truth};
 use crate::console::{Console, monitor};
 use apportion::kernels::{Leg, Semiring, Tropical};
 use apportion::{
@@ -52,6 +53,15 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             return refused("--predecessors", "or-and has no best paths", remedy);
         }
         _ => args.running.blas.unused(args.semiring)?,
+    }
+    if args.running.engine == EngineName::Mpi {
+        if args.predecessors.is_some() {
+            let remedy = "use --engine threads";
+            return refused("--predecessors", "the MPI engine does not write them", remedy);
+        }
+        let (job, factors) = (Job::Closure, (&*args.a, &*args.a));
+        let task = Task { job, factors, semiring: args.semiring, output: args.output.as_ref() };
+        return distributed::run(&task, &args.running, console);
     }
     let target = Target::open(args.output.as_ref(), &args.running)?;
     let begin = Instant::now();

@@ -91,8 +91,12 @@ fn headers(task: &Task<'_>) -> Result<(NpyHeader, NpyHeader, Shape, Kind)> {
         }
         (_, "f32", "f32") => Kind::F32,
         (_, "f64", "f64") => Kind::F64,
-        (Semiring::PlusTimes, "i32" | "i64", _) => return Err(not_numbers(&none(a.dtype), task.semiring, path_a)),
-        (Semiring::PlusTimes, _, "i32" | "i64") => return Err(not_numbers(&none(b.dtype), task.semiring, path_b)),
+        (Semiring::PlusTimes, "i32" | "i64", _) => {
+            return Err(not_numbers(&none(a.dtype), task.semiring, path_a));
+        }
+        (Semiring::PlusTimes, _, "i32" | "i64") => {
+            return Err(not_numbers(&none(b.dtype), task.semiring, path_b));
+        }
         (_, "i32", "i32") => Kind::I32,
         (_, "i64", "i64") => Kind::I64,
         (semiring, "bool" | "u8", _) => return Err(not_numbers(&none(a.dtype), semiring, path_a)),

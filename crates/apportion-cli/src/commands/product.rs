@@ -11,7 +11,8 @@ use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
     Multiplication, Order, OutputFile, Plan, Platform, Problem, Result, RunReport, Scaling, Shape, Speed,
-    Wishes, chrome_trace, forecast, plan_matmul, rates, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
+    Wishes, chrome_trace, forecast, plan_matmul, rates, read_matrix_with, read_models, read_plan, write_npy,
+    write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 
 pub mod arrange;
 pub mod balance;
+mod blas;
 mod chosen;
 pub mod closure;
 mod compare;

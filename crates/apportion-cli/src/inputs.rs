@@ -3,7 +3,7 @@
 use crate::args::Sources;
 use crate::cache;
 use crate::console::{Console, monitor};
-use apportion::shapes::{Communication, Terms};
+use apportion::shapes::{Communication, Method, Terms};
 use apportion::{
     Element, Error, Kernel, MeasureOptions, Model, Models, Network, Platform, Result, Speed, Topology,
     communication_of, discover, measure_kernel, read_models, read_platform,
@@ -162,4 +162,12 @@ pub fn quick_models<T: Element>(
         console.detail(format!("speeds: measured, kept in {}", path.display()));
     }
     Ok(models)
+}
+
+/// A method by name, for the flag that asks for it; `None` for auto.
+pub fn method_at(flag: &str, name: &str) -> Result<Option<Method>> {
+    if name == "auto" {
+        return Ok(None);
+    }
+    name.parse().map(Some).map_err(|what: String| Error::input(flag, what, "see apportion partition --help"))
 }

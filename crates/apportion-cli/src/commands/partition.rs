@@ -3,13 +3,13 @@
 use super::chosen::Chosen;
 use super::compare::{compare, relayed_volume};
 use super::export::ExportArgs;
-use super::product::method_at;
+
 use super::sections::sections;
 use super::units::{UnitsArgs, divide};
 use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
-use crate::inputs::{Processors, terms};
+use crate::inputs::{Processors, method_at, terms};
 use apportion::shapes::{Communication, Terms};
 use apportion::{
     Choice, Error, Form, Minimise, Network, Plan, Platform, Result, Shape, Surface, Surfaces, Topology,

@@ -6,9 +6,8 @@ use super::simulate::in_plan_order;
 use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
-use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
+use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machine};
 use apportion::kernels::Semiring;
-use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
     Multiplication, Order, OutputFile, Plan, Platform, Result, RunReport, Scaling, Shape, Speed, Wishes,
@@ -395,12 +394,4 @@ fn overlap_name(order: Order) -> &'static str {
 
 fn models_cap(models: &[Model], name: &str) -> f64 {
     models.iter().find(|m| m.processor() == name).and_then(Model::max_size).unwrap_or(f64::MAX)
-}
-
-/// A method by name, for the flag that asks for it; `None` for auto.
-pub fn method_at(flag: &str, name: &str) -> Result<Option<Method>> {
-    if name == "auto" {
-        return Ok(None);
-    }
-    name.parse().map(Some).map_err(|what: String| Error::input(flag, what, "see apportion partition --help"))
 }

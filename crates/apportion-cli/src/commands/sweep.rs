@@ -1,10 +1,9 @@
 //! `apportion simulate --sweep`: forecasts along one parameter of the machine, and who wins where.
 
-use super::product::method_at;
 use super::{appear, open};
 use crate::args::FlowArgs;
 use crate::console::{Console, monitor};
-use crate::inputs::Processors;
+use crate::inputs::{Processors, method_at};
 use apportion::shapes::Method;
 use apportion::{
     Contender, Error, Order, Parameter, Plan, Plot, Problem, Result, Series, Setting, Shape, Swept, Way,

@@ -24,7 +24,7 @@ fn swept(text: &str, duplex: bool, contenders: &[Contender]) -> Result<Swept> {
     let setting = Setting {
         shape,
         platform: &platform,
-        models: &models(&[5e6, 5e6]),
+        models: &models(&[5e12, 5e12]),
         models_block: 1,
         element: 8,
         relative: false,

@@ -41,7 +41,7 @@ pub use repeat::{matrix_closure, matrix_power};
 pub use report::*;
 pub use run::*;
 pub use schedule::*;
-pub use simulate::{Conditions, simulate};
+pub use simulate::{BroadcastTime, Conditions, simulate};
 pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, study};
 pub use trace::{Activity, Event, Lane, Trace};
 

@@ -35,8 +35,10 @@ pub struct Lane {
     pub sent: Vec<u64>,
     /// Elements received from each processor.
     pub received: Vec<u64>,
-    /// Messages sent.
+    /// Messages sent, a broadcast counting once for each receiver.
     pub messages: u64,
+    /// Elements sent, those of a broadcast counting once: what a bus carries.
+    pub carried: u64,
     /// CPU seconds spent computing (0 in a simulation): compute time over this is the slowing in effect.
     pub cpu_seconds: f64,
     /// Most bytes of matrix data held at once.
@@ -95,6 +97,7 @@ impl Trace {
             add(&mut lane.sent, &next.sent);
             add(&mut lane.received, &next.received);
             lane.messages += next.messages;
+            lane.carried += next.carried;
             lane.cpu_seconds += next.cpu_seconds;
             lane.peak_bytes = lane.peak_bytes.max(next.peak_bytes);
         }

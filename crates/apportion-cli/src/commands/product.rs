@@ -237,7 +237,7 @@ fn made(
     let wishes = Wishes {
         method: method_at("--method", &args.method)?,
         flow: args.flow.flow.0,
-        block: args.flow.block,
+        block: args.flow.pivot(shape.k)?,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,
@@ -306,7 +306,7 @@ fn given(
     let rates = rates(models, &plan.shares, block);
     let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
     let mut best: Option<(f64, Order)> = None;
-    for order in args.flow.orders()? {
+    for order in args.flow.orders(shape.k)? {
         let seconds = forecast(layout, order, conditions)?.seconds;
         if best.is_none_or(|(least, _)| seconds < least * 0.999) {
             best = Some((seconds, order));

@@ -57,7 +57,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             let rates = rates(&processors.models, &plan.shares, processors.block);
             let network = &processors.platform.network;
             let conditions = Conditions { rates: &rates, network, element: args.element };
-            let orders = args.flow.orders()?;
+            let orders = args.flow.orders(layout.shape().k)?;
             let traces = orders.into_iter().map(|order| {
                 simulate(&Schedule::matmul(layout, order), conditions).map(|t| (t, Some(order)))
             });

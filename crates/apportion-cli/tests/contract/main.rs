@@ -5,6 +5,7 @@
 mod bad_input;
 mod bench;
 mod crossovers;
+mod flows;
 #[cfg(unix)]
 mod interrupt;
 mod matmul;

@@ -109,6 +109,7 @@ impl RunReport {
             "verification": self.verification(),
             "products": self.products,
             "volume": self.volume(),
+            "carried": self.trace.lanes.iter().map(|l| l.carried).sum::<u64>(),
             "volume_lower_bound": self.volume_lower_bound(),
             "peak_memory_bytes": self.trace.lanes.iter().map(|l| l.peak_bytes).collect::<Vec<_>>(),
             "processors": processors,

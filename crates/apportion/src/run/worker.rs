@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::matrix::Element;
 use crate::platform::Processor;
 use crate::rect::{Rank, Rect};
-use crate::schedule::{Message, Schedule, Step, Update};
+use crate::schedule::{Broadcast, Message, Schedule, Step, Update};
 use crate::trace::{Activity, Lane};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -22,6 +22,11 @@ pub(super) trait Courier<T> {
 
     /// Starts sending a message.
     fn send(&mut self, message: &Message, blocks: &mut Blocks<'_, T, Self::Own>) -> Result<()>;
+
+    /// Starts sending to several at once.
+    fn broadcast(&mut self, broadcast: &Broadcast, blocks: &mut Blocks<'_, T, Self::Own>) -> Result<()> {
+        broadcast.messages.iter().try_for_each(|message| self.send(message, blocks))
+    }
 
     /// Makes room for a message that will come.
     fn expect(&mut self, message: &Message) -> Result<()>;
@@ -98,7 +103,16 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
                 Step::Send(message) => {
                     self.lane.sent[message.to.0] += message.elements();
                     self.lane.messages += 1;
+                    self.lane.carried += message.elements();
                     courier.send(&message, &mut self.blocks)?;
+                }
+                Step::Broadcast(broadcast) => {
+                    for message in &broadcast.messages {
+                        self.lane.sent[message.to.0] += message.elements();
+                    }
+                    self.lane.messages += broadcast.messages.len() as u64;
+                    self.lane.carried += broadcast.elements();
+                    courier.broadcast(&broadcast, &mut self.blocks)?;
                 }
                 Step::Receive(message) => {
                     courier.expect(&message)?;
@@ -123,7 +137,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
                     self.compute(&update)?;
                     self.lane.push(Activity::Compute, since, now(), None);
                 }
-                Step::Release(inner) => self.blocks.release(inner),
+                Step::Release(rect) => self.blocks.release(rect),
             }
         }
         self.lane.peak_bytes = self.blocks.peak_bytes();
@@ -141,7 +155,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         let first = (update.rect.rows.start - rect.rows.start) as usize * stride
             + (update.rect.cols.start - rect.cols.start) as usize;
         let cpu = self.governor.compute(self.halt, || {
-            blocks.gather(update.inner);
+            blocks.gather(update);
             let operands = blocks.operands(update);
             parallel(
                 kernel,

@@ -24,7 +24,7 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
         }
         steps.extend(updates(schedule, schedule.rects(rank)));
     }
-    steps.push(Step::Release(whole));
+    steps.push(Step::Release(schedule.all(whole)));
     steps.into_iter()
 }
 

@@ -3,12 +3,13 @@
 //! One schedule, several readers: the engines run it, the simulator reads it against a clock, the tests count
 //! its bytes.
 
+mod broadcast;
 mod bulk;
 mod one_to_all;
 mod ring;
 mod step;
 
-pub use step::{Message, Operand, Piece, Step, Update};
+pub use step::{Broadcast, Message, Operand, Piece, Step, Update};
 
 use crate::plan::{Layout, Part, communication_free};
 use crate::rect::{Rank, Rect, Span, SpanSet};
@@ -26,11 +27,14 @@ pub enum Flow {
     Ring,
     /// All communication first, then all computation (Becker 2010, sections 5.2 and 5.6.1).
     Bulk,
+    /// The processors take turns to broadcast what they own, strips of A and C staying where they are (Tinetti,
+    /// chapter 3, section 3.4).
+    Broadcast,
 }
 
 impl Flow {
     /// Every flow.
-    pub const ALL: [Self; 3] = [Self::OneToAll, Self::Bulk, Self::Ring];
+    pub const ALL: [Self; 4] = [Self::OneToAll, Self::Bulk, Self::Ring, Self::Broadcast];
 }
 
 impl fmt::Display for Flow {
@@ -39,6 +43,7 @@ impl fmt::Display for Flow {
             Self::OneToAll => "one-to-all",
             Self::Bulk => "bulk",
             Self::Ring => "ring",
+            Self::Broadcast => "broadcast",
         })
     }
 }
@@ -49,7 +54,7 @@ impl FromStr for Flow {
         Self::ALL
             .into_iter()
             .find(|f| f.to_string() == text)
-            .ok_or_else(|| format!("unknown flow \"{text}\" (use one-to-all, ring or bulk)"))
+            .ok_or_else(|| format!("unknown flow \"{text}\" (use one-to-all, ring, bulk or broadcast)"))
     }
 }
 
@@ -60,7 +65,7 @@ pub struct Order {
     pub flow: Flow,
     /// Pivot block size: indices of the inner dimension that one update takes; at least 1.
     pub block: u64,
-    /// True to compute while data travel: the next pivot blocks are on their way during an update (one-to-all, ring);
+    /// True to compute while data travel: the next pivot blocks are on their way during an update (all but bulk);
     /// what needs no message is computed first (bulk).
     pub overlap: bool,
     /// How many pivot blocks are on their way during an update, with overlap; at least 1. Each takes the memory of one
@@ -86,6 +91,10 @@ pub struct Schedule {
     a: Vec<Vec<Part>>,
     b: Vec<Vec<Part>>,
     free: Vec<(SpanSet, SpanSet)>,
+    /// Where the columns are taken one group after the other (broadcast on strips): where each begins, from the second.
+    groups: Vec<u64>,
+    /// True if A is only used where it lies.
+    a_stays: bool,
     /// Made for the ring flow only.
     rings: ring::Rings,
 }
@@ -106,14 +115,20 @@ impl Schedule {
             Flow::Ring => ring::Rings::new(layout, &rows, &cols),
             _ => ring::Rings::default(),
         };
+        let by_columns = match order.flow {
+            Flow::Broadcast => broadcast::columns_of_b(layout),
+            _ => None,
+        };
         Self {
+            a_stays: by_columns.is_some(),
+            groups: by_columns.iter().flatten().map(|part| part.cols.start).skip(1).collect(),
             order: Order { block: order.block.clamp(1, layout.shape().k), ..order },
             rows,
             cols,
             rings,
             rects: layout.rects_by_owner(),
             a: by_owner(layout.parts_of_a()),
-            b: by_owner(layout.parts_of_b()),
+            b: by_owner(by_columns.unwrap_or_else(|| layout.parts_of_b())),
             free: communication_free(layout),
             layout: layout.clone(),
         }
@@ -154,6 +169,23 @@ impl Schedule {
         (&self.a[rank.0], &self.b[rank.0])
     }
 
+    /// True if A's elements never travel: updates use them where they lie.
+    pub(crate) fn a_stays(&self) -> bool {
+        self.a_stays
+    }
+
+    /// The columns that travel and are updated together with this one: all, but for the broadcast flow on strips.
+    pub(crate) fn group(&self, column: u64) -> Span {
+        let group = self.groups.partition_point(|&start| start <= column);
+        let start = if group == 0 { 0 } else { self.groups[group - 1] };
+        Span::new(start, self.groups.get(group).copied().unwrap_or(self.layout.shape().n))
+    }
+
+    /// Everything with these inner indices: what is released when they are done with.
+    fn all(&self, inner: Span) -> Rect {
+        Rect::new(inner, Span::new(0, self.layout.shape().n))
+    }
+
     /// The pivot blocks of the inner dimension, in order.
     pub fn pivots(&self) -> impl Iterator<Item = Span> + use<> {
         Span::new(0, self.layout.shape().k).blocks(self.order.block)
@@ -165,6 +197,7 @@ impl Schedule {
             Flow::OneToAll => Box::new(one_to_all::steps(self, rank)),
             Flow::Bulk => Box::new(bulk::steps(self, rank)),
             Flow::Ring => Box::new(ring::steps(self, rank)),
+            Flow::Broadcast => Box::new(broadcast::steps(self, rank)),
         }
     }
 
@@ -199,8 +232,12 @@ impl Schedule {
     fn posts(&self, rank: Rank, inner: Span, tag: u64) -> (Vec<Step>, Vec<Step>) {
         let p = self.processors();
         let others = || (1..p).map(move |d| Rank((rank.0 + d) % p));
-        let mut starts: Vec<Step> =
-            others().filter_map(|to| self.message(rank, to, inner, tag)).map(Step::Send).collect();
+        let messages = others().filter_map(|to| self.message(rank, to, inner, tag));
+        let mut starts: Vec<Step> = if self.order.flow == Flow::OneToAll {
+            Broadcast::step(messages.collect()).into_iter().collect()
+        } else {
+            messages.map(Step::Send).collect()
+        };
         let mut awaits = Vec::new();
         for from in others() {
             if let Some(message) = self.message(from, rank, inner, tag) {

@@ -43,7 +43,7 @@ pub use run::*;
 pub use schedule::*;
 pub use simulate::{BroadcastTime, Conditions, simulate};
 pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, study};
-pub use trace::{Activity, Event, Lane, Trace};
+pub use trace::{Activity, Counts, Event, Lane, Trace};
 
 /// The README's examples are tests.
 #[cfg(doctest)]

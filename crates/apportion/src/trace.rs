@@ -1,6 +1,8 @@
 //! What happened, or would happen: for each processor a lane of timed events. Engines and simulator return it.
 
 use crate::rect::Rank;
+use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
 
 /// What a processor does during an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,15 +28,47 @@ pub struct Event {
     pub peer: Option<Rank>,
 }
 
+/// Elements by the other end: only those with whom there was an exchange take room.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counts(BTreeMap<usize, u64>);
+
+impl Counts {
+    /// The counts that are not zero, by rank.
+    pub fn iter(&self) -> impl Iterator<Item = &u64> {
+        self.0.values()
+    }
+}
+
+impl Index<usize> for Counts {
+    type Output = u64;
+    fn index(&self, rank: usize) -> &u64 {
+        self.0.get(&rank).unwrap_or(&0)
+    }
+}
+
+impl IndexMut<usize> for Counts {
+    fn index_mut(&mut self, rank: usize) -> &mut u64 {
+        self.0.entry(rank).or_insert(0)
+    }
+}
+
+impl<'a> IntoIterator for &'a Counts {
+    type Item = &'a u64;
+    type IntoIter = std::collections::btree_map::Values<'a, usize, u64>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.values()
+    }
+}
+
 /// One processor's events and counters.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Lane {
     /// In the order of time, not overlapping.
     pub events: Vec<Event>,
     /// Elements sent to each processor.
-    pub sent: Vec<u64>,
+    pub sent: Counts,
     /// Elements received from each processor.
-    pub received: Vec<u64>,
+    pub received: Counts,
     /// Messages sent, a broadcast counting once for each receiver.
     pub messages: u64,
     /// Elements sent, those of a broadcast counting once: what a bus carries.
@@ -46,11 +80,6 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// A lane without events, for one of `processors`.
-    pub fn new(processors: usize) -> Self {
-        Self { sent: vec![0; processors], received: vec![0; processors], ..Self::default() }
-    }
-
     /// Adds an event, unless it takes no time; one that continues the last is joined to it.
     pub fn push(&mut self, activity: Activity, start: f64, end: f64, peer: Option<Rank>) {
         if end <= start {
@@ -81,7 +110,7 @@ pub struct Trace {
 impl Trace {
     /// Lanes without events.
     pub(crate) fn empty(processors: usize) -> Self {
-        Self { lanes: vec![Lane::new(processors); processors] }
+        Self { lanes: vec![Lane::default(); processors] }
     }
 
     /// Adds what the same processors did next: its times count from the end of the last event so far.
@@ -93,7 +122,7 @@ impl Trace {
                 end: begin + e.end,
                 ..*e
             }));
-            let add = |all: &mut [u64], new: &[u64]| all.iter_mut().zip(new).for_each(|(x, y)| *x += y);
+            let add = |all: &mut Counts, new: &Counts| new.0.iter().for_each(|(&rank, n)| all[rank] += n);
             add(&mut lane.sent, &next.sent);
             add(&mut lane.received, &next.received);
             lane.messages += next.messages;
@@ -132,7 +161,8 @@ impl Trace {
 
     /// `[to][from]`: elements that each processor received.
     pub fn volume_matrix(&self) -> Vec<Vec<u64>> {
-        self.lanes.iter().map(|l| l.received.clone()).collect()
+        let p = self.lanes.len();
+        self.lanes.iter().map(|l| (0..p).map(|from| l.received[from]).collect()).collect()
     }
 }
 
@@ -142,12 +172,12 @@ mod tests {
 
     #[test]
     fn times_add_up() {
-        let mut fast = Lane::new(2);
+        let mut fast = Lane::default();
         fast.push(Activity::Compute, 0.0, 1.0, None);
         fast.push(Activity::Compute, 1.0, 2.0, None);
         fast.push(Activity::Communicate, 2.0, 2.5, Some(Rank(1)));
         fast.push(Activity::Idle, 2.5, 2.5, None);
-        let mut slow = Lane::new(2);
+        let mut slow = Lane::default();
         slow.push(Activity::Compute, 0.0, 4.0, None);
         let trace = Trace { lanes: vec![fast, slow] };
         assert_eq!(trace.lanes[0].events.len(), 2);

@@ -1,5 +1,6 @@
 //! `apportion measure`.
 
+use super::links;
 use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::this_machine;
@@ -67,7 +68,8 @@ impl From<SecondsName> for SecondsFrom {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json\n  \
-    apportion measure --command './solver {size}' --smallest 1e3 --largest 1e6 --adaptive -o models.json\n\
+    apportion measure --command './solver {size}' --smallest 1e3 --largest 1e6 --adaptive -o models.json\n  \
+    apportion measure --network --platform cluster.toml -o measured.toml\n\
     With -o, the file is written whole after every point: an interrupted or failed run leaves a valid models file of what \
     was done (of the processors that have a point), and the same call with --resume goes on from there. Without --resume \
     the first new point replaces an existing file.\n\
@@ -78,8 +80,15 @@ impl From<SecondsName> for SecondsFrom {
     {processor} and {rank} are filled in; APPORTION_SIZE, APPORTION_PROCESSOR and APPORTION_RANK are set. It runs once \
     per processor at a time, pinned to the processor's cores. A run that takes longer than --max-seconds is the only one \
     of its size. A processor's slowdown multiplies the seconds of its program. A command that fails, or whose last line is \
-    no positive number with --seconds-from stdout, ends the measurement with exit code 1.")]
+    no positive number with --seconds-from stdout, ends the measurement with exit code 1.\n\
+    --network sends messages of several sizes between each two processors, there and an empty one back, pair after pair, and \
+    lays a line through all times: latency and bandwidth with 95 % intervals. \"vertical\" messages are contiguous in memory (rows of \
+    B, halo rows), \"horizontal\" ones are stretches of 64 bytes from every kilobyte (columns of A, halo columns). -o writes the \
+    platform with a [[network.link]] for each pair. Under emulate = true it measures the emulated network.")]
 pub struct Arguments {
+    /// Measure what messages cost between each two processors instead of how fast they compute.
+    #[arg(long, conflicts_with_all = ["kernel", "command", "resume", "points", "adaptive", "smallest", "largest", "block", "alone"])]
+    pub network: bool,
     /// The processors; default: this machine's cores.
     #[arg(long, value_name = "FILE", conflicts_with = "processors")]
     pub platform: Option<PathBuf>,
@@ -95,13 +104,13 @@ pub struct Arguments {
     /// Where the program's time comes from.
     #[arg(long, value_enum, default_value = "wall", requires = "command")]
     pub seconds_from: SecondsName,
-    /// Write the models (models.json), after every point.
+    /// Write the models (models.json), after every point; with --network the platform with its links (platform.toml).
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Go on from the points that the output file has, if it is there.
     #[arg(long, requires = "output")]
     pub resume: bool,
-    /// Sizes to measure; for a kernel, elements of C updated by one pivot block.
+    /// Sizes to measure; for a kernel, elements of C updated by one pivot block; with --network, bytes of the messages.
     #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with_all = ["points", "adaptive", "smallest", "largest"])]
     pub sizes: Option<Vec<f64>>,
     /// Smallest size; default for kernels: 1,024.
@@ -125,21 +134,28 @@ pub struct Arguments {
     /// Repeat until the 95 % interval is within this fraction of the mean.
     #[arg(long, value_name = "FRACTION", default_value_t = 0.025)]
     pub tolerance: f64,
-    /// At most so many repetitions of a size.
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_repetitions: u64,
-    /// At most about so many seconds on a size.
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
-    pub max_seconds: f64,
+    /// At most so many repetitions of a size (default 200; 30 messages each way with --network).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_repetitions: Option<u64>,
+    /// At most about so many seconds on a size (default 2; 1 each way with --network).
+    #[arg(long, value_name = "SECONDS")]
+    pub max_seconds: Option<f64>,
     /// One processor after the other, instead of all together.
     #[arg(long)]
     pub alone: bool,
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    if args.network {
+        return links::run(args, console);
+    }
     let command =
         args.command.as_deref().map(|text| UserCommand::parse(text, args.seconds_from.into())).transpose()?;
-    let sweep = Sweep { sizes: sizes(args)?, options: options(args)?, known: known(args)? };
+    let sweep = Sweep {
+        sizes: sizes(args)?,
+        options: options(args, MeasureOptions::default())?,
+        known: known(args)?,
+    };
     let platform = processors(args.platform.as_deref(), args.processors)?;
     // From here on Ctrl-C cleans up.
     let monitor = monitor();
@@ -215,18 +231,20 @@ pub fn processors(platform: Option<&Path>, count: Option<u64>) -> Result<Platfor
     }
 }
 
-fn options(args: &Arguments) -> Result<MeasureOptions> {
+/// How well and for how long, where the flags do not say otherwise.
+pub fn options(args: &Arguments, otherwise: MeasureOptions) -> Result<MeasureOptions> {
+    let max_seconds = args.max_seconds.unwrap_or(otherwise.seconds_per_size);
     let refuse = |flag: &str, what: String, remedy: &str| Err(Error::input(flag, what, remedy));
     if !(args.tolerance > 0.0 && args.tolerance < 1.0) {
         return refuse("--tolerance", format!("{} is not between 0 and 1", args.tolerance), "use 0.025");
     }
-    if !(args.max_seconds > 0.0 && args.max_seconds.is_finite()) {
-        return refuse("--max-seconds", format!("{} is not a positive time", args.max_seconds), "use 2");
+    if !(max_seconds > 0.0 && max_seconds.is_finite()) {
+        return refuse("--max-seconds", format!("{max_seconds} is not a positive time"), "use 2");
     }
     Ok(MeasureOptions {
         tolerance: args.tolerance,
-        most_repetitions: args.max_repetitions,
-        seconds_per_size: args.max_seconds,
+        most_repetitions: args.max_repetitions.unwrap_or(otherwise.most_repetitions),
+        seconds_per_size: max_seconds,
         alone: args.alone,
     })
 }

@@ -1,7 +1,7 @@
 //! What `matmul`, `power` and `closure` share: the flags of a product on unequal processors, and the decisions before it.
 
 use super::simulate::in_plan_order;
-use super::{appear, open, picture};
+use super::{appear, open, picture, timeline};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
@@ -9,8 +9,8 @@ use apportion::kernels::Semiring;
 use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Matrix, Minimise, Model, Multiplication, Order,
-    OutputFile, Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, chrome_trace, forecast,
-    plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
+    OutputFile, Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, forecast, plan_matmul,
+    rates, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub struct Running {
     /// Write what happened (run.json).
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write a Chrome trace, one lane per processor.
+    /// Write each processor's timeline: a picture (.svg) or a Chrome trace.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Draw the plan.
@@ -145,7 +145,7 @@ pub fn carry_out<T: Element>(
     }
     appear([
         (target.report, &|| format!("{:#}\n", report.to_value())),
-        (target.trace, &|| chrome_trace(&report.trace, &report.plan.processors).to_string()),
+        (target.trace, &|| timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)),
         (target.svg, &|| picture(&report.plan, &prepared.platform)),
     ])?;
     console.result(|| report.to_value(), || report.to_text());

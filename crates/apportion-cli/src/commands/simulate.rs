@@ -1,12 +1,12 @@
 //! `apportion simulate`.
 
-use super::{appear, open};
+use super::{appear, open, timeline};
 use crate::args::FlowArgs;
 use crate::console::Console;
 use crate::inputs::{Processors, constant};
 use apportion::{
-    Conditions, Error, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, chrome_trace, pairs,
-    rates, read_models, read_plan, read_platform, simulate, table, units,
+    Conditions, Error, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, pairs, rates,
+    read_models, read_plan, read_platform, simulate, table, units,
 };
 use clap::Args;
 use serde_json::json;
@@ -28,7 +28,7 @@ pub struct Arguments {
     /// Bytes of one element.
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub element: u64,
-    /// Write a Chrome trace of the forecast.
+    /// Write each processor's timeline: a picture (.svg) or a Chrome trace.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }
@@ -68,7 +68,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         (None, Problem::Units { .. }) => (of_units(&plan, &processors), None),
         (None, _) => unreachable!("a product's plan has a layout"),
     };
-    appear([(output, &|| chrome_trace(&trace, &plan.processors).to_string())])?;
+    appear([(output, &|| timeline(args.trace.as_ref(), &trace, &plan.processors))])?;
     let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
     console.result(
         || {
@@ -106,7 +106,7 @@ fn named(order: Order) -> String {
 /// Independent units: everybody computes, nobody talks.
 fn of_units(plan: &Plan, processors: &Processors) -> Trace {
     let lanes = plan.shares.iter().zip(&processors.models).map(|(&share, model)| {
-        let mut lane = Lane::new(plan.shares.len());
+        let mut lane = Lane::default();
         lane.push(apportion::Activity::Compute, 0.0, model.seconds(share as f64), None);
         lane
     });

@@ -111,3 +111,21 @@ fn flags_that_a_flow_does_not_know_are_refused() {
     fails(&["--flow", "ring", "--look-ahead", "0"]);
     assert!(fails(&["--flow", "multicast"]).contains("broadcast"));
 }
+
+/// A trace is a picture by its name: a lane for each processor, with what is named in the legend.
+#[test]
+fn a_trace_can_be_a_picture() {
+    let bench = Bench::new();
+    bench.write("bus.toml", BUS);
+    let plan = ["partition", "--shape", "100x100x100", "--platform", "bus.toml", "--method", "rows"];
+    bench.done(&[&plan[..], &["-o", "plan.json"]].concat());
+    let call = ["simulate", "--plan", "plan.json", "--platform", "bus.toml", "--flow", "broadcast"];
+    bench.done(&[&call[..], &["--trace", "trace.svg"]].concat());
+    let svg = bench.text("trace.svg");
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    for word in [">a<", ">b<", ">c<", ">d<", "\"compute\"", "\"send\"", "\"receive\"", "\"wait\""] {
+        assert!(svg.contains(word), "{word}");
+    }
+    bench.done(&[&call[..], &["--trace", "trace.json"]].concat());
+    assert!(bench.value("trace.json")["traceEvents"].is_array());
+}

@@ -5,6 +5,7 @@ mod emulated;
 mod network;
 mod parse;
 mod wires;
+mod write;
 
 pub use discover::{Core, Machine, available_memory, discover};
 pub use emulated::Emulated;
@@ -138,6 +139,16 @@ impl Platform {
         self.processors.iter().map(|p| p.speed).collect()
     }
 
+    /// The same platform with these links: `(from, to, both ways, link)`; the last one of a pair counts.
+    ///
+    /// # Panics
+    /// If a rank is not the platform's.
+    pub fn with_links(&self, links: &[(Rank, Rank, bool, Link)]) -> Self {
+        let known = links.iter().all(|(from, to, ..)| from.0 < self.len() && to.0 < self.len());
+        assert!(known, "links join the platform's own processors");
+        Self { network: self.network.with_links(self.len(), links), ..self.clone() }
+    }
+
     /// The processors of these names, in this order, with the same network between them.
     ///
     /// # Panics
@@ -157,7 +168,8 @@ impl Platform {
         }
     }
 
-    /// The processors as a platform file; the network is left out where it costs nothing.
+    /// The platform as a file that reads the same; the network is left out where it costs nothing. O(processors^2) where
+    /// links differ.
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut out = format!("name = {}\n", quoted(&self.name));
@@ -182,7 +194,7 @@ impl Platform {
                 out += &format!("emulated = \"{emulated}\"\n");
             }
         }
-        out
+        out + &self.network.to_toml(&self.names())
     }
 }
 

@@ -178,6 +178,28 @@ impl Network {
         Self { topology, classes, ..self.clone() }
     }
 
+    /// The same network among `p` processors with some links replaced.
+    pub(super) fn with_links(&self, p: usize, links: &[(Rank, Rank, bool, Link)]) -> Self {
+        let mut table: Vec<Link> = (0..p * p).map(|i| self.link(Rank(i / p), Rank(i % p))).collect();
+        for &(from, to, both_ways, link) in links {
+            table[from.0 * p + to.0] = link;
+            if both_ways {
+                table[to.0 * p + from.0] = link;
+            }
+        }
+        Self { classes: (0..p).collect(), table, count: p, ..self.clone() }
+    }
+
+    /// The link where nothing else is said.
+    pub(super) fn default_link(&self) -> Link {
+        self.default
+    }
+
+    /// True if every pair has the default link.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.table.iter().all(|link| *link == self.default)
+    }
+
     /// True if no message costs any time.
     pub fn is_free(&self) -> bool {
         self.default == Link::FREE && self.table.iter().all(|l| *l == Link::FREE)

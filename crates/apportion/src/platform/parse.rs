@@ -61,6 +61,8 @@ struct RawLink {
     between: (String, String),
     latency: Option<Quantity>,
     bandwidth: Option<RawBandwidth>,
+    #[serde(default)]
+    directed: bool,
 }
 
 #[derive(Deserialize)]
@@ -213,7 +215,7 @@ impl Reader<'_> {
                     Some(b) => Some(self.bandwidth(&format!("{field}: bandwidth"), b)?),
                     None => None,
                 },
-                directed: false,
+                directed: link.directed,
             });
         }
         let names: Vec<_> = processors.iter().map(|p| (p.name.clone(), p.cluster.clone())).collect();
@@ -328,79 +330,4 @@ impl Reader<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TWO: &str = "name = \"two\"\n[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n";
-
-    fn refused(text: &str) -> String {
-        let error = parse_platform(text, "p.toml").unwrap_err();
-        assert_eq!(error.exit_code(), 2);
-        let message = error.to_string();
-        assert!(!message.contains('\n'), "{message}");
-        message
-    }
-
-    #[test]
-    fn the_contract_example_is_read() {
-        let text = r#"
-name = "three-clusters"
-[[processor]]
-name = "orsay"
-cluster = "orsay"
-speed = 90.0
-memory = "16 GiB"
-cores = [0]
-slowdown = 1.0
-[[processor]]
-name = "rennes"
-speed = "2.5 Gflop/s"
-[network]
-latency = "50 us"
-bandwidth = "1 Gbit/s"
-duplex = true
-topology = "star"
-centre = "orsay"
-[[network.link]]
-between = ["orsay", "rennes"]
-bandwidth = { horizontal = "56.39 MB/s", vertical = "10 MB/s" }
-"#;
-        let platform = parse_platform(text, "p.toml").unwrap();
-        assert_eq!(platform.processors[0].memory, Some(16 << 30));
-        assert_eq!(platform.processors[1].speed, Some(Speed::Flops(2.5e9)));
-        let link = platform.network.link(Rank(1), Rank(0));
-        assert_eq!((link.horizontal, link.vertical), (56.39e6, 10e6));
-        assert_eq!(link.latency, 50.0 * 1e-6);
-        assert_eq!(platform.network.topology, Topology::Star { centre: Rank(0) });
-    }
-
-    #[test]
-    fn a_table_is_directed() {
-        let text = format!(
-            "{TWO}[network.matrix]\nclusters = [\"a\", \"b\"]\nbandwidth = [[\"1 MB/s\", \"2 MB/s\"], [\"3 MB/s\", \"4 MB/s\"]]\n"
-        );
-        let network = parse_platform(&text, "p.toml").unwrap().network;
-        assert_eq!(network.link(Rank(0), Rank(1)).horizontal, 2e6);
-        assert_eq!(network.link(Rank(1), Rank(0)).horizontal, 3e6);
-    }
-
-    #[test]
-    fn defects_are_refused_by_place() {
-        assert!(refused("[[processor]]\nname = \"a\"\nspede = 3\n").contains("p.toml:3"));
-        assert!(refused("[[processor]]\nname = \"a\"\nspeed = nan\n").contains("speed"));
-        assert!(refused("[[processor]]\nname = \"a\"\nspeed = 0\n").contains("zero"));
-        assert!(refused("[[processor]]\nname = \"a\"\nspeed = -1\n").contains("negative"));
-        assert!(refused("[[processor]]\nname = \"a\"\nslowdown = 0.5\n").contains("slowdown"));
-        assert!(
-            refused("[[processor]]\nname = \"a\"\nemulated = \"peek 3\"\n")
-                .contains("p.toml:3: cannot make out")
-        );
-        assert!(refused("name = \"none\"\n").contains("no processor"));
-        assert!(refused("[[processor]]\nname = \"a\"\n[[processor]]\nname = \"a\"\n").contains("twice"));
-        assert!(refused(&format!("{TWO}[network]\ntopology = \"ring\"\n")).contains("ring"));
-        assert!(refused(&format!("{TWO}[network]\ntopology = \"star\"\n")).contains("centre"));
-        assert!(refused(&format!("{TWO}[network]\nbandwidth = \"0 MB/s\"\n")).contains("zero"));
-        assert!(refused(&format!("{TWO}[[network.link]]\nbetween = [\"a\", \"z\"]\n")).contains("\"z\""));
-        assert!(refused("not toml at all").contains("p.toml:1"));
-    }
-}
+mod tests;

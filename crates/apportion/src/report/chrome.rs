@@ -37,10 +37,10 @@ mod tests {
 
     #[test]
     fn one_lane_per_processor() {
-        let mut lane = Lane::new(2);
+        let mut lane = Lane::default();
         lane.push(Activity::Compute, 0.0, 1.0, None);
         lane.push(Activity::Communicate, 1.0, 1.5, Some(Rank(1)));
-        let trace = Trace { lanes: vec![lane, Lane::new(2)] };
+        let trace = Trace { lanes: vec![lane, Lane::default()] };
         let value = chrome_trace(&trace, &["a".into(), "b".into()]);
         let events = value["traceEvents"].as_array().unwrap();
         assert_eq!(events.len(), 4);

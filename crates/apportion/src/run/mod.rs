@@ -2,12 +2,14 @@
 
 mod balance;
 mod blocks;
+mod carry;
 mod child;
 mod clock;
 mod command;
 mod governor;
 mod kernel;
 pub mod kernels;
+mod links;
 mod measure;
 mod monitor;
 mod post;
@@ -16,8 +18,10 @@ mod threads;
 mod worker;
 
 pub use balance::{Balance, BalanceOptions, Round, balance};
+pub use carry::carry_by_threads;
 pub use command::{SecondsFrom, UserCommand, sweep_command};
 pub use kernel::Kernel;
+pub use links::{Carry, LinkOptions, MeasuredLink, Probe, measure_links};
 pub use measure::{measure_gemm, measure_kernel, sweep_kernel};
 pub use monitor::Monitor;
 pub use sweep::{Keep, MeasureOptions, Sizes, Sweep};

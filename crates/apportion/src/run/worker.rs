@@ -69,6 +69,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         halt: &'a Halt<'a>,
     ) -> Self {
         clock::pin(&processor.cores);
+        clock::wake_promptly();
         let tiles: Vec<(Rect, Vec<T>)> = schedule
             .rects(rank)
             .iter()
@@ -89,7 +90,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
             threads: processor.cores.len().max(1),
             tiles,
             expected: BTreeMap::new(),
-            lane: Lane::new(schedule.processors()),
+            lane: Lane::default(),
         }
     }
 

@@ -130,14 +130,19 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
 fn post(schedule: &Schedule, rank: Rank, turn: Turn, tag: u64) -> (Option<Step>, Option<Step>) {
     if turn.owner == rank {
         let p = schedule.processors();
-        let others = (1..p).map(|d| Rank((rank.0 + d) % p));
-        let messages = others.filter_map(|to| schedule.message(rank, to, turn.inner, tag));
-        return (Broadcast::step(messages.collect()), None);
+        let to = match schedule.a_stays() {
+            // Cut across the bands of C's columns, which the index does not know.
+            true => (1..p).map(|d| Rank((rank.0 + d) % p)).collect(),
+            false => schedule.receivers(rank, turn.inner),
+        };
+        let messages = to.into_iter().map(|to| schedule.message(rank, to, turn.inner, tag));
+        return (Broadcast::step(messages.filter(|message| !message.pieces.is_empty()).collect()), None);
     }
-    match schedule.message(turn.owner, rank, turn.inner, tag) {
-        Some(message) => (Some(Step::Receive(message)), Some(Step::Await { from: turn.owner, tag })),
-        None => (None, None),
+    let message = schedule.message(turn.owner, rank, turn.inner, tag);
+    if message.pieces.is_empty() {
+        return (None, None);
     }
+    (Some(Step::Receive(message)), Some(Step::Await { from: turn.owner, tag }))
 }
 
 /// What `rank` can compute after whose turn: the later one of the owners of A's and of B's part; one's own parts are

@@ -6,34 +6,29 @@
 use super::{Schedule, Step, Update};
 use crate::rect::{Rank, Rect, Span};
 
-/// Steps of `rank`.
+/// Steps of `rank`, each made when it is asked for.
 pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
     let whole = Span::new(0, schedule.layout.shape().k);
-    let (mut steps, awaits) = schedule.posts(rank, whole, 0);
-    let talks = !steps.is_empty();
-    if schedule.order.overlap && talks {
-        let (free, rest) = divided(schedule, rank);
-        steps.extend(updates(schedule, &free));
-        steps.extend(awaits);
-        steps.extend(updates(schedule, &rest));
-        steps.push(Step::Flush);
-    } else {
-        steps.extend(awaits);
-        if talks {
-            steps.push(Step::Flush);
-        }
-        steps.extend(updates(schedule, schedule.rects(rank)));
-    }
-    steps.push(Step::Release(schedule.all(whole)));
-    steps.into_iter()
+    let (starts, awaits) = schedule.posts(rank, whole, 0);
+    let mut starts = starts.peekable();
+    let talks = starts.peek().is_some();
+    let overlaps = schedule.order.overlap && talks;
+    let (free, rest) =
+        if overlaps { divided(schedule, rank) } else { (Vec::new(), schedule.rects(rank).to_vec()) };
+    let flush = |now: bool| now.then_some(Step::Flush);
+    starts
+        .chain(updates(schedule, free))
+        .chain(awaits)
+        .chain(flush(talks && !overlaps))
+        .chain(updates(schedule, rest))
+        .chain(flush(overlaps))
+        .chain([Step::Release(schedule.all(whole))])
 }
 
 /// Block after block over the same rectangles: C stays in cache where it can.
-fn updates(schedule: &Schedule, rects: &[Rect]) -> Vec<Step> {
-    rects
-        .iter()
-        .flat_map(|&rect| schedule.pivots().map(move |inner| Step::Compute(Update { rect, inner })))
-        .collect()
+fn updates(schedule: &Schedule, rects: Vec<Rect>) -> impl Iterator<Item = Step> + '_ {
+    let update = |rect| move |inner| Step::Compute(Update { rect, inner });
+    rects.into_iter().flat_map(move |rect| schedule.pivots().map(update(rect)))
 }
 
 /// A processor's rectangles, divided into what needs no message and the rest.

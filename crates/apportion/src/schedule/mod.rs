@@ -3,12 +3,14 @@
 //! One schedule, several readers: the engines run it, the simulator reads it against a clock, the tests count
 //! its bytes.
 
+mod bands;
 mod broadcast;
 mod bulk;
 mod one_to_all;
 mod ring;
 mod step;
 
+use bands::Bands;
 pub use step::{Broadcast, Message, Operand, Piece, Step, Update};
 
 use crate::plan::{Layout, Part, communication_free};
@@ -90,13 +92,14 @@ pub struct Schedule {
     rects: Vec<Vec<Rect>>,
     a: Vec<Vec<Part>>,
     b: Vec<Vec<Part>>,
+    /// What needs no message; for the bulk flow with overlap only.
     free: Vec<(SpanSet, SpanSet)>,
     /// Where the columns are taken one group after the other (broadcast on strips): where each begins, from the second.
     groups: Vec<u64>,
     /// True if A is only used where it lies.
     a_stays: bool,
-    /// Made for the ring flow only.
-    rings: ring::Rings,
+    bands_of_a: Bands,
+    bands_of_b: Bands,
 }
 
 impl Schedule {
@@ -110,11 +113,7 @@ impl Schedule {
             }
             out
         };
-        let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
-        let rings = match order.flow {
-            Flow::Ring => ring::Rings::new(layout, &rows, &cols),
-            _ => ring::Rings::default(),
-        };
+        let divides = order.flow == Flow::Bulk && order.overlap;
         let by_columns = match order.flow {
             Flow::Broadcast => broadcast::columns_of_b(layout),
             _ => None,
@@ -123,13 +122,14 @@ impl Schedule {
             a_stays: by_columns.is_some(),
             groups: by_columns.iter().flatten().map(|part| part.cols.start).skip(1).collect(),
             order: Order { block: order.block.clamp(1, layout.shape().k), ..order },
-            rows,
-            cols,
-            rings,
+            rows: layout.rows_by_owner(),
+            cols: layout.cols_by_owner(),
             rects: layout.rects_by_owner(),
             a: by_owner(layout.parts_of_a()),
             b: by_owner(by_columns.unwrap_or_else(|| layout.parts_of_b())),
-            free: communication_free(layout),
+            free: if divides { communication_free(layout) } else { Vec::new() },
+            bands_of_a: Bands::of_a(layout),
+            bands_of_b: Bands::of_b(layout),
             layout: layout.clone(),
         }
     }
@@ -201,8 +201,8 @@ impl Schedule {
         }
     }
 
-    /// What `from` sends to `to` of the operands' inner indices `inner`; `None` if nothing.
-    fn message(&self, from: Rank, to: Rank, inner: Span, tag: u64) -> Option<Message> {
+    /// What `from` sends to `to` of the operands' inner indices `inner`.
+    fn message(&self, from: Rank, to: Rank, inner: Span, tag: u64) -> Message {
         let mut pieces = Vec::new();
         for part in &self.a[from.0] {
             let cols = part.cols.intersect(inner);
@@ -224,28 +224,59 @@ impl Schedule {
                 );
             }
         }
-        (!pieces.is_empty()).then_some(Message { from, to, tag, pieces })
+        Message { from, to, tag, pieces }
     }
 
-    /// Starts of all sends and receives of `rank` for `inner`: sends first, to the next ranks in turn, so that
-    /// not all begin with the same receiver.
-    fn posts(&self, rank: Rank, inner: Span, tag: u64) -> (Vec<Step>, Vec<Step>) {
+    /// Starts of all sends and receives of `rank` for `inner`, and what then waits for the receives: sends first, to
+    /// the next ranks in turn, so that not all begin with the same receiver. Messages are made one at a time.
+    fn posts(
+        &self,
+        rank: Rank,
+        inner: Span,
+        tag: u64,
+    ) -> (impl Iterator<Item = Step> + '_, impl Iterator<Item = Step> + use<>) {
+        let (to, from) = (self.receivers(rank, inner), self.senders(rank, inner));
+        let awaits = from.clone().into_iter().map(move |from| Step::Await { from, tag });
+        let message = move |to| self.message(rank, to, inner, tag);
+        let (together, singly) =
+            if self.order.flow == Flow::OneToAll { (to, Vec::new()) } else { (Vec::new(), to) };
+        let cast = Broadcast::step(together.into_iter().map(message).collect());
+        let sends = cast.into_iter().chain(singly.into_iter().map(message).map(Step::Send));
+        let receives = from.into_iter().map(move |from| Step::Receive(self.message(from, rank, inner, tag)));
+        (sends.chain(receives), awaits)
+    }
+
+    /// Who needs something that `rank` owns with these inner indices, from the next rank on.
+    fn receivers(&self, rank: Rank, inner: Span) -> Vec<Rank> {
+        let mut found = Vec::new();
+        let now = |span: Span| !span.intersect(inner).is_empty();
+        self.a[rank.0]
+            .iter()
+            .filter(|p| now(p.cols))
+            .for_each(|p| self.bands_of_a.needing(p.rows, &mut found));
+        self.b[rank.0]
+            .iter()
+            .filter(|p| now(p.rows))
+            .for_each(|p| self.bands_of_b.needing(p.cols, &mut found));
+        self.in_turn(rank, found)
+    }
+
+    /// Who owns something with these inner indices that `rank` needs, from the next rank on.
+    fn senders(&self, rank: Rank, inner: Span) -> Vec<Rank> {
+        let mut found = Vec::new();
+        self.bands_of_a.owning(rank, inner, &mut found);
+        self.bands_of_b.owning(rank, inner, &mut found);
+        self.in_turn(rank, found)
+    }
+
+    /// Each of the others once, from the next rank on.
+    fn in_turn(&self, rank: Rank, mut found: Vec<Rank>) -> Vec<Rank> {
         let p = self.processors();
-        let others = || (1..p).map(move |d| Rank((rank.0 + d) % p));
-        let messages = others().filter_map(|to| self.message(rank, to, inner, tag));
-        let mut starts: Vec<Step> = if self.order.flow == Flow::OneToAll {
-            Broadcast::step(messages.collect()).into_iter().collect()
-        } else {
-            messages.map(Step::Send).collect()
-        };
-        let mut awaits = Vec::new();
-        for from in others() {
-            if let Some(message) = self.message(from, rank, inner, tag) {
-                awaits.push(Step::Await { from, tag });
-                starts.push(Step::Receive(message));
-            }
-        }
-        (starts, awaits)
+        let turn = |other: &Rank| (other.0 + p - rank.0) % p;
+        found.retain(|other| *other != rank);
+        found.sort_unstable_by_key(turn);
+        found.dedup();
+        found
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Schedule, Step, Update};
 use crate::rect::{Rank, Span};
 use std::collections::VecDeque;
 
-/// Steps of `rank`: O(R p) per pivot block for R rectangles.
+/// Steps of `rank`: per pivot block O(bands of its rows and columns x log p + its messages).
 pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
     let pivots: Vec<Span> = schedule.pivots().collect();
     let count = pivots.len();
@@ -20,7 +20,7 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
         while next < count && next <= t.saturating_add(ahead) {
             let (starts, arrivals) = schedule.posts(rank, pivots[next], next as u64);
             steps.extend(starts);
-            awaits.push_back(arrivals);
+            awaits.push_back(arrivals.collect());
             next += 1;
         }
         let talks = !steps.is_empty();

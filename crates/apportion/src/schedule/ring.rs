@@ -5,72 +5,35 @@
 //! bottom. Nobody talks to more than the neighbours of its bands.
 
 use super::{Message, Operand, Piece, Schedule, Step, Update};
-use crate::plan::{Layout, Part};
-use crate::rect::{Rank, Rect, Span, SpanSet};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use crate::rect::{Rank, Rect, Span};
+use std::collections::{BTreeMap, VecDeque};
 
-/// One band of lines, the ring of those who need it, and who owns what of it.
-#[derive(Debug, Clone)]
-struct Ring {
-    operand: Operand,
-    members: Vec<Rank>,
-    /// Owned parts of the operand within the band, each with its owner's place in the ring.
-    parts: Vec<(usize, Rect)>,
-}
-
-/// All rings of a layout.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Rings {
-    rings: Vec<Ring>,
-    /// The rings that each processor is a member of, with its place.
-    of: Vec<Vec<(usize, usize)>>,
-}
-
-impl Rings {
-    /// O(bands x p) for up to 2 R bands.
-    pub fn new(layout: &Layout, rows: &[SpanSet], cols: &[SpanSet]) -> Self {
-        let left = |rank: Rank, band: Span| first(layout, rank, |p| (p.rows, p.cols.start), band);
-        let top = |rank: Rank, band: Span| first(layout, rank, |p| (p.cols, p.rows.start), band);
-        let mut rings = bands(Operand::A, rows, left, &layout.parts_of_a());
-        rings.extend(bands(Operand::B, cols, top, &layout.parts_of_b()));
-        let mut of = vec![Vec::new(); layout.processors()];
-        for (i, ring) in rings.iter().enumerate() {
-            for (place, rank) in ring.members.iter().enumerate() {
-                of[rank.0].push((i, place));
-            }
-        }
-        Self { rings, of }
-    }
-
-    /// Hops of `rank` for the operands' indices `inner`: by hop number, what it sends and what it receives, by peer.
-    fn hops(&self, rank: Rank, inner: Span) -> BTreeMap<u64, Hop> {
-        let mut hops: BTreeMap<u64, Hop> = BTreeMap::new();
-        for &(ring, place) in &self.of[rank.0] {
-            let Ring { operand, members, parts } = &self.rings[ring];
-            let size = members.len();
-            for &(owner, rect) in parts {
+/// Hops of `rank` for the operands' indices `inner`: by hop number, what it sends and what it receives, by peer.
+fn hops(schedule: &Schedule, rank: Rank, inner: Span) -> BTreeMap<u64, Hop> {
+    let mut hops: BTreeMap<u64, Hop> = BTreeMap::new();
+    for (operand, bands) in [(Operand::A, &schedule.bands_of_a), (Operand::B, &schedule.bands_of_b)] {
+        for (band, place) in bands.with(rank).filter(|(band, _)| band.members.len() > 1) {
+            let size = band.members.len();
+            for (indices, owner) in band.owned_of(inner) {
                 let rect = match operand {
-                    Operand::A => Rect::new(rect.rows, rect.cols.intersect(inner)),
-                    Operand::B => Rect::new(rect.rows.intersect(inner), rect.cols),
+                    Operand::A => Rect::new(band.lines, indices),
+                    Operand::B => Rect::new(indices, band.lines),
                 };
-                if rect.is_empty() {
-                    continue;
-                }
-                let piece = Piece { operand: *operand, rect };
+                let piece = Piece { operand, rect };
                 // The piece reaches this place after so many hops, and leaves it with the next one.
                 let reached = (place + size - owner) % size;
                 if reached > 0 {
-                    let from = members[(place + size - 1) % size];
+                    let from = band.members[(place + size - 1) % size];
                     hops.entry(reached as u64).or_default().received.entry(from).or_default().push(piece);
                 }
                 if reached + 1 < size {
-                    let to = members[(place + 1) % size];
+                    let to = band.members[(place + 1) % size];
                     hops.entry(reached as u64 + 1).or_default().sent.entry(to).or_default().push(piece);
                 }
             }
         }
-        hops
     }
+    hops
 }
 
 /// What one processor sends and receives in one hop, by peer.
@@ -80,46 +43,6 @@ struct Hop {
     received: BTreeMap<Rank, Vec<Piece>>,
 }
 
-/// Where a processor's part of a band begins across it.
-fn first(layout: &Layout, rank: Rank, lines: impl Fn(&Part) -> (Span, u64), band: Span) -> u64 {
-    let own = layout.parts().iter().filter(|p| p.owner == rank);
-    own.map(lines).filter(|(s, _)| !s.intersect(band).is_empty()).map(|(_, at)| at).min().unwrap_or(0)
-}
-
-/// The bands of lines between cuts, each with its ring; bands nobody shares need none.
-fn bands(
-    operand: Operand,
-    needed: &[SpanSet],
-    place: impl Fn(Rank, Span) -> u64,
-    parts: &[Part],
-) -> Vec<Ring> {
-    let cuts: BTreeSet<u64> = needed.iter().flat_map(SpanSet::spans).flat_map(|s| [s.start, s.end]).collect();
-    let cuts: Vec<u64> = cuts.into_iter().collect();
-    let mut rings = Vec::new();
-    for band in cuts.windows(2).map(|w| Span::new(w[0], w[1])) {
-        let mut members: Vec<(u64, Rank)> = (0..needed.len())
-            .map(Rank)
-            .filter(|r| needed[r.0].count_in(band) > 0)
-            .map(|r| (place(r, band), r))
-            .collect();
-        if members.len() < 2 {
-            continue;
-        }
-        members.sort_unstable();
-        let members: Vec<Rank> = members.into_iter().map(|(_, r)| r).collect();
-        let owned = parts.iter().filter_map(|part| {
-            let rect = match operand {
-                Operand::A => Rect::new(part.rows.intersect(band), part.cols),
-                Operand::B => Rect::new(part.rows, part.cols.intersect(band)),
-            };
-            let owner = members.iter().position(|r| *r == part.owner)?;
-            (!rect.is_empty()).then_some((owner, rect))
-        });
-        rings.push(Ring { operand, parts: owned.collect(), members });
-    }
-    rings
-}
-
 /// Steps of `rank`. With overlap the first hop of the next pivot block is under way during an update; looking ahead to
 /// several blocks, one more hop of each: the hops of a block are spread over as many updates.
 pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
@@ -127,7 +50,7 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
     let count = pivots.len();
     let ahead = schedule.order.ahead();
     let p = schedule.processors() as u64;
-    let posted = move |t: usize, inner: Span| Posted::new(&schedule.rings, rank, inner, t as u64 * p);
+    let posted = move |t: usize, inner: Span| Posted::new(schedule, rank, inner, t as u64 * p);
     let mut next = 0;
     // Blocks t, t + 1, …: what remains of each.
     let mut under_way: VecDeque<Posted> = VecDeque::new();
@@ -173,8 +96,8 @@ struct Posted {
 
 impl Posted {
     /// Tags run from `tag` on, one per hop.
-    fn new(rings: &Rings, rank: Rank, inner: Span, tag: u64) -> Self {
-        let hops = rings.hops(rank, inner);
+    fn new(schedule: &Schedule, rank: Rank, inner: Span, tag: u64) -> Self {
+        let hops = hops(schedule, rank, inner);
         let last = hops.keys().next_back().copied().unwrap_or(0);
         let (mut starts, mut rest) = (Vec::new(), VecDeque::new());
         for (number, hop) in &hops {
@@ -228,22 +151,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    /// Three columns of unequal heights: A's bands are cut wherever any rectangle begins or ends.
-    #[test]
-    fn bands_follow_irregular_overlaps() {
-        let shape = Shape::new(12, 12, 12, "test").unwrap();
-        let layout =
-            shapes::column_groups(shape, &[1.0, 1.0, 2.0, 1.0, 1.0], &[vec![0, 1], vec![2], vec![3, 4]]);
-        let layout = layout.unwrap();
-        let rings = Rings::new(&layout, &layout.rows_by_owner(), &layout.cols_by_owner());
-        let of_a: Vec<Vec<usize>> = rings
-            .rings
-            .iter()
-            .filter(|r| r.operand == Operand::A)
-            .map(|r| r.members.iter().map(|m| m.0).collect())
-            .collect();
-        assert_eq!(of_a, [vec![0, 2, 3], vec![1, 2, 4]]);
     }
 }

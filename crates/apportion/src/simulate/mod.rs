@@ -53,7 +53,7 @@ pub fn simulate(schedule: &Schedule, conditions: Conditions<'_>) -> Result<Trace
         wires: Wires::new(conditions.network),
         transits: BTreeMap::new(),
         waiting: BTreeMap::new(),
-        lanes: vec![Lane::new(p); p],
+        lanes: vec![Lane::default(); p],
         last_sent: vec![0.0; p],
         woken: Vec::new(),
     };

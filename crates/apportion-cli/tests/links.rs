@@ -1,0 +1,140 @@
+//! `measure --network`: an emulated network is found again, and the file that it writes is used at once.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const LABORATORY: &str = r#"name = "laboratory"
+[[processor]]
+name = "a"
+speed = 3
+[[processor]]
+name = "b"
+speed = 2
+memory = "1 GiB"
+[[processor]]
+name = "c"
+speed = 1
+[network]
+latency = "8 ms"
+bandwidth = "20 MB/s"
+duplex = false
+emulate = true
+[[network.link]]
+between = ["a", "b"]
+latency = "3 ms"
+bandwidth = { horizontal = "5 MB/s", vertical = "40 MB/s" }
+[[network.link]]
+between = ["c", "a"]
+directed = true
+bandwidth = "5 MB/s"
+"#;
+
+fn run(place: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_apportion"));
+    command.args(arguments).current_dir(place).stdin(Stdio::null()).output().unwrap()
+}
+
+fn json(place: &Path, arguments: &[&str]) -> Value {
+    let out = run(place, &[arguments, &["--json"]].concat());
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+#[test]
+fn an_emulated_network_is_found_again() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::write(place.join("lab.toml"), LABORATORY).unwrap();
+    let call = ["measure", "--network", "--platform", "lab.toml", "-o", "out.toml"];
+    let found = json(place, &[&call[..], &["--sizes", "1,20000,200000", "--max-repetitions", "8"]].concat());
+    let links = found["links"].as_array().unwrap();
+    // (from, to, one way only, latency in ms, horizontal and vertical in MB/s). Sleeps on a busy machine end late: latencies may be far
+    // above, bandwidths somewhat below what was asked for.
+    let expected = [
+        ("a", "b", false, 3.0, 5.0, 40.0),
+        ("a", "c", true, 8.0, 20.0, 20.0),
+        ("c", "a", true, 8.0, 5.0, 5.0),
+        ("b", "c", false, 8.0, 20.0, 20.0),
+    ];
+    for (from, to, directed, latency, horizontal, vertical) in expected {
+        let link = links
+            .iter()
+            .find(|l| l["between"][0] == from && l["between"][1] == to)
+            .unwrap_or_else(|| panic!("{from} {to} in {links:?}"));
+        if directed {
+            assert_eq!(link["directed"], true);
+        }
+        let near = |value: &Value, wanted: f64, low: f64, high: f64| {
+            let value = value.as_f64().unwrap();
+            assert!(low * wanted <= value && value <= high * wanted, "{value}, not {wanted}: {link}");
+        };
+        near(&link["latency"], 1e-3 * latency, 0.8, 3.0);
+        near(&link["horizontal"]["bandwidth"], 1e6 * horizontal, 0.5, 1.5);
+        near(&link["vertical"]["bandwidth"], 1e6 * vertical, 0.4, 2.0);
+        assert!(link["horizontal"]["low"].as_f64() <= link["horizontal"]["bandwidth"].as_f64());
+        assert!(
+            link["latency_ci"].as_f64().unwrap() >= 0.0 && link["vertical"]["messages"].as_u64() > Some(5)
+        );
+    }
+
+    // The file is a platform: all that it was before, and usable at once.
+    let text = fs::read_to_string(place.join("out.toml")).unwrap();
+    for kept in ["memory = \"1073741824 B\"", "duplex = false", "emulate = true", "# a - b: latency"] {
+        assert!(text.contains(kept), "{kept} in {text}");
+    }
+    let plan = ["partition", "--shape", "60x60", "--platform", "out.toml", "-o", "plan.json"];
+    assert_eq!(json(place, &plan)["processors"].as_array().unwrap().len(), 3);
+    let times = json(place, &["simulate", "--plan", "plan.json", "--platform", "out.toml", "--flow", "bulk"]);
+    assert!(times["seconds"].as_f64().unwrap() > 0.0);
+    let columns = [
+        "partition",
+        "--shape",
+        "60x60",
+        "--platform",
+        "out.toml",
+        "--method",
+        "columns",
+        "-o",
+        "columns.json",
+    ];
+    json(place, &columns);
+    json(place, &["arrange", "--plan", "columns.json", "--platform", "out.toml", "--objective", "bandwidth"]);
+}
+
+#[test]
+fn this_machines_memory_is_a_network_too() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let call = ["measure", "--network", "--processors", "2", "--max-repetitions", "5", "-o", "two.toml"];
+    let out = run(place, &call);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.contains("latency") && text.contains("p0 ") && text.contains("/s"), "{text}");
+    assert!(fs::read_to_string(place.join("two.toml")).unwrap().contains("[[network.link]]"));
+}
+
+#[test]
+fn wrong_calls_say_what_is_wrong() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::write(place.join("one.toml"), "[[processor]]\nname = \"a\"\n").unwrap();
+    let cases: [(&[&str], &str); 7] = [
+        (&["--platform", "one.toml"], "at least two"),
+        (&["--processors", "2", "--sizes", "1,2"], "ascending"),
+        (&["--processors", "2", "--sizes", "3,2,1"], "ascending"),
+        (&["--processors", "2", "--sizes", "1,2.5,9"], "2.5"),
+        (&["--processors", "2", "--sizes", "1,2,1e12"], "2^30"),
+        (&["--processors", "2", "--kernel", "gemm-f64"], "--kernel"),
+        (&["--processors", "2", "--tolerance", "0"], "--tolerance"),
+    ];
+    for (flags, expected) in cases {
+        let out = run(place, &[&["measure", "--network", "-o", "o.toml"], flags].concat());
+        let error = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{error}");
+        assert!(error.contains(expected) && error.lines().count() == 1, "{error}");
+        assert!(out.stdout.is_empty() && !place.join("o.toml").exists());
+    }
+}

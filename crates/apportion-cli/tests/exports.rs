@@ -168,3 +168,74 @@ fn scotch_maps_a_graph_onto_our_architecture() {
     let part = |line: &str| line.split_whitespace().nth(1).unwrap().parse().unwrap();
     assert_weighted(&map.lines().skip(1).map(part).collect::<Vec<usize>>());
 }
+
+/// Two names of this machine: two hosts, as far as a launcher can tell.
+const TWO_HOSTS: &str =
+    "[[processor]]\nname = \"localhost\"\nspeed = 2\n[[processor]]\nname = \"127.0.0.1\"\nspeed = 1\n";
+
+/// What the ranks printed, sorted.
+fn ranks(out: &Output) -> Vec<String> {
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let mut lines: Vec<String> = String::from_utf8_lossy(&out.stdout).lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn open_mpi_places_ranks_by_our_rankfile() {
+    let Some(mpirun) = installed(&["mpirun.openmpi"], "openmpi-bin") else { return };
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        eprintln!("skipped: a slot is a core, and this machine has one");
+        return;
+    }
+    let here = fresh("openmpi");
+    std::fs::write(here.join("hosts.toml"), TWO_HOSTS).unwrap();
+    stdout(&here, "partition --units 3 --platform hosts.toml --export openmpi --export-to ranks");
+    let run = |rankfile: &str| {
+        Command::new(mpirun)
+            .args(
+                "--allow-run-as-root --oversubscribe -n 3 --host localhost:2,127.0.0.1:1 --rankfile"
+                    .split(' '),
+            )
+            .args([rankfile, "sh", "-c", "echo $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE"])
+            .current_dir(&here)
+            .output()
+            .unwrap()
+    };
+    assert_eq!(ranks(&run("ranks")), ["0 of 3", "1 of 3", "2 of 3"]);
+    // It does read the file: one without a line for the last rank is refused.
+    let text = std::fs::read_to_string(here.join("ranks")).unwrap();
+    std::fs::write(here.join("short"), text.lines().take(2).fold(String::new(), |t, l| t + l + "\n"))
+        .unwrap();
+    assert!(!run("short").status.success());
+}
+
+#[test]
+fn mpich_starts_as_many_ranks_as_our_machinefile_says() {
+    let Some(mpirun) = installed(&["mpirun.mpich"], "mpich") else { return };
+    let here = fresh("mpich");
+    std::fs::write(here.join("hosts.toml"), TWO_HOSTS).unwrap();
+    stdout(&here, "partition --units 3 --platform hosts.toml --export mpich --export-to machines");
+    // Without -n it starts a rank for each slot of the file.
+    let out = Command::new(mpirun)
+        .args(["-launcher", "fork", "-f", "machines", "sh", "-c", "echo $PMI_RANK of $PMI_SIZE"])
+        .current_dir(&here)
+        .output()
+        .unwrap();
+    assert_eq!(ranks(&out), ["0 of 3", "1 of 3", "2 of 3"]);
+}
+
+/// Tools that refuse zero: the processor is dropped, and the others' parts stand.
+#[test]
+fn processors_without_a_share_are_left_out() {
+    let here = fresh("zeros");
+    for format in ["metis", "scotch", "openmpi", "mpich", "hpl", "vllm", "llama.cpp"] {
+        let out = apportion(&here, &format!("partition --units 4 --speeds 100,100,1 --export {format}"));
+        let warning = String::from_utf8(out.stderr).unwrap();
+        assert!(out.status.success(), "{format}: {warning}");
+        let text = String::from_utf8(out.stdout).unwrap();
+        let named = warning.contains("p2 left out");
+        // llama.cpp and the tables take a zero.
+        assert!(named || text.contains(",0") || text.trim_end().ends_with('0'), "{format}: {text} {warning}");
+    }
+}

@@ -18,6 +18,9 @@ const SAME: f64 = 1e-3;
 /// Imbalance beyond the least one's that excludes a candidate where time does not weigh it.
 const UNEVEN: f64 = 1.05;
 
+/// Most layouts of a hierarchy that are compared: two levels left open.
+const MOST_LEVELS: usize = 200;
+
 /// What a method is chosen for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Minimise {
@@ -131,10 +134,8 @@ fn layouts(
     weights: &[f64],
     wishes: &Wishes,
 ) -> Result<Vec<(String, Layout)>> {
-    let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
-    let hierarchy = Hierarchy::of_paths(&paths);
-    if let Some(named) = wishes.form.by_levels(shape, weights, &hierarchy, &wishes.terms)? {
-        return Ok(vec![named]);
+    if let Some(levels) = &wishes.form.levels {
+        return by_levels(shape, platform, weights, wishes, levels);
     }
     let by = |method: Method| {
         let layout = wishes.form.layout(shape, |s| method.layout(s, weights, &wishes.terms));
@@ -145,6 +146,46 @@ fn layouts(
         // Columns serve every input: only what the form asks for can be refused.
         None => by(Method::Columns).map(|_| Method::candidates().filter_map(|m| by(m).ok()).collect()),
     }
+}
+
+/// The layouts of a hierarchy to choose from: at each level left open, what moves least there, and every candidate, with
+/// every choice at the others, as far as [`MOST_LEVELS`] allows.
+fn by_levels(
+    shape: Shape,
+    platform: &Platform,
+    weights: &[f64],
+    wishes: &Wishes,
+    levels: &[Option<Method>],
+) -> Result<Vec<(String, Layout)>> {
+    let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
+    let hierarchy = Hierarchy::of_paths(&paths);
+    // The plain reading first: it serves every input, so that what it refuses is the user's to mend.
+    let mut wanted = vec![levels.to_vec()];
+    for level in (0..levels.len()).filter(|&level| levels[level].is_none()) {
+        let with = |method| {
+            wanted.iter().map(move |named| {
+                let mut named: Vec<Option<Method>> = named.clone();
+                named[level] = Some(method);
+                named
+            })
+        };
+        let more: Vec<_> = Method::candidates().flat_map(with).collect();
+        if wanted.len() + more.len() > MOST_LEVELS {
+            break;
+        }
+        wanted.extend(more);
+    }
+    let mut layouts: Vec<(String, Layout)> = Vec::new();
+    for (i, methods) in wanted.iter().enumerate() {
+        match wishes.form.by_levels(shape, weights, &hierarchy, methods, &wishes.terms) {
+            Ok((name, layout)) if layouts.iter().all(|(_, other)| *other != layout) => {
+                layouts.push((name, layout))
+            }
+            Err(error) if i == 0 => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(layouts)
 }
 
 /// Whether so many forecasts of a product on p processors take seconds rather than minutes.
@@ -315,6 +356,37 @@ mod tests {
             plan_matmul(shape, &platform, &models, 64, &Wishes { relative: true, ..wishes() }).unwrap();
         assert_eq!(choices[0].plan.method, "square-corner");
         assert!(choices[0].plan.metrics.imbalance >= 1.0);
+    }
+
+    /// A hierarchy's open levels serve the objective and see the network: no named methods do better.
+    #[test]
+    fn open_levels_are_chosen_by_the_objective() {
+        let shape = Shape::new(300, 300, 300, "test").unwrap();
+        let (mut platform, models) = constant(&[8e6, 4e6, 1e6, 1e6]);
+        for (i, processor) in platform.processors.iter_mut().enumerate() {
+            processor.cluster = ["a", "a", "b", "b"][i].to_owned();
+        }
+        platform.network = Network::uniform(1e-3, 1e6);
+        let best = |minimise, levels: [Option<Method>; 2]| {
+            let form = Form { levels: Some(levels.to_vec()), ..Form::default() };
+            let wishes = Wishes { form, minimise, flow: Some(Flow::Bulk), ..wishes() };
+            plan_matmul(shape, &platform, &models, 64, &wishes).map(|choices| choices[0].clone())
+        };
+        for minimise in [Minimise::Time, Minimise::Sum, Minimise::Largest, Minimise::Volume] {
+            let open = best(minimise, [None, None]).unwrap();
+            for above in [Method::Columns, Method::SquareCorner, Method::Rows] {
+                for below in [Method::Columns, Method::StraightLine, Method::Rows] {
+                    let Ok(named) = best(minimise, [Some(above), Some(below)]) else { continue };
+                    let even = named.plan.metrics.imbalance <= open.plan.metrics.imbalance;
+                    let worse = named.rank.unwrap() >= open.rank.unwrap() * (1.0 - 2.0 * SAME);
+                    assert!(
+                        worse || (minimise != Minimise::Time && !even),
+                        "{minimise:?} {}",
+                        named.plan.method
+                    );
+                }
+            }
+        }
     }
 
     #[test]

@@ -101,16 +101,15 @@ pub fn plan_fpm_br(
 ) -> Result<Vec<Choice>> {
     let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
     let hierarchy = Hierarchy::of_paths(&paths);
-    let by_levels = |weights: &[f64]| wishes.form.by_levels(shape, weights, &hierarchy, &wishes.terms);
     let by = |method: Method| {
         let lay = |w: &[f64]| wishes.form.layout(shape, |s| method.layout(s, w, &wishes.terms));
         fpm_br(shape, surfaces, lay).map(|balanced| (method.to_string(), balanced))
     };
     let found: Vec<(String, Balanced)> = match (&wishes.form.levels, wishes.method) {
-        (Some(_), _) => {
-            let lay = |w: &[f64]| by_levels(w).map(|named| named.expect("the form has levels").1);
-            let (name, _) = by_levels(&vec![1.0; surfaces.len()])?.expect("the form has levels");
-            vec![(name, fpm_br(shape, surfaces, lay)?)]
+        (Some(levels), _) => {
+            let by = |w: &[f64]| wishes.form.by_levels(shape, w, &hierarchy, levels, &wishes.terms);
+            let (name, _) = by(&vec![1.0; surfaces.len()])?;
+            vec![(name, fpm_br(shape, surfaces, |w| by(w).map(|(_, layout)| layout))?)]
         }
         (None, Some(method)) => vec![by(method)?],
         (None, None) => {

@@ -3,8 +3,8 @@
 use super::measure::{SecondsName, processors};
 use crate::console::{Console, monitor};
 use apportion::{
-    Balance, BalanceOptions, Error, OutputFile, Platform, Result, Round, UserCommand, balance, pairs, table,
-    units,
+    Balance, BalanceOptions, Error, OutputFile, Platform, Result, Round, UserCommand, balance, pairs,
+    read_models, table, units,
 };
 use clap::Args;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: apportion balance --units 100000 --processors 4 --command './work {share}' -o plan.json\n\
-    The first round gives equal shares; each further one divides by all times seen so far (DFPA), until the times of all \
+    The first round gives equal shares, or with --models those of the speed functions; each further one divides by all times seen so far (DFPA), until the times of all \
     processors are within the tolerance of each other, or nothing better is to be had.\n\
     Exit codes: 0 also if the tolerance was not reached: the best shares found are written, and \"balanced\" is false in \
     --json. 1 if a processor's command fails or you interrupt it: nothing is written. 2 bad usage.\n\
@@ -34,6 +34,10 @@ pub struct Arguments {
     /// So many processors p0, p1, … that are not pinned.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub processors: Option<u64>,
+    /// Start from these speed functions instead of equal shares (models.json); their caps hold, their heights are corrected by
+    /// the first round.
+    #[arg(long, value_name = "FILE")]
+    pub models: Option<PathBuf>,
     /// Where a run's time comes from.
     #[arg(long, value_enum, default_value = "wall")]
     pub seconds_from: SecondsName,
@@ -60,7 +64,12 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         return Err(Error::input("--tolerance", what, "use 0.05"));
     }
     let command = UserCommand::parse(&args.command, args.seconds_from.into())?;
-    let platform = processors(args.platform.as_deref(), args.processors)?;
+    let known = args.models.as_deref().map(read_models).transpose()?;
+    let platform = match (&known, &args.platform, args.processors) {
+        (Some(models), None, None) => Platform::from_names(&models.names()),
+        _ => processors(args.platform.as_deref(), args.processors)?,
+    };
+    let known = known.map(|models| models.in_order(&platform.names())).transpose()?;
     // From here on Ctrl-C cleans up.
     let monitor = monitor();
     let plan_file = args.output.as_deref().map(OutputFile::create).transpose()?;
@@ -76,7 +85,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         console.detail(headline(count, round));
     };
     let found = console.watch("balancing", monitor, || {
-        balance(&platform, &command, args.units, &options, &mut each, monitor)
+        balance(&platform, (&command, args.units), known.as_deref(), &options, &mut each, monitor)
     })?;
     let plan = found.plan(&platform);
     if let Some(mut file) = plan_file {

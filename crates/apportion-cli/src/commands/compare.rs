@@ -4,8 +4,8 @@ use super::partition::Arguments;
 use crate::inputs::Processors;
 use apportion::shapes::Method;
 use apportion::{
-    Conditions, Metrics, Order, Plan, Result, affordable, forecast, imbalance, message_steps, rates, table,
-    units,
+    Conditions, Layout, Metrics, Network, Order, Plan, Result, Topology, affordable, forecast, imbalance,
+    message_steps, pairs, rates, star_volume, table, units,
 };
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -17,6 +17,7 @@ const MOST_COUNTED: usize = 256;
 pub struct Comparison {
     chosen: String,
     relative: bool,
+    star: bool,
     rows: Vec<Row>,
 }
 
@@ -28,8 +29,17 @@ struct Row {
 
 struct Cost {
     metrics: Metrics,
+    relayed: Option<u64>,
     steps: Option<u64>,
     forecast: Option<f64>,
+}
+
+/// The elements moved on a star, those that its centre relays counted twice; `None` on other networks.
+pub fn relayed_volume(layout: &Layout, network: &Network) -> Result<Option<u64>> {
+    match network.topology {
+        Topology::Star { centre } => star_volume(layout, centre.0).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// Lays the plan's shape out by every method, with the areas that the plan was made for.
@@ -63,6 +73,7 @@ pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result
                 };
                 Ok(Cost {
                     metrics: Metrics::of_layout(&layout, imbalance(&processors.models, &shares)?),
+                    relayed: relayed_volume(&layout, network)?,
                     steps: (layout.processors() <= MOST_COUNTED).then(|| message_steps(&layout)),
                     forecast: if simulated { Some(best()?) } else { None },
                 })
@@ -70,7 +81,8 @@ pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result
         };
         rows.push(Row { method, outcome, milliseconds });
     }
-    Ok(Comparison { chosen: plan.method.clone(), relative: processors.relative, rows })
+    let star = matches!(processors.platform.network.topology, Topology::Star { .. });
+    Ok(Comparison { chosen: plan.method.clone(), relative: processors.relative, star, rows })
 }
 
 impl Comparison {
@@ -82,6 +94,7 @@ impl Comparison {
                 Ok(cost) => json!({
                     "method": row.method.to_string(),
                     "metrics": cost.metrics,
+                    "relayed_volume": cost.relayed,
                     "message_steps": cost.steps,
                     "forecast_seconds": cost.forecast,
                     "milliseconds": row.milliseconds,
@@ -107,7 +120,7 @@ impl Comparison {
                     row.method.to_string(),
                     format!("{sum:.4}"),
                     format!("{:.4}", sum / bound),
-                    count(m.volume),
+                    count(if self.star { cost.relayed } else { m.volume }),
                     count(m.largest_direction()),
                     format!("{:.4}", m.imbalance),
                     count(cost.steps),
@@ -121,13 +134,24 @@ impl Comparison {
             "method",
             "cost",
             "cost / LB",
-            "volume",
+            if self.star { "volume, relayed" } else { "volume" },
             "largest direction",
             "imbalance",
             "steps",
             "forecast",
             "ms",
         ];
-        format!("{}\nchosen  {}\n", table(&header, rows), self.chosen)
+        let mut out = format!("{}\nchosen  {}\n", table(&header, rows), self.chosen);
+        let refused: Vec<(String, &String)> = self
+            .rows
+            .iter()
+            .filter_map(|r| Some((r.method.to_string(), r.outcome.as_ref().err()?)))
+            .collect();
+        if !refused.is_empty() {
+            let why: Vec<(&str, String)> =
+                refused.iter().map(|(method, why)| (method.as_str(), (*why).clone())).collect();
+            out.push_str(&format!("\n{}", pairs(&why)));
+        }
+        out
     }
 }

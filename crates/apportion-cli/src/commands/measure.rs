@@ -7,7 +7,7 @@ use crate::inputs::this_machine;
 use apportion::{
     AdaptiveSweep, Error, Keep, Kernel, MeasureOptions, Model, Models, Monitor, OutputFile, Platform,
     Processor, Result, SecondsFrom, Sizes, Sweep, UserCommand, read_models, read_platform, sweep_command,
-    sweep_kernel, table, write_whole,
+    sweep_kernel, sweep_stencil, table, write_whole,
 };
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
@@ -45,6 +45,12 @@ pub enum KernelName {
     /// Any of pairs of truth values.
     #[value(name = "or-and")]
     OrAnd,
+    /// One upwind advection step on a grid, MPDATA's first pass, in double precision.
+    #[value(name = "stencil-f64", alias = "stencil")]
+    StencilF64,
+    /// The same in single precision.
+    #[value(name = "stencil-f32")]
+    StencilF32,
 }
 
 /// Where a program's time comes from.
@@ -110,7 +116,7 @@ pub struct Arguments {
     /// Go on from the points that the output file has, if it is there.
     #[arg(long, requires = "output")]
     pub resume: bool,
-    /// Sizes to measure; for a kernel, elements of C updated by one pivot block; with --network, bytes of the messages.
+    /// Sizes to measure; for a product, elements of C updated by one pivot block; for a stencil, cells; with --network, bytes of the messages.
     #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with_all = ["points", "adaptive", "smallest", "largest"])]
     pub sizes: Option<Vec<f64>>,
     /// Smallest size; default for kernels: 1,024.
@@ -128,9 +134,9 @@ pub struct Arguments {
     /// With --adaptive: speeds that differ by no more than this fraction count as equal.
     #[arg(long, value_name = "FRACTION", default_value_t = 0.05, requires = "adaptive")]
     pub accuracy: f64,
-    /// Pivot block size.
-    #[arg(long, value_name = "N", default_value_t = BLOCK, value_parser = clap::value_parser!(u64).range(1..=65536), conflicts_with = "command")]
-    pub block: u64,
+    /// Pivot block size of a product (default 256).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536), conflicts_with = "command")]
+    pub block: Option<u64>,
     /// Repeat until the 95 % interval is within this fraction of the mean.
     #[arg(long, value_name = "FRACTION", default_value_t = 0.025)]
     pub tolerance: f64,
@@ -148,6 +154,11 @@ pub struct Arguments {
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     if args.network {
         return links::run(args, console);
+    }
+    let stencil = matches!(args.kernel, KernelName::StencilF32 | KernelName::StencilF64);
+    if stencil && args.block.is_some() {
+        let what = "a stencil has no pivot block";
+        return Err(Error::input("--block", what, "leave it out"));
     }
     let command =
         args.command.as_deref().map(|text| UserCommand::parse(text, args.seconds_from.into())).transpose()?;
@@ -179,7 +190,9 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         }
         match (&command, args.kernel) {
             (Some(command), _) => sweep_command(&platform, command, &sweep, keep, monitor),
-            (None, kernel) => sweep_named(kernel, &platform, args.block, &sweep, keep, monitor),
+            (None, kernel) => {
+                sweep_named(kernel, &platform, args.block.unwrap_or(BLOCK), &sweep, keep, monitor)
+            }
         }
     });
     let models = outcome.map_err(|error| match (&args.output, error) {
@@ -194,7 +207,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     }
     console.result(
         || serde_json::from_str(&models.to_json()).expect("our own JSON"),
-        || text(&models, command.is_none().then_some(args.block)),
+        || text(&models, models.block()),
     );
     Ok(())
 }
@@ -215,6 +228,8 @@ fn sweep_named(
         KernelName::MaxPlusF32 => sweep_kernel(Kernel::<f32>::max_plus(), on, sweep, keep, monitor),
         KernelName::MinPlusF64 => sweep_kernel(Kernel::<f64>::min_plus(), on, sweep, keep, monitor),
         KernelName::MinPlusF32 => sweep_kernel(Kernel::<f32>::min_plus(), on, sweep, keep, monitor),
+        KernelName::StencilF64 => sweep_stencil::<f64>(platform, sweep, keep, monitor),
+        KernelName::StencilF32 => sweep_stencil::<f32>(platform, sweep, keep, monitor),
         KernelName::OrAnd => sweep_kernel(Kernel::or_and(), on, sweep, keep, monitor),
     }
 }
@@ -292,7 +307,7 @@ fn points(models: &Models) -> usize {
     models.models.iter().map(|m| m.points().len()).sum()
 }
 
-/// A table of all points; for a kernel with its pivot block, in Gflop/s.
+/// A table of all points; for a product, with its pivot block, in Gflop/s.
 fn text(models: &Models, block: Option<u64>) -> String {
     let rows = models.models.iter().flat_map(|m| {
         m.points().iter().map(move |p| {

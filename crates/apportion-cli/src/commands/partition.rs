@@ -1,6 +1,6 @@
 //! `apportion partition`.
 
-use super::compare::compare;
+use super::compare::{compare, relayed_volume};
 use super::export::ExportArgs;
 use super::product::method_at;
 use super::units::{UnitsArgs, divide};
@@ -10,8 +10,8 @@ use crate::console::Console;
 use crate::inputs::{Processors, terms};
 use apportion::shapes::{Communication, Terms};
 use apportion::{
-    Choice, Error, Form, Minimise, Plan, Platform, Result, Shape, Surface, Surfaces, Wishes, pairs,
-    plan_fpm_br, plan_matmul, table, units,
+    Choice, Error, Form, Minimise, Network, Plan, Platform, Result, Shape, Surface, Surfaces, Topology,
+    Wishes, pairs, plan_fpm_br, plan_matmul, table, units,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "time")]
     pub minimise: MinimiseName,
     /// Methods of a hierarchy's levels, from the top: among the platform's clusters ("site/node"), then among their
-    /// members; the last serves all levels below.
+    /// members; the last serves all levels below. At a level named auto every method is tried.
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "shape", conflicts_with_all = ["method", "compare"])]
     pub levels: Option<Vec<String>>,
     /// Cut at multiples of this many rows and columns only (whole pivot blocks).
@@ -174,7 +174,8 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             (None, Some(compared)) => compared.to_text(),
             (None, None) => {
                 let beside = division.as_ref().map_or_else(String::new, |d| d.text());
-                text(&plan, &others, processors.relative && plan.layout.is_some()) + &beside
+                let relative = processors.relative && plan.layout.is_some();
+                text(&plan, &others, &processors.platform.network, relative) + &beside
             }
         },
     );
@@ -225,7 +226,7 @@ fn wishes(args: &Arguments, processors: &Processors, shape: Shape) -> Result<Wis
     })
 }
 
-fn text(plan: &Plan, candidates: &[Choice], relative: bool) -> String {
+fn text(plan: &Plan, candidates: &[Choice], network: &Network, relative: bool) -> String {
     let total = plan.shares.iter().sum::<u64>().max(1) as f64;
     // Where only ratios are known, times would be in no unit.
     let forecast = plan.forecast.as_ref().filter(|_| !relative);
@@ -255,18 +256,25 @@ fn text(plan: &Plan, candidates: &[Choice], relative: bool) -> String {
             format!("{cost:.4} (lower bound {bound:.4}, cost / bound {ratio:.4})"),
         ));
         facts.push(("volume", format!("{} elements", units::show_count(u128::from(volume)))));
+        let relayed = plan.layout.as_ref().and_then(|l| relayed_volume(l, network).ok()?);
+        if let Some(relayed) = relayed.filter(|&r| r > volume) {
+            facts.push(("relayed", format!("{} elements", units::show_count(u128::from(relayed - volume)))));
+        }
     }
     if let Some(f) = forecast {
         facts.push(("forecast", units::show_seconds(f.seconds)));
     }
     out.push('\n');
     out.push_str(&pairs(&facts));
-    out.push_str(&rivals(candidates, relative));
+    out.push_str(&rivals(candidates, network, relative));
     out
 }
 
+/// Most candidates that are listed.
+const MOST_RIVALS: usize = 12;
+
 /// The methods that were compared, each with its best order of steps.
-fn rivals(candidates: &[Choice], relative: bool) -> String {
+fn rivals(candidates: &[Choice], network: &Network, relative: bool) -> String {
     let mut seen = Vec::new();
     let best: Vec<&Choice> = candidates
         .iter()
@@ -280,7 +288,9 @@ fn rivals(candidates: &[Choice], relative: bool) -> String {
         return String::new();
     }
     let rows = best.iter().map(|c| {
-        let volume = c.plan.metrics.volume.map_or_else(String::new, |v| units::show_count(u128::from(v)));
+        let relayed = c.plan.layout.as_ref().and_then(|l| relayed_volume(l, network).ok()?);
+        let volume =
+            relayed.or(c.plan.metrics.volume).map_or_else(String::new, |v| units::show_count(u128::from(v)));
         let mut row = vec![c.plan.method.clone(), volume];
         if let Some(f) = c.plan.forecast.as_ref().filter(|_| !relative) {
             let flow = format!("{}{}", c.order.flow, if c.order.overlap { ", overlapped" } else { "" });
@@ -288,7 +298,13 @@ fn rivals(candidates: &[Choice], relative: bool) -> String {
         }
         row
     });
+    let star = matches!(network.topology, Topology::Star { .. });
+    let volume = if star { "volume, relayed" } else { "volume" };
     let header: &[&str] =
-        if relative { &["candidate", "volume"] } else { &["candidate", "volume", "flow", "forecast"] };
-    format!("\n{}", table(header, rows))
+        if relative { &["candidate", volume] } else { &["candidate", volume, "flow", "forecast"] };
+    let more = match best.len().saturating_sub(MOST_RIVALS) {
+        0 => String::new(),
+        more => format!("and {more} more\n"),
+    };
+    format!("\n{}{more}", table(header, rows.take(MOST_RIVALS)))
 }

@@ -8,7 +8,7 @@ use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
 use apportion::kernels::Semiring;
 use apportion::shapes::Method;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Form, Kernel, Matrix, Minimise, Model, Multiplication, Order,
+    AnyMatrix, Choice, Element, Error, Form, Kernel, Matrix, Minimise, Model, Models, Multiplication, Order,
     OutputFile, Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, forecast, plan_matmul,
     rates, read_models, read_plan, write_npy, write_npy_bool,
 };
@@ -192,6 +192,9 @@ fn prepare<T: Element>(
             "use slowdown here, or partition and simulate",
         ));
     }
+    if let Some(models) = &file {
+        warn_of_another_kernel(models, &kernel.name(), console);
+    }
     let (models, block) = match file {
         Some(models) => (models.in_order(&platform.names())?, models.block().unwrap_or(1)),
         // Speeds in flop/s need no measuring; ratios alone tell no time.
@@ -210,6 +213,17 @@ fn prepare<T: Element>(
         None => made(shape, args, (&platform, &models, block), size_of::<T>() as u64, console)?,
     };
     Ok(Prepared { platform, models, block, choice })
+}
+
+/// Speeds of another kernel may still be the best there is (f32 for f64, say), so they are used, but not in silence.
+fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
+    if models.kernel != kernel {
+        console.note(format!(
+            "apportion: warning: the models are of \"{}\", but \"{kernel}\" will run: shares and forecast may be off \
+             (measure --kernel {kernel})",
+            models.kernel.replace(char::is_control, " ")
+        ));
+    }
 }
 
 /// Memory caps of the platform as caps on elements of C: each stands for itself and its part of A and B.

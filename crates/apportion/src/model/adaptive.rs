@@ -3,7 +3,8 @@
 //! Source: the geometric bisection building procedure (GBBP) of Lastovetsky, Reddy and Higgins, "Building the functional
 //! performance model of a processor", SAC 2006. Two things differ: intervals are taken worst first, not by a
 //! stack, so that whoever stops early has the best model for the points spent; and an interval also ends when it is so
-//! narrow that it moves no share by more than the tolerance, which stops the bisection of a cliff.
+//! narrow that it moves no share by more than the tolerance, which stops the bisection of a cliff. Strides are even in scale, and wide intervals
+//! stay open until their middle has been seen.
 
 use super::{Interpolation, Model, Point};
 use crate::error::{Error, Result};
@@ -13,8 +14,11 @@ const CLIMB: i32 = 4;
 /// Halving an interval divides the error of its line by four on a parabola; a little less is believed.
 const SHRINK: f64 = 3.0;
 /// A step may happen to lie near the line in the middle of its interval: whatever the middle says, this fraction of the
-/// gap between the ends stays in doubt.
+/// gap between the ends stays in doubt …
 const DOUBT: f64 = 1.0 / 8.0;
+/// … and this fraction for each doubling of size inside an interval that no middle has confirmed: in a wide one a step near
+/// its small end leaves no trace at its ends.
+const DOUBT_PER_DOUBLING: f64 = 0.5;
 
 /// A sweep that chooses its sizes by what it has seen. It measures nothing itself: ask [`AdaptiveSweep::next_size`], measure,
 /// [`AdaptiveSweep::add`], until there is no next size.
@@ -40,6 +44,8 @@ pub struct AdaptiveSweep {
     most: usize,
     /// The smallest size that could not be run, if any: memory was full.
     refused: Option<f64>,
+    /// True once nothing is left to try between the largest point and the refused size.
+    topped: bool,
     /// Ascending by size.
     points: Vec<Point>,
     /// Measured sizes of the climb so far, ascending; the climb is over once it is `None`.
@@ -86,6 +92,7 @@ impl AdaptiveSweep {
             tolerance,
             most: 1000,
             refused: None,
+            topped: false,
             points: Vec::new(),
             climb,
             open: Vec::new(),
@@ -108,8 +115,12 @@ impl AdaptiveSweep {
     /// # Errors
     /// There is no point yet, or one is not valid.
     pub fn model(&self, name: &str) -> Result<Model> {
-        let cap = self.refused.and(self.points.last()).map(|p| p.size);
-        Model::new(name, Interpolation::Akima, self.points.clone(), cap)
+        Model::new(name, Interpolation::Akima, self.points.clone(), self.cap())
+    }
+
+    /// The largest size that could be run, if another one could not.
+    pub fn cap(&self) -> Option<f64> {
+        self.refused.and(self.points.last()).map(|p| p.size)
     }
 
     /// The size to measure next (a whole number), or none if the model is good enough. Asking again without adding
@@ -146,6 +157,8 @@ impl AdaptiveSweep {
             self.points.insert(place, point);
         }
         if seeking_top {
+            // A kernel that rounds its sizes came back to one that it had.
+            self.topped = known;
             return;
         }
         match self.climb.as_mut() {
@@ -162,6 +175,7 @@ impl AdaptiveSweep {
     /// Takes the news that the size asked for cannot be run: memory is full. The sweep then looks, by bisection up to the
     /// tolerance, for the largest size that can, and that becomes the model's cap.
     pub fn refuse(&mut self, size: f64) {
+        self.topped = self.refused.is_some_and(|bad| size >= bad);
         self.refused = Some(self.refused.map_or(size, |bad| bad.min(size)));
     }
 
@@ -175,7 +189,7 @@ impl AdaptiveSweep {
 
     /// The next candidate for the largest size; none once it is measured, or known well enough.
     fn top_to_try(&self) -> Option<f64> {
-        let last = self.points.last()?;
+        let last = self.points.last().filter(|_| !self.topped)?;
         let Some(bad) = self.refused else {
             return (self.points.len() == 1).then(|| self.largest.round());
         };
@@ -214,7 +228,8 @@ impl AdaptiveSweep {
             let bound = self.bound(&ends[0], &ends[1]);
             // The open interval behind the summit is unknown land, however equal its ends.
             let last = i + 2 == self.points.len();
-            let error = if last { f64::INFINITY } else { bound.min(curved.max(bound * DOUBT)) };
+            let doubt = self.doubt(&ends[0], &ends[1]);
+            let error = if last { f64::INFINITY } else { bound.min(curved.max(doubt)) };
             self.open.push(Interval { left: ends[0], right: ends[1], error, confirmed: false });
         }
     }
@@ -238,17 +253,22 @@ impl AdaptiveSweep {
         let agrees = off <= self.tolerance;
         let half = |left: Point, right: Point| {
             let bound = self.bound(&left, &right);
-            let doubt = bound * DOUBT;
             let error = match agrees {
-                false => bound.min(doubt.max(off / SHRINK)),
-                true if whole.confirmed => doubt,
-                true => doubt.max((0.25 * bound).min(self.tolerance * 1.001)),
+                false => bound.min(self.doubt(&left, &right).max(off / SHRINK)),
+                true if whole.confirmed => bound * DOUBT,
+                true => (bound * DOUBT).max((0.25 * bound).min(self.tolerance * 1.001)),
             };
             Interval { left, right, error, confirmed: agrees }
         };
         let halves = [half(whole.left, point), half(point, whole.right)];
         self.open.swap_remove(asked);
         self.open.extend(halves);
+    }
+
+    /// What a line between two points may be off by where nothing was seen between them.
+    fn doubt(&self, a: &Point, b: &Point) -> f64 {
+        let doublings = (b.size / a.size).log2();
+        self.bound(a, b) * (DOUBT_PER_DOUBLING * doublings).clamp(DOUBT, 1.0)
     }
 
     /// What a line between two points can be off by, at most, where speed is monotone: the gap between its ends (beyond
@@ -281,108 +301,4 @@ fn off_line(left: &Point, middle: &Point, right: &Point) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::shares::fpm;
-    use crate::platform::Emulated;
-
-    fn paging() -> Vec<Emulated> {
-        [
-            "peak 2e9, knee 1e5 0.8, cliff 4e6 0.05",
-            "peak 1e9, knee 3e5 0.7, cliff 6e6 0.1",
-            "peak 4e8, knee 2e5 0.6, cliff 2e6 0.02",
-            "peak 3e8, ramp 1e4, cliff 9e6 0.2",
-        ]
-        .iter()
-        .map(|text| text.parse().unwrap())
-        .collect()
-    }
-
-    fn adaptive(processor: &Emulated, tolerance: f64, most: usize) -> Model {
-        let mut sweep = AdaptiveSweep::new(1e5, 1e7, tolerance).unwrap().with_most(most);
-        while let Some(size) = sweep.next_size() {
-            assert_eq!(sweep.next_size(), Some(size));
-            sweep.add(processor.point(size));
-        }
-        assert_eq!(sweep.expected_more() * usize::from(sweep.points().len() >= most), 0);
-        sweep.model("p").unwrap()
-    }
-
-    #[test]
-    fn a_fifth_of_the_points_gives_the_same_shares() {
-        let processors = paging();
-        let few: Vec<Model> = processors.iter().map(|p| adaptive(p, 0.03, 20)).collect();
-        let many: Vec<Model> = processors.iter().map(|p| p.sweep("p", 1e5, 1e7, 100).unwrap()).collect();
-        assert!(few.iter().all(|m| m.points().len() <= 20));
-        let truth = |models: &[Model], n: u64| {
-            let shares = fpm(models, n).unwrap();
-            processors.iter().zip(shares).map(|(p, x)| p.seconds(x as f64)).fold(0.0, f64::max)
-        };
-        for i in 0..60 {
-            let n = (5e5 * 1.07_f64.powi(i)) as u64;
-            let (ours, theirs) = (truth(&few, n), truth(&many, n));
-            assert!(ours <= 1.01 * theirs, "{n}: {ours} against {theirs}");
-        }
-    }
-
-    #[test]
-    fn a_flat_processor_is_soon_known_and_a_narrow_range_ends() {
-        let flat: Emulated = "peak 5".parse().unwrap();
-        assert!(adaptive(&flat, 0.05, 1000).points().len() <= 7);
-        let mut tiny = AdaptiveSweep::new(1.0, 3.0, 0.01).unwrap();
-        let steep: Emulated = "peak 5, cliff 2 0.1".parse().unwrap();
-        while let Some(size) = tiny.next_size() {
-            tiny.add(steep.point(size));
-        }
-        assert_eq!(tiny.points().iter().map(|p| p.size).collect::<Vec<_>>(), [1.0, 2.0, 3.0]);
-        for (smallest, largest, tolerance) in
-            [(0.0, 5.0, 0.1), (5.0, 5.0, 0.1), (1.0, 5.0, 0.0), (1.0, f64::NAN, 0.1)]
-        {
-            assert_eq!(AdaptiveSweep::new(smallest, largest, tolerance).unwrap_err().exit_code(), 2);
-        }
-    }
-
-    #[test]
-    fn an_interrupted_sweep_goes_on_where_it_was() {
-        let processor = &paging()[0];
-        let whole = adaptive(processor, 0.05, 1000);
-        let mut again = AdaptiveSweep::new(1e5, 1e7, 0.05).unwrap();
-        again.resume(&whole.points()[..whole.points().len() - 3]);
-        let mut measured = 0;
-        while let Some(size) = again.next_size() {
-            again.add(processor.point(size));
-            measured += 1;
-        }
-        assert_eq!(again.points(), whole.points());
-        assert!(measured < whole.points().len());
-    }
-
-    #[test]
-    fn full_memory_becomes_the_models_cap() {
-        let processor = &paging()[3];
-        let mut sweep = AdaptiveSweep::new(1e5, 1e7, 0.03).unwrap();
-        while let Some(size) = sweep.next_size() {
-            if size > 3.3e6 { sweep.refuse(size) } else { sweep.add(processor.point(size)) }
-        }
-        let model = sweep.model("p").unwrap();
-        let cap = model.max_size().unwrap();
-        assert!(cap <= 3.3e6 && cap > 3.3e6 / 1.03, "{cap}");
-        assert!(model.points().len() <= 20 && (model.speed(1e6) / processor.speed(1e6) - 1.0).abs() < 0.03);
-        let mut nothing = AdaptiveSweep::new(1e5, 1e7, 0.03).unwrap();
-        nothing.refuse(1e5);
-        assert_eq!(nothing.next_size(), None);
-        assert!(nothing.model("p").is_err());
-    }
-
-    #[test]
-    fn sizes_that_a_kernel_rounds_to_its_block_still_end() {
-        let processor = &paging()[2];
-        let mut sweep = AdaptiveSweep::new(1e5, 1e7, 0.02).unwrap();
-        let mut asked = 0;
-        while let Some(size) = sweep.next_size() {
-            sweep.add(processor.point((size / 5e4).round().max(1.0) * 5e4));
-            asked += 1;
-            assert!(asked < 400);
-        }
-    }
-}
+mod tests;

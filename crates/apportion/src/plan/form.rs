@@ -37,7 +37,7 @@ impl Form {
         }
     }
 
-    /// The layout by the levels' methods, if the form has levels; and their names, from the top: `square-corner/columns`.
+    /// The layout by these methods of the hierarchy's levels, and their names, from the top: `square-corner/columns`.
     ///
     /// # Errors
     /// As [`Form::layout`] and [`hierarchical`].
@@ -46,14 +46,12 @@ impl Form {
         shape: Shape,
         weights: &[f64],
         hierarchy: &Hierarchy,
+        methods: &[Option<Method>],
         terms: &Terms,
-    ) -> Result<Option<(String, Layout)>> {
-        let Some(methods) = &self.levels else {
-            return Ok(None);
-        };
+    ) -> Result<(String, Layout)> {
         let layout = self.layout(shape, |s| hierarchical(s, weights, hierarchy, methods, terms))?;
         let name = |method: &Option<Method>| method.map_or_else(|| "auto".into(), |m| m.to_string());
-        Ok(Some((methods.iter().map(name).collect::<Vec<_>>().join("/"), layout)))
+        Ok((methods.iter().map(name).collect::<Vec<_>>().join("/"), layout))
     }
 }
 
@@ -65,21 +63,16 @@ mod tests {
     #[test]
     fn levels_in_blocks_that_recur() {
         let paths = ["a", "a", "b", "b"].map(String::from);
-        let form = Form {
-            granularity: 8,
-            repeat: Some([64, 64]),
-            levels: Some(vec![Some(Method::Columns), Some(Method::Rows)]),
-        };
+        let form = Form { granularity: 8, repeat: Some([64, 64]), levels: None };
+        let methods = [Some(Method::Columns), Some(Method::Rows)];
         let shape = Shape::new(130, 50, 200, "test").unwrap();
         let hierarchy = Hierarchy::of_paths(&paths);
-        let laid = form.by_levels(shape, &[3.0, 3.0, 1.0, 1.0], &hierarchy, &Terms::default()).unwrap();
+        let laid = form.by_levels(shape, &[3.0, 3.0, 1.0, 1.0], &hierarchy, &methods, &Terms::default());
         let (name, layout) = laid.unwrap();
         assert_eq!(name, "columns/rows");
         let block = layout.block().unwrap();
         assert_eq!(block.shares(), [48 * 32, 48 * 32, 16 * 32, 16 * 32]);
         assert_eq!(layout.shares().iter().sum::<u64>(), 130 * 200);
-        let none = Form::default().by_levels(shape, &[1.0], &hierarchy, &Terms::default());
-        assert_eq!(none.unwrap(), None);
         let flat = Form { repeat: Some([0, 4]), ..Form::default() };
         assert_eq!(flat.layout(shape, |_| unreachable!("refused before")).unwrap_err().exit_code(), 2);
     }

@@ -98,16 +98,17 @@ impl Balance {
     }
 }
 
-/// Runs `command` on all processors at once with their shares of `units`, starting with equal ones, and divides anew by what
+/// Runs `command` on all processors at once with their shares of `units`, starting with equal ones or those of the models `known` by rank, and divides anew by what
 /// they took, until all end within the tolerance of each other. `each` is called after every round; the monitor
 /// advances by one per round. A processor without a share runs nothing. The `slowdown` of an emulated processor multiplies its time.
 ///
 /// # Errors
-/// No units or processors, a tolerance that is not positive; a program that cannot be started, fails or names no time; interrupted.
+/// No units or processors, a tolerance that is not positive; known models that are not one per processor, or whose caps
+/// leave too little room; a program that cannot be started, fails or names no time; interrupted.
 pub fn balance(
     platform: &Platform,
-    command: &UserCommand,
-    units: u64,
+    (command, units): (&UserCommand, u64),
+    known: Option<&[Model]>,
     options: &BalanceOptions,
     each: &mut dyn FnMut(&Round),
     monitor: &Monitor,
@@ -116,6 +117,9 @@ pub fn balance(
         return Err(Error::input("--units", format!("{units} is more than 2^53"), "give a smaller number"));
     }
     let mut dfpa = Dfpa::new(units, platform.len(), options.tolerance)?.with_rounds(options.most_rounds);
+    if let Some(models) = known {
+        dfpa = dfpa.with_models(models)?;
+    }
     let mut rounds = Vec::new();
     monitor.begin(u64::from(options.most_rounds));
     loop {
@@ -226,7 +230,7 @@ mod tests {
 
     fn run(slowdowns: &[f64], n: u64, text: &str, options: BalanceOptions) -> Result<Balance> {
         let command = UserCommand::parse(text, SecondsFrom::Stdout).unwrap();
-        balance(&platform(slowdowns), &command, n, &options, &mut |_| (), &Monitor::new())
+        balance(&platform(slowdowns), (&command, n), None, &options, &mut |_| (), &Monitor::new())
     }
 
     #[test]

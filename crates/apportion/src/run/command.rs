@@ -170,6 +170,7 @@ pub fn sweep_command(
         unit: "{size} of the command".into(),
         parameters: BTreeMap::new(),
         rounded: |size| size,
+        largest: &|_| f64::INFINITY,
     };
     let trial =
         |_: &Processor, rank: usize, size| Run { command, processor: &platform.processors[rank], rank, size };

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// Shortest repetition, in CPU seconds: long against the clock's resolution and a sleep's error.
-const SHORTEST: f64 = 0.004;
+pub(super) const SHORTEST: f64 = 0.004;
 
 /// Speed functions of plus-times products for element type T.
 ///
@@ -62,11 +62,10 @@ pub fn sweep_kernel<T: Element>(
     keep: &mut Keep<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {
+    // An adaptive sweep looks for the largest size that fits; all listed ones must.
     match &sweep.sizes {
         Sizes::Listed(sizes) => check_sizes::<T>(sizes, block, platform.len())?,
-        Sizes::Adaptive { smallest, largest, .. } => {
-            check_sizes::<T>(&[*smallest, *largest], block, platform.len())?;
-        }
+        Sizes::Adaptive { smallest, .. } => check_sizes::<T>(&[*smallest], block, platform.len())?,
     }
     let subject = Subject {
         platform,
@@ -74,6 +73,7 @@ pub fn sweep_kernel<T: Element>(
         unit: "C elements updated by one pivot block".into(),
         parameters: BTreeMap::from([("block".into(), block as f64)]),
         rounded: |size| size.sqrt().round().powi(2),
+        largest: &|processor| largest::<T>(processor, block, platform.len()),
     };
     let trial = |processor: &Processor, _, size: f64| {
         Bench::new(kernel, processor, size.sqrt() as usize, block as usize)
@@ -88,9 +88,7 @@ fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
         if !(size.is_finite() && size >= 1.0) {
             return refuse(format!("{size} is not a size of at least 1"));
         }
-        let side = size.sqrt().round();
-        let bytes = (side * side + 4.0 * side * block as f64) * size_of::<T>() as f64 * processors as f64;
-        if crate::platform::available_memory().is_some_and(|memory| bytes > 0.8 * memory as f64) {
+        if bytes::<T>(size, block) > memory(processors) {
             return refuse(format!(
                 "{size} elements of C on {processors} processors need more memory than is free"
             ));
@@ -100,6 +98,26 @@ fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
         return refuse("there is no size".into());
     }
     Ok(())
+}
+
+/// Bytes that a processor needs for a size: C, and its parts of a pivot block twice.
+fn bytes<T>(size: f64, block: u64) -> f64 {
+    let side = size.sqrt().round();
+    (side * side + 4.0 * side * block as f64) * size_of::<T>() as f64
+}
+
+/// Bytes that each of so many processors may take of this machine's memory.
+pub(super) fn memory(processors: usize) -> f64 {
+    crate::platform::available_memory().map_or(f64::INFINITY, |free| 0.8 * free as f64 / processors as f64)
+}
+
+/// The largest size that fits into the processor's own memory and its part of this machine's.
+fn largest<T>(processor: &Processor, block: u64, processors: usize) -> f64 {
+    let own = processor.memory.map_or(f64::INFINITY, |bytes| bytes as f64);
+    let elements = own.min(memory(processors)) / size_of::<T>() as f64;
+    let twice = 2.0 * block as f64;
+    // side^2 + 4 side block <= elements; infinite where no memory is known.
+    ((elements + twice * twice).sqrt() - twice).powi(2).max(1.0)
 }
 
 /// One size of one processor.

@@ -101,6 +101,8 @@ pub(super) struct Subject<'a> {
     pub parameters: BTreeMap<String, f64>,
     /// The size that is really measured when this one is asked for.
     pub rounded: fn(f64) -> f64,
+    /// The largest size that fits into a processor's memory, as far as that is known.
+    pub largest: &'a dyn Fn(&Processor) -> f64,
 }
 
 /// Fewest timings of a size.
@@ -243,6 +245,8 @@ struct Course {
     points: Vec<Point>,
     plan: Plan,
     rounded: fn(f64) -> f64,
+    /// No larger size fits into memory.
+    largest: f64,
 }
 
 #[derive(Debug)]
@@ -277,9 +281,14 @@ impl Course {
     }
 
     fn skip(&mut self) {
-        while let Some(known) = self.next().and_then(|size| self.known(size)) {
-            let Plan::Adaptive(sweep) = &mut self.plan else { break };
-            sweep.add(known);
+        while let Some(size) = self.next() {
+            let known = self.known(size);
+            let (Plan::Adaptive(sweep), largest) = (&mut self.plan, self.largest) else { break };
+            match known {
+                Some(point) => sweep.add(point),
+                None if size > largest => sweep.refuse(size),
+                None => break,
+            }
         }
     }
 
@@ -312,16 +321,17 @@ fn courses(subject: &Subject<'_>, sweep: &Sweep) -> Result<Vec<Course>> {
             Err(sweep)
         }
     };
-    let course = |name: &String| {
+    let course = |processor: &Processor| {
         let plan = match &plan {
             Ok(sizes) => Plan::Listed(sizes.clone()),
             Err(sweep) => Plan::Adaptive(sweep.clone()),
         };
-        let mut course = Course { points: known.remove(name).unwrap_or_default(), plan, rounded };
+        let points = known.remove(&processor.name).unwrap_or_default();
+        let mut course = Course { points, plan, rounded, largest: (subject.largest)(processor) };
         course.skip();
         course
     };
-    Ok(subject.platform.names().iter().map(course).collect())
+    Ok(subject.platform.processors.iter().map(course).collect())
 }
 
 /// The points of an earlier sweep, by processor.
@@ -354,11 +364,11 @@ fn models(subject: &Subject<'_>, courses: &[Course]) -> Result<Models> {
         .zip(&subject.platform.processors)
         .filter(|(course, _)| !course.points.is_empty())
         .map(|(course, processor)| {
-            let interpolation = match course.plan {
-                Plan::Listed(_) => Interpolation::PiecewiseLinear,
-                Plan::Adaptive(_) => Interpolation::Akima,
+            let (interpolation, cap) = match &course.plan {
+                Plan::Listed(_) => (Interpolation::PiecewiseLinear, None),
+                Plan::Adaptive(sweep) => (Interpolation::Akima, sweep.cap()),
             };
-            Model::new(&processor.name, interpolation, course.points.clone(), None)
+            Model::new(&processor.name, interpolation, course.points.clone(), cap)
         })
         .collect::<Result<_>>()?;
     Ok(Models {

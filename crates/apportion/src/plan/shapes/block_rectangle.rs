@@ -68,24 +68,76 @@ mod tests {
             .sum()
     }
 
-    /// Push-descent: pairs of elements change owners (areas stay) whenever the cost does not rise.
-    fn descend(map: &mut [[u8; SIDE]; SIDE], mut pick: impl FnMut() -> usize) {
+    type Map = [[u8; SIDE]; SIDE];
+
+    /// Push: the elements of one edge line of an owner's enclosing rectangle change places with others' inside it, so that
+    /// the rectangle shrinks; `None` where there is no room for them.
+    fn push(map: &Map, owner: u8, edge: usize, pick: &mut impl FnMut() -> usize) -> Option<Map> {
+        let cells: Vec<(usize, usize)> = (0..SIDE * SIDE).map(|at| (at / SIDE, at % SIDE)).collect();
+        let own: Vec<_> = cells.iter().copied().filter(|&(i, j)| map[i][j] == owner).collect();
+        let along = |&(i, j): &(usize, usize)| if edge < 2 { i } else { j };
+        let line = if edge.is_multiple_of(2) {
+            own.iter().map(along).min()?
+        } else {
+            own.iter().map(along).max()?
+        };
+        let range = |of: &dyn Fn(&(usize, usize)) -> usize| {
+            own.iter().map(of).min().unwrap_or(0)..=own.iter().map(of).max().unwrap_or(0)
+        };
+        let (rows, cols) = (range(&|c| c.0), range(&|c| c.1));
+        let inside = |c: &(usize, usize)| rows.contains(&c.0) && cols.contains(&c.1) && along(c) != line;
+        let mut room: Vec<_> = cells.iter().filter(|c| inside(c) && map[c.0][c.1] != owner).collect();
+        let mut next = *map;
+        for &(i, j) in own.iter().filter(|c| along(c) == line) {
+            if room.is_empty() {
+                return None;
+            }
+            let &(x, y) = room.swap_remove(pick() % room.len());
+            (next[i][j], next[x][y]) = (map[x][y], owner);
+        }
+        Some(next)
+    }
+
+    /// Push-descent: pushes of the slower processors, and exchanges of two elements, whenever the cost does not rise.
+    fn descend(map: &mut Map, pick: &mut impl FnMut() -> usize) {
         let mut cost = lines(map);
-        for _ in 0..1500 {
-            let (a, b) = (pick() % (SIDE * SIDE), pick() % (SIDE * SIDE));
-            let swap = |map: &mut [[u8; SIDE]; SIDE]| {
-                let keep = map[a / SIDE][a % SIDE];
-                map[a / SIDE][a % SIDE] = map[b / SIDE][b % SIDE];
-                map[b / SIDE][b % SIDE] = keep;
-            };
-            swap(map);
-            let new = lines(map);
-            if new <= cost {
-                cost = new;
+        for round in 0..600 {
+            let next = if round % 2 == 0 {
+                push(map, 1 + (pick() % 2) as u8, pick() % 4, pick)
             } else {
-                swap(map);
+                let (a, b) = (pick() % (SIDE * SIDE), pick() % (SIDE * SIDE));
+                let mut next = *map;
+                next[a / SIDE][a % SIDE] = map[b / SIDE][b % SIDE];
+                next[b / SIDE][b % SIDE] = map[a / SIDE][a % SIDE];
+                Some(next)
+            };
+            if let Some(next) = next.filter(|next| lines(next) <= cost) {
+                (cost, *map) = (lines(&next), next);
             }
         }
+    }
+
+    /// A descent from a random map of `second` and `third` elements of the slower processors: its cost in lines.
+    fn descent(second: usize, third: usize, seed: u64) -> usize {
+        let mut state = seed | 1;
+        let mut pick = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as usize
+        };
+        let mut map = [[0u8; SIDE]; SIDE];
+        for i in 0..second + third {
+            map[i / SIDE][i % SIDE] = if i < second { 1 } else { 2 };
+        }
+        for i in (1..SIDE * SIDE).rev() {
+            let j = pick() % (i + 1);
+            let keep = map[i / SIDE][i % SIDE];
+            map[i / SIDE][i % SIDE] = map[j / SIDE][j % SIDE];
+            map[j / SIDE][j % SIDE] = keep;
+        }
+        descend(&mut map, &mut pick);
+        lines(&map)
     }
 
     proptest! {
@@ -97,24 +149,7 @@ mod tests {
             let (second, third) = (a.max(b), a.min(b));
             let whole = SIDE * SIDE;
             prop_assume!(second + third + second <= whole);
-            let mut state = seed | 1;
-            let mut pick = || {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                (state >> 11) as usize
-            };
-            let mut map = [[0u8; SIDE]; SIDE];
-            for i in 0..second + third {
-                map[i / SIDE][i % SIDE] = if i < second { 1 } else { 2 };
-            }
-            for i in (1..whole).rev() {
-                let j = pick() % (i + 1);
-                let keep = map[i / SIDE][i % SIDE];
-                map[i / SIDE][i % SIDE] = map[j / SIDE][j % SIDE];
-                map[j / SIDE][j % SIDE] = keep;
-            }
-            descend(&mut map, pick);
+            let found = descent(second, third, seed);
             let (a2, a3) = (second as f64 / whole as f64, third as f64 / whole as f64);
             let mut closed = 3.0 + a2 + a3;
             if a2.sqrt() + a3.sqrt() <= 1.0 {
@@ -123,8 +158,15 @@ mod tests {
             if a3.sqrt() <= 1.0 - a2 {
                 closed = closed.min(3.0 + 2.0 * a3.sqrt());
             }
-            prop_assert!(lines(&map) as f64 / SIDE as f64 >= closed - 1e-9, "{:?} {}", map, closed);
+            prop_assert!(found as f64 / SIDE as f64 >= closed - 1e-9, "{} {}", found, closed);
         }
+    }
+
+    /// The oracle has teeth: the best of some descents ends at the closed form, two 3 x 3 squares in corners.
+    #[test]
+    fn push_descent_finds_the_square_corner() {
+        let best = (0..300).map(|seed| descent(9, 9, seed * 7919)).min();
+        assert_eq!(best, Some(16 + 12));
     }
 
     /// The three shapes each win somewhere (Figure 6.9's regions and the 2014 paper's).

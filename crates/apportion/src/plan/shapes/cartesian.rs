@@ -19,7 +19,7 @@ const MOST_STARTS: usize = 16;
 /// Processors go row by row from the fastest to the slowest; heights and widths are fitted; the processors are
 /// sorted anew by the areas; and so on until the arrangement stays. Balance is perfect (up to rounding) where
 /// the arranged weights have rank one; else some imbalance is inherent, and the metrics report it.
-/// O(p (r + c)) a round.
+/// At most 50 rounds of 33 starts at most, O(p) for each alternation of a start; those end when they gain less than 1e-9.
 ///
 /// # Errors
 /// None; the signature is that of every method.

@@ -151,13 +151,36 @@ impl Tiling {
     /// (1 where ratios are meant in elements).
     ///
     /// From the outside in: every cut goes where the two sides' loads balance best given the cuts around it, so
-    /// that rounding never accumulates; a block's sides are rounded up or down. An element is never lost or
-    /// doubled, for each step divides one rectangle into disjoint ones. O(p depth).
+    /// that rounding never accumulates; a block's sides are rounded up or down. A column's width weighs in what
+    /// rounding its heights costs (and a row's height likewise): columns of rectangles end as early as any whole
+    /// numbers let them. An element is never lost or doubled, for each step divides one rectangle into disjoint
+    /// ones. O(p depth).
     pub(crate) fn layout(&self, shape: Shape, weights: &[f64], stretch: f64) -> Layout {
         let mut parts = Vec::new();
         let whole = Rect::new(Span::new(0, shape.m), Span::new(0, shape.n));
         self.place(weights, whole, stretch, &mut parts);
         Layout::new(shape, weights.len(), parts).expect("a tiling covers the matrix exactly once")
+    }
+
+    /// The weight that counts when a line of `length` elements is divided in whole numbers: less than the sum where
+    /// processors one below the other (`rows`, else side by side) round badly, for the slowest of them sets the pace.
+    fn pace(&self, weights: &[f64], rows: bool, length: u64) -> f64 {
+        let sum = self.weight(weights);
+        let parts = match self {
+            Self::Rows(parts) if rows => parts,
+            Self::Cols(parts) if !rows => parts,
+            _ => return sum,
+        };
+        let whole = |part: &Self| match part {
+            Self::Whole(owner) => Some(weights[*owner]),
+            _ => None,
+        };
+        let Some(own) = parts.iter().map(whole).collect::<Option<Vec<f64>>>() else {
+            return sum;
+        };
+        let shares = proportional(length, &own);
+        let seconds = shares.iter().zip(&own).map(|(&share, w)| share as f64 / w).fold(0.0, f64::max);
+        length as f64 / seconds
     }
 
     fn place(&self, weights: &[f64], rect: Rect, stretch: f64, out: &mut Vec<Part>) {
@@ -167,12 +190,16 @@ impl Tiling {
         match self {
             Self::Whole(owner) => out.push(Part::new(Rank(*owner), rect)),
             Self::Rows(parts) => {
-                for (part, rows) in parts.iter().zip(divide(rect.rows, parts, weights)) {
+                for (part, rows) in
+                    parts.iter().zip(divide(rect.rows, parts, |t| t.pace(weights, false, rect.cols.len())))
+                {
                     part.place(weights, Rect::new(rows, rect.cols), stretch, out);
                 }
             }
             Self::Cols(parts) => {
-                for (part, cols) in parts.iter().zip(divide(rect.cols, parts, weights)) {
+                for (part, cols) in
+                    parts.iter().zip(divide(rect.cols, parts, |t| t.pace(weights, true, rect.rows.len())))
+                {
                     part.place(weights, Rect::new(rect.rows, cols), stretch, out);
                 }
             }
@@ -202,10 +229,10 @@ impl Tiling {
     }
 }
 
-/// Cuts a span among pieces in proportion to their weights.
-fn divide(span: Span, parts: &[Tiling], weights: &[f64]) -> Vec<Span> {
-    let sums: Vec<f64> = parts.iter().map(|t| t.weight(weights)).collect();
-    super::consecutive(&proportional(span.len(), &sums))
+/// Cuts a span among pieces in proportion to their paces.
+fn divide(span: Span, parts: &[Tiling], pace: impl Fn(&Tiling) -> f64) -> Vec<Span> {
+    let paces: Vec<f64> = parts.iter().map(pace).collect();
+    super::consecutive(&proportional(span.len(), &paces))
         .into_iter()
         .map(|s| Span::new(span.start + s.start, span.start + s.end))
         .collect()
@@ -259,6 +286,8 @@ fn block_sides(
 mod tests {
     use super::*;
     use crate::plan::Metrics;
+    use crate::plan::shares::compositions;
+    use proptest::prelude::*;
 
     #[test]
     fn squares_on_the_diagonal_cost_what_the_closed_form_says() {
@@ -273,6 +302,34 @@ mod tests {
         assert_eq!(layout.shares(), [8800, 400, 400, 400]);
         assert_eq!(Metrics::of_layout(&layout, 1.0).volume, Some(12_000));
         assert_eq!(tiling.cost(&[1.0; 4], 1.0, 1.0, Total::Sum), f64::INFINITY);
+    }
+
+    proptest! {
+        /// Columns of rectangles in whole numbers: no widths and heights end earlier.
+        #[test]
+        fn columns_are_rounded_best(
+            weights in prop::collection::vec(0.1f64..5.0, 1..6), cut in 0usize..5, m in 1u64..9, n in 1u64..9,
+        ) {
+            let order: Vec<usize> = (0..weights.len()).collect();
+            let (left, right) = order.split_at(cut.min(order.len() - 1));
+            let groups: Vec<&[usize]> = [left, right].into_iter().filter(|g| !g.is_empty()).collect();
+            let longest = |shares: &[u64], group: &[usize]| {
+                shares.iter().zip(group).map(|(&s, &i)| s as f64 / weights[i]).fold(0.0, f64::max)
+            };
+            let least = |length: u64, group: &[usize]| {
+                compositions(length, group.len()).iter().map(|heights| longest(heights, group)).fold(f64::INFINITY, f64::min)
+            };
+            let best = compositions(n, groups.len()).iter()
+                .map(|widths| widths.iter().zip(&groups).map(|(&w, g)| w as f64 * least(m, g)).fold(0.0, f64::max))
+                .fold(f64::INFINITY, f64::min);
+            for turn in [false, true] {
+                let tiling = Tiling::columns(groups.iter().copied());
+                let (tiling, m, n) = if turn { (tiling.turned(), n, m) } else { (tiling, m, n) };
+                let layout = tiling.layout(Shape { m, k: 1, n }, &weights, 1.0);
+                let ours = longest(&layout.shares(), &order);
+                prop_assert!(ours <= best * (1.0 + 1e-9), "{:?} {} {}", layout, ours, best);
+            }
+        }
     }
 
     #[test]

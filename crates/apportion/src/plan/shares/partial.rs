@@ -44,6 +44,10 @@ pub struct Dfpa {
     most_rounds: u32,
     /// Points of each processor, ascending by size.
     known: Vec<Vec<Point>>,
+    /// The largest share that each may get, where one is known.
+    caps: Vec<Option<f64>>,
+    /// Speed functions of an earlier day, until the first round tells how fast the processors are today.
+    believed: Vec<Model>,
     shares: Vec<u64>,
     rounds: u32,
     /// Shares of this search with their longest time, since a processor last changed.
@@ -76,6 +80,8 @@ impl Dfpa {
             tolerance,
             most_rounds: 20,
             known: vec![Vec::new(); processors],
+            caps: vec![None; processors],
+            believed: Vec::new(),
             shares: even(n, processors),
             rounds: 0,
             tried: Vec::new(),
@@ -85,6 +91,25 @@ impl Dfpa {
     /// The same with another cap on rounds.
     pub fn with_rounds(self, most_rounds: u32) -> Self {
         Self { most_rounds, ..self }
+    }
+
+    /// The same starting from known speed functions instead of equal shares; their caps hold throughout. After the first round
+    /// each function is scaled by what its processor took: its shape is believed, not its height.
+    ///
+    /// # Errors
+    /// Not one model per processor; caps that leave too little room (exit code 1).
+    pub fn with_models(self, models: &[Model]) -> Result<Self> {
+        if models.len() != self.known.len() {
+            let what = format!("{} models for {} processors", models.len(), self.known.len());
+            return Err(Error::input("models", what, "give one per processor"));
+        }
+        Ok(Self {
+            shares: fpm(models, self.n)?,
+            known: models.iter().map(|m| m.points().to_vec()).collect(),
+            caps: models.iter().map(Model::max_size).collect(),
+            believed: models.to_vec(),
+            ..self
+        })
     }
 
     /// The shares to work with next, or to keep.
@@ -106,10 +131,11 @@ impl Dfpa {
         let fastest = self.known.iter().flatten().map(Point::speed).fold(0.0, f64::max);
         self.known
             .iter()
+            .zip(&self.caps)
             .enumerate()
-            .map(|(i, points)| match points.is_empty() {
+            .map(|(i, (points, cap))| match points.is_empty() {
                 true => Model::constant(format!("p{i}"), fastest),
-                false => Model::piecewise(format!("p{i}"), points.clone(), None),
+                false => Model::piecewise(format!("p{i}"), points.clone(), *cap),
             })
             .collect()
     }
@@ -121,6 +147,13 @@ impl Dfpa {
     /// Not one time per processor, or a time that is not positive.
     pub fn observe(&mut self, seconds: &[f64]) -> Result<Step> {
         self.check(seconds)?;
+        for (i, model) in std::mem::take(&mut self.believed).iter().enumerate() {
+            let share = self.shares[i] as f64;
+            if share > 0.0 {
+                let slower = seconds[i] / model.seconds(share);
+                self.known[i].iter_mut().for_each(|p| p.seconds *= slower);
+            }
+        }
         for (i, &time) in seconds.iter().enumerate().filter(|(i, _)| self.shares[*i] > 0) {
             if learn(&mut self.known[i], Point::new(self.shares[i] as f64, time), self.tolerance) {
                 // The processor is not the one that it was: what was tried before says nothing now.
@@ -204,6 +237,35 @@ mod tests {
         .iter()
         .map(|text| text.parse().unwrap())
         .collect()
+    }
+
+    /// Shapes from files, heights from today: one round tells, where equal shares need several.
+    #[test]
+    fn known_models_save_rounds_even_if_all_are_slower_today() {
+        let processors = processors();
+        let names = ["a", "b", "c", "d"];
+        let models: Vec<Model> =
+            processors.iter().zip(names).map(|(p, name)| p.sweep(name, 1e3, 5e6, 2000).unwrap()).collect();
+        let rounds = |mut dfpa: Dfpa, factor: fn(usize) -> f64| loop {
+            let rounds = dfpa.rounds() + 1;
+            let seconds = times(&processors, dfpa.shares(), factor);
+            match dfpa.observe(&seconds).unwrap() {
+                Step::Again => {}
+                step => {
+                    assert_eq!(step, Step::Balanced);
+                    break rounds;
+                }
+            }
+        };
+        let fresh = Dfpa::new(3_000_000, 4, 0.05).unwrap();
+        let seeded = fresh.clone().with_models(&models).unwrap();
+        assert_eq!(rounds(seeded.clone(), |_| 1.0), 1);
+        let uneven: fn(usize) -> f64 = |i| [3.0, 1.5, 1.0, 1.0][i];
+        let (slow, anew) = (rounds(seeded, uneven), rounds(fresh.clone(), uneven));
+        assert!(slow <= 3 && slow < anew, "{slow} rounds against {anew}");
+        let capped: Vec<Model> = models.iter().map(|m| m.clone().with_cap(1e5).unwrap()).collect();
+        assert_eq!(fresh.clone().with_models(&capped).unwrap_err().exit_code(), 1);
+        assert_eq!(fresh.with_models(&models[..2]).unwrap_err().exit_code(), 2);
     }
 
     fn times(processors: &[Emulated], shares: &[u64], factor: impl Fn(usize) -> f64) -> Vec<f64> {

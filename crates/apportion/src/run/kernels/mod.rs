@@ -2,10 +2,11 @@
 //!
 //! [`gemm`] is plus-times;
 //! [`max_plus`] and [`min_plus`] are packed and blocked like a gemm; [`BitMatrix`] multiplies packed bits;
-//! [`power`], [`closure`] and [`shortest_paths`] are built on them.
+//! [`donor_cell`] advects; [`power`], [`closure`] and [`shortest_paths`] are built on them.
 
 mod boolean;
 mod closure;
+mod donor_cell;
 mod gemm;
 mod paths;
 mod power;
@@ -15,6 +16,7 @@ mod view;
 
 pub use boolean::BitMatrix;
 pub use closure::closure;
+pub use donor_cell::{Advectable, Advected, donor_cell};
 pub use gemm::{Tile, gemm};
 pub use paths::{NO_PREDECESSOR, Paths, shortest_paths};
 pub use power::{Number, power};

@@ -1,0 +1,305 @@
+//! Models files from the command line: refused by field, made with few points, resumed, capped, and believed where they fit.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn command(place: &Path, line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_apportion"));
+    command.args(shell_words(line)).current_dir(place).stdin(Stdio::null());
+    command
+}
+
+/// Words, of which those in single quotes may hold blanks.
+fn shell_words(line: &str) -> Vec<String> {
+    let words = |(i, part): (usize, &str)| match i % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![part.to_owned()],
+    };
+    line.split('\'').enumerate().flat_map(words).collect()
+}
+
+fn run(place: &Path, line: &str) -> Output {
+    command(place, line).output().unwrap()
+}
+
+fn json_of(place: &Path, line: &str) -> Value {
+    let out = run(place, &format!("{line} --json"));
+    assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+fn fails(place: &Path, code: i32, line: &str) -> String {
+    let out = run(place, line);
+    let message = String::from_utf8(out.stderr).unwrap();
+    assert_eq!((out.status.code(), message.lines().count()), (Some(code), 1), "{line}: {message}");
+    assert!(out.stdout.is_empty());
+    message
+}
+
+/// A script that names its own time, by an expression of awk in x (the size) and r (the rank).
+fn script(place: &Path, seconds: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    let text = format!(
+        "#!/bin/sh\necho $APPORTION_SIZE >>calls\nexec awk -v x=$APPORTION_SIZE -v r=$APPORTION_RANK 'BEGIN {{ printf \"%.15g\\n\", ({seconds}) }}'\n"
+    );
+    fs::write(place.join("work"), text).unwrap();
+    fs::set_permissions(place.join("work"), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+const GOOD: &str = r#"{"format": "apportion-models", "version": 1, "kernel": "gemm-f64", "unit": "u", "parameters": {"block": 64},
+"models": [{"processor": "p0", "interpolation": "piecewise-linear", "max_size": null,
+"points": [{"size": 100, "seconds": 2.0, "ci": 0.1, "repetitions": 12}, {"size": 300, "seconds": 7.0}]},
+{"processor": "p1", "points": [{"size": 100, "seconds": 1.0}]}]}"#;
+
+/// Each defect of the format, and what the one line must name.
+#[test]
+fn every_defect_of_a_models_file_is_refused_by_field() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let refused = |text: &str, words: &[&str]| {
+        fs::write(place.join("m.json"), text).unwrap();
+        let line = fails(place, 2, "partition --units 50 --models m.json");
+        for word in words.iter().chain(&["m.json"]) {
+            assert!(line.contains(word), "{word} in {line} for {text}");
+        }
+    };
+    fs::write(place.join("m.json"), GOOD).unwrap();
+    assert_eq!(json_of(place, "partition --units 50 --models m.json")["shares"], json!([17, 33]));
+    let size = |to: &str| GOOD.replacen("\"size\": 100", to, 1);
+    let seconds = |to: &str| GOOD.replacen("\"seconds\": 2.0", to, 1);
+    // A size twice, a size <= 0, seconds <= 0, NaN, no point: contract, section 3.
+    refused(&GOOD.replacen("\"size\": 300", "\"size\": 100", 1), &["p0", "size", "100", "twice"]);
+    refused(&size("\"size\": 0"), &["p0", "size"]);
+    refused(&size("\"size\": -5"), &["p0", "size", "-5"]);
+    refused(&seconds("\"seconds\": 0"), &["p0", "seconds"]);
+    refused(&seconds("\"seconds\": -0.5"), &["p0", "seconds", "-0.5"]);
+    refused(&seconds("\"seconds\": NaN"), &["m.json:3"]);
+    refused(&seconds("\"seconds\": 1e999"), &["m.json:3"]);
+    refused(&seconds("\"seconds\": null"), &["m.json:3"]);
+    refused(&seconds("\"seconds\": \"2 s\""), &["m.json:3"]);
+    refused(&size("\"size\": \"100\""), &["m.json:3"]);
+    refused(&GOOD.replace("[{\"size\": 100, \"seconds\": 1.0}]", "[]"), &["p1", "points"]);
+    refused(&GOOD.replacen("\"seconds\": 2.0, ", "", 1), &["m.json:3", "seconds"]);
+    // The rest of it.
+    refused(&GOOD.replace("apportion-models", "other"), &["format", "other"]);
+    refused(&GOOD.replace("\"version\": 1", "\"version\": 2"), &["version 2"]);
+    refused(&GOOD.replace("\"version\": 1", "\"version\": -1"), &["m.json:1"]);
+    refused(&GOOD.replace("\"kernel\": \"gemm-f64\", ", ""), &["kernel"]);
+    refused(&GOOD.replace("\"unit\": \"u\", ", ""), &["unit"]);
+    refused(&GOOD.replace("piecewise-linear", "cubic"), &["cubic"]);
+    refused(&GOOD.replace("null", "-1"), &["p0", "max_size", "-1"]);
+    refused(&GOOD.replace("null", "0"), &["p0", "max_size"]);
+    refused(&GOOD.replace("\"ci\": 0.1", "\"ci\": -0.1"), &["p0", "ci"]);
+    refused(&GOOD.replace("\"ci\": 0.1", "\"low\": 3.0"), &["p0", "low"]);
+    refused(&GOOD.replace("\"ci\": 0.1", "\"high\": 1.0"), &["p0", "high"]);
+    refused(&GOOD.replace("\"ci\": 0.1", "\"energy\": -1"), &["p0", "energy"]);
+    refused(&GOOD.replace("\"repetitions\": 12", "\"repetitions\": -1"), &["m.json:3"]);
+    refused(&GOOD.replace("\"p1\"", "\"p0\""), &["p0", "two models"]);
+    let none = r#"{"format": "apportion-models", "version": 1, "kernel": "k", "unit": "u", "models": []}"#;
+    refused(none, &["models"]);
+    // Unknown fields, at every level.
+    refused(&GOOD.replace("\"unit\": \"u\"", "\"unit\": \"u\", \"host\": 1"), &["host"]);
+    refused(&GOOD.replace("\"max_size\": null", "\"max_siez\": null"), &["max_siez"]);
+    refused(&GOOD.replace("\"ci\": 0.1", "\"cl\": 0.1"), &["cl"]);
+    refused(&GOOD[..GOOD.len() - 9], &["m.json:4"]);
+    refused("", &["m.json:1"]);
+    refused("[]", &["m.json:1"]);
+}
+
+#[test]
+fn caps_that_are_too_small_name_the_missing_capacity() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let text = GOOD
+        .replace("null", "40")
+        .replace("{\"processor\": \"p1\",", "{\"processor\": \"p1\", \"max_size\": 50,");
+    fs::write(place.join("m.json"), text).unwrap();
+    assert_eq!(json_of(place, "partition --units 90 --models m.json")["shares"], json!([40, 50]));
+    for (flags, missing) in [
+        ("", "10"),
+        ("--robust", "10"),
+        ("--method exact --any-size", "10"),
+        ("--multiple-of 7", "16"),
+        ("--most 20", "60"),
+        ("--hierarchical", "10"),
+    ] {
+        let line = fails(place, 1, &format!("partition --units 100 --models m.json {flags}"));
+        assert!(line.contains(missing), "{flags}: {missing} missing in {line}");
+    }
+    let line = fails(place, 1, "partition --units 100 --models m.json --least 60");
+    assert!(line.contains("60"), "{line}");
+}
+
+/// The paging processors: with at most 20 points each the shares that 100 points give, in truth within 1 %.
+#[test]
+fn few_points_give_the_shares_of_many() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let functions = [
+        "peak 2e9, knee 1e5 0.8, cliff 4e6 0.05",
+        "peak 1e9, knee 3e5 0.7, cliff 6e6 0.1",
+        "peak 4e8, knee 2e5 0.6, cliff 2e6 0.02",
+        "peak 3e8, ramp 1e4, cliff 9e6 0.2",
+    ];
+    let text: String = functions
+        .iter()
+        .enumerate()
+        .map(|(i, f)| format!("[[processor]]\nname = \"p{i}\"\nemulated = \"{f}\"\n"))
+        .collect();
+    fs::write(place.join("p.toml"), text).unwrap();
+    let range = "--smallest 1e5 --largest 1e7";
+    let few = json_of(
+        place,
+        &format!("measure --platform p.toml {range} --adaptive --points 20 --accuracy 0.03 -o few.json"),
+    );
+    let many = json_of(place, &format!("measure --platform p.toml {range} --points 100 -o many.json"));
+    let points = |models: &Value, i: usize| models["models"][i]["points"].as_array().unwrap().len();
+    for i in 0..functions.len() {
+        assert!(points(&few, i) <= 20 && points(&many, i) == 100);
+    }
+    let truth = |models: &str, n: u64| {
+        json_of(place, &format!("partition --units {n} --models {models} -o plan.json"));
+        let simulated = json_of(place, "simulate --plan plan.json --platform p.toml");
+        simulated["seconds"].as_f64().unwrap()
+    };
+    for n in [600_000, 2_000_000, 6_000_000, 12_000_000, 20_000_000, 27_000_000] {
+        let (ours, theirs) = (truth("few.json", n), truth("many.json", n));
+        assert!(ours <= 1.01 * theirs, "{n}: {ours} against {theirs}");
+    }
+}
+
+#[test]
+fn an_interrupted_sweep_is_continued() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::write(place.join("hold"), "").unwrap();
+    // Sizes above 200 wait as long as the file is there.
+    use std::os::unix::fs::PermissionsExt;
+    let text = "#!/bin/sh\necho $APPORTION_SIZE >>calls\nif [ $APPORTION_SIZE -gt 200 ]; then echo >waiting; while [ -e hold ]; do sleep 0.1; done; fi\n\
+        echo $APPORTION_SIZE\n";
+    fs::write(place.join("work"), text).unwrap();
+    fs::set_permissions(place.join("work"), fs::Permissions::from_mode(0o755)).unwrap();
+    let line = "measure --command './work {size}' --seconds-from stdout --processors 1 --sizes 100,200,300,400 -o m.json";
+    let mut child = command(place, line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    while !place.join("waiting").exists() {
+        if begin.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("the third size never began");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    let message = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{message}");
+    assert!(message.contains("2 points are in m.json"), "{message}");
+    fs::remove_file(place.join("hold")).unwrap();
+    fs::remove_file(place.join("calls")).unwrap();
+    let models = json_of(place, &format!("{line} --resume"));
+    let sizes: Vec<f64> = models["models"][0]["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["size"].as_f64().unwrap())
+        .collect();
+    assert_eq!(sizes, [100.0, 200.0, 300.0, 400.0]);
+    let calls = fs::read_to_string(place.join("calls")).unwrap();
+    assert!(calls.lines().all(|size| size == "300" || size == "400"), "only what was missing: {calls}");
+}
+
+#[test]
+fn a_stencil_is_measured() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    for name in ["stencil-f64", "stencil-f32"] {
+        let line =
+            format!("measure --kernel {name} --processors 2 --sizes 400,2500 --max-seconds 0.05 -o m.json");
+        let models = json_of(place, &line);
+        assert_eq!(models["kernel"], name);
+        assert_eq!(models["unit"], "grid cells advected by one upwind step");
+        assert_eq!(models["parameters"], json!({"dimensions": 2.0, "passes": 1.0}));
+        let shares = json_of(place, "partition --units 1000 --models m.json");
+        assert_eq!(shares["shares"].as_array().unwrap().len(), 2);
+    }
+    let text = String::from_utf8(
+        run(place, "measure --kernel stencil --processors 1 --sizes 100 --max-seconds 0.05").stdout,
+    );
+    assert!(text.unwrap().contains("size/s"));
+    assert!(fails(place, 2, "measure --kernel stencil-f64 --block 64").contains("--block"));
+}
+
+/// 1 MiB holds 64 x 64 doubles with the pivot blocks, and not 1,000 x 1,000.
+#[test]
+fn memory_caps_an_adaptive_model() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let text = "[[processor]]\nname = \"a\"\nmemory = \"1 MiB\"\n[[processor]]\nname = \"b\"\n";
+    fs::write(place.join("p.toml"), text).unwrap();
+    let line = "measure --platform p.toml --adaptive --block 8 --smallest 1024 --largest 250000 --points 12 --max-seconds 0.02";
+    let models = json_of(place, line);
+    let cap = models["models"][0]["max_size"].as_f64().unwrap();
+    let bytes = |size: f64| 8.0 * (size + 32.0 * size.sqrt());
+    assert!(bytes(cap) <= 1_048_576.0 && bytes(1.2 * cap) > 1_048_576.0, "{cap}");
+    assert!(models["models"][1]["max_size"].is_null());
+}
+
+#[test]
+fn balance_starts_from_what_is_known() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    script(place, "x / (r == 0 ? 300 : 100)");
+    let work = "--command './work {size}' --seconds-from stdout";
+    json_of(place, &format!("measure {work} --processors 2 --sizes 100,1000 -o m.json"));
+    let found = json_of(place, &format!("balance {work} --units 1200 --models m.json"));
+    assert_eq!((found["rounds"].as_array().unwrap().len(), &found["balanced"]), (1, &json!(true)));
+    assert_eq!(found["plan"]["shares"], json!([900, 300]));
+    // Both a third as fast today, and one of them worse: the shape still serves.
+    script(place, "x / (r == 0 ? 100 : 20)");
+    let found = json_of(place, &format!("balance {work} --units 1200 --models m.json --tolerance 0.01"));
+    assert_eq!(
+        (found["rounds"].as_array().unwrap().len(), &found["plan"]["shares"]),
+        (2, &json!([1000, 200]))
+    );
+    // Caps hold, names count.
+    let models = fs::read_to_string(place.join("m.json")).unwrap().replacen(
+        "\"max_size\": null",
+        "\"max_size\": 500",
+        1,
+    );
+    fs::write(place.join("capped.json"), models).unwrap();
+    let found = json_of(place, &format!("balance {work} --units 1200 --models capped.json"));
+    assert_eq!(found["plan"]["shares"], json!([500, 700]));
+    fs::write(place.join("p.toml"), "[[processor]]\nname = \"x\"\n").unwrap();
+    let line = fails(place, 2, &format!("balance {work} --units 9 --models m.json --platform p.toml"));
+    assert!(line.contains("\"x\""), "{line}");
+}
+
+#[test]
+fn models_of_another_kernel_are_used_with_a_warning() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let matrix = apportion::Matrix::new(8, 8, vec![1.0_f64; 64]);
+    let mut file = apportion::OutputFile::create(place.join("a.npy")).unwrap();
+    apportion::write_npy(&mut file, &matrix).unwrap();
+    file.commit().unwrap();
+    fs::write(place.join("m.json"), GOOD).unwrap();
+    let plain = run(place, "matmul a.npy a.npy --models m.json");
+    assert!(plain.status.success());
+    assert!(!String::from_utf8(plain.stderr).unwrap().contains("warning"));
+    for line in ["matmul a.npy a.npy --semiring max-plus", "power a.npy -k 2 --semiring max-plus"] {
+        let out = run(place, &format!("{line} --models m.json"));
+        let message = String::from_utf8(out.stderr).unwrap();
+        assert!(out.status.success(), "{message}");
+        assert!(
+            message.contains("warning") && message.contains("gemm-f64") && message.contains("max-plus-f64")
+        );
+        let quiet = run(place, &format!("{line} --models m.json --quiet"));
+        assert!(quiet.stderr.is_empty());
+    }
+}

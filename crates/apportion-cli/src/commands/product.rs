@@ -148,6 +148,7 @@ pub fn carry_out<T: Element>(
         (target.trace, &|| timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)),
         (target.svg, &|| picture(&report.plan, &prepared.platform)),
     ])?;
+    console.detail(report.pairs_text());
     console.result(|| report.to_value(), || report.to_text());
     Ok(())
 }

@@ -63,6 +63,10 @@ fn blocks_divide_the_memory_for_messages() {
             let run = bench.json(&[&call[..], &order, flag(overlap)].concat());
             assert_eq!(run["volume"], (3 * k * n) as u64);
             assert_eq!(run["carried"], (k * n) as u64, "a bus carries every element of B once");
+            assert_eq!(run["pairs"].as_array().unwrap().len(), 12);
+            let pair = &run["pairs"][1];
+            assert_eq!((&pair["from"], &pair["to"]), (&0.into(), &2.into()));
+            assert_eq!((&pair["messages"], &pair["bytes"]), (&blocks.into(), &(8 * k * n / 4).into()));
             for (i, height) in rows.into_iter().enumerate() {
                 assert_eq!(run["processors"][i]["messages"], 3 * blocks as u64);
                 let own = 8 * (height * k + k * n / 4 + height * n);

@@ -103,15 +103,15 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
             match step {
                 Step::Send(message) => {
                     self.lane.sent[message.to.0] += message.elements();
-                    self.lane.messages += 1;
+                    self.lane.messages[message.to.0] += 1;
                     self.lane.carried += message.elements();
                     courier.send(&message, &mut self.blocks)?;
                 }
                 Step::Broadcast(broadcast) => {
                     for message in &broadcast.messages {
                         self.lane.sent[message.to.0] += message.elements();
+                        self.lane.messages[message.to.0] += 1;
                     }
-                    self.lane.messages += broadcast.messages.len() as u64;
                     self.lane.carried += broadcast.elements();
                     courier.broadcast(&broadcast, &mut self.blocks)?;
                 }

@@ -147,7 +147,7 @@ impl State<'_> {
     fn send(&mut self, message: &Message, transit: Transit) {
         let lane = &mut self.lanes[message.from.0];
         lane.sent[message.to.0] += message.elements();
-        lane.messages += 1;
+        lane.messages[message.to.0] += 1;
         let last = &mut self.last_sent[message.from.0];
         *last = last.max(transit.sent);
         let key = (message.from, message.to, message.tag);

@@ -303,3 +303,26 @@ fn models_of_another_kernel_are_used_with_a_warning() {
         assert!(quiet.stderr.is_empty());
     }
 }
+
+/// Fig. 8(d) of the 2007 paper from the shipped file: cut at N, then divide the rows.
+#[test]
+fn surfaces_are_cut_and_divided() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../platforms/fpm-2007-surfaces.json");
+    let mut seconds = Vec::new();
+    for n in [1000_u64, 5000, 10_000] {
+        let plan = json_of(place, &format!("partition --units {n} --surfaces {file} --at n={n}"));
+        let shares: Vec<u64> =
+            plan["shares"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).collect();
+        assert_eq!((shares.len(), shares.iter().sum::<u64>()), (8, n));
+        assert!(shares[0] > 3 * shares[4], "X1 is the faster kind: {shares:?}");
+        seconds.push(plan["forecast"]["seconds"].as_f64().unwrap());
+    }
+    assert!(seconds[1] > 50.0 * seconds[0] && seconds[2] > 5.0 * seconds[1], "{seconds:?}");
+    for at in ["", "--at n=5000,rows=4", "--at m=5000", "--at n=0", "--at n=5000,n=5000", "--at n"] {
+        let line = fails(place, 2, &format!("partition --units 9 --surfaces {file} {at}"));
+        assert!(line.contains("--at"), "{line}");
+    }
+    assert!(fails(place, 2, "partition --units 9 --speeds 1,1 --at n=5").contains("--surfaces"));
+}

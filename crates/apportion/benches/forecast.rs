@@ -7,7 +7,7 @@
 use apportion::shapes::{Method, Terms};
 use apportion::{
     Flow, Kernel, Layout, Matrix, MeasureOptions, Metrics, Model, Monitor, Multiplication, Order, Plan,
-    Platform, Problem, Shape, measure_gemm, multiply, parse_platform, table,
+    Platform, Problem, Scaling, Shape, measure_gemm, multiply, parse_platform, table,
 };
 
 const BLOCK: u64 = 256;
@@ -69,6 +69,8 @@ fn row(
         platform,
         models,
         models_block: BLOCK,
+        scaling: Scaling::none(1.0),
+        adaptive: None,
         seed: 1,
     };
     let reports: Vec<_> =

@@ -5,15 +5,20 @@
 //! → [`Schedule`] (in which order) → run or simulate → [`Trace`] → report. A module uses only what stands to
 //! its left.
 
+mod adaptive;
+mod checkpoint;
 mod choose;
 mod error;
 mod fpm_br;
+mod ideal;
 mod matrix;
 mod model;
 mod multiply;
 mod output;
+mod panels;
 mod plan;
 mod platform;
+mod rebalance;
 mod rect;
 mod repeat;
 mod report;
@@ -24,16 +29,20 @@ mod study;
 mod trace;
 pub mod units;
 
+pub use adaptive::{Adaptation, Adaptive, Repartition};
+pub use checkpoint::{Begun, Checkpoint, Identity};
 pub use choose::{
     Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, imbalance, orders,
     plan_matmul, rates,
 };
 pub use error::{Error, Result};
 pub use fpm_br::{Balanced, fpm_br, plan_fpm_br};
+pub use ideal::ideal_seconds_turning;
 pub use matrix::*;
 pub use model::*;
 pub use multiply::{Multiplication, multiply};
 pub use output::{OutputFile, write_whole};
+pub use panels::{Files, PanelRun, Panels};
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};

@@ -1,14 +1,17 @@
 //! The main job once everything is decided: forecast, run, verify.
 
-use crate::choose::{forecast, ideal_seconds, rates};
+use crate::adaptive::{Adaptation, Adaptive, adapt};
+use crate::choose::{forecast, rates};
 use crate::error::{Error, Result};
-use crate::matrix::{Element, Matrix, verify_product, verify_sampled};
+use crate::ideal::ideal_seconds_turning;
+use crate::matrix::{Element, Matrix, Scaling, verify_sampled_at, verify_scaled};
 use crate::model::Model;
 use crate::plan::Plan;
 use crate::platform::{Platform, available_memory};
+use crate::rebalance::Rebalance;
 use crate::report::RunReport;
 use crate::run::kernels::Semiring;
-use crate::run::{Kernel, Monitor, run_kernel};
+use crate::run::{Kernel, Monitor, RunOutput, ThreadSegments, run_kernel};
 use crate::schedule::{Order, Schedule};
 use crate::simulate::Conditions;
 use std::time::Instant;
@@ -38,12 +41,16 @@ pub struct Multiplication<'a, T> {
     pub models: &'a [Model],
     /// See `models`.
     pub models_block: u64,
+    /// Alpha, beta and the initial C; [`Scaling::none`] of the kernel's one for a plain product.
+    pub scaling: Scaling<'a, T>,
+    /// Divide anew in mid-run where that pays; `None` for the plan from beginning to end.
+    pub adaptive: Option<Adaptive>,
     /// Seed of the verification.
     pub seed: u64,
 }
 
-/// Predicts, runs and verifies C = A B on this machine's threads. Over plus-times Freivalds' check verifies it, over the
-/// other semirings a sample of elements recomputed ([`verify_sampled`]).
+/// Predicts, runs and verifies C = alpha A B + beta C0 on this machine's threads. Over plus-times Freivalds' check verifies it, over the
+/// other semirings a sample of elements recomputed ([`verify_sampled`](crate::verify_sampled)); both cover the whole expression.
 ///
 /// # Errors
 /// Not enough memory (exit code 2); a worker lost, a stop from outside, or a wrong result (exit code 1).
@@ -64,7 +71,15 @@ pub fn multiply<T: Element>(
     let network = &what.platform.network;
     let conditions = Conditions { rates: &rates, network, element: size_of::<T>() as u64 };
     let predicted = forecast(layout, what.order, conditions)?;
-    let run = run_kernel(what.kernel, (a, b), &schedule, what.platform, monitor)?;
+    let (mut run, adaptation) = match what.adaptive {
+        None => (run_kernel(what.kernel, (a, b), &schedule, what.platform, monitor)?, None),
+        Some(adaptive) => {
+            let (run, adaptation) = run_adaptive((a, b), adaptive, what, monitor)?;
+            (run, Some(adaptation))
+        }
+    };
+    let initial = what.scaling.initial.map_or(&[][..], Matrix::as_slice);
+    what.kernel.finish(&what.scaling, run.c.as_mut_slice(), initial);
     let begin = Instant::now();
     let (odds, sampled) = verify(a, b, &run.c, what)?;
     if monitor.is_stopped() {
@@ -78,7 +93,8 @@ pub fn multiply<T: Element>(
         order: schedule.order(),
         trace: run.trace,
         forecast_seconds: predicted.seconds,
-        ideal_seconds: ideal_seconds(shape, &rates),
+        ideal_seconds: ideal_seconds_turning(shape, &rates, what.platform),
+        adaptation,
         odds_of_a_miss: Some(odds),
         sampled,
         products: 1,
@@ -88,6 +104,23 @@ pub fn multiply<T: Element>(
     Ok((run.c, report))
 }
 
+/// Divides anew whenever a processor has turned slower or faster.
+fn run_adaptive<T: Element>(
+    factors: (&Matrix<T>, &Matrix<T>),
+    adaptive: Adaptive,
+    what: &Multiplication<'_, T>,
+    monitor: &Monitor,
+) -> Result<(RunOutput<T>, Adaptation)> {
+    let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
+    let Multiplication { platform, models, models_block, order, .. } = *what;
+    let order = Schedule::matmul(layout, order).order();
+    let rebalance = Rebalance { platform, models, models_block, order, element: size_of::<T>() as u64 };
+    monitor.begin((layout.shape().flops() / 2.0) as u64);
+    let mut engine = ThreadSegments::new(what.kernel, factors, platform, monitor);
+    let (trace, adaptation) = adapt(layout, &what.plan.method, adaptive, &rebalance, &mut engine)?;
+    Ok((RunOutput { c: engine.product(), trace }, adaptation))
+}
+
 /// The odds of a miss, and how many elements were recomputed if that was how.
 fn verify<T: Element>(
     a: &Matrix<T>,
@@ -95,11 +128,18 @@ fn verify<T: Element>(
     c: &Matrix<T>,
     what: &Multiplication<'_, T>,
 ) -> Result<(f64, Option<u64>)> {
-    if what.kernel.semiring() == Semiring::PlusTimes {
-        return Ok((verify_product(a, b, c, what.seed, TRIALS)?.odds_of_miss, None));
+    let kernel = what.kernel;
+    if kernel.semiring() == Semiring::PlusTimes {
+        let verified = verify_scaled((a, b, c), what.scaling, what.seed, TRIALS)?;
+        return Ok((verified.odds_of_miss, None));
     }
-    let entry = |row: &[T], column: &[T]| what.kernel.entry(row, column);
-    let passed = verify_sampled(a, b, c, entry, (DRAWS, what.seed))?;
+    let entry = |row: &[T], column: &[T], (i, j): (usize, usize)| {
+        let mut element = [kernel.entry(row, column)];
+        let initial = what.scaling.initial.map_or(&[][..], |initial| &initial.row(i)[j..=j]);
+        kernel.finish(&what.scaling, &mut element, initial);
+        element[0]
+    };
+    let passed = verify_sampled_at((a, b, c), entry, (DRAWS, what.seed))?;
     Ok((passed.odds_of_miss(WRONG_FRACTION), Some(passed.elements)))
 }
 

@@ -131,6 +131,7 @@ impl<'a, T: Element> Products<'a, T> {
             trace: Trace::empty(what.platform.len()),
             forecast_seconds: 0.0,
             ideal_seconds: 0.0,
+            adaptation: None,
             odds_of_a_miss: Some(0.0),
             sampled: None,
             products: 0,

@@ -116,6 +116,11 @@ impl Trace {
     /// Adds what the same processors did next: its times count from the end of the last event so far.
     pub(crate) fn append(&mut self, next: Self) {
         let begin = self.seconds();
+        self.append_at(begin, next);
+    }
+
+    /// The same where its times count from `begin`.
+    pub(crate) fn append_at(&mut self, begin: f64, next: Self) {
         for (lane, next) in self.lanes.iter_mut().zip(next.lanes) {
             lane.events.extend(next.events.iter().map(|e| Event {
                 start: begin + e.start,

@@ -7,7 +7,7 @@ use crate::inputs::quick_models;
 use apportion::shapes::{self, Method, Terms};
 use apportion::{
     Flow, Kernel, Layout, Matrix, Metrics, Model, Multiplication, Order, Plan, Platform, Problem, Result,
-    RunReport, Shape, chrome_trace, imbalance, multiply, parse_platform, table, units,
+    RunReport, Scaling, Shape, chrome_trace, imbalance, multiply, parse_platform, table, units,
 };
 use clap::Args;
 use serde_json::json;
@@ -57,6 +57,8 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             platform: &platform,
             models: &models,
             models_block: BLOCK,
+            scaling: Scaling::none(1.0),
+            adaptive: None,
             seed: 1,
         };
         let monitor = monitor();

@@ -3,6 +3,7 @@
 use super::compare::{compare, relayed_volume};
 use super::export::ExportArgs;
 use super::product::method_at;
+use super::sections::sections;
 use super::units::{UnitsArgs, divide};
 use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
@@ -53,9 +54,18 @@ pub struct Arguments {
     #[command(flatten)]
     pub sources: Sources,
     /// Speeds over rows and columns (surfaces.json; seconds of an update by a pivot block of --block indices) or over
-    /// rows, k and columns: areas follow the speed at each part's own shape.
-    #[arg(long, value_name = "FILE", requires = "shape", conflicts_with_all = ["speeds", "models", "compare"])]
+    /// rows, k and columns: areas follow the speed at each part's own shape. With --units, over any parameters: see --at.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["speeds", "models", "compare"])]
     pub surfaces: Option<PathBuf>,
+    /// With --units and --surfaces: cut the surfaces where all parameters but one are fixed, and divide along that one.
+    #[arg(
+        long,
+        value_name = "NAME=X,…",
+        value_delimiter = ',',
+        requires = "surfaces",
+        conflicts_with = "shape"
+    )]
+    pub at: Vec<String>,
     /// The method; default: fpm for units, auto (least forecast time) for a shape.
     #[arg(long, value_name = "METHOD")]
     pub method: Option<String>,
@@ -134,7 +144,14 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let mut division = None;
     let (plan, processors, others) = match (&args.units, &args.shape) {
         (Some(n), _) => {
-            let processors = args.sources.processors(1.0)?;
+            let processors = match &args.surfaces {
+                None if !args.at.is_empty() => {
+                    let what = "there are no surfaces to cut";
+                    return Err(Error::input("--at", what, "name them with --surfaces"));
+                }
+                Some(path) => sections(path, &args.at, args.sources.platform()?)?,
+                None => args.sources.processors(1.0)?,
+            };
             let divided = division.insert(divide(*n, args.method.as_deref(), &args.of_units, &processors)?);
             (divided.plan.clone(), processors, Vec::new())
         }

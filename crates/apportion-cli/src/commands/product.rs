@@ -9,8 +9,8 @@ use apportion::kernels::Semiring;
 use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Matrix, Minimise, Model, Models, Multiplication, Order,
-    OutputFile, Plan, Platform, Problem, Result, RunReport, Shape, Speed, Wishes, forecast, plan_matmul,
-    rates, read_models, read_plan, write_npy, write_npy_bool,
+    OutputFile, Plan, Platform, Problem, Result, RunReport, Scaling, Shape, Speed, Wishes, forecast,
+    plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -127,6 +127,8 @@ pub fn carry_out<T: Element>(
         platform: &prepared.platform,
         models: &prepared.models,
         models_block: prepared.block,
+        scaling: Scaling::none(kernel.one()),
+        adaptive: None,
         seed: args.seed,
     };
     let monitor = crate::console::monitor();
@@ -162,14 +164,15 @@ fn write<T: Element>(file: &mut OutputFile, c: &Matrix<T>, bool: bool) -> Result
 }
 
 /// Everything decided.
-struct Prepared {
-    platform: Platform,
-    models: Vec<Model>,
-    block: u64,
-    choice: Choice,
+pub struct Prepared {
+    pub platform: Platform,
+    pub models: Vec<Model>,
+    pub block: u64,
+    pub choice: Choice,
 }
 
-fn prepare<T: Element>(
+/// Finds processors, speeds, a plan and an order.
+pub fn prepare<T: Element>(
     kernel: Kernel<T>,
     shape: Shape,
     args: &Running,
@@ -242,7 +245,7 @@ fn capped<T: Element>(models: Vec<Model>, platform: &Platform, shape: Shape) -> 
 }
 
 /// A plan made on the spot.
-fn made(
+pub fn made(
     shape: Shape,
     args: &Running,
     (platform, models, block): (&Platform, &[Model], u64),

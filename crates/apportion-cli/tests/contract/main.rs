@@ -2,6 +2,7 @@
 //! Speeds and times are never asserted: machines are shared and noisy.
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
+mod adaptive;
 mod bad_input;
 mod bench;
 mod crossovers;
@@ -9,7 +10,9 @@ mod flows;
 #[cfg(unix)]
 mod interrupt;
 mod matmul;
+mod panels;
 mod reports;
+mod scaled;
 mod sources;
 
 use bench::Bench;

@@ -2,8 +2,11 @@
 //!
 //! Source: Freivalds 1979, "Fast probabilistic algorithms": compare C x with A (B x) for random signs x.
 
-use super::{Element, Matrix};
+mod arithmetic;
+
+use super::{Element, Matrix, Scaling};
 use crate::error::{Error, Result};
+use arithmetic::{Exact, Scale, exponent, project};
 use std::ops::Range;
 
 /// Random vectors that are tried together: eight cost little more than one, since each element is loaded once.
@@ -46,12 +49,22 @@ pub fn verify_product<T: Element>(
     seed: u64,
     trials: u32,
 ) -> Result<Verified> {
-    if (a.cols(), a.rows(), b.cols()) != (b.rows(), c.rows(), c.cols()) {
-        let size = |m: &Matrix<T>| format!("{} x {}", m.rows(), m.cols());
-        let what = format!("{} times {} is not of {}", size(a), size(b), size(c));
-        return Err(Error::input("verification", what, "give the factors of this product"));
-    }
-    let mut check = Check::new(a, b, c, seed);
+    verify_scaled((a, b, c), Scaling::none(T::from_f64(1.0)), seed, trials)
+}
+
+/// [`verify_product`] of C = alpha A B + beta C0, given A, B and C: the whole expression, up to rounding of any order of
+/// summation in which alpha may multiply a factor or the product.
+///
+/// # Errors
+/// As [`verify_product`].
+pub fn verify_scaled<T: Element>(
+    (a, b, c): (&Matrix<T>, &Matrix<T>, &Matrix<T>),
+    scaling: Scaling<'_, T>,
+    seed: u64,
+    trials: u32,
+) -> Result<Verified> {
+    check_shapes(a, b, c, scaling.initial)?;
+    let mut check = Check::new((a, b, c), scaling, seed);
     let groups = trials.div_ceil(LANES as u32).max(1);
     for _ in 0..groups {
         check.rows()?;
@@ -61,14 +74,38 @@ pub fn verify_product<T: Element>(
     Ok(Verified { trials, odds_of_miss: 0.5f64.powf(f64::from(trials)), sampled: check.sampled })
 }
 
+/// Refuses matrices that are no product.
+pub(super) fn check_shapes<T: Element>(
+    a: &Matrix<T>,
+    b: &Matrix<T>,
+    c: &Matrix<T>,
+    initial: Option<&Matrix<T>>,
+) -> Result<()> {
+    let size = |m: &Matrix<T>| format!("{} x {}", m.rows(), m.cols());
+    let refuse = |what| Err(Error::input("verification", what, "give the factors of this product"));
+    if (a.cols(), a.rows(), b.cols()) != (b.rows(), c.rows(), c.cols()) {
+        return refuse(format!("{} times {} is not of {}", size(a), size(b), size(c)));
+    }
+    match initial.filter(|initial| size(initial) != size(c)) {
+        Some(initial) => refuse(format!("the initial C is {}, not {}", size(initial), size(c))),
+        None => Ok(()),
+    }
+}
+
 /// A check under way. B as a whole and every row of A are scaled by powers of two to about 1, so that no sum overflows.
 struct Check<'a, T> {
     a: &'a Matrix<T>,
     b: &'a Matrix<T>,
     c: &'a Matrix<T>,
+    alpha: f64,
+    beta: f64,
+    /// The initial C, if it counts.
+    initial: Option<&'a Matrix<T>>,
     exponent_of_b: i32,
     /// Of each row of A: its exponent, and whether it is finite.
     rows_of_a: Vec<(i32, bool)>,
+    /// Of each row of the initial C: its exponent; `None` if it holds nothing but zeros.
+    rows_of_initial: Vec<Option<i32>>,
     /// Of each column of B: whether it is finite.
     finite: Vec<bool>,
     /// Of each row of B, its finite columns, scaled: the sum and the largest of the absolute values.
@@ -79,8 +116,16 @@ struct Check<'a, T> {
 }
 
 impl<'a, T: Element> Check<'a, T> {
-    fn new(a: &'a Matrix<T>, b: &'a Matrix<T>, c: &'a Matrix<T>, seed: u64) -> Self {
-        let (exponent_of_b, all_finite) = exponent(b.as_slice());
+    fn new(
+        (a, b, c): (&'a Matrix<T>, &'a Matrix<T>, &'a Matrix<T>),
+        scaling: Scaling<'a, T>,
+        seed: u64,
+    ) -> Self {
+        let (exponent_of_b, mut all_finite) = exponent(b.as_slice());
+        let alpha = scaling.alpha.to_f64();
+        // What alpha = 0 is the factor of does not count.
+        all_finite |= alpha == 0.0;
+        let initial = scaling.counted(T::ZERO);
         let mut finite = vec![true; b.cols()];
         if !all_finite {
             for l in 0..b.rows() {
@@ -103,8 +148,18 @@ impl<'a, T: Element> Check<'a, T> {
             a,
             b,
             c,
+            alpha,
+            beta: scaling.beta.to_f64(),
+            initial,
             exponent_of_b,
-            rows_of_a: (0..a.rows()).map(|i| exponent(a.row(i))).collect(),
+            rows_of_a: (0..a.rows())
+                .map(|i| exponent(a.row(i)))
+                .map(|(exponent, finite)| (exponent, finite || alpha == 0.0))
+                .collect(),
+            rows_of_initial: (0..c.rows())
+                .map(|i| initial.map(|m| m.row(i)).filter(|row| row.iter().any(|x| *x != T::ZERO)))
+                .map(|row| row.map(|row| exponent(row).0))
+                .collect(),
             finite,
             sizes_of_b,
             random: SplitMix64(seed),
@@ -133,16 +188,20 @@ impl<'a, T: Element> Check<'a, T> {
                 continue;
             }
             let (seen, first_strange) = project(self.c.row(i), self.scale_of_c(i), &x);
-            if let Some(j) = first_strange {
+            let (initial, strange_before) = self.project_initial(i, &x);
+            if let Some(j) = first_strange.or(strange_before) {
                 // Infinity or NaN from finite numbers: an overflow, or wrong.
                 self.confirm(i, j..j + 1)?;
                 self.sample_row(i)?;
                 continue;
             }
-            let (wanted, _) = project(self.a.row(i), Scale::down(exponent), &y);
-            let margin = self.margin(i);
-            let off = |(s, w): (&f64, &f64)| (s - w).abs() > margin || (s - w).is_nan();
-            if seen.iter().zip(&wanted).any(off) {
+            let (product, _) = project(self.a.row(i), Scale::down(exponent), &y);
+            let (margin, factor) = (self.margin(i), self.factor_of_product(i));
+            let off = |t: usize| {
+                let error = seen[t] - (factor * product[t] + initial[t]);
+                error.abs() > margin || error.is_nan()
+            };
+            if (0..LANES).any(off) {
                 self.confirm(i, 0..self.c.cols())?;
                 self.false_alarms += 1;
             }
@@ -171,37 +230,86 @@ impl<'a, T: Element> Check<'a, T> {
         Ok(())
     }
 
+    /// The sums of a row of beta C0, and its first element that is not finite though its column is.
+    fn project_initial(&self, i: usize, x: &[Lanes]) -> (Lanes, Option<usize>) {
+        match (self.initial, self.rows_of_initial[i]) {
+            (Some(initial), Some(exponent)) => {
+                let (sums, strange) = project(initial.row(i), Scale::down(exponent), x);
+                (sums.map(|sum| sum * self.factor_of_initial(i, exponent)), strange)
+            }
+            _ => ([0.0; LANES], None),
+        }
+    }
+
     /// By how much the two sums of row i may differ. Errors of random sign add up like the norm of
     /// the row of |A| |B|, which is at most sqrt(sum * largest).
     fn margin(&self, i: usize) -> f64 {
         let scale = Scale::down(self.rows_of_a[i].0);
-        let [sum, largest] =
+        let [mut sum, mut largest] =
             self.a.row(i).iter().zip(&self.sizes_of_b).fold([0.0, 0.0], |[sum, largest], (v, size)| {
                 let v = scale.of(v.to_f64()).abs();
                 [sum + v * size[0], largest + v * size[1]]
             });
-        let (k, n) = (self.b.rows() as f64, self.b.cols() as f64);
-        let usual = if self.false_alarms < FALSE_ALARMS { 4.0 * (k + 1.0).sqrt() } else { 2.0 * (k + 1.0) };
+        let factor = self.factor_of_product(i).abs();
+        (sum, largest) = (factor * sum, factor * largest);
+        if let (Some(initial), Some(exponent)) = (self.initial, self.rows_of_initial[i]) {
+            let (scale, factor) = (Scale::down(exponent), self.factor_of_initial(i, exponent).abs());
+            let sizes = initial.row(i).iter().map(|v| v.to_f64().abs()).filter(|v| v.is_finite());
+            let [all, most] =
+                sizes.fold([0.0, 0.0_f64], |[all, most], v| [all + scale.of(v), most.max(scale.of(v))]);
+            (sum, largest) = (sum + factor * all, largest + factor * most);
+        }
+        let (roundings, n) = (self.roundings(), self.b.cols() as f64);
+        let usual = if self.false_alarms < FALSE_ALARMS { 4.0 * roundings.sqrt() } else { 2.0 * roundings };
         let product = usual * T::EPSILON * (sum * largest).sqrt();
-        let projection = (k + 2.0 * n) * f64::EPSILON * sum;
+        let projection = (self.b.rows() as f64 + 2.0 * n) * f64::EPSILON * sum;
         product + projection + self.underflow(i) * n
+    }
+
+    /// How often an element was rounded: each product and each sum, and the scaling.
+    fn roundings(&self) -> f64 {
+        let scaled = self.alpha != 1.0 || self.initial.is_some();
+        self.b.rows() as f64 + if scaled { 4.0 } else { 1.0 }
     }
 
     /// By how much one scaled element of row i may be off because products underflow.
     fn underflow(&self, i: usize) -> f64 {
-        let k = self.b.rows() as f64;
-        2.0 * (k + 1.0) * (self.scale_of_c(i).of(T::TINY) + f64::MIN_POSITIVE)
+        let tiny = T::TINY * self.alpha.abs().max(1.0);
+        2.0 * self.roundings() * (self.scale_of_c(i).of(tiny) + f64::MIN_POSITIVE)
+    }
+
+    /// The exponent of row i of alpha A B, at most.
+    fn exponent_of_product(&self, i: usize) -> i32 {
+        self.rows_of_a[i].0 + self.exponent_of_b + exponent(&[self.alpha]).0
+    }
+
+    fn exponent_of_c(&self, i: usize) -> i32 {
+        let initial = self.rows_of_initial[i].map(|e| e + exponent(&[self.beta]).0);
+        initial.map_or(self.exponent_of_product(i), |e| e.max(self.exponent_of_product(i))).clamp(-2000, 2000)
     }
 
     fn scale_of_c(&self, i: usize) -> Scale {
-        Scale::down(self.rows_of_a[i].0 + self.exponent_of_b)
+        Scale::down(self.exponent_of_c(i))
+    }
+
+    /// Alpha, for sums in the scale of row i of A and of B, to be in the scale of C.
+    fn factor_of_product(&self, i: usize) -> f64 {
+        let own = exponent(&[self.alpha]).0;
+        Scale::down(own).of(self.alpha) * 2f64.powi(self.exponent_of_product(i) - self.exponent_of_c(i))
+    }
+
+    /// Beta, for sums in the scale of `exponent` to be in the scale of C.
+    fn factor_of_initial(&self, i: usize, exponent_of_row: i32) -> f64 {
+        let own = exponent(&[self.beta]).0;
+        Scale::down(own).of(self.beta) * 2f64.powi(exponent_of_row + own - self.exponent_of_c(i))
     }
 
     /// Recomputes some elements of row i and refuses the first that is wrong. O(k) each.
     fn confirm(&self, i: usize, cols: Range<usize>) -> Result<()> {
         let (scale_a, scale_b) = (Scale::down(self.rows_of_a[i].0), Scale::down(self.exponent_of_b));
         let mut exact = vec![Exact::default(); cols.len()];
-        for (l, x) in self.a.row(i).iter().map(|x| x.to_f64()).enumerate() {
+        let counts = if self.alpha == 0.0 { 0 } else { self.a.cols() };
+        for (l, x) in self.a.row(i)[..counts].iter().map(|x| x.to_f64()).enumerate() {
             for (element, y) in exact.iter_mut().zip(&self.b.row(l)[cols.clone()]) {
                 let y = y.to_f64();
                 if x.is_finite() && y.is_finite() {
@@ -212,11 +320,22 @@ impl<'a, T: Element> Check<'a, T> {
             }
         }
         let scale = self.scale_of_c(i);
-        let rounding = (self.b.rows() as f64 + 1.0) * (T::EPSILON + f64::EPSILON);
-        for (j, element) in cols.zip(&exact) {
+        let rounding = self.roundings() * (T::EPSILON + f64::EPSILON);
+        let unscaled = Scale::down(self.rows_of_a[i].0 + self.exponent_of_b);
+        for (j, element) in cols.zip(&mut exact) {
+            let mut overflows = unscaled.back(element.size) >= T::LARGEST / 2.0;
+            element.times(self.factor_of_product(i));
+            if let (Some(initial), Some(exponent)) = (self.initial, self.rows_of_initial[i]) {
+                let before = initial.row(i)[j].to_f64();
+                if before.is_finite() {
+                    element.add(Scale::down(exponent).of(before) * self.factor_of_initial(i, exponent));
+                } else {
+                    element.add_infinite(before * self.beta);
+                }
+            }
             let seen = self.c.row(i)[j].to_f64();
             let margin = rounding * element.size + self.underflow(i);
-            let overflows = scale.back(element.size) >= T::LARGEST / 2.0;
+            overflows |= scale.back(element.size) >= T::LARGEST / 2.0;
             if !element.allows(seen, scale.of(seen), margin, overflows) {
                 let wanted = element.value(|sum| scale.back(sum));
                 let what =
@@ -225,108 +344,6 @@ impl<'a, T: Element> Check<'a, T> {
             }
         }
         Ok(())
-    }
-}
-
-/// The sum of the products that make one element: finite ones scaled, and which infinities are among the others.
-#[derive(Clone, Copy, Default)]
-struct Exact {
-    sum: f64,
-    size: f64,
-    plus: bool,
-    minus: bool,
-    nan: bool,
-}
-
-impl Exact {
-    fn add(&mut self, product: f64) {
-        self.sum += product;
-        self.size += product.abs();
-    }
-
-    fn add_infinite(&mut self, product: f64) {
-        self.plus |= product == f64::INFINITY;
-        self.minus |= product == f64::NEG_INFINITY;
-        self.nan |= product.is_nan();
-    }
-
-    fn value(&self, back: impl Fn(f64) -> f64) -> f64 {
-        match (self.nan, self.plus, self.minus) {
-            (false, false, false) => back(self.sum),
-            (false, true, false) => f64::INFINITY,
-            (false, false, true) => f64::NEG_INFINITY,
-            _ => f64::NAN,
-        }
-    }
-
-    fn allows(&self, seen: f64, scaled: f64, margin: f64, overflows: bool) -> bool {
-        let wanted = self.value(|_| 0.0);
-        if wanted.is_nan() {
-            seen.is_nan()
-        } else if wanted.is_infinite() {
-            seen == wanted || (seen.is_nan() && overflows)
-        } else if seen.is_finite() {
-            (scaled - self.sum).abs() <= margin
-        } else {
-            overflows
-        }
-    }
-}
-
-/// The sums of a row with every vector, and the first element that is not finite though its column is.
-fn project<T: Element>(row: &[T], scale: Scale, vectors: &[Lanes]) -> (Lanes, Option<usize>) {
-    let mut sums = [0.0; LANES];
-    let mut strange = None;
-    for (j, (v, x)) in row.iter().zip(vectors).enumerate() {
-        let v = v.to_f64();
-        if v.is_finite() {
-            let v = scale.of(v);
-            for (sum, x) in sums.iter_mut().zip(x) {
-                *sum += v * x;
-            }
-        } else if x[0] != 0.0 && strange.is_none() {
-            strange = Some(j);
-        }
-    }
-    (sums, strange)
-}
-
-/// The binary exponent of the largest finite absolute value, within ±1000, and whether all are finite.
-fn exponent<T: Element>(values: &[T]) -> (i32, bool) {
-    let (mut largest, mut finite) = (0.0f64, true);
-    for v in values.iter().map(|v| v.to_f64().abs()) {
-        if v.is_finite() {
-            largest = largest.max(v);
-        } else {
-            finite = false;
-        }
-    }
-    let exponent = (largest.to_bits() >> 52) as i32 - 1023;
-    (if largest == 0.0 { 0 } else { exponent.clamp(-1000, 1000) }, finite)
-}
-
-/// Multiplication by a power of two, in two steps, since the power itself may not be a double.
-#[derive(Clone, Copy)]
-struct Scale {
-    factors: [f64; 2],
-    inverses: [f64; 2],
-}
-
-impl Scale {
-    /// By 2^-exponent, for exponents within ±2000.
-    fn down(exponent: i32) -> Self {
-        let power = |e: i32| f64::from_bits(((1023 + e) as u64) << 52);
-        let first = exponent / 2;
-        let second = exponent - first;
-        Self { factors: [power(-first), power(-second)], inverses: [power(first), power(second)] }
-    }
-
-    fn of(self, value: f64) -> f64 {
-        value * self.factors[0] * self.factors[1]
-    }
-
-    fn back(self, value: f64) -> f64 {
-        value * self.inverses[0] * self.inverses[1]
     }
 }
 

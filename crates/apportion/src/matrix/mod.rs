@@ -4,12 +4,19 @@ mod element;
 mod freivalds;
 mod market;
 mod npy;
+mod npy_file;
 mod sampled;
+mod scaling;
 
 pub use element::Element;
-pub use freivalds::{Verified, verify_product};
-pub use npy::{NpyHeader, npy_header, read_npy_header, write_npy, write_npy_bool};
-pub use sampled::{Sampled, verify_sampled};
+pub use freivalds::{Verified, verify_product, verify_scaled};
+pub use npy::{
+    NpyHeader, npy_header, npy_header_bool, read_npy_header, write_npy, write_npy_bool, write_npy_rows,
+};
+pub use npy_file::NpyFile;
+pub(crate) use npy_file::hash_bytes;
+pub use sampled::{Sampled, verify_sampled, verify_sampled_at};
+pub use scaling::Scaling;
 
 use crate::error::{Error, Result};
 use crate::platform::available_memory;
@@ -72,6 +79,18 @@ impl<T: Element> Matrix<T> {
     }
 }
 
+impl<T: Element> Matrix<T> {
+    /// The transpose, copied in tiles.
+    pub fn transposed(&self) -> Self {
+        let mut turned = Self::zeros(self.cols, self.rows);
+        for first in (0..self.rows).step_by(16) {
+            let some = &self.data[first * self.cols..(first + 16).min(self.rows) * self.cols];
+            npy::transpose(some, self.cols, &mut turned.data, (self.rows, first));
+        }
+        turned
+    }
+}
+
 /// A matrix of any element type, as a file holds it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnyMatrix {
@@ -131,6 +150,24 @@ pub fn read_matrix(path: &Path) -> Result<AnyMatrix> {
             "is not called .npy or .mtx",
             "give a NumPy .npy or a Matrix Market .mtx file, named so",
         )),
+    }
+}
+
+/// The transpose of the matrix that [`read_matrix`] reads. The rows of an `.npy` file are taken for columns: no second
+/// copy is made.
+///
+/// # Errors
+/// As [`read_matrix`].
+pub fn read_matrix_transposed(path: &Path) -> Result<AnyMatrix> {
+    let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+    match extension.as_deref() {
+        Some("npy") => npy::read_transposed(path),
+        _ => Ok(match read_matrix(path)? {
+            AnyMatrix::F32(m) => AnyMatrix::F32(m.transposed()),
+            AnyMatrix::F64(m) => AnyMatrix::F64(m.transposed()),
+            AnyMatrix::Bool(m) => AnyMatrix::Bool(m.transposed()),
+            AnyMatrix::U8(m) => AnyMatrix::U8(m.transposed()),
+        }),
     }
 }
 

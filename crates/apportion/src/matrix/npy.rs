@@ -42,6 +42,17 @@ pub fn read_npy_header(path: &Path) -> Result<NpyHeader> {
 /// Reads the matrix of an `.npy` file.
 pub(super) fn read(path: &Path) -> Result<AnyMatrix> {
     let (header, file) = open_npy(path)?;
+    read_any(path, header, file)
+}
+
+/// Reads the transpose: rows in C order are columns in Fortran order.
+pub(super) fn read_transposed(path: &Path) -> Result<AnyMatrix> {
+    let (header, file) = open_npy(path)?;
+    let turned = NpyHeader { rows: header.cols, cols: header.rows, fortran: !header.fortran, ..header };
+    read_any(path, turned, file)
+}
+
+fn read_any(path: &Path, header: NpyHeader, file: File) -> Result<AnyMatrix> {
     match header.dtype {
         "f32" => read_body(path, &header, file).map(AnyMatrix::F32),
         "f64" => read_body(path, &header, file).map(AnyMatrix::F64),
@@ -55,7 +66,7 @@ pub(super) fn read(path: &Path) -> Result<AnyMatrix> {
 }
 
 /// The checked header, and the file placed behind it.
-fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
+pub(super) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
     let (mut file, length) = open(path)?;
     let damaged = |what: String| {
         Error::input(
@@ -212,7 +223,12 @@ fn read_body<T: Element>(path: &Path, header: &NpyHeader, mut file: File) -> Res
 
 /// Copies whole columns into a row-major matrix of `stride` columns, from its column `first` on, in tiles of one
 /// cache line.
-fn transpose<T: Element>(columns: &[T], rows: usize, matrix: &mut [T], (stride, first): (usize, usize)) {
+pub(super) fn transpose<T: Element>(
+    columns: &[T],
+    rows: usize,
+    matrix: &mut [T],
+    (stride, first): (usize, usize),
+) {
     const TILE: usize = 8;
     for top in (0..rows).step_by(TILE) {
         let bottom = rows.min(top + TILE);
@@ -228,6 +244,11 @@ fn transpose<T: Element>(columns: &[T], rows: usize, matrix: &mut [T], (stride, 
 /// its room for growth.
 pub fn npy_header<T: Element>(rows: usize, cols: usize) -> Vec<u8> {
     header_of(T::DESCR, rows, cols)
+}
+
+/// [`npy_header`] of truth values.
+pub fn npy_header_bool(rows: usize, cols: usize) -> Vec<u8> {
+    header_of("|b1", rows, cols)
 }
 
 fn header_of(descr: &str, rows: usize, cols: usize) -> Vec<u8> {
@@ -246,6 +267,14 @@ fn header_of(descr: &str, rows: usize, cols: usize) -> Vec<u8> {
 /// The file cannot be written.
 pub fn write_npy<T: Element>(out: &mut OutputFile, matrix: &Matrix<T>) -> Result<()> {
     out.put(&npy_header::<T>(matrix.rows(), matrix.cols()))?;
+    write_npy_rows(out, matrix)
+}
+
+/// Writes some rows of an `.npy` file in C order, without a header.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_npy_rows<T: Element>(out: &mut OutputFile, matrix: &Matrix<T>) -> Result<()> {
     if cfg!(target_endian = "little") {
         return out.put(bytemuck::cast_slice(matrix.as_slice()));
     }

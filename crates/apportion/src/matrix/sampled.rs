@@ -2,7 +2,7 @@
 //!
 //! Freivalds' check needs subtraction, which max-plus, min-plus and or-and have not.
 
-use super::freivalds::SplitMix64;
+use super::freivalds::{SplitMix64, check_shapes};
 use super::{Element, Matrix};
 use crate::error::{Error, Result};
 
@@ -40,13 +40,21 @@ pub fn verify_sampled<T: Element>(
     b: &Matrix<T>,
     c: &Matrix<T>,
     entry: impl Fn(&[T], &[T]) -> T,
+    budget: (u64, u64),
+) -> Result<Sampled> {
+    verify_sampled_at((a, b, c), |row, column, _| entry(row, column), budget)
+}
+
+/// [`verify_sampled`] where an element depends on its place too: `entry` takes its row of A, its column of B, and the two indices.
+///
+/// # Errors
+/// As [`verify_sampled`].
+pub fn verify_sampled_at<T: Element>(
+    (a, b, c): (&Matrix<T>, &Matrix<T>, &Matrix<T>),
+    entry: impl Fn(&[T], &[T], (usize, usize)) -> T,
     (draws, seed): (u64, u64),
 ) -> Result<Sampled> {
-    if (a.cols(), a.rows(), b.cols()) != (b.rows(), c.rows(), c.cols()) {
-        let size = |m: &Matrix<T>| format!("{} x {}", m.rows(), m.cols());
-        let what = format!("{} times {} is not of {}", size(a), size(b), size(c));
-        return Err(Error::input("verification", what, "give the factors of this product"));
-    }
+    check_shapes(a, b, c, None)?;
     let (m, n) = (c.rows(), c.cols());
     let all = (m as u64).saturating_mul(n as u64) <= draws;
     // By column, so that each column of B is gathered once.
@@ -68,7 +76,7 @@ pub fn verify_sampled<T: Element>(
             column.extend((0..b.rows()).map(|p| b.row(p)[j]));
             gathered = Some(j);
         }
-        let (seen, wanted) = (c.row(i)[j], entry(a.row(i), &column));
+        let (seen, wanted) = (c.row(i)[j], entry(a.row(i), &column, (i, j)));
         let both_nan = seen.to_f64().is_nan() && wanted.to_f64().is_nan();
         if seen != wanted && !both_nan {
             let what = format!("element ({i}, {j}), counted from 0, is {seen} and should be {wanted}");

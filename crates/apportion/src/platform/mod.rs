@@ -4,6 +4,7 @@ mod discover;
 mod emulated;
 mod network;
 mod parse;
+mod resident;
 mod wires;
 mod write;
 
@@ -11,6 +12,7 @@ pub use discover::{Core, Machine, available_memory, discover};
 pub use emulated::Emulated;
 pub use network::{Direction, Link, Network, Route, Topology};
 pub use parse::{parse_platform, read_platform};
+pub use resident::{forget_peak_memory, peak_memory};
 pub use wires::{Load, Transit, Wires};
 
 use crate::error::{Error, Result};
@@ -42,8 +44,19 @@ pub struct Processor {
     pub cores: Vec<usize>,
     /// Emulation: computing takes this many times longer than it really does; at least 1.
     pub slowdown: f64,
+    /// Emulation: it turns slower in mid-run. Measuring and forecasts do not know of it.
+    pub slowdown_after: Option<SlowdownAfter>,
     /// Emulation: its speed is this function of size instead of anything measured.
     pub emulated: Option<Emulated>,
+}
+
+/// Emulation of a processor that turns slower while a product is computed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowdownAfter {
+    /// The fraction of the product's multiply-adds, all processors' together, after which it does; at least 0, below 1.
+    pub work: f64,
+    /// Its `slowdown` from then on; at least 1.
+    pub slowdown: f64,
 }
 
 /// A constant speed, greater than zero.
@@ -75,6 +88,7 @@ impl Processor {
             memory: None,
             cores: Vec::new(),
             slowdown: 1.0,
+            slowdown_after: None,
             emulated: None,
         }
     }
@@ -189,6 +203,9 @@ impl Platform {
             }
             if p.slowdown != 1.0 {
                 out += &format!("slowdown = {:?}\n", p.slowdown);
+            }
+            if let Some(SlowdownAfter { work, slowdown }) = p.slowdown_after {
+                out += &format!("slowdown_after = {{ work = {work:?}, slowdown = {slowdown:?} }}\n");
             }
             if let Some(emulated) = &p.emulated {
                 out += &format!("emulated = \"{emulated}\"\n");

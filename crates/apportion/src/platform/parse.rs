@@ -1,7 +1,7 @@
 //! `platform.toml`: read strictly, refused by field.
 
 use super::network::{Exception, Link, Network, Topology};
-use super::{Emulated, Platform, Processor, Speed};
+use super::{Emulated, Platform, Processor, SlowdownAfter, Speed};
 use crate::error::{Error, Result};
 use crate::rect::Rank;
 use crate::units::{Dimension, Quantity};
@@ -31,7 +31,15 @@ struct RawProcessor {
     memory: Option<Quantity>,
     cores: Option<Vec<usize>>,
     slowdown: Option<f64>,
+    slowdown_after: Option<RawSlowdownAfter>,
     emulated: Option<Emulated>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSlowdownAfter {
+    work: f64,
+    slowdown: f64,
 }
 
 #[derive(Deserialize, Default)]
@@ -176,7 +184,23 @@ impl Reader<'_> {
                 "1.0 means not slowed, 9.0 nine times slower",
             ));
         }
+        let slowdown_after = match raw.slowdown_after {
+            Some(RawSlowdownAfter { work, .. }) if !(0.0..1.0).contains(&work) => {
+                let what = format!("{work} is not a fraction of the work, at least 0 and below 1");
+                return Err(self.error(&field("slowdown_after.work"), what, "0.5 is half-way"));
+            }
+            Some(RawSlowdownAfter { slowdown, .. }) if !(slowdown.is_finite() && slowdown >= 1.0) => {
+                let what = format!("{slowdown} is not a number of at least 1");
+                return Err(self.error(
+                    &field("slowdown_after.slowdown"),
+                    what,
+                    "3.0 means three times slower",
+                ));
+            }
+            turn => turn.map(|RawSlowdownAfter { work, slowdown }| SlowdownAfter { work, slowdown }),
+        };
         Ok(Processor {
+            slowdown_after,
             cluster: raw.cluster.unwrap_or_else(|| raw.name.clone()),
             name: raw.name,
             speed,

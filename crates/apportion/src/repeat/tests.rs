@@ -1,6 +1,7 @@
 //! Powers and closures on the engine against the kernels' own, on one thread.
 
 use super::*;
+use crate::matrix::Scaling;
 use crate::model::Model;
 use crate::plan::{Layout, Metrics, Plan, Problem, Shape, shapes};
 use crate::platform::Platform;
@@ -34,6 +35,8 @@ fn with<T: Element, R>(
         platform: &platform,
         models: &models,
         models_block: 4,
+        scaling: Scaling::none(kernel.one()),
+        adaptive: None,
         seed: 5,
     };
     run(&what, &Monitor::new())

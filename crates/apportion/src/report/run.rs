@@ -1,6 +1,7 @@
 //! `run.json` and the table: what happened, beside what was predicted.
 
 use super::table;
+use crate::adaptive::Adaptation;
 use crate::multiply::WRONG_FRACTION;
 use crate::plan::{Metrics, Plan};
 use crate::schedule::Order;
@@ -27,6 +28,8 @@ pub struct RunReport {
     pub forecast_seconds: f64,
     /// Work over the sum of the speeds.
     pub ideal_seconds: f64,
+    /// How the run was divided anew, where that was asked for.
+    pub adaptation: Option<Adaptation>,
     /// Probability, at most, that verification missed a wrong result; `None` if it was not asked for. Where elements
     /// were sampled, of a product in which a thousandth of the elements are wrong.
     pub odds_of_a_miss: Option<f64>,
@@ -89,7 +92,7 @@ impl RunReport {
                 })
             })
             .collect();
-        json!({
+        let mut value = json!({
             "format": "apportion-run",
             "version": 1,
             "engine": self.engine,
@@ -117,7 +120,11 @@ impl RunReport {
                 json!({"from": from, "to": to, "messages": messages, "elements": elements, "bytes": bytes})
             }).collect::<Vec<_>>(),
             "plan": self.plan.to_value(),
-        })
+        });
+        if let Some(adaptation) = &self.adaptation {
+            value["adaptive"] = adaptation.to_value();
+        }
+        value
     }
 
     /// Who sent what to whom: from, to, messages, elements and bytes of every pair that talked.
@@ -183,7 +190,7 @@ impl RunReport {
         if self.products == 0 {
             return "no product was needed\n".into();
         }
-        let totals = [
+        let mut totals = vec![
             (
                 "plan",
                 format!(
@@ -221,6 +228,18 @@ impl RunReport {
             ),
             ("verified", verified),
         ];
+        if let Some(adaptation) = &self.adaptation {
+            let what = match adaptation.repartitions.len() {
+                0 => format!("none was needed in {} segments", adaptation.segments),
+                count => format!(
+                    "{count} in {} segments, {} elements moved in {}",
+                    adaptation.segments,
+                    show_count(u128::from(adaptation.moved())),
+                    show_seconds(adaptation.moving_seconds())
+                ),
+            };
+            totals.insert(5, ("divided anew", what));
+        }
         format!("{}\n{}", table(&header, rows), super::pairs(&totals))
     }
 }

@@ -175,7 +175,7 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
         let key = self.key(inner, column);
         if !self.panels.contains_key(&key) {
             let (schedule, rank) = (self.schedule, self.rank);
-            let end = (key.0 + schedule.order().block).min(schedule.layout().shape().k);
+            let end = (key.0 + schedule.order().block).min(schedule.inner().end);
             let inner = Span::new(key.0, end);
             let group = schedule.group(column);
             let cols = SpanSet::union(schedule.cols(rank).intersect(group));

@@ -26,6 +26,11 @@ impl Governor {
         Self { pace: Pace { slowdown, late: 0.0 } }
     }
 
+    /// From now on this many times slower than the CPU.
+    pub fn turn(&mut self, slowdown: f64) {
+        self.pace.slowdown = slowdown;
+    }
+
     /// Does the work, which returns CPU seconds spent by threads at this one's side (0 if none): the longest of
     /// them counts. Then sleeps as long as it takes. Returns the CPU seconds.
     pub fn compute(&mut self, halt: &Halt<'_>, work: impl FnOnce() -> f64) -> Result<f64> {

@@ -5,7 +5,7 @@ use super::kernel::Kernel;
 use super::kernels::Tropical;
 use super::monitor::Monitor;
 use super::post::{Gate, Halt, Post};
-use super::worker::{Courier, Worker, WorkerOutput};
+use super::worker::{Courier, Tiles, Worker, WorkerOutput};
 use crate::error::{Error, Result};
 use crate::matrix::{Element, Matrix};
 use crate::platform::Platform;
@@ -79,9 +79,24 @@ pub fn run_kernel<T: Element>(
     let p = schedule.processors();
     assert_eq!(platform.len(), p, "the platform has the schedule's processors");
     monitor.begin((shape.flops() / 2.0) as u64);
+    let begin = vec![None; p];
+    let (tiles, trace) = run_part(kernel, Factors { a, b }, schedule, platform, monitor, begin)?;
+    Ok(RunOutput { c: assembled(shape.m as usize, shape.n as usize, tiles), trace })
+}
+
+/// Carries out a schedule that adds to what each processor's tiles hold; `None` for nothing yet.
+pub(super) fn run_part<T: Element>(
+    kernel: Kernel<T>,
+    factors: Factors<'_, T>,
+    schedule: &Schedule,
+    platform: &Platform,
+    monitor: &Monitor,
+    tiles: Vec<Option<Tiles<T>>>,
+) -> Result<(Vec<Tiles<T>>, Trace)> {
+    let p = schedule.processors();
     let shared = Shared {
         kernel,
-        factors: Factors { a, b },
+        factors,
         schedule,
         platform,
         post: Post::new(p, &platform.network),
@@ -89,15 +104,22 @@ pub fn run_kernel<T: Element>(
         gate: Gate::new(p),
         epoch: OnceLock::new(),
     };
-    let outputs = all_workers(&shared)?;
-    Ok(assembled(shape.m as usize, shape.n as usize, outputs))
+    let (tiles, lanes) = all_workers(&shared, tiles)?.into_iter().map(|o| (o.tiles, o.lane)).unzip();
+    Ok((tiles, Trace { lanes }))
 }
 
 /// Runs every worker to its end; the first failure is the error of all.
-fn all_workers<T: Element>(shared: &Shared<'_, T>) -> Result<Vec<WorkerOutput<T>>> {
+fn all_workers<T: Element>(
+    shared: &Shared<'_, T>,
+    tiles: Vec<Option<Tiles<T>>>,
+) -> Result<Vec<WorkerOutput<T>>> {
     let p = shared.schedule.processors();
     let outcomes: Vec<Result<WorkerOutput<T>>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..p).map(|i| scope.spawn(move || guarded(shared, Rank(i)))).collect();
+        let workers: Vec<_> = tiles
+            .into_iter()
+            .enumerate()
+            .map(|(i, tiles)| scope.spawn(move || guarded(shared, Rank(i), tiles)))
+            .collect();
         workers.into_iter().map(|w| w.join().expect("a worker's panic is caught inside")).collect()
     });
     let mut outputs = Vec::with_capacity(p);
@@ -114,28 +136,33 @@ fn all_workers<T: Element>(shared: &Shared<'_, T>) -> Result<Vec<WorkerOutput<T>
 }
 
 /// Puts the parts of C in their places.
-fn assembled<T: Element>(m: usize, n: usize, outputs: Vec<WorkerOutput<T>>) -> RunOutput<T> {
+pub(super) fn assembled<T: Element>(m: usize, n: usize, tiles: Vec<Tiles<T>>) -> Matrix<T> {
     let mut c = Matrix::zeros(m, n);
-    let mut lanes = Vec::with_capacity(outputs.len());
-    for output in outputs {
-        for (rect, tile) in output.tiles {
-            let width = rect.cols.len() as usize;
-            for (i, row) in tile.chunks_exact(width).enumerate() {
-                let at = (rect.rows.start as usize + i) * n + rect.cols.start as usize;
-                c.as_mut_slice()[at..at + width].copy_from_slice(row);
-            }
+    for (rect, tile) in tiles.into_iter().flatten() {
+        let width = rect.cols.len() as usize;
+        for (i, row) in tile.chunks_exact(width).enumerate() {
+            let at = (rect.rows.start as usize + i) * n + rect.cols.start as usize;
+            c.as_mut_slice()[at..at + width].copy_from_slice(row);
         }
-        lanes.push(output.lane);
     }
-    RunOutput { c, trace: Trace { lanes } }
+    c
 }
 
 /// Runs a processor's worker; its failure or panic ends all.
-fn guarded<T: Element>(shared: &Shared<'_, T>, rank: Rank) -> Result<WorkerOutput<T>> {
+fn guarded<T: Element>(
+    shared: &Shared<'_, T>,
+    rank: Rank,
+    tiles: Option<Tiles<T>>,
+) -> Result<WorkerOutput<T>> {
     let processor = &shared.platform.processors[rank.0];
     let Shared { kernel, factors, schedule, post, halt, .. } = shared;
     let work = AssertUnwindSafe(|| {
-        let worker = Worker::new(*kernel, (schedule, rank), processor, *factors, halt);
+        let at = (*schedule, rank);
+        // New tiles are made by the thread that will use them, so that their memory is near.
+        let worker = match tiles {
+            None => Worker::new(*kernel, at, processor, *factors, halt),
+            Some(tiles) => Worker::going_on(*kernel, at, processor, *factors, halt, tiles),
+        };
         shared.gate.pass(halt)?;
         // The clock starts with everybody ready.
         let epoch = *shared.epoch.get_or_init(Instant::now);

@@ -8,7 +8,7 @@ use super::kernels::Tile;
 use super::post::Halt;
 use crate::error::Result;
 use crate::matrix::Element;
-use crate::platform::Processor;
+use crate::platform::{Processor, SlowdownAfter};
 use crate::rect::{Rank, Rect};
 use crate::schedule::{Broadcast, Message, Schedule, Step, Update};
 use crate::trace::{Activity, Lane};
@@ -40,10 +40,12 @@ pub(super) trait Courier<T> {
 
 /// What a processor has computed, and what it did when.
 pub(super) struct WorkerOutput<T> {
-    /// Its rectangles of C, each row by row.
-    pub tiles: Vec<(Rect, Vec<T>)>,
+    pub tiles: Tiles<T>,
     pub lane: Lane,
 }
+
+/// A processor's rectangles of C, each row by row.
+pub(super) type Tiles<T> = Vec<(Rect, Vec<T>)>;
 
 /// The state of one processor.
 pub(super) struct Worker<'a, T, C: Courier<T>> {
@@ -53,8 +55,9 @@ pub(super) struct Worker<'a, T, C: Courier<T>> {
     halt: &'a Halt<'a>,
     blocks: Blocks<'a, T, C::Own>,
     governor: Governor,
+    turn: Option<SlowdownAfter>,
     threads: usize,
-    tiles: Vec<(Rect, Vec<T>)>,
+    tiles: Tiles<T>,
     expected: BTreeMap<(Rank, u64), Message>,
     lane: Lane,
 }
@@ -68,18 +71,21 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         own: C::Own,
         halt: &'a Halt<'a>,
     ) -> Self {
+        let tiles = empty_tiles(schedule.rects(rank), kernel.zero());
+        Self::going_on(kernel, (schedule, rank), processor, own, halt, tiles)
+    }
+
+    /// The same, adding to what the processor's rectangles of C hold so far.
+    pub fn going_on(
+        kernel: Kernel<T>,
+        (schedule, rank): (&'a Schedule, Rank),
+        processor: &Processor,
+        own: C::Own,
+        halt: &'a Halt<'a>,
+        tiles: Tiles<T>,
+    ) -> Self {
         clock::pin(&processor.cores);
         clock::wake_promptly();
-        let tiles: Vec<(Rect, Vec<T>)> = schedule
-            .rects(rank)
-            .iter()
-            .map(|rect| {
-                let mut tile = Vec::new();
-                // `resize` writes every element: the pages are there before the clock starts.
-                tile.resize(rect.area() as usize, kernel.zero());
-                (*rect, tile)
-            })
-            .collect();
         Self {
             kernel,
             schedule,
@@ -87,6 +93,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
             halt,
             blocks: Blocks::new(schedule, rank, own),
             governor: Governor::new(processor.slowdown),
+            turn: processor.slowdown_after,
             threads: processor.cores.len().max(1),
             tiles,
             expected: BTreeMap::new(),
@@ -155,6 +162,10 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         let stride = rect.cols.len() as usize;
         let first = (update.rect.rows.start - rect.rows.start) as usize * stride
             + (update.rect.cols.start - rect.cols.start) as usize;
+        let (done, total) = self.halt.monitor().progress();
+        if let Some(turn) = self.turn.take_if(|turn| done as f64 >= turn.work * total as f64) {
+            self.governor.turn(turn.slowdown);
+        }
         let cpu = self.governor.compute(self.halt, || {
             blocks.gather(update);
             let operands = blocks.operands(update);
@@ -175,6 +186,16 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         self.halt.monitor().advance(update.work() as u64);
         Ok(())
     }
+}
+
+/// Rectangles that hold `zero` only. Every element is written: the pages are there before a clock starts.
+pub(super) fn empty_tiles<T: Element>(rects: &[Rect], zero: T) -> Tiles<T> {
+    let filled = |length: usize| {
+        let mut tile = Vec::new();
+        tile.resize(length, zero);
+        tile
+    };
+    rects.iter().map(|rect| (*rect, filled(rect.area() as usize))).collect()
 }
 
 /// The update on several threads, C's rows divided among them; the longest CPU time of the threads started.

@@ -60,7 +60,7 @@ impl<'a> Turns<'a> {
             if schedule.a_stays() { !b.is_empty() } else { !a.is_empty() || !b.is_empty() }
         };
         let owners = (0..schedule.processors()).map(Rank).filter(owns).collect();
-        let blocks = schedule.layout.shape().k.div_ceil(schedule.order.block);
+        let blocks = schedule.inner.len().div_ceil(schedule.order.block);
         Self { schedule, owners, blocks }
     }
 
@@ -71,7 +71,8 @@ impl<'a> Turns<'a> {
     /// On strips all blocks of one owner, then the next one's; else all owners' parts of one pivot block, then the next
     /// block's, so that no more than the pivot blocks under way is held.
     fn get(&self, number: u64) -> Turn {
-        let Shape { k, n, .. } = self.schedule.layout.shape();
+        let n = self.schedule.layout.shape().n;
+        let whole = self.schedule.inner;
         let owners = self.owners.len() as u64;
         let (owner, block) = if self.schedule.a_stays() {
             (number / self.blocks, number % self.blocks)
@@ -79,8 +80,8 @@ impl<'a> Turns<'a> {
             (number % owners, number / owners)
         };
         let owner = self.owners[owner as usize];
-        let start = block * self.schedule.order.block;
-        let inner = Span::new(start, start.saturating_add(self.schedule.order.block).min(k));
+        let start = whole.start + block * self.schedule.order.block;
+        let inner = Span::new(start, start.saturating_add(self.schedule.order.block).min(whole.end));
         let done = if self.schedule.a_stays() {
             self.schedule.own(owner).1.first().map(|part| Rect::new(inner, part.cols))
         } else {

@@ -4,11 +4,11 @@
 //! t = max(communication, free part) + the rest.
 
 use super::{Schedule, Step, Update};
-use crate::rect::{Rank, Rect, Span};
+use crate::rect::{Rank, Rect};
 
 /// Steps of `rank`, each made when it is asked for.
 pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
-    let whole = Span::new(0, schedule.layout.shape().k);
+    let whole = schedule.inner;
     let (starts, awaits) = schedule.posts(rank, whole, 0);
     let mut starts = starts.peekable();
     let talks = starts.peek().is_some();

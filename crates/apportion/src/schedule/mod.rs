@@ -98,6 +98,8 @@ pub struct Schedule {
     groups: Vec<u64>,
     /// True if A is only used where it lies.
     a_stays: bool,
+    /// The inner indices that are summed over.
+    inner: Span,
     bands_of_a: Bands,
     bands_of_b: Bands,
 }
@@ -127,11 +129,28 @@ impl Schedule {
             rects: layout.rects_by_owner(),
             a: by_owner(layout.parts_of_a()),
             b: by_owner(by_columns.unwrap_or_else(|| layout.parts_of_b())),
+            inner: Span::new(0, layout.shape().k),
             free: if divides { communication_free(layout) } else { Vec::new() },
             bands_of_a: Bands::of_a(layout),
             bands_of_b: Bands::of_b(layout),
             layout: layout.clone(),
         }
+    }
+
+    /// The part of the product that sums over these inner indices only; A and B lie where they lay.
+    ///
+    /// # Panics
+    /// If they do not begin with a pivot block or reach beyond the inner dimension.
+    #[must_use]
+    pub fn within(self, inner: Span) -> Self {
+        assert!(inner.start.is_multiple_of(self.order.block), "a segment begins with a pivot block");
+        assert!(inner.end <= self.layout.shape().k, "a segment lies within the inner dimension");
+        Self { inner, ..self }
+    }
+
+    /// The inner indices that are summed over: all, but for a schedule [`within`](Self::within) a segment.
+    pub fn inner(&self) -> Span {
+        self.inner
     }
 
     /// The layout.
@@ -188,7 +207,7 @@ impl Schedule {
 
     /// The pivot blocks of the inner dimension, in order.
     pub fn pivots(&self) -> impl Iterator<Item = Span> + use<> {
-        Span::new(0, self.layout.shape().k).blocks(self.order.block)
+        self.inner.blocks(self.order.block)
     }
 
     /// The steps of one processor, in order.

@@ -140,3 +140,94 @@ proptest! {
         prop_assert_eq!(verify_product(&a, &b, &c, seed, 30).is_err(), far);
     }
 }
+
+/// alpha A B + beta C0 by the textbook, either factor or the product being scaled.
+fn scaled<T: Element>(a: &Matrix<T>, b: &Matrix<T>, s: Scaling<'_, T>, factor_first: bool) -> Matrix<T> {
+    let (alpha, beta) = (s.alpha.to_f64(), s.beta.to_f64());
+    let times = |m: &Matrix<T>| {
+        Matrix::new(
+            m.rows(),
+            m.cols(),
+            m.as_slice().iter().map(|x| T::from_f64(alpha * x.to_f64())).collect(),
+        )
+    };
+    let mut c = if factor_first { naive(&times(a), b) } else { times(&naive(a, b)) };
+    if let Some(initial) = s.initial {
+        for (x, before) in c.as_mut_slice().iter_mut().zip(initial.as_slice()) {
+            let before = T::from_f64(beta * before.to_f64());
+            *x = T::from_f64(x.to_f64() + before.to_f64());
+        }
+    }
+    c
+}
+
+#[test]
+fn rounding_of_the_whole_expression_passes_and_a_flipped_bit_does_not() {
+    let mut caught = 0;
+    for (m, k, n) in [(1, 1, 1), (7, 1, 5), (31, 37, 41), (2, 2_000, 3)] {
+        for [alpha, beta] in
+            [[1.0, 1.0], [-0.3, 2.5], [1e200, 1e-200], [1e-200, 1e200], [0.5, 0.0], [0.0, 3.0]]
+        {
+            for size in [1.0, 1e90, 1e-90] {
+                let (a, b) = (random::<f64>(m, k, 1, 1.0), random::<f64>(k, n, 2, 1e3));
+                let initial = random::<f64>(m, n, 3, size);
+                let scaling = Scaling { alpha, beta, initial: Some(&initial) };
+                for factor_first in [false, true] {
+                    let c = scaled(&a, &b, scaling, factor_first);
+                    verify_scaled((&a, &b, &c), scaling, 7, 16).unwrap();
+                    for at in [0, m * n / 2, m * n - 1] {
+                        let mut wrong = c.clone();
+                        let bits = wrong.as_slice()[at].to_bits() ^ 1 << 40;
+                        wrong.as_mut_slice()[at] = f64::from_bits(bits);
+                        // A bit far below the rounding of what cancelled may pass for rounding.
+                        let change = (wrong.as_slice()[at] - c.as_slice()[at]).abs();
+                        if change > 1e-9 * (alpha.abs() * 1e3 * k as f64 + beta.abs() * size) {
+                            let seen = verify_scaled((&a, &b, &wrong), scaling, 7, 16);
+                            assert!(
+                                matches!(seen, Err(Error::WrongResult { .. })),
+                                "{m} {k} {n} {alpha} {beta} {size}"
+                            );
+                            caught += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(caught > 100, "{caught} wrong bits tried");
+    let (a, b) = (random::<f32>(20, 30, 1, 1.0), random::<f32>(30, 10, 2, 1.0));
+    let initial = random::<f32>(20, 10, 3, 10.0);
+    let scaling = Scaling { alpha: 0.1, beta: -7.7, initial: Some(&initial) };
+    let c = scaled(&a, &b, scaling, true);
+    verify_scaled((&a, &b, &c), scaling, 1, 16).unwrap();
+    // Each part of the expression counts.
+    for other in [
+        Scaling { alpha: 0.11, ..scaling },
+        Scaling { beta: -7.6, ..scaling },
+        Scaling { initial: None, ..scaling },
+    ] {
+        assert!(verify_scaled((&a, &b, &c), other, 1, 16).is_err());
+    }
+}
+
+#[test]
+fn infinities_in_the_initial_matrix_reach_the_result_and_nothing_else() {
+    let (a, b) = (random::<f64>(6, 5, 1, 1.0), random::<f64>(5, 8, 2, 1.0));
+    let mut initial = random::<f64>(6, 8, 3, 1.0);
+    initial.as_mut_slice()[11] = f64::INFINITY;
+    initial.as_mut_slice()[20] = f64::NAN;
+    let scaling = Scaling { alpha: 2.0, beta: -1.0, initial: Some(&initial) };
+    let c = scaled(&a, &b, scaling, false);
+    assert_eq!(c.as_slice()[11], f64::NEG_INFINITY);
+    verify_scaled((&a, &b, &c), scaling, 1, 16).unwrap();
+    for (at, value) in [(11, 0.0), (11, f64::INFINITY), (20, 1.0), (12, f64::INFINITY)] {
+        let mut wrong = c.clone();
+        wrong.as_mut_slice()[at] = value;
+        assert!(verify_scaled((&a, &b, &wrong), scaling, 1, 16).is_err(), "{at} {value}");
+    }
+    // Factors that alpha = 0 leaves unread.
+    let nan = Matrix::new(6, 5, vec![f64::NAN; 30]);
+    let scaling = Scaling { alpha: 0.0, beta: 1.0, initial: Some(&c) };
+    let unread = verify_scaled((&nan, &b, &c), scaling, 1, 16);
+    assert!(unread.is_ok());
+}

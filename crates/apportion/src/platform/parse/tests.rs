@@ -63,6 +63,14 @@ fn defects_are_refused_by_place() {
     assert!(
         refused("[[processor]]\nname = \"a\"\nemulated = \"peek 3\"\n").contains("p.toml:3: cannot make out")
     );
+    for (turn, word) in [
+        ("work = 1, slowdown = 2", "work"),
+        ("work = 0.5, slowdown = 0.5", "slowdown_after.slowdown"),
+        ("work = 0.5", "missing"),
+    ] {
+        let text = format!("[[processor]]\nname = \"a\"\nslowdown_after = {{ {turn} }}\n");
+        assert!(refused(&text).contains(word), "{turn}");
+    }
     assert!(refused("name = \"none\"\n").contains("no processor"));
     assert!(refused("[[processor]]\nname = \"a\"\n[[processor]]\nname = \"a\"\n").contains("twice"));
     assert!(refused(&format!("{TWO}[network]\ntopology = \"ring\"\n")).contains("ring"));

@@ -194,7 +194,7 @@ fn a_lost_worker_ends_the_run_with_its_name() {
             gate: Gate::new(4),
             epoch: OnceLock::new(),
         };
-        let Err(error) = all_workers(&shared) else { panic!("the run should fail") };
+        let Err(error) = all_workers(&shared, vec![None; 4]) else { panic!("the run should fail") };
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().starts_with("processor p"), "{error}");
     }

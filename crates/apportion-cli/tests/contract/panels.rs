@@ -1,0 +1,218 @@
+//! `matmul --panels`, `--memory`, `--checkpoint`, `--resume`: the same product, whatever is cut, killed or damaged.
+
+use super::Bench;
+use super::bench::{TWO, product, whole};
+use apportion::{AnyMatrix, Element, Matrix};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// Two unequal processors, slow enough that a kill comes in the middle.
+const SLOW: &str = "name = \"slow\"\n\
+    [[processor]]\nname = \"a\"\nspeed = \"2 Gflop/s\"\nslowdown = 60\n\
+    [[processor]]\nname = \"b\"\nspeed = \"1 Gflop/s\"\nslowdown = 90\n";
+
+/// Numbers whose sums depend on every rounding.
+fn irrational<T: Element>(rows: usize, cols: usize, seed: f64) -> Matrix<T> {
+    let data = (0..rows * cols).map(|i| T::from_f64((i as f64 * 0.731 + seed).sin())).collect();
+    Matrix::new(rows, cols, data)
+}
+
+#[test]
+fn panels_make_the_same_product() {
+    let bench = Bench::new();
+    bench.write("two.toml", TWO);
+    for (m, k, n) in [(1, 1, 1), (31, 37, 29), (3, 500, 2), (70, 1, 90), (130, 6, 1)] {
+        let (a, b, c0) = (whole::<f64>(m, k, 1), whole::<f64>(k, n, 2), whole::<f64>(m, n, 3));
+        bench.matrix("a.npy", &a);
+        bench.matrix("bt.npy", &{
+            let data = (0..k * n).map(|at| b.row(at % k)[at / k]).collect();
+            Matrix::new(n, k, data)
+        });
+        bench.matrix("c0.npy", &c0);
+        let p = product(&a, &b);
+        let data = p.as_slice().iter().zip(c0.as_slice()).map(|(x, y)| 2.0 * x - 3.0 * y).collect();
+        for panels in ["1", "2", "7", "1000"] {
+            let report = bench.json(&[
+                "matmul",
+                "a.npy",
+                "bt.npy",
+                "-o",
+                "c.npy",
+                "--platform",
+                "two.toml",
+                "--transpose-b",
+                "--alpha",
+                "2",
+                "--beta",
+                "-3",
+                "--c-in",
+                "c0.npy",
+                "--panels",
+                panels,
+                "--report",
+                "run.json",
+            ]);
+            assert_eq!(
+                bench.read("c.npy"),
+                AnyMatrix::F64(Matrix::new(m, n, Clone::clone(&data))),
+                "{m} {k} {n} {panels}"
+            );
+            assert_eq!(report, bench.value("run.json"));
+            let rows = report["panels"]["rows"].as_u64().unwrap() as usize;
+            assert_eq!(report["panels"]["count"].as_u64().unwrap() as usize, m.div_ceil(rows));
+            assert_eq!((&report["verified"], &report["plan"]["problem"]["m"]), (&true.into(), &m.into()));
+        }
+    }
+}
+
+#[test]
+fn other_semirings_and_types_come_in_panels_too() {
+    let bench = Bench::new();
+    bench.write("two.toml", TWO);
+    bench.matrix("a.npy", &whole::<f32>(40, 30, 1));
+    bench.matrix("b.npy", &whole::<f32>(30, 20, 2));
+    bench.matrix("u.npy", &Matrix::new(9, 9, (0..81).map(|i| u8::from(i % 7 == 0)).collect()));
+    for (file, other, semiring) in
+        [("a.npy", "b.npy", "max-plus"), ("a.npy", "b.npy", "min-plus"), ("u.npy", "u.npy", "or-and")]
+    {
+        let run = ["matmul", file, other, "-o", "c.npy", "--platform", "two.toml", "--semiring", semiring];
+        bench.done(&run);
+        let plain = std::fs::read(bench.path("c.npy")).unwrap();
+        bench.done(&[&run[..], &["--panels", "4", "--block", "8"]].concat());
+        assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), plain, "{semiring}");
+    }
+}
+
+/// Larger than the memory that it is given, and measured by the operating system.
+#[cfg(target_os = "linux")]
+#[test]
+fn matrices_larger_than_memory_are_streamed() {
+    let bench = Bench::new();
+    bench.write("two.toml", TWO);
+    let (m, k, n) = (2600, 900, 1500);
+    bench.matrix("a.npy", &whole::<f64>(m, k, 1));
+    bench.matrix("b.npy", &whole::<f64>(k, n, 2));
+    let run = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "two.toml", "--block", "128"];
+    bench.done(&run);
+    let plain = std::fs::read(bench.path("c.npy")).unwrap();
+    let cap = 40 << 20;
+    assert!((m * k + k * n + m * n) * 8 > cap);
+    let report = bench.json(&[&run[..], &["--memory", "40MiB"]].concat());
+    assert!(std::fs::read(bench.path("c.npy")).unwrap() == plain);
+    let panels = &report["panels"];
+    let held = |field: &str| panels[field].as_u64().unwrap();
+    assert!(
+        held("predicted_memory_bytes") <= cap as u64 && held("peak_resident_bytes") <= cap as u64,
+        "{panels}"
+    );
+    assert!(held("count") > 1, "{panels}");
+}
+
+#[test]
+fn killed_at_any_moment_it_goes_on_to_the_same_bytes() {
+    let bench = Bench::new();
+    bench.write("slow.toml", SLOW);
+    bench.matrix("a.npy", &irrational::<f64>(240, 300, 1.0));
+    bench.matrix("b.npy", &irrational::<f64>(300, 250, 2.0));
+    let run = [
+        "matmul",
+        "a.npy",
+        "b.npy",
+        "-o",
+        "c.npy",
+        "--platform",
+        "slow.toml",
+        "--block",
+        "64",
+        "--panels",
+        "12",
+    ];
+    bench.done(&run);
+    let wanted = std::fs::read(bench.path("c.npy")).unwrap();
+    let mut seed = 12345_u64;
+    for round in 0..3 {
+        std::fs::remove_file(bench.path("c.npy")).unwrap();
+        let directory = format!("kept{round}");
+        let mut kills = 0;
+        let report = loop {
+            let flag = if kills == 0 { "--checkpoint" } else { "--resume" };
+            let arguments = [&run[..], &[flag, &directory, "--report", "run.json"]].concat();
+            let mut child =
+                bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Sooner or later in its work, or before it has begun; after some kills it may end.
+            std::thread::sleep(Duration::from_millis((seed >> 33) % 250));
+            if kills >= 4 {
+                assert!(child.wait().unwrap().success());
+                break bench.value("run.json");
+            }
+            child.kill().unwrap();
+            if child.wait().unwrap().success() {
+                break bench.value("run.json");
+            }
+            kills += 1;
+            assert!(!bench.has("c.npy"), "a result appears whole or not at all");
+        };
+        assert!(std::fs::read(bench.path("c.npy")).unwrap() == wanted, "round {round}, {kills} kills");
+        assert_eq!(report["panels"]["count"], 12);
+    }
+}
+
+#[test]
+fn a_damaged_panel_is_computed_again_and_another_product_refused() {
+    let bench = Bench::new();
+    bench.write("two.toml", TWO);
+    bench.matrix("a.npy", &irrational::<f64>(40, 30, 1.0));
+    bench.matrix("b.npy", &irrational::<f64>(30, 20, 2.0));
+    let run = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "two.toml"];
+    bench.done(&[&run[..], &["--panels", "5", "--checkpoint", "kept"]].concat());
+    let wanted = std::fs::read(bench.path("c.npy")).unwrap();
+    let resume = [&run[..], &["--resume", "kept"]].concat();
+    assert_eq!(bench.json(&resume)["panels"]["resumed"], 5);
+
+    // The lowest bit of one element: far below what any check by sums could see.
+    let mut names: Vec<_> =
+        std::fs::read_dir(bench.path("kept")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    let panel = names.iter().find(|path| path.to_string_lossy().contains("panel-000002-")).unwrap();
+    let mut bytes = std::fs::read(panel).unwrap();
+    bytes[128 + 8 * 11] ^= 1;
+    std::fs::write(panel, &bytes).unwrap();
+    let output = bench.run(&resume);
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is damaged"), "it is said");
+    assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), wanted);
+    assert_eq!(bench.json(&resume)["panels"]["resumed"], 5);
+
+    assert!(bench.fails(2, &[&run[..], &["--checkpoint", "kept"]].concat()).contains("--resume"));
+    let scaled = bench.fails(2, &[&resume[..], &["--alpha", "2"]].concat());
+    assert!(scaled.contains("another product"), "{scaled}");
+    bench.matrix("b.npy", &irrational::<f64>(30, 20, 2.5));
+    assert!(bench.fails(2, &resume).contains("another product"));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let bench = Bench::new();
+    bench.write("two.toml", TWO);
+    bench.matrix("a.npy", &whole::<f64>(30, 30, 1));
+    bench.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 2\n");
+    bench.matrix("single.npy", &whole::<f32>(30, 30, 1));
+    bench.matrix("wide.npy", &whole::<f64>(31, 30, 1));
+    let run = |more: &[&str], code: i32| {
+        bench.fails(code, &[&["matmul", "-o", "c.npy", "--platform", "two.toml"], more].concat())
+    };
+    assert!(run(&["a.npy", "a.npy", "--memory", "1MiB"], 1).contains("bytes"));
+    run(&["a.npy", "a.npy", "--memory", "lots"], 2);
+    run(&["a.npy", "a.npy", "--memory", "0"], 2);
+    run(&["a.npy", "a.npy", "--panels", "0"], 2);
+    run(&["a.npy", "a.npy", "--panels", "2", "--adaptive"], 2);
+    run(&["a.npy", "a.npy", "--checkpoint", "x", "--resume", "x"], 2);
+    run(&["a.mtx", "a.mtx", "--panels", "2"], 2);
+    assert!(run(&["a.npy", "single.npy", "--panels", "2"], 2).contains("holds f32"));
+    assert!(run(&["a.npy", "wide.npy", "--panels", "2"], 2).contains("is 31 x 30"));
+    assert!(
+        run(&["a.npy", "a.npy", "--panels", "2", "--c-in", "wide.npy"], 2).contains("the product is 30 x 30")
+    );
+    assert!(run(&["a.npy", "a.npy", "--resume", "a.npy"], 2).contains("a.npy"));
+}

@@ -113,6 +113,8 @@ pub(crate) fn adapt(
     let mut all = Trace::empty(layout.processors());
     let mut slower = vec![1.0; layout.processors()];
     let mut adaptation = Adaptation { segments: spans.len() as u64, repartitions: Vec::new() };
+    // Speeds that change with every segment are noise: each new division waits twice as long as the one before.
+    let (mut next, mut wait) = (0, 1);
     for (i, span) in spans.iter().enumerate() {
         let trace = engine.run(&Schedule::matmul(&layout, rebalance.order).within(*span))?;
         learn(rebalance, &layout, *span, &trace, &mut slower);
@@ -121,6 +123,9 @@ pub(crate) fn adapt(
         let rest = Span::new(span.end, layout.shape().k);
         if rest.is_empty() {
             break;
+        }
+        if i < next {
+            continue;
         }
         if let Some(proposal) = rebalance.proposal(&layout, &method, rest, &slower)? {
             let rates: Vec<f64> = rates(rebalance.models, &proposal.layout.shares(), rebalance.models_block)
@@ -131,6 +136,7 @@ pub(crate) fn adapt(
             let (at, seconds) = relocate(&layout, &proposal, rebalance, engine, &mut all)?;
             let Proposal { method: new_method, layout: new, gain, cost, moves } = proposal;
             (layout, method) = (new, new_method);
+            (next, wait) = (i + wait, 2 * wait);
             adaptation.repartitions.push(Repartition {
                 after: span.end,
                 at,

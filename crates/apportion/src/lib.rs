@@ -50,7 +50,7 @@ pub use repeat::{matrix_closure, matrix_power};
 pub use report::*;
 pub use run::*;
 pub use schedule::*;
-pub use simulate::{BroadcastTime, Conditions, simulate};
+pub use simulate::*;
 pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, study};
 pub use trace::{Activity, Counts, Event, Lane, Trace};
 

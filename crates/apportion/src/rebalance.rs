@@ -14,7 +14,7 @@ use crate::schedule::{Order, Schedule};
 use crate::simulate::{Conditions, simulate};
 
 /// The least part of the rest's time that a new layout must save: less is noise.
-const WORTH_WHILE: f64 = 0.03;
+const WORTH_WHILE: f64 = 0.1;
 
 /// Bytes per second at which parts are believed to be copied in memory: a cautious guess, which only decides.
 const COPYING: f64 = 2e9;

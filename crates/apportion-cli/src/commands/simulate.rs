@@ -1,22 +1,36 @@
 //! `apportion simulate`.
 
+mod explain;
+mod replay;
+mod sharing;
+
 use super::{appear, open, timeline};
 use crate::args::FlowArgs;
 use crate::console::Console;
 use crate::inputs::{Processors, constant};
 use apportion::{
-    Conditions, Error, Lane, Order, Plan, Platform, Problem, Result, Schedule, Trace, pairs, rates,
-    read_models, read_plan, read_platform, simulate, table, units,
+    Conditions, Error, Lane, Order, Outcome, Plan, Platform, Problem, Rank, Result, Schedule, Trace,
+    export_simgrid, pairs, rates, read_models, read_plan, read_platform, simulate, simulate_explained,
+    simulate_fluid, table, units,
 };
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
+use sharing::{NetworkArgs, Rule};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "A message waits the latency, then drains at its link's bandwidth. What happens when several use a \
+    link is --sharing; docs/simulation.md compares the rules with each other and with SimGrid."
+)]
 pub struct Arguments {
     /// The plan.
-    #[arg(long, value_name = "FILE")]
-    pub plan: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "traces")]
+    pub plan: Option<PathBuf>,
+    /// Instead of a plan: time-independent traces as smpirun -replay takes them, a list of file names or a directory with
+    /// traces.txt.
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["plan", "models", "flow", "overlap", "look_ahead", "block", "element", "export_simgrid"])]
+    pub traces: Option<PathBuf>,
     /// Processors and network.
     #[arg(long, value_name = "FILE")]
     pub platform: PathBuf,
@@ -25,17 +39,106 @@ pub struct Arguments {
     pub models: Option<PathBuf>,
     #[command(flatten)]
     pub flow: FlowArgs,
+    #[command(flatten)]
+    pub network: NetworkArgs,
     /// Bytes of one element.
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub element: u64,
+    /// Tell what this processor waited for, and the chain of causes that ends the run; a name or a number from 0.
+    #[arg(long, value_name = "RANK")]
+    pub explain: Option<String>,
+    /// Write the schedule for SimGrid (platform.xml, hostfile, traces.txt, rank-N.txt) and print the command that replays
+    /// it; the forecast is then what SimGrid should find (--sharing weighted, messages with 16 bytes of envelope).
+    #[arg(long, value_name = "DIR")]
+    pub export_simgrid: Option<PathBuf>,
     /// Write each processor's timeline: a picture (.svg) or a Chrome trace.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }
 
+/// A forecast, and what it was of.
+struct Forecast {
+    names: Vec<String>,
+    outcome: Outcome,
+    order: Option<Order>,
+    command: Option<String>,
+}
+
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let output = open(args.trace.as_ref())?;
-    let plan = read_plan(&args.plan)?;
+    let referee = args.export_simgrid.is_some() || args.traces.is_some();
+    let rule = args.network.rule(referee)?;
+    let forecast = match (&args.plan, &args.traces) {
+        (_, Some(list)) => {
+            replay::of_traces(list, read_platform(&args.platform)?, &rule, args.explain.is_some())?
+        }
+        (Some(plan), None) => of_plan(args, read_plan(plan)?, &rule)?,
+        (None, None) => unreachable!("one of them is required"),
+    };
+    let explained = args.explain.as_deref().map(|who| rank_of(who, &forecast.names)).transpose()?;
+    let trace = &forecast.outcome.trace;
+    appear([(output, &|| timeline(args.trace.as_ref(), trace, &forecast.names))])?;
+    let story = explained.map(|rank| (rank, forecast.outcome.history.clone().unwrap_or_default()));
+    console.result(
+        || {
+            let mut object = json(&forecast);
+            object["sharing"] = rule.to_string().into();
+            if let Some((rank, history)) = &story {
+                object["explain"] = explain::json(history, *rank, &forecast.names);
+            }
+            object
+        },
+        || {
+            let mut out = text(&forecast, &rule);
+            if let Some((rank, history)) = &story {
+                out += &explain::text(history, *rank, &forecast.names);
+            }
+            out
+        },
+    );
+    Ok(())
+}
+
+fn json(forecast: &Forecast) -> Value {
+    let (trace, order) = (&forecast.outcome.trace, forecast.order);
+    let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
+    let each = forecast.names.iter().enumerate().map(|(i, name)| {
+        json!({"name": name, "compute": compute[i], "communicate": communicate[i], "idle": idle[i]})
+    });
+    let mut object = json!({"seconds": trace.seconds(), "flow": order.map(|o| o.flow.to_string()),
+        "overlap": order.map(|o| o.overlap), "processors": each.collect::<Vec<_>>()});
+    if let Some(command) = &forecast.command {
+        object["command"] = command.as_str().into();
+    }
+    object
+}
+
+fn text(forecast: &Forecast, rule: &Rule) -> String {
+    let trace = &forecast.outcome.trace;
+    let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
+    let rows = forecast.names.iter().enumerate().map(|(i, name)| {
+        let seconds = [&compute, &communicate, &idle].map(|all| units::show_seconds(all[i]));
+        [vec![name.clone()], seconds.to_vec()].concat()
+    });
+    let mut facts = vec![("flow", forecast.order.map_or_else(|| "none".into(), named))];
+    if *rule != Rule::Fifo {
+        facts.push(("sharing", rule.to_string()));
+    }
+    facts.push(("forecast", units::show_seconds(trace.seconds())));
+    facts.extend(forecast.command.clone().map(|command| ("replay", command)));
+    format!("{}\n{}", table(&["processor", "compute", "communicate", "idle"], rows), pairs(&facts))
+}
+
+/// The processor that a flag names.
+fn rank_of(who: &str, names: &[String]) -> Result<Rank> {
+    let number = || who.parse().ok().filter(|&i: &usize| i < names.len());
+    names.iter().position(|n| n == who).or_else(number).map(Rank).ok_or_else(|| {
+        let what = format!("\"{who}\" is no processor");
+        Error::input("--explain", what, format!("give a name, or a number from 0 to {}", names.len() - 1))
+    })
+}
+
+fn of_plan(args: &Arguments, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let platform = in_plan_order(&plan, read_platform(&args.platform)?)?;
     let flops_per_unit = if plan.layout.is_some() { 2.0 } else { 1.0 };
     let processors = match &args.models {
@@ -52,51 +155,44 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             }
         }
     };
-    let (trace, order) = match (&plan.layout, plan.problem) {
-        (Some(layout), _) => {
-            let rates = rates(&processors.models, &plan.shares, processors.block);
-            let network = &processors.platform.network;
-            let conditions = Conditions { rates: &rates, network, element: args.element };
-            let orders = args.flow.orders(layout.shape().k)?;
-            let traces = orders.into_iter().map(|order| {
-                simulate(&Schedule::matmul(layout, order), conditions).map(|t| (t, Some(order)))
-            });
-            let traces = traces.collect::<Result<Vec<_>>>()?;
-            let fastest = traces.into_iter().min_by(|a, b| a.0.seconds().total_cmp(&b.0.seconds()));
-            fastest.expect("at least one flow")
+    let explain = args.explain.is_some();
+    let Some(layout) = &plan.layout else {
+        let Problem::Units { .. } = plan.problem else { unreachable!("a product's plan has a layout") };
+        if args.export_simgrid.is_some() || explain {
+            return Err(Error::input(
+                args.plan.as_deref().map_or_else(String::new, |p| p.display().to_string()),
+                "divides units that send no messages",
+                "explain or export the plan of a matrix product",
+            ));
         }
-        (None, Problem::Units { .. }) => (of_units(&plan, &processors), None),
-        (None, _) => unreachable!("a product's plan has a layout"),
+        let outcome = Outcome { trace: of_units(&plan, &processors), history: None };
+        return Ok(Forecast { outcome, names: plan.processors, order: None, command: None });
     };
-    appear([(output, &|| timeline(args.trace.as_ref(), &trace, &plan.processors))])?;
-    let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
-    console.result(
-        || {
-            let each: Vec<_> = (0..plan.processors.len())
-                .map(|i| {
-                    json!({"name": plan.processors[i], "compute": compute[i],
-                           "communicate": communicate[i], "idle": idle[i]})
-                })
-                .collect();
-            json!({"seconds": trace.seconds(), "flow": order.map(|o| o.flow.to_string()), "overlap": order.map(|o| o.overlap), "processors": each})
-        },
-        || {
-            let rows = (0..plan.processors.len()).map(|i| {
-                vec![
-                    plan.processors[i].clone(),
-                    units::show_seconds(compute[i]),
-                    units::show_seconds(communicate[i]),
-                    units::show_seconds(idle[i]),
-                ]
-            });
-            let facts = [
-                ("flow", order.map_or_else(|| "none".into(), named)),
-                ("forecast", units::show_seconds(trace.seconds())),
-            ];
-            format!("{}\n{}", table(&["processor", "compute", "communicate", "idle"], rows), pairs(&facts))
-        },
-    );
-    Ok(())
+    let rates = rates(&processors.models, &plan.shares, processors.block);
+    let network = &processors.platform.network;
+    let conditions = Conditions { rates: &rates, network, element: args.element };
+    let forecast = |order: Order, explain: bool| {
+        let schedule = Schedule::matmul(layout, order);
+        match rule {
+            Rule::Fluid(rules) => simulate_fluid(&schedule, conditions, &plan.processors, rules, explain),
+            Rule::Fifo if explain => simulate_explained(&schedule, conditions),
+            Rule::Fifo => simulate(&schedule, conditions).map(|trace| Outcome { trace, history: None }),
+        }
+    };
+    let orders = args.flow.orders(layout.shape().k)?;
+    let outcomes =
+        orders.iter().map(|&order| Ok((order, forecast(order, explain)?))).collect::<Result<Vec<_>>>()?;
+    let seconds = |outcome: &Outcome| outcome.trace.seconds();
+    let fastest = outcomes.into_iter().min_by(|a, b| seconds(&a.1).total_cmp(&seconds(&b.1)));
+    let (order, outcome) = fastest.expect("at least one flow");
+    let command = match (&args.export_simgrid, rule) {
+        (Some(directory), Rule::Fluid(rules)) => {
+            let schedule = Schedule::matmul(layout, order);
+            Some(export_simgrid(&schedule, conditions, &plan.processors, rules, directory)?)
+        }
+        _ => None,
+    };
+    Ok(Forecast { outcome, order: Some(order), command, names: plan.processors })
 }
 
 fn named(order: Order) -> String {

@@ -1,6 +1,12 @@
 //! The network as numbers: latency and bandwidth of every ordered pair, topology, and which wires a message takes.
 
+mod route;
+
+pub use route::{Crossing, Route, Wire};
+
 use crate::rect::Rank;
+use route::Trunk;
+use std::collections::BTreeMap;
 
 /// How processors are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +46,15 @@ impl Link {
     /// A link that costs nothing.
     pub const FREE: Self = Self { latency: 0.0, horizontal: f64::INFINITY, vertical: f64::INFINITY };
 
+    /// This link and another crossed at once: latencies add up, the slower sets the pace.
+    fn then(self, next: Self) -> Self {
+        Self {
+            latency: self.latency + next.latency,
+            horizontal: self.horizontal.min(next.horizontal),
+            vertical: self.vertical.min(next.vertical),
+        }
+    }
+
     /// Seconds for a message of `horizontal` bytes of A and `vertical` bytes of B.
     pub fn seconds(&self, horizontal: f64, vertical: f64) -> f64 {
         self.latency + horizontal / self.horizontal + vertical / self.vertical
@@ -57,6 +72,8 @@ pub(super) struct Exception {
     pub bandwidth: Option<(f64, f64)>,
     /// True if only the order (from, to) as written is meant: a table's entry.
     pub directed: bool,
+    /// If all pairs that it covers share one link: its place in the platform file, from 0.
+    pub shared: Option<usize>,
 }
 
 /// Latency, bandwidth and topology between all processors.
@@ -73,16 +90,15 @@ pub struct Network {
     classes: Vec<usize>,
     /// Row-major table, class × class.
     table: Vec<Link>,
+    /// By class × class: the link that all such pairs share, if they do.
+    shared: Vec<Option<Trunk>>,
     count: usize,
-}
-
-/// One hop of a message: a link, and the wire (shared resource) that it occupies.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Route {
-    /// The link's cost.
-    pub link: Link,
-    /// The wire: transfers on the same wire go one after the other.
-    pub wire: (Rank, Rank),
+    /// Between whom shared links are, by their place in the platform file.
+    trunks: BTreeMap<usize, (String, String)>,
+    /// What joins processors and clusters, by name, to the rest.
+    uplinks: Vec<(String, Link)>,
+    /// By rank: the uplinks that its messages cross on their way out, from the inside.
+    chains: Vec<Vec<usize>>,
 }
 
 impl Network {
@@ -95,7 +111,11 @@ impl Network {
             default: Link::FREE,
             classes: Vec::new(),
             table: Vec::new(),
+            shared: Vec::new(),
             count: 0,
+            trunks: BTreeMap::new(),
+            uplinks: Vec::new(),
+            chains: Vec::new(),
         }
     }
 
@@ -126,41 +146,34 @@ impl Network {
             network.classes.push(class);
         }
         network.count = kinds.len();
-        network.table = (0..kinds.len() * kinds.len())
+        (network.table, network.shared) = (0..kinds.len() * kinds.len())
             .map(|i| {
                 let (from, to) = (&kinds[i / kinds.len()], &kinds[i % kinds.len()]);
                 best_link(default, exceptions, from, to)
             })
-            .collect();
+            .unzip();
+        let shared = exceptions.iter().filter_map(|e| Some((e.shared?, e.between.clone())));
+        network.trunks = shared.collect();
         network
     }
 
-    /// The link from one processor to another (free to itself).
+    /// The link from one processor to another (free to itself), all wires together.
     pub fn link(&self, from: Rank, to: Rank) -> Link {
+        if from == to || self.uplinks.is_empty() {
+            return self.direct(from, to);
+        }
+        let (up, down) = self.uplinks_between(from, to);
+        up.chain(down).fold(self.direct(from, to), |sum, i| sum.then(self.uplinks[i].1))
+    }
+
+    /// The pair's own link.
+    pub(super) fn direct(&self, from: Rank, to: Rank) -> Link {
         if from == to {
             return Link::FREE;
         }
         match (self.classes.get(from.0), self.classes.get(to.0)) {
             (Some(a), Some(b)) => self.table[a * self.count + b],
             _ => self.default,
-        }
-    }
-
-    /// The hops that a message takes, in order, with the wire that each occupies.
-    pub fn route(&self, from: Rank, to: Rank) -> Vec<Route> {
-        let hop = |from: Rank, to: Rank| Route {
-            link: self.link(from, to),
-            wire: match (self.topology, self.duplex) {
-                (Topology::Bus, _) => (Rank(0), Rank(0)),
-                (_, true) => (from, to),
-                (_, false) => (from.min(to), from.max(to)),
-            },
-        };
-        match self.topology {
-            Topology::Star { centre } if from != centre && to != centre => {
-                vec![hop(from, centre), hop(centre, to)]
-            }
-            _ => vec![hop(from, to)],
         }
     }
 
@@ -175,7 +188,8 @@ impl Network {
             other => other,
         };
         let classes = ranks.iter().filter_map(|r| self.classes.get(r.0).copied()).collect();
-        Self { topology, classes, ..self.clone() }
+        let chains = ranks.iter().filter_map(|r| self.chains.get(r.0).cloned()).collect();
+        Self { topology, classes, chains, ..self.clone() }
     }
 
     /// The same network among `p` processors with some links replaced.
@@ -187,7 +201,8 @@ impl Network {
                 table[to.0 * p + from.0] = link;
             }
         }
-        Self { classes: (0..p).collect(), table, count: p, ..self.clone() }
+        // What is known of each pair now includes what it shares with others.
+        Self { classes: (0..p).collect(), table, count: p, ..self.unshared() }
     }
 
     /// The link where nothing else is said.
@@ -197,12 +212,13 @@ impl Network {
 
     /// True if every pair has the default link.
     pub(super) fn is_uniform(&self) -> bool {
-        self.table.iter().all(|link| *link == self.default)
+        self.table.iter().all(|link| *link == self.default) && self.shared.iter().all(Option::is_none)
     }
 
     /// True if no message costs any time.
     pub fn is_free(&self) -> bool {
-        self.default == Link::FREE && self.table.iter().all(|l| *l == Link::FREE)
+        let own = [self.default].into_iter().chain(self.table.iter().copied());
+        own.chain(self.uplinks.iter().map(|u| u.1)).all(|l| l == Link::FREE)
     }
 }
 
@@ -215,14 +231,16 @@ fn specificity(pattern: &str, name: &str, cluster: &str) -> u8 {
     if inside { 1 + pattern.matches('/').count().min(5) as u8 } else { 0 }
 }
 
-/// The default, overridden by the most specific exception that matches (the later one among equals).
-fn best_link(default: Link, exceptions: &[Exception], from: &[u8], to: &[u8]) -> Link {
+/// The default, overridden by the most specific exception that matches (the later one among equals); and the link
+/// that the pair shares with others, if the exception that gives the bandwidth says so.
+fn best_link(default: Link, exceptions: &[Exception], from: &[u8], to: &[u8]) -> (Link, Option<Trunk>) {
     let mut latency = (0, default.latency);
     let mut bandwidth = (0, (default.horizontal, default.vertical));
+    let mut trunk = None;
     for (i, e) in exceptions.iter().enumerate() {
         let forward = (from[i] / 8, to[i] % 8);
         let backward = if e.directed { (0, 0) } else { (from[i] % 8, to[i] / 8) };
-        for (a, b) in [forward, backward] {
+        for (way, (a, b)) in [forward, backward].into_iter().enumerate() {
             if a == 0 || b == 0 {
                 continue;
             }
@@ -232,62 +250,14 @@ fn best_link(default: Link, exceptions: &[Exception], from: &[u8], to: &[u8]) ->
             }
             if let Some(w) = e.bandwidth.filter(|_| rank >= bandwidth.0) {
                 bandwidth = (rank, w);
+                let backward = way == 1 && e.between.0 != e.between.1;
+                trunk = e.shared.map(|number| Trunk { number, backward, bandwidth: w.0 });
             }
         }
     }
-    Link { latency: latency.1, horizontal: bandwidth.1.0, vertical: bandwidth.1.1 }
+    let link = Link { latency: latency.1, horizontal: bandwidth.1.0, vertical: bandwidth.1.1 };
+    (link, trunk)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_star_relays_and_a_bus_shares() {
-        let mut network = Network::uniform(1.0, 10.0);
-        network.topology = Topology::Star { centre: Rank(1) };
-        let route = network.route(Rank(0), Rank(2));
-        assert_eq!(
-            route.iter().map(|r| r.wire).collect::<Vec<_>>(),
-            [(Rank(0), Rank(1)), (Rank(1), Rank(2))]
-        );
-        network.topology = Topology::Bus;
-        assert_eq!(network.route(Rank(0), Rank(2))[0].wire, network.route(Rank(2), Rank(1))[0].wire);
-    }
-
-    #[test]
-    fn half_duplex_shares_one_wire_and_hockney_adds_up() {
-        let mut network = Network::uniform(0.5, 100.0);
-        assert_ne!(network.route(Rank(0), Rank(1))[0].wire, network.route(Rank(1), Rank(0))[0].wire);
-        network.duplex = false;
-        assert_eq!(network.route(Rank(0), Rank(1))[0].wire, network.route(Rank(1), Rank(0))[0].wire);
-        assert_eq!(network.link(Rank(0), Rank(1)).seconds(150.0, 50.0), 2.5);
-    }
-
-    #[test]
-    fn the_most_specific_exception_wins() {
-        let names: Vec<(String, String)> = [("a1", "s/a"), ("a2", "s/a"), ("b1", "s/b")]
-            .map(|(n, c)| (n.to_string(), c.to_string()))
-            .to_vec();
-        let exception = |x: &str, y: &str, bandwidth: f64| Exception {
-            between: (x.into(), y.into()),
-            latency: None,
-            bandwidth: Some((bandwidth, bandwidth)),
-            directed: false,
-        };
-        let network = Network::resolved(
-            Link { latency: 0.0, horizontal: 1.0, vertical: 1.0 },
-            &names,
-            &[
-                exception("a1", "a2", 5.0),
-                exception("s/a", "s/a", 4.0),
-                exception("s", "s", 2.0),
-                exception("s/b", "s/a", 3.0),
-            ],
-        );
-        assert_eq!(network.link(Rank(0), Rank(1)).horizontal, 5.0);
-        assert_eq!(network.link(Rank(0), Rank(2)).horizontal, 3.0);
-        assert_eq!(network.link(Rank(2), Rank(1)).horizontal, 3.0);
-        assert_eq!(network.link(Rank(1), Rank(1)), Link::FREE);
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 //!
 //! The threads engine asks it with the time of day, the simulator with a virtual clock: one rule, two readers.
 
-use super::{Network, Route, Topology};
+use super::{Network, Route, Topology, Wire};
 use crate::rect::Rank;
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub struct Transit {
 #[derive(Debug, Clone)]
 pub struct Wires<'a> {
     network: &'a Network,
-    taken: BTreeMap<(Rank, Rank), f64>,
+    taken: BTreeMap<Wire, f64>,
 }
 
 impl<'a> Wires<'a> {
@@ -47,14 +47,15 @@ impl<'a> Wires<'a> {
     }
 
     /// Books the way of a message posted at `now`: every hop takes `latency + bytes / bandwidth` (Hockney) on
-    /// its wire, after whatever was booked there before; a relay passes a message on once it has it whole.
+    /// all its wires, after whatever was booked there before; a relay passes a message on once it has it whole.
     pub fn book(&mut self, from: Rank, to: Rank, load: Load, now: f64) -> Transit {
         let mut transit = Transit { start: now, sent: now, arrival: now };
         for (i, hop) in self.network.route(from, to).iter().enumerate() {
-            let taken = self.taken.entry(hop.wire).or_insert(0.0);
-            let start = transit.arrival.max(*taken);
+            let taken = |wire| self.taken.get(wire).copied().unwrap_or(0.0);
+            let free = hop.crossings.iter().map(|c| taken(&c.wire)).fold(0.0, f64::max);
+            let start = transit.arrival.max(free);
             let end = start + hop.link.seconds(load.horizontal, load.vertical);
-            *taken = end;
+            self.taken.extend(hop.crossings.iter().map(|c| (c.wire, end)));
             if i == 0 {
                 (transit.start, transit.sent) = (start, end);
             }
@@ -75,10 +76,10 @@ impl<'a> Wires<'a> {
         let Some(slowest) = hops.max_by(|a, b| seconds(a).total_cmp(&seconds(b))) else {
             return Vec::new();
         };
-        let taken = self.taken.entry(slowest.wire).or_insert(0.0);
-        let start = now.max(*taken);
+        let taken = |wire| self.taken.get(wire).copied().unwrap_or(0.0);
+        let start = slowest.crossings.iter().map(|c| taken(&c.wire)).fold(now, f64::max);
         let end = start + seconds(&slowest);
-        *taken = end;
+        self.taken.extend(slowest.crossings.iter().map(|c| (c.wire, end)));
         vec![Transit { start, sent: end, arrival: end }; to.len()]
     }
 }

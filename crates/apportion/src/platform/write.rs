@@ -28,35 +28,63 @@ impl Network {
         format!("\n[network]\n{body}{exceptions}")
     }
 
-    /// A `[[network.link]]` for every pair whose link is not the default, or two where its directions differ.
+    /// Shared links and uplinks, and a `[[network.link]]` for every pair whose own link is not the default, or two where its
+    /// directions differ.
     fn exceptions(&self, names: &[String]) -> String {
-        let default = self.default_link();
         let mut out = String::new();
-        let mut say = |from: usize, to: usize, directed: bool, link: Link| {
-            if link == default {
-                return;
-            }
-            let between = format!("[{}, {}]", quoted(&names[from]), quoted(&names[to]));
-            out += &format!("\n[[network.link]]\nbetween = {between}\n");
-            if directed {
-                out += "directed = true\n";
-            }
-            out += &link_fields(link, default);
-        };
-        if self.is_uniform() {
-            return String::new();
+        for (name, link) in self.uplinks() {
+            out +=
+                &format!("\n[[network.uplink]]\nof = {}\n{}", quoted(name), link_fields(*link, Link::FREE));
         }
-        for i in 0..names.len() {
-            for j in i + 1..names.len() {
-                let (there, back) = (self.link(Rank(i), Rank(j)), self.link(Rank(j), Rank(i)));
-                say(i, j, there != back, there);
-                if there != back {
-                    say(j, i, true, back);
-                }
+        if self.is_uniform() {
+            return out;
+        }
+        let pairs = |p: usize| (0..p * p).map(move |x| (Rank(x / p), Rank(x % p))).filter(|(i, j)| i != j);
+        let shared = self.trunks().count() > 0;
+        for (number, between) in self.trunks() {
+            let mut users =
+                pairs(names.len()).filter(|&(i, j)| self.trunk(i, j).is_some_and(|t| t.number == number));
+            let Some((i, j)) = users.next() else { continue };
+            let both = users.chain([(i, j)]).any(|(i, j)| self.trunk(i, j).is_some_and(|t| t.backward));
+            let link = Link { latency: self.default_link().latency, ..self.direct(i, j) };
+            let directed = !both && between.0 != between.1;
+            out += &exception((&between.0, &between.1), directed, &link_fields(link, self.default_link()));
+            out += "shared = true\n";
+        }
+        let mut say = |i: Rank, j: Rank, directed: bool| {
+            let (link, default) = (self.direct(i, j), self.default_link());
+            let fields = match self.trunk(i, j) {
+                Some(_) => link_fields(Link { latency: link.latency, ..default }, default),
+                // Where a shared link might cover the pair, everything is said.
+                None if shared && link.horizontal.is_finite() => link_fields(link, UNSAID),
+                None => link_fields(link, default),
+            };
+            if !fields.is_empty() {
+                out += &exception((&names[i.0], &names[j.0]), directed, &fields);
+            }
+        };
+        for (i, j) in pairs(names.len()).filter(|(i, j)| i.0 < j.0) {
+            let differ = self.direct(i, j) != self.direct(j, i)
+                || self.trunk(i, j).is_some() != self.trunk(j, i).is_some();
+            say(i, j, differ);
+            if differ {
+                say(j, i, true);
             }
         }
         out
     }
+}
+
+/// Differs from every link.
+const UNSAID: Link = Link { latency: f64::NAN, horizontal: f64::NAN, vertical: f64::NAN };
+
+fn exception(between: (&str, &str), directed: bool, fields: &str) -> String {
+    let directed = if directed { "directed = true\n" } else { "" };
+    format!(
+        "\n[[network.link]]\nbetween = [{}, {}]\n{directed}{fields}",
+        quoted(between.0),
+        quoted(between.1)
+    )
 }
 
 /// Latency and bandwidth where they differ from what holds without them.
@@ -85,6 +113,33 @@ mod tests {
     use crate::platform::{Link, Network, Platform, Topology, parse_platform};
     use crate::rect::Rank;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_pairs_share_survives() {
+        let text = "[[processor]]\nname = \"a1\"\ncluster = \"a\"\n[[processor]]\nname = \"a2\"\ncluster = \"a\"\n[[processor]]\nname = \
+            \"b1\"\ncluster = \"b\"\n[[processor]]\nname = \"b2\"\ncluster = \"b\"\n[network]\nlatency = 1\nbandwidth = 8\n\
+            [[network.link]]\nbetween = [\"a\", \"b\"]\nbandwidth = 3\nlatency = 2\nshared = true\n\
+            [[network.link]]\nbetween = [\"a1\", \"b1\"]\nbandwidth = 8\n\
+            [[network.uplink]]\nof = \"a\"\nbandwidth = { horizontal = 5, vertical = 6 }\nlatency = 3\n";
+        let platform = parse_platform(text, "first").unwrap();
+        let again = parse_platform(&platform.to_toml(), "again").unwrap();
+        for (i, j) in (0..16).map(|x| (Rank(x / 4), Rank(x % 4))).filter(|(i, j)| i != j) {
+            assert_eq!(
+                again.network.route(i, j),
+                platform.network.route(i, j),
+                "{i:?} {j:?}\n{}",
+                platform.to_toml()
+            );
+        }
+        let measured = platform.with_links(&[(
+            Rank(0),
+            Rank(1),
+            true,
+            Link { latency: 9.0, horizontal: 9.0, vertical: 9.0 },
+        )]);
+        assert_eq!(measured.network.route(Rank(1), Rank(0))[0].crossings.len(), 1);
+        assert_eq!(measured.network.link(Rank(1), Rank(2)), platform.network.link(Rank(1), Rank(2)));
+    }
 
     proptest! {
         #[test]

@@ -4,8 +4,20 @@
 //! carry one message at a time ([`Wires`]). Sends are buffered: a message travels as soon as it is sent.
 
 mod broadcast_time;
+mod collectives;
+mod explain;
+mod fluid;
+mod replay;
+mod simgrid;
 
 pub use broadcast_time::BroadcastTime;
+pub use explain::{Cause, Doing, History, Wait};
+pub use fluid::{
+    Action, Deployment, Fluid, Host, Outcome, Tcp, Then, Weights, simulate_actions, simulate_fluid,
+};
+
+pub use replay::{parse_traces, read_traces};
+pub use simgrid::export_simgrid;
 
 use crate::error::{Error, Result};
 use crate::platform::{Load, Network, Transit, Wires};
@@ -44,6 +56,18 @@ pub(crate) fn load_of_broadcast(broadcast: &Broadcast, element: u64) -> Load {
 /// A rate that is not positive for a processor that computes, or a schedule that deadlocks (exit code 1; the
 /// message names who waits for whom).
 pub fn simulate(schedule: &Schedule, conditions: Conditions<'_>) -> Result<Trace> {
+    run(schedule, conditions, None).map(|o| o.trace)
+}
+
+/// The same, with what every processor waited for.
+///
+/// # Errors
+/// Those of [`simulate`].
+pub fn simulate_explained(schedule: &Schedule, conditions: Conditions<'_>) -> Result<Outcome> {
+    run(schedule, conditions, Some(History::new(schedule.processors())))
+}
+
+fn run(schedule: &Schedule, conditions: Conditions<'_>, history: Option<History>) -> Result<Outcome> {
     let p = schedule.processors();
     assert_eq!(conditions.rates.len(), p, "one rate per processor");
     let mut ready: BinaryHeap<Reverse<(Clock, usize)>> = (0..p).map(|i| Reverse((Clock(0.0), i))).collect();
@@ -54,11 +78,17 @@ pub fn simulate(schedule: &Schedule, conditions: Conditions<'_>) -> Result<Trace
         transits: BTreeMap::new(),
         waiting: BTreeMap::new(),
         lanes: vec![Lane::default(); p],
-        last_sent: vec![0.0; p],
+        last_sent: vec![None; p],
         woken: Vec::new(),
+        taken: vec![0; p],
+        history,
     };
     while let Some(Reverse((Clock(now), i))) = ready.pop() {
-        let Some(step) = steps[i].next() else { continue };
+        let Some(step) = steps[i].next() else {
+            state.history.iter_mut().for_each(|h| h.ends[i] = now);
+            continue;
+        };
+        state.taken[i] += 1;
         if let Some(later) = state.step(Rank(i), step, now)? {
             ready.push(Reverse((Clock(later), i)));
         }
@@ -70,19 +100,32 @@ pub fn simulate(schedule: &Schedule, conditions: Conditions<'_>) -> Result<Trace
             "this is a defect of the schedule: please report it",
         ));
     }
-    Ok(Trace { lanes: state.lanes })
+    Ok(Outcome { trace: Trace { lanes: state.lanes }, history: state.history })
 }
 
 type Key = (Rank, Rank, u64);
 
+/// A message on its way, as far as those who wait for it are concerned.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    key: Key,
+    bytes: f64,
+    posted: f64,
+    transit: Transit,
+}
+
 struct State<'a> {
     conditions: Conditions<'a>,
     wires: Wires<'a>,
-    transits: BTreeMap<Key, Transit>,
+    transits: BTreeMap<Key, Sent>,
     waiting: BTreeMap<Key, f64>,
     lanes: Vec<Lane>,
-    last_sent: Vec<f64>,
+    /// Of each processor's messages the one whose last byte leaves last.
+    last_sent: Vec<Option<Sent>>,
     woken: Vec<(f64, Rank)>,
+    /// Steps begun.
+    taken: Vec<usize>,
+    history: Option<History>,
 }
 
 impl State<'_> {
@@ -93,7 +136,7 @@ impl State<'_> {
                 let load = load_of(&message, self.conditions.element);
                 let transit = self.wires.book(message.from, message.to, load, now);
                 self.lanes[rank.0].carried += message.elements();
-                self.send(&message, transit);
+                self.send(&message, load, now, transit);
                 Some(now)
             }
             Step::Broadcast(broadcast) => {
@@ -104,7 +147,7 @@ impl State<'_> {
                 self.lanes[rank.0].carried += broadcast.elements();
                 let transits = self.wires.book_broadcast(rank, &to, once, now);
                 for (message, transit) in broadcast.messages.iter().zip(transits) {
-                    self.send(message, transit);
+                    self.send(message, load_of(message, element), now, transit);
                 }
                 Some(now)
             }
@@ -115,7 +158,7 @@ impl State<'_> {
             Step::Await { from, tag } => {
                 let key = (from, rank, tag);
                 match self.transits.remove(&key) {
-                    Some(transit) => Some(self.arrive(key, transit, now)),
+                    Some(sent) => Some(self.arrive(sent, now)),
                     None => {
                         self.waiting.insert(key, now);
                         None
@@ -123,8 +166,12 @@ impl State<'_> {
                 }
             }
             Step::Flush => {
-                let end = now.max(self.last_sent[rank.0]);
+                let last = self.last_sent[rank.0];
+                let end = last.map_or(now, |sent| now.max(sent.transit.sent));
                 self.lanes[rank.0].push(Activity::Communicate, now, end, None);
+                if let Some(sent) = last {
+                    self.note(rank, &sent, now, end);
+                }
                 Some(end)
             }
             Step::Compute(update) => {
@@ -144,31 +191,57 @@ impl State<'_> {
     }
 
     /// Counts a message that was booked, and wakes its receiver if it waits already.
-    fn send(&mut self, message: &Message, transit: Transit) {
+    fn send(&mut self, message: &Message, load: Load, now: f64, transit: Transit) {
         let lane = &mut self.lanes[message.from.0];
         lane.sent[message.to.0] += message.elements();
         lane.messages[message.to.0] += 1;
-        let last = &mut self.last_sent[message.from.0];
-        *last = last.max(transit.sent);
         let key = (message.from, message.to, message.tag);
+        let sent = Sent { key, bytes: load.bytes(), posted: now, transit };
+        let last = &mut self.last_sent[message.from.0];
+        if last.is_none_or(|l| l.transit.sent <= transit.sent) {
+            *last = Some(sent);
+        }
         match self.waiting.remove(&key) {
             Some(since) => {
-                let at = self.arrive(key, transit, since);
+                let at = self.arrive(sent, since);
                 self.woken.push((at, message.to));
             }
             None => {
-                self.transits.insert(key, transit);
+                self.transits.insert(key, sent);
             }
         }
     }
 
     /// The receiver waited since `since`: idle until the message starts, communicating until it is there.
-    fn arrive(&mut self, (from, to, _): Key, transit: Transit, since: f64) -> f64 {
+    fn arrive(&mut self, sent: Sent, since: f64) -> f64 {
+        let ((from, to, _), transit) = (sent.key, sent.transit);
         let end = since.max(transit.arrival);
         let lane = &mut self.lanes[to.0];
         lane.push(Activity::Idle, since, transit.start, Some(from));
         lane.push(Activity::Communicate, since.max(transit.start), end, Some(from));
+        self.note(to, &sent, since, end);
         end
+    }
+
+    /// Remembers that a processor waited for a message.
+    fn note(&mut self, rank: Rank, sent: &Sent, since: f64, until: f64) {
+        if let Some(history) = &mut self.history
+            && until > since
+        {
+            let (from, to, tag) = sent.key;
+            history.waits[rank.0].push(Wait {
+                step: self.taken[rank.0] - 1,
+                from,
+                to,
+                tag,
+                bytes: sent.bytes,
+                since,
+                until,
+                sent: sent.posted,
+                received: f64::NAN,
+                started: sent.transit.start,
+            });
+        }
     }
 }
 

@@ -1,0 +1,88 @@
+//! Why the forecast is what it is, in words and for programs.
+
+use apportion::units::{show_bytes, show_seconds};
+use apportion::{Cause, Doing, History, Rank, Wait, pairs, table};
+use serde_json::{Value, json};
+
+/// Most waits, and most links of the chain, that are spelled out in text.
+const SHOWN: usize = 24;
+
+/// One JSON object: the waits of a processor and the chain that ends the run.
+pub fn json(history: &History, rank: Rank, names: &[String]) -> Value {
+    let wait = |w: &Wait| {
+        json!({"step": w.step, "from": names[w.from.0], "to": names[w.to.0], "tag": w.tag, "bytes": w.bytes,
+               "since": w.since, "until": w.until, "sent": w.sent, "started": w.started,
+               "received": if w.received.is_nan() { Value::Null } else { w.received.into() }})
+    };
+    let cause = |c: &Cause| {
+        let mut object = match &c.what {
+            Doing::Work(rank) => json!({"what": "work", "processor": names[rank.0]}),
+            Doing::Queue(w) => json!({"what": "queue", "message": wait(w)}),
+            Doing::Transfer(w) => json!({"what": "transfer", "message": wait(w)}),
+        };
+        object["start"] = c.start.into();
+        object["end"] = c.end.into();
+        object
+    };
+    let last = history.last();
+    json!({"processor": names[rank.0], "ends": history.ends[rank.0],
+           "waits": history.waits[rank.0].iter().map(wait).collect::<Vec<_>>(),
+           "last": names[last.0], "chain": history.chain(last).iter().map(cause).collect::<Vec<_>>()})
+}
+
+/// The same as tables; of many waits the longest, of a long chain its two ends.
+pub fn text(history: &History, rank: Rank, names: &[String]) -> String {
+    let waits = &history.waits[rank.0];
+    let waited: f64 = waits.iter().map(|w| w.until - w.since).sum();
+    let mut shown: Vec<&Wait> = waits.iter().collect();
+    if shown.len() > SHOWN {
+        shown.sort_by(|a, b| (b.until - b.since).total_cmp(&(a.until - a.since)));
+        shown.truncate(SHOWN);
+        shown.sort_by(|a, b| a.since.total_cmp(&b.since));
+    }
+    let mut out = format!(
+        "\n{} ends at {} and waits {} times, {} in all{}\n",
+        names[rank.0],
+        show_seconds(history.ends[rank.0]),
+        waits.len(),
+        show_seconds(waited),
+        if waits.len() > SHOWN { format!("; the {SHOWN} longest:") } else { String::new() },
+    );
+    let rows = shown.iter().map(|w| {
+        let times = [w.since, w.until - w.since, w.sent, w.started].map(show_seconds);
+        [vec![message(w, names), w.step.to_string()], times.to_vec()].concat()
+    });
+    if !waits.is_empty() {
+        out += &table(&["message", "step", "at", "waits", "sent at", "sets off"], rows);
+    }
+    let last = history.last();
+    let chain = history.chain(last);
+    let total = |doing: fn(&Doing) -> bool| {
+        show_seconds(chain.iter().filter(|c| doing(&c.what)).map(|c| c.end - c.start).fold(0.0, |a, b| a + b))
+    };
+    out += &format!("\nWhat ends the run: {} links lead to the end of {}\n", chain.len(), names[last.0]);
+    out += &pairs(&[
+        ("work", total(|d| matches!(d, Doing::Work(_)))),
+        ("transfer", total(|d| matches!(d, Doing::Transfer(_)))),
+        ("queue", total(|d| matches!(d, Doing::Queue(_)))),
+    ]);
+    let half = if chain.len() > SHOWN { SHOWN / 2 } else { chain.len() };
+    let (head, tail) = (&chain[..half], &chain[half.max(chain.len() - half.min(chain.len()))..]);
+    let row = |c: &Cause| {
+        let what = match &c.what {
+            Doing::Work(rank) => format!("{} works", names[rank.0]),
+            Doing::Queue(w) => format!("{} waits for its wire", message(w, names)),
+            Doing::Transfer(w) => format!("{} travels", message(w, names)),
+        };
+        vec![what, show_seconds(c.start), show_seconds(c.end - c.start)]
+    };
+    let gap = (chain.len() > SHOWN)
+        .then(|| vec![format!("… {} more …", chain.len() - 2 * half), String::new(), String::new()]);
+    out += "\n";
+    out += &table(&["what", "at", "takes"], head.iter().map(row).chain(gap).chain(tail.iter().map(row)));
+    out
+}
+
+fn message(w: &Wait, names: &[String]) -> String {
+    format!("{} from {} to {}, tag {}", show_bytes(w.bytes), names[w.from.0], names[w.to.0], w.tag)
+}

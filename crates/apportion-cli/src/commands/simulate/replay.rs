@@ -1,0 +1,35 @@
+//! Traces of MPI programs against the clock.
+
+use super::{Forecast, Rule};
+use apportion::{Deployment, Error, Host, Platform, Result, Speed, read_traces, simulate_actions};
+use std::path::Path;
+
+/// Replays traces, rank after rank on the platform's processors, round and round; a processor has as many cores as its file
+/// gives it, at least one.
+pub fn of_traces(list: &Path, platform: Platform, rule: &Rule, explain: bool) -> Result<Forecast> {
+    let Rule::Fluid(rules) = rule else { unreachable!("traces are replayed by the fluid model") };
+    let scripts = read_traces(list)?;
+    let hosts = platform
+        .processors
+        .iter()
+        .map(|p| match p.speed.map(Speed::value) {
+            Some(speed) => Ok(Host { speed, cores: p.cores.len().max(1) as u32 }),
+            None => Err(Error::input(
+                format!("processor \"{}\"", p.name),
+                "has no speed",
+                "give it a speed in flop/s in the platform file",
+            )),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let placement: Vec<usize> = (0..scripts.len()).map(|rank| rank % hosts.len()).collect();
+    let alone = scripts.len() <= hosts.len();
+    let name = |(rank, &host): (usize, &usize)| {
+        let host = &platform.processors[host].name;
+        if alone { host.clone() } else { format!("{host}#{rank}") }
+    };
+    let names: Vec<String> = placement.iter().enumerate().map(name).collect();
+    let on = Deployment { hosts: &hosts, placement: &placement, names: &names, network: &platform.network };
+    let mut scripts: Vec<_> = scripts.into_iter().map(Vec::into_iter).collect();
+    let outcome = simulate_actions(&mut scripts, on, rules, explain)?;
+    Ok(Forecast { outcome, names, order: None, command: None })
+}

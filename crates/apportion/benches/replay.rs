@@ -1,0 +1,184 @@
+//! How fast is the clock?
+//!
+//! `cargo bench --bench replay` replays the same traces here and with SimGrid's `smpirun` (Debian: libsimgrid-dev), where
+//! that is installed: 100 ranks that pass messages around a ring 1,000 times, reading the files included. Then it
+//! simulates a product on 10,000 processors of 100 clusters, with the most memory that this process ever held.
+
+use apportion::shapes::{Method, Terms};
+use apportion::{
+    Conditions, Deployment, Flow, Fluid, Host, Network, Order, Platform, Schedule, Shape, Speed,
+    parse_platform, read_traces, simulate, simulate_actions, simulate_fluid,
+};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+const RANKS: usize = 100;
+const ROUNDS: usize = 1_000;
+const PROCESSORS: usize = 10_000;
+
+fn main() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replay");
+    std::fs::create_dir_all(&directory).expect("the directory can be made");
+    ring(&directory);
+    many();
+}
+
+/// A switch with a link to each of the ranks' processors.
+fn cluster() -> Platform {
+    let mut text = String::new();
+    for rank in 0..RANKS {
+        let _ = writeln!(text, "[[processor]]\nname = \"p{rank}\"\nspeed = \"1 Gflop/s\"");
+    }
+    text += "[network]\n";
+    for rank in 0..RANKS {
+        let _ = writeln!(
+            text,
+            "[[network.uplink]]\nof = \"p{rank}\"\nbandwidth = \"{} MB/s\"\nlatency = \"50 us\"",
+            100 + rank % 7
+        );
+    }
+    parse_platform(&text, "cluster").expect("a sound platform")
+}
+
+fn ring(directory: &Path) {
+    let (mut list, mut hosts) = (String::new(), String::new());
+    for rank in 0..RANKS {
+        let (next, last) = ((rank + 1) % RANKS, (rank + RANKS - 1) % RANKS);
+        let mut trace = format!("{rank} init\n");
+        for round in 0..ROUNDS {
+            let _ = write!(
+                trace,
+                "{rank} irecv {last} {round} 100000\n{rank} isend {next} {round} 100000\n{rank} compute {}\n{rank} waitall\n",
+                1_000_000 + (rank * 7919 + round) % 1000
+            );
+        }
+        let path = directory.join(format!("ring-{rank}.txt"));
+        std::fs::write(&path, trace + &format!("{rank} finalize\n")).expect("the disk has room");
+        let _ = writeln!(list, "{}", path.display());
+        let _ = writeln!(hosts, "p{rank}");
+    }
+    std::fs::write(directory.join("ring.txt"), list).expect("the disk has room");
+    std::fs::write(directory.join("hostfile"), hosts).expect("the disk has room");
+    let platform = cluster();
+    let begin = Instant::now();
+    let scripts = read_traces(&directory.join("ring.txt")).expect("sound traces");
+    let read = begin.elapsed().as_secs_f64();
+    let hosts: Vec<Host> = platform
+        .processors
+        .iter()
+        .map(|p| Host { speed: p.speed.map_or(1.0, Speed::value), cores: 1 })
+        .collect();
+    let placement: Vec<usize> = (0..RANKS).collect();
+    let names = platform.names();
+    let on = Deployment { hosts: &hosts, placement: &placement, names: &names, network: &platform.network };
+    let mut scripts: Vec<_> = scripts.into_iter().map(Vec::into_iter).collect();
+    let outcome = simulate_actions(&mut scripts, on, &Fluid::simgrid(), false).expect("no deadlock");
+    let ours = begin.elapsed().as_secs_f64();
+    let found = outcome.trace.seconds();
+    println!("{RANKS} ranks, {ROUNDS} rounds of a ring, {} actions", RANKS * ROUNDS * 4);
+    println!("here     {ours:.3} s (of which reading {read:.3} s), simulated time {found:.9} s");
+    match simgrid(directory, &platform.network) {
+        Some((seconds, time)) => {
+            println!("smpirun  {seconds:.3} s, simulated time {time:.9} s");
+            println!("ratio    {:.1}, times differ by {:.1e}", seconds / ours, (time / found - 1.0).abs());
+        }
+        None => println!("smpirun  not installed"),
+    }
+}
+
+/// Wall-clock and simulated seconds of SimGrid.
+fn simgrid(directory: &Path, network: &Network) -> Option<(f64, f64)> {
+    let mut xml = String::from(
+        "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\">\n\
+         <zone id=\"z\" routing=\"Cluster\">\n",
+    );
+    for rank in 0..RANKS {
+        let _ = writeln!(xml, "<host id=\"p{rank}\" speed=\"1Gf\"/>");
+    }
+    for rank in 0..RANKS {
+        let crossings = network.route(apportion::Rank(rank), apportion::Rank((rank + 1) % RANKS));
+        let bandwidth = crossings[0].crossings[0].capacity;
+        let _ = writeln!(
+            xml,
+            "<link id=\"l{rank}\" bandwidth=\"{bandwidth}Bps\" latency=\"50us\" sharing_policy=\"SPLITDUPLEX\"/>"
+        );
+    }
+    for rank in 0..RANKS {
+        let _ = writeln!(xml, "<host_link id=\"p{rank}\" up=\"l{rank}_UP\" down=\"l{rank}_DOWN\"/>");
+    }
+    xml += "<router id=\"r\"/></zone></platform>\n";
+    std::fs::write(directory.join("platform.xml"), xml).ok()?;
+    let begin = Instant::now();
+    let out = Command::new("smpirun")
+        .args([
+            "-np",
+            &RANKS.to_string(),
+            "-platform",
+            "platform.xml",
+            "-hostfile",
+            "hostfile",
+            "-replay",
+            "ring.txt",
+        ])
+        .args(["--cfg=network/model:CM02", "--cfg=network/crosstraffic:0", "--cfg=network/TCP-gamma:1e15"])
+        .args(["--cfg=smpi/host-speed:1Gf", "--log=root.fmt:%.9r:%m%n"])
+        .current_dir(directory)
+        .output()
+        .ok()?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let log = String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout);
+    let line = log.lines().rev().find(|line| line.contains("Simulation time"))?;
+    Some((seconds, line.split(':').next()?.parse().ok()?))
+}
+
+/// A product on 10,000 processors of 1 to 10 Gflop/s in 100 clusters, 1 Gbit/s inside and a shared 10 Gbit/s out of each.
+fn many() {
+    let mut text = String::new();
+    for i in 0..PROCESSORS {
+        let _ = writeln!(text, "[[processor]]\nname = \"n{i}\"\ncluster = \"c{}\"", i / 100);
+    }
+    text += "[network]\nlatency = \"50 us\"\nbandwidth = \"1 Gbit/s\"\n";
+    for i in 0..PROCESSORS / 100 {
+        let _ = writeln!(
+            text,
+            "[[network.uplink]]\nof = \"c{i}\"\nbandwidth = \"10 Gbit/s\"\nlatency = \"10 us\""
+        );
+    }
+    let begin = Instant::now();
+    let platform = parse_platform(&text, "many").expect("a sound platform");
+    let rates: Vec<f64> = (0..PROCESSORS).map(|i| 1e9 * (1 + i * 7919 % 10) as f64).collect();
+    let shape = Shape::new(40_000, 40_000, 40_000, "bench").expect("a sound shape");
+    let layout = Method::Columns.layout(shape, &rates, &Terms::default()).expect("any number of processors");
+    println!("\n{PROCESSORS} processors, N = 40,000, laid out after {:.1} s", begin.elapsed().as_secs_f64());
+    let conditions = Conditions { rates: &rates, network: &platform.network, element: 8 };
+    let names = platform.names();
+    for (flow, block) in [(Flow::Ring, 10_000), (Flow::Bulk, 40_000)] {
+        for fluid in [false, true] {
+            let begin = Instant::now();
+            let schedule = Schedule::matmul(&layout, Order { flow, block, overlap: false, look_ahead: 1 });
+            let made = begin.elapsed().as_secs_f64();
+            let seconds = if fluid {
+                simulate_fluid(&schedule, conditions, &names, &Fluid::fair(), false)
+                    .map(|o| o.trace.seconds())
+            } else {
+                simulate(&schedule, conditions).map(|trace| trace.seconds())
+            };
+            println!(
+                "{flow}, {}: {:.1} s (schedule {made:.1} s), forecast {:.3} s, most memory so far {:.0} MiB",
+                if fluid { "fair" } else { "fifo" },
+                begin.elapsed().as_secs_f64(),
+                seconds.expect("no deadlock"),
+                peak_mebibytes()
+            );
+        }
+    }
+}
+
+/// The most memory that this process has held; 0 where the system does not tell.
+fn peak_mebibytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
+}

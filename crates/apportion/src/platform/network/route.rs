@@ -1,0 +1,148 @@
+//! Which wires a message crosses, and with whom it shares them.
+
+use super::{Link, Network, Topology, specificity};
+use crate::rect::Rank;
+use std::collections::BTreeMap;
+
+/// A link that many pairs share, and which way a pair uses it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::platform) struct Trunk {
+    /// Its place in the platform file, from 0.
+    pub number: usize,
+    /// From the second name of `between` to the first.
+    pub backward: bool,
+    /// Bytes per second as written (along rows).
+    pub bandwidth: f64,
+}
+
+/// What messages compete for: a link, or one direction of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wire {
+    /// Between two processors: from the first to the second, or both ways where the network is half duplex (then the
+    /// lower rank comes first).
+    Pair(Rank, Rank),
+    /// The medium of a bus.
+    Bus,
+    /// A link shared by all pairs of two clusters: its place in the platform file, and the direction.
+    Shared {
+        /// Which `[[network.link]]`, from 0.
+        number: usize,
+        /// From the second of `between` to the first; never true where it is half duplex or inside one cluster.
+        backward: bool,
+    },
+    /// What joins a processor or a cluster to the rest: its place in the platform file, and the direction.
+    Uplink {
+        /// Which `[[network.uplink]]`, from 0.
+        number: usize,
+        /// Into the processor or cluster; never true where it is half duplex.
+        down: bool,
+    },
+}
+
+/// One of the wires that a hop crosses.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Crossing {
+    /// What messages compete for.
+    pub wire: Wire,
+    /// What this wire costs this message.
+    pub link: Link,
+    /// The wire's own bytes per second, which is the same for every message on it: along rows, from the lower rank
+    /// to the higher where both directions share it, between the first two processors on a bus.
+    pub capacity: f64,
+}
+
+/// One hop of a message: from one processor to the next, which has it whole before it goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// The cost of all its wires together: latencies add up, the slowest sets the pace.
+    pub link: Link,
+    /// The wires, in order, that it occupies at once.
+    pub crossings: Vec<Crossing>,
+}
+
+impl Network {
+    /// Joins processors and clusters to the rest by links of their own: `uplinks` are names with costs.
+    pub(in crate::platform) fn join(&mut self, names: &[(String, String)], uplinks: &[(String, Link)]) {
+        self.uplinks = uplinks.to_vec();
+        self.chains = names
+            .iter()
+            .map(|(name, cluster)| {
+                let depth = |i: &usize| specificity(&uplinks[*i].0, name, cluster);
+                let mut chain: Vec<usize> = (0..uplinks.len()).filter(|i| depth(i) > 0).collect();
+                chain.sort_by_key(|i| std::cmp::Reverse(depth(i)));
+                chain
+            })
+            .collect();
+    }
+
+    /// The uplinks that a message crosses on its way out and on its way in: those that the two ends do not share.
+    pub(super) fn uplinks_between(
+        &self,
+        from: Rank,
+        to: Rank,
+    ) -> (impl Iterator<Item = usize> + '_, impl Iterator<Item = usize> + '_) {
+        let chain = |rank: Rank| self.chains.get(rank.0).map_or(&[][..], Vec::as_slice);
+        let (out, into) = (chain(from), chain(to));
+        let up = out.iter().copied().filter(|i| !into.contains(i));
+        let down = into.iter().rev().copied().filter(|i| !out.contains(i));
+        (up, down)
+    }
+
+    /// The link that a pair shares with others, if it does.
+    pub(in crate::platform) fn trunk(&self, from: Rank, to: Rank) -> Option<Trunk> {
+        match (self.classes.get(from.0), self.classes.get(to.0)) {
+            (Some(a), Some(b)) => self.shared.get(a * self.count + b).copied().flatten(),
+            _ => None,
+        }
+    }
+
+    /// The hops that a message takes, in order, with the wires that each occupies.
+    pub fn route(&self, from: Rank, to: Rank) -> Vec<Route> {
+        match self.topology {
+            Topology::Star { centre } if from != centre && to != centre => {
+                vec![self.hop(from, centre), self.hop(centre, to)]
+            }
+            _ => vec![self.hop(from, to)],
+        }
+    }
+
+    fn hop(&self, from: Rank, to: Rank) -> Route {
+        let pair = |(from, to): (Rank, Rank)| (Wire::Pair(from, to), self.direct(from, to).horizontal);
+        let (wire, capacity) = match (self.topology, self.trunk(from, to)) {
+            (Topology::Bus, _) => (Wire::Bus, self.direct(Rank(0), Rank(1)).horizontal),
+            (_, Some(t)) => {
+                (Wire::Shared { number: t.number, backward: t.backward && self.duplex }, t.bandwidth)
+            }
+            _ if self.duplex => pair((from, to)),
+            _ => pair((from.min(to), from.max(to))),
+        };
+        let (up, down) = self.uplinks_between(from, to);
+        let uplink = |number: usize, down: bool| {
+            let (link, wire) = (self.uplinks[number].1, Wire::Uplink { number, down: down && self.duplex });
+            Crossing { wire, link, capacity: link.horizontal }
+        };
+        let own = Crossing { wire, link: self.direct(from, to), capacity };
+        let crossings: Vec<Crossing> =
+            up.map(|i| uplink(i, false)).chain([own]).chain(down.map(|i| uplink(i, true))).collect();
+        let link = crossings.iter().fold(Link::FREE, |sum, c| sum.then(c.link));
+        Route { link, crossings }
+    }
+
+    /// The same without what pairs share.
+    pub(super) fn unshared(&self) -> Self {
+        let (trunks, uplinks, chains) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { shared: Vec::new(), trunks, uplinks, chains, ..self.clone() }
+    }
+
+    /// The shared links that some pair uses: between whom, and whether from the first to the second only.
+    pub(in crate::platform) fn trunks(&self) -> impl Iterator<Item = (usize, &(String, String))> {
+        let used = |number: &usize| self.shared.iter().flatten().any(|t| t.number == *number);
+        self.trunks.iter().filter(move |(number, _)| used(number)).map(|(number, between)| (*number, between))
+    }
+
+    /// The uplinks that some processor has.
+    pub(in crate::platform) fn uplinks(&self) -> impl Iterator<Item = &(String, Link)> {
+        let used = |i: &usize| self.chains.iter().any(|chain| chain.contains(i));
+        (0..self.uplinks.len()).filter(used).map(|i| &self.uplinks[i])
+    }
+}

@@ -1,0 +1,229 @@
+//! `[network]` of a platform file.
+
+use super::Reader;
+use crate::error::Result;
+use crate::platform::Processor;
+use crate::platform::network::{Exception, Link, Network, Topology};
+use crate::rect::Rank;
+use crate::units::{Dimension, Quantity};
+use serde::Deserialize;
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawNetwork {
+    latency: Option<Quantity>,
+    bandwidth: Option<RawBandwidth>,
+    duplex: Option<bool>,
+    topology: Option<String>,
+    centre: Option<String>,
+    emulate: Option<bool>,
+    #[serde(default)]
+    link: Vec<RawLink>,
+    #[serde(default)]
+    uplink: Vec<RawUplink>,
+    matrix: Option<RawMatrix>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawBandwidth {
+    Same(Quantity),
+    Directed { horizontal: Quantity, vertical: Quantity },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawLink {
+    between: (String, String),
+    latency: Option<Quantity>,
+    bandwidth: Option<RawBandwidth>,
+    #[serde(default)]
+    directed: bool,
+    #[serde(default)]
+    shared: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawUplink {
+    of: String,
+    latency: Option<Quantity>,
+    bandwidth: RawBandwidth,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawMatrix {
+    clusters: Vec<String>,
+    bandwidth: Option<Vec<Vec<Quantity>>>,
+    latency: Option<Vec<Vec<Quantity>>>,
+}
+
+impl Reader<'_> {
+    pub(super) fn network(&self, raw: RawNetwork, processors: &[Processor]) -> Result<Network> {
+        let latency = match &raw.latency {
+            Some(q) => self.quantity("network.latency", q, Dimension::Time)?,
+            None => 0.0,
+        };
+        let (horizontal, vertical) = match &raw.bandwidth {
+            Some(b) => self.bandwidth("network.bandwidth", b)?,
+            None => (f64::INFINITY, f64::INFINITY),
+        };
+        let mut exceptions = Vec::new();
+        if let Some(matrix) = &raw.matrix {
+            self.matrix(matrix, processors, &mut exceptions)?;
+        }
+        for (i, link) in raw.link.iter().enumerate() {
+            let field = format!("network.link {}", i + 1);
+            if link.shared && link.bandwidth.is_none() {
+                let remedy = "say how fast the link is that all its pairs share";
+                return Err(self.error(&field, "is shared but has no bandwidth of its own", remedy));
+            }
+            exceptions.push(Exception {
+                between: (
+                    self.known(&field, &link.between.0, processors)?,
+                    self.known(&field, &link.between.1, processors)?,
+                ),
+                latency: match &link.latency {
+                    Some(q) => Some(self.quantity(&format!("{field}: latency"), q, Dimension::Time)?),
+                    None => None,
+                },
+                bandwidth: match &link.bandwidth {
+                    Some(b) => Some(self.bandwidth(&format!("{field}: bandwidth"), b)?),
+                    None => None,
+                },
+                directed: link.directed,
+                shared: link.shared.then_some(i),
+            });
+        }
+        let names: Vec<_> = processors.iter().map(|p| (p.name.clone(), p.cluster.clone())).collect();
+        let default = Link { latency, horizontal, vertical };
+        let mut network = Network::resolved(default, &names, &exceptions);
+        network.join(&names, &self.uplinks(&raw.uplink, processors)?);
+        network.duplex = raw.duplex.unwrap_or(true);
+        network.emulate = raw.emulate.unwrap_or(false);
+        network.topology = self.topology(&raw, processors)?;
+        Ok(network)
+    }
+
+    fn uplinks(&self, raw: &[RawUplink], processors: &[Processor]) -> Result<Vec<(String, Link)>> {
+        let mut uplinks: Vec<(String, Link)> = Vec::new();
+        for (i, uplink) in raw.iter().enumerate() {
+            let field = format!("network.uplink {}", i + 1);
+            let name = self.known(&field, &uplink.of, processors)?;
+            if uplinks.iter().any(|(known, _)| *known == name) {
+                let what = format!("\"{name}\" has an uplink already");
+                return Err(self.error(&field, what, "give every processor or cluster one at most"));
+            }
+            let (horizontal, vertical) = self.bandwidth(&format!("{field}: bandwidth"), &uplink.bandwidth)?;
+            let latency = match &uplink.latency {
+                Some(q) => self.quantity(&format!("{field}: latency"), q, Dimension::Time)?,
+                None => 0.0,
+            };
+            uplinks.push((name, Link { latency, horizontal, vertical }));
+        }
+        Ok(uplinks)
+    }
+
+    fn topology(&self, raw: &RawNetwork, processors: &[Processor]) -> Result<Topology> {
+        let kind = raw.topology.as_deref().unwrap_or("full");
+        if raw.centre.is_some() && kind != "star" {
+            return Err(self.error(
+                "network.centre",
+                format!("a \"{kind}\" topology has no centre"),
+                "set topology = \"star\" or drop the centre",
+            ));
+        }
+        match kind {
+            "full" => Ok(Topology::Full),
+            "bus" => Ok(Topology::Bus),
+            "star" => {
+                let centre = raw.centre.as_deref().unwrap_or_default();
+                let rank = processors.iter().position(|p| p.name == centre);
+                rank.map(|r| Topology::Star { centre: Rank(r) }).ok_or_else(|| {
+                    self.error(
+                        "network.centre",
+                        format!("\"{centre}\" is no processor"),
+                        "name the processor that relays the others' messages",
+                    )
+                })
+            }
+            other => Err(self.error(
+                "network.topology",
+                format!("unknown topology \"{other}\""),
+                "use \"full\", \"star\" or \"bus\"",
+            )),
+        }
+    }
+
+    fn bandwidth(&self, field: &str, raw: &RawBandwidth) -> Result<(f64, f64)> {
+        match raw {
+            RawBandwidth::Same(q) => {
+                let value = self.positive(field, q, Dimension::Bandwidth)?;
+                Ok((value, value))
+            }
+            RawBandwidth::Directed { horizontal, vertical } => Ok((
+                self.positive(&format!("{field}.horizontal"), horizontal, Dimension::Bandwidth)?,
+                self.positive(&format!("{field}.vertical"), vertical, Dimension::Bandwidth)?,
+            )),
+        }
+    }
+
+    fn known(&self, field: &str, name: &str, processors: &[Processor]) -> Result<String> {
+        let known = processors.iter().any(|p| {
+            p.name == name
+                || p.cluster.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+        if known && !name.is_empty() {
+            return Ok(name.to_owned());
+        }
+        Err(self.error(
+            field,
+            format!("\"{name}\" is neither a processor nor a cluster"),
+            "use a name that a [[processor]] has",
+        ))
+    }
+
+    /// A table's entry `[i][j]` is the link from cluster i to cluster j.
+    fn matrix(
+        &self,
+        raw: &RawMatrix,
+        processors: &[Processor],
+        exceptions: &mut Vec<Exception>,
+    ) -> Result<()> {
+        let n = raw.clusters.len();
+        for cluster in &raw.clusters {
+            self.known("network.matrix.clusters", cluster, processors)?;
+        }
+        let tables = [("bandwidth", &raw.bandwidth), ("latency", &raw.latency)];
+        for (what, table) in tables {
+            let Some(table) = table else { continue };
+            let field = format!("network.matrix.{what}");
+            if table.len() != n || table.iter().any(|row| row.len() != n) {
+                return Err(self.error(
+                    &field,
+                    format!("is not a {n} x {n} table"),
+                    "give one row and one column per entry of clusters",
+                ));
+            }
+            for (i, j) in (0..n * n).map(|x| (x / n, x % n)) {
+                let at = format!("{field}[{i}][{j}]");
+                let q = &table[i][j];
+                let (latency, bandwidth) = if what == "latency" {
+                    (Some(self.quantity(&at, q, Dimension::Time)?), None)
+                } else {
+                    let b = self.positive(&at, q, Dimension::Bandwidth)?;
+                    (None, Some((b, b)))
+                };
+                exceptions.push(Exception {
+                    between: (raw.clusters[i].clone(), raw.clusters[j].clone()),
+                    latency,
+                    bandwidth,
+                    directed: true,
+                    shared: None,
+                });
+            }
+        }
+        Ok(())
+    }
+}

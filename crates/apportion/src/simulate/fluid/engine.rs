@@ -1,0 +1,390 @@
+//! The clock: ranks advance through their actions, messages set off, drain and arrive.
+
+use super::fabric::Fabric;
+use super::flows::Flows;
+use super::hosts::Hosts;
+use super::messages::{Message, Messages};
+use super::rules::Fluid;
+use super::{Action, Deployment, Then};
+use crate::error::{Error, Result};
+use crate::platform::Load;
+use crate::rect::Rank;
+use crate::simulate::explain::{History, Wait};
+use crate::trace::{Activity, Lane};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+
+/// What a rank waits for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum On {
+    /// One message, as its sender or its receiver.
+    Message { id: u32, sending: bool },
+    /// Its sends.
+    Sends,
+    /// All that it has posted.
+    All,
+    /// Its own computation.
+    Work,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    step: usize,
+    pub blocked: Option<(f64, On)>,
+    /// Posted and not complete: receives, sends.
+    open: [u32; 2],
+    /// Requests that a later action may name: receives, sends.
+    requests: [VecDeque<u32>; 2],
+    pub ended: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// A message's first byte arrives: it begins to drain.
+    Latency(u32),
+    /// A flow has drained.
+    Drained { flow: u32, version: u32 },
+    /// A rank has computed.
+    Computed { rank: u32, version: u32 },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Event {
+    time: f64,
+    what: What,
+}
+
+impl Eq for Event {}
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.time.total_cmp(&other.time).then(self.what.cmp(&other.what))
+    }
+}
+
+/// The state of a simulation.
+pub(super) struct Engine<'a> {
+    rules: &'a Fluid,
+    fabric: Fabric<'a>,
+    flows: Flows,
+    /// By flow: its message.
+    carried: Vec<u32>,
+    hosts: Hosts<'a>,
+    pub messages: Messages,
+    pub ranks: Vec<State>,
+    events: BinaryHeap<Reverse<Event>>,
+    /// Events in the queue that will not happen.
+    stale: usize,
+    ready: BTreeSet<usize>,
+    now: f64,
+    pub lanes: Vec<Lane>,
+    pub history: Option<History>,
+}
+
+impl<'a> Engine<'a> {
+    pub fn new(on: &Deployment<'a>, rules: &'a Fluid, explain: bool) -> Self {
+        let ranks = on.placement.len();
+        Self {
+            rules,
+            fabric: Fabric::new(on.network, on.placement, rules),
+            flows: Flows::default(),
+            carried: Vec::new(),
+            hosts: Hosts::new(on.hosts, on.placement),
+            messages: Messages::new(ranks),
+            ranks: (0..ranks).map(|_| State::default()).collect(),
+            events: BinaryHeap::new(),
+            stale: 0,
+            ready: (0..ranks).collect(),
+            now: 0.0,
+            lanes: vec![Lane::default(); ranks],
+            history: explain.then(|| History::new(ranks)),
+        }
+    }
+
+    /// Runs all scripts to their ends, or to a deadlock: then some ranks stay blocked.
+    pub fn run<P: Iterator<Item = Action>>(&mut self, scripts: &mut [P]) -> Result<()> {
+        loop {
+            while let Some(rank) = self.ready.pop_first() {
+                self.advance(rank, &mut scripts[rank])?;
+            }
+            let (events, stale) = (&mut self.events, &mut self.stale);
+            self.flows.share(&self.fabric, self.now, |flow, time, version| {
+                *stale += 1;
+                events.push(Reverse(Event { time, what: What::Drained { flow, version } }));
+            });
+            self.forget_stale();
+            let Some(Reverse(event)) = self.events.pop() else { return Ok(()) };
+            self.now = event.time;
+            self.happen(event.what);
+            while let Some(&Reverse(event)) = self.events.peek().filter(|e| e.0.time == self.now) {
+                self.events.pop();
+                self.happen(event.what);
+            }
+        }
+    }
+
+    /// Keeps the queue within a small multiple of what is really under way.
+    fn forget_stale(&mut self) {
+        if self.stale > 4096 && self.stale > self.events.len() / 2 {
+            let (flows, hosts) = (&self.flows, &self.hosts);
+            self.events.retain(|Reverse(event)| match event.what {
+                What::Latency(_) => true,
+                What::Drained { flow, version } => flows.current(flow, version),
+                What::Computed { rank, version } => hosts.current(rank, version),
+            });
+            self.stale = 0;
+        }
+    }
+
+    fn happen(&mut self, what: What) {
+        match what {
+            What::Latency(message) => self.drain(message),
+            What::Drained { flow, version } if self.flows.current(flow, version) => {
+                self.flows.finish(&self.fabric, flow);
+                self.arrive(self.carried[flow as usize]);
+            }
+            What::Computed { rank, version } if self.hosts.current(rank, version) => {
+                let events = &mut self.events;
+                self.hosts.finish(rank as usize, self.now, |rank, time, version| {
+                    events.push(Reverse(Event { time, what: What::Computed { rank, version } }));
+                });
+                let rank = rank as usize;
+                if let Some((since, _)) = self.ranks[rank].blocked.take() {
+                    self.lanes[rank].push(Activity::Compute, since, self.now, None);
+                }
+                self.ready.insert(rank);
+            }
+            _ => self.stale = self.stale.saturating_sub(1),
+        }
+    }
+
+    /// Takes a rank through its actions until one holds it up.
+    fn advance(&mut self, rank: usize, script: &mut impl Iterator<Item = Action>) -> Result<()> {
+        for action in script.by_ref() {
+            let on = self.act(rank, action)?;
+            self.ranks[rank].step += 1;
+            if let Some(on) = on {
+                self.ranks[rank].blocked = Some((self.now, on));
+                return Ok(());
+            }
+        }
+        self.ranks[rank].ended = true;
+        if let Some(history) = &mut self.history {
+            history.ends[rank] = self.now;
+        }
+        Ok(())
+    }
+
+    /// Begins an action; what the rank now waits for, if it does.
+    fn act(&mut self, rank: usize, action: Action) -> Result<Option<On>> {
+        Ok(match action {
+            Action::Compute(amount) => self.compute(rank, amount)?.then_some(On::Work),
+            Action::Send { to, tag, load, then } => {
+                let id = self.send((rank, to.0, tag), load);
+                self.hold(rank, id, true, then)
+            }
+            Action::Receive { from, tag, then } => {
+                let id = self.receive((from.0, rank, tag));
+                self.hold(rank, id, false, then)
+            }
+            Action::Await { from, to, tag } => {
+                let (sending, peer) = if to.0 == rank { (false, from) } else { (true, to) };
+                let messages = &self.messages;
+                let requests = &mut self.ranks[rank].requests[usize::from(sending)];
+                let of = |m: &Message| if sending { m.to } else { m.from };
+                let place = requests.iter().position(|&id| {
+                    let message = messages.get(id);
+                    message.tag == tag && of(message) == peer.0 as u32
+                });
+                let Some(id) = place.and_then(|place| requests.remove(place)) else {
+                    return Err(Error::infeasible(
+                        format!(
+                            "processor {rank} waits for a message from {} to {} with tag {tag} that it did not post",
+                            from.0, to.0
+                        ),
+                        "post it with isend or irecv first, and wait for it once",
+                    ));
+                };
+                if self.messages.get(id).complete(sending) {
+                    self.messages.release(id);
+                    None
+                } else {
+                    Some(On::Message { id, sending })
+                }
+            }
+            Action::Flush => (self.ranks[rank].open[1] > 0).then_some(On::Sends),
+            Action::AwaitAll => {
+                for ids in std::mem::take(&mut self.ranks[rank].requests) {
+                    ids.into_iter().for_each(|id| self.messages.release(id));
+                }
+                (self.ranks[rank].open != [0, 0]).then_some(On::All)
+            }
+        })
+    }
+
+    /// True if it takes time.
+    fn compute(&mut self, rank: usize, amount: f64) -> Result<bool> {
+        if amount <= 0.0 {
+            return Ok(false);
+        }
+        let speed = self.hosts.speed(rank);
+        if !(speed.is_finite() && speed > 0.0) {
+            return Err(Error::infeasible(
+                format!("processor {rank} has work but its speed is {speed}"),
+                "give it a positive speed or no share",
+            ));
+        }
+        let events = &mut self.events;
+        self.hosts.start(rank, amount, self.now, |rank, time, version| {
+            events.push(Reverse(Event { time, what: What::Computed { rank, version } }));
+        });
+        Ok(true)
+    }
+
+    fn send(&mut self, key: (usize, usize, u64), load: Load) -> u32 {
+        let id = self.messages.post(key, true);
+        let message = self.messages.get_mut(id);
+        let path = self.fabric.between(key.0, key.1);
+        let amount = self.fabric.path(path).amount(load);
+        message.load = load;
+        message.amount = amount;
+        message.path = path;
+        message.sent = self.now;
+        message.detached = amount < self.rules.detached as f64;
+        if !message.detached {
+            self.ranks[key.0].open[1] += 1;
+        }
+        if !message.received.is_nan() || amount < self.rules.eager as f64 {
+            self.depart(id);
+        }
+        id
+    }
+
+    fn receive(&mut self, key: (usize, usize, u64)) -> u32 {
+        let id = self.messages.post(key, false);
+        let message = self.messages.get_mut(id);
+        message.received = self.now;
+        let (sent, started, done) = (!message.sent.is_nan(), !message.started.is_nan(), message.done);
+        if !done {
+            self.ranks[key.1].open[0] += 1;
+        }
+        if sent && !started {
+            self.depart(id);
+        }
+        id
+    }
+
+    /// What becomes of a request just posted.
+    fn hold(&mut self, rank: usize, id: u32, sending: bool, then: Then) -> Option<On> {
+        let message = self.messages.get_mut(id);
+        let complete = message.complete(sending);
+        match then {
+            Then::Remember => {
+                message.holders += 1;
+                self.ranks[rank].requests[usize::from(sending)].push_back(id);
+                None
+            }
+            Then::Wait if !complete => {
+                message.holders += 1;
+                Some(On::Message { id, sending })
+            }
+            Then::Wait | Then::Forget => {
+                self.messages.retire(id);
+                None
+            }
+        }
+    }
+
+    /// A message sets off.
+    fn depart(&mut self, id: u32) {
+        let message = self.messages.get_mut(id);
+        message.started = self.now;
+        let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
+        let latency = self.fabric.path(path).latency * self.fabric.factors(amount).0;
+        if latency > 0.0 {
+            self.events.push(Reverse(Event { time: self.now + latency, what: What::Latency(id) }));
+        } else {
+            self.drain(id);
+        }
+    }
+
+    /// Its latency is over.
+    fn drain(&mut self, id: u32) {
+        let message = self.messages.get(id);
+        let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
+        let factor = self.fabric.factors(amount).1;
+        let flow = self.flows.start(&self.fabric, path, amount, factor, self.now);
+        if flow as usize >= self.carried.len() {
+            self.carried.resize(flow as usize + 1, 0);
+        }
+        self.carried[flow as usize] = id;
+        if self.fabric.path(path).uses.is_empty() {
+            let (time, version) = self.flows.end_of(flow);
+            self.events.push(Reverse(Event { time, what: What::Drained { flow, version } }));
+        } else {
+            // The first event of a flow replaces none.
+            self.stale = self.stale.saturating_sub(1);
+        }
+    }
+
+    /// Its last byte is there.
+    fn arrive(&mut self, id: u32) {
+        let message = self.messages.get_mut(id);
+        message.done = true;
+        let (from, to) = (message.from as usize, message.to as usize);
+        let (sends, receives) = (!message.detached, !message.received.is_nan());
+        message.holders += 1; // until both ends know
+        if sends {
+            self.complete(from, id, true);
+        }
+        if receives {
+            self.complete(to, id, false);
+        }
+        self.messages.release(id);
+    }
+
+    /// One end's request is complete: the rank goes on if that was what it waited for.
+    fn complete(&mut self, rank: usize, id: u32, sending: bool) {
+        let state = &mut self.ranks[rank];
+        state.open[usize::from(sending)] -= 1;
+        let Some((since, on)) = state.blocked else { return };
+        let over = match on {
+            On::Message { .. } => on == On::Message { id, sending },
+            On::Sends => sending && state.open[1] == 0,
+            On::All => state.open == [0, 0],
+            On::Work => false,
+        };
+        if !over {
+            return;
+        }
+        state.blocked = None;
+        self.ready.insert(rank);
+        let m = self.messages.get(id);
+        let peer = Some(Rank(if sending { m.to } else { m.from } as usize));
+        self.lanes[rank].push(Activity::Idle, since, m.started, peer);
+        self.lanes[rank].push(Activity::Communicate, since.max(m.started), self.now, peer);
+        if let Some(history) = &mut self.history
+            && self.now > since
+        {
+            history.waits[rank].push(Wait {
+                step: self.ranks[rank].step - 1,
+                from: Rank(m.from as usize),
+                to: Rank(m.to as usize),
+                tag: m.tag,
+                bytes: m.load.bytes(),
+                since,
+                until: self.now,
+                sent: m.sent,
+                received: m.received,
+                started: m.started,
+            });
+        }
+        if let On::Message { .. } = on {
+            self.messages.release(id);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Which links a message crosses: the network as the fluid model sees it.
+
+use super::rules::{Fluid, Tcp, Weights};
+use crate::platform::{Crossing, Link, Load, Network, Wire};
+use crate::rect::Rank;
+use std::collections::BTreeMap;
+
+/// A pair's way through the network, worked out when its first message is sent.
+#[derive(Debug)]
+pub(in crate::simulate) struct Path {
+    /// Links and the bandwidth that a flow takes of each, per unit of its rate; each link once.
+    pub uses: Vec<(u32, f64)>,
+    /// Seconds for the first byte.
+    pub latency: f64,
+    /// What the flow's rate counts in sharing.
+    pub weight: f64,
+    /// Most units per second, by bandwidth and by window.
+    pub bound: f64,
+    /// The hops' links with their wires' capacities, where data along rows and along columns travel at unequal speeds.
+    uneven: Vec<(Link, f64)>,
+}
+
+impl Path {
+    /// A message in units of the path's capacity: bytes, unless speeds depend on the direction of the data; then as
+    /// many whole bytes as take as long on the slowest hop.
+    pub fn amount(&self, load: Load) -> f64 {
+        let mut slowest = (0.0, load.bytes());
+        for (link, capacity) in &self.uneven {
+            let seconds = load.horizontal / link.horizontal + load.vertical / link.vertical;
+            if seconds > slowest.0 {
+                slowest = (seconds, (seconds * capacity).round());
+            }
+        }
+        slowest.1
+    }
+}
+
+/// Links by number, and the paths over them.
+#[derive(Debug)]
+pub(in crate::simulate) struct Fabric<'a> {
+    network: &'a Network,
+    /// Each rank's processor.
+    placement: &'a [usize],
+    rules: &'a Fluid,
+    wires: BTreeMap<Wire, u32>,
+    capacities: Vec<f64>,
+    /// By source, then by destination.
+    by_pair: Vec<BTreeMap<u32, u32>>,
+    paths: Vec<Path>,
+}
+
+impl<'a> Fabric<'a> {
+    pub fn new(network: &'a Network, placement: &'a [usize], rules: &'a Fluid) -> Self {
+        Self {
+            network,
+            placement,
+            rules,
+            wires: BTreeMap::new(),
+            capacities: Vec::new(),
+            by_pair: vec![BTreeMap::new(); placement.len()],
+            paths: Vec::new(),
+        }
+    }
+
+    /// Bytes per second of a link.
+    pub fn capacity(&self, link: u32) -> f64 {
+        self.capacities[link as usize]
+    }
+
+    /// Number of links met so far.
+    pub fn links(&self) -> usize {
+        self.capacities.len()
+    }
+
+    pub fn path(&self, path: u32) -> &Path {
+        &self.paths[path as usize]
+    }
+
+    /// The path from one rank to another; within a processor it costs nothing.
+    pub fn between(&mut self, from: usize, to: usize) -> u32 {
+        if let Some(&known) = self.by_pair[from].get(&(to as u32)) {
+            return known;
+        }
+        let (source, destination) = (self.placement[from], self.placement[to]);
+        let path = if source == destination {
+            let (uses, uneven) = (Vec::new(), Vec::new());
+            Path { uses, latency: 0.0, weight: 1.0, bound: f64::INFINITY, uneven }
+        } else {
+            self.find(Rank(source), Rank(destination))
+        };
+        self.paths.push(path);
+        let number = self.paths.len() as u32 - 1;
+        self.by_pair[from].insert(to as u32, number);
+        number
+    }
+
+    fn find(&mut self, from: Rank, to: Rank) -> Path {
+        let mut uses: Vec<(u32, f64)> = Vec::new();
+        let (mut latency, mut weight, mut bound) = (0.0, 0.0, f64::INFINITY);
+        let mut uneven = Vec::new();
+        for crossing in self.network.route(from, to).iter().flat_map(|hop| &hop.crossings) {
+            let Crossing { wire, link, capacity } = *crossing;
+            let number = self.number(wire, capacity);
+            add(&mut uses, number, 1.0);
+            latency += link.latency;
+            bound = f64::min(bound, capacity);
+            weight += self.rules.tcp.per_link / capacity;
+            if link.horizontal != capacity || link.vertical != capacity {
+                uneven.push((link, capacity));
+            }
+        }
+        if self.rules.tcp.cross_traffic {
+            for crossing in self.network.route(to, from).iter().flat_map(|hop| &hop.crossings) {
+                let number = self.number(crossing.wire, crossing.capacity);
+                add(&mut uses, number, 0.05);
+            }
+        }
+        uses.retain(|u| self.capacities[u.0 as usize].is_finite());
+        weight = match self.rules.weights {
+            Weights::Latency if latency > 0.0 => weight + latency,
+            _ => 1.0,
+        };
+        if latency > 0.0 {
+            bound = bound.min(self.rules.tcp.window / (2.0 * latency));
+        }
+        Path { uses, latency, weight, bound, uneven }
+    }
+
+    fn number(&mut self, wire: Wire, capacity: f64) -> u32 {
+        let next = self.capacities.len() as u32;
+        let number = *self.wires.entry(wire).or_insert(next);
+        if number == next {
+            self.capacities.push(capacity);
+        }
+        number
+    }
+
+    /// Latency and rate factors of a message of so many bytes, envelope included.
+    pub fn factors(&self, bytes: f64) -> (f64, f64) {
+        let tcp = &self.rules.tcp;
+        (Tcp::factor(&tcp.latency, bytes), Tcp::factor(&tcp.rate, bytes))
+    }
+}
+
+/// A link that occurs again is used that much more.
+fn add(uses: &mut Vec<(u32, f64)>, link: u32, share: f64) {
+    match uses.iter_mut().find(|u| u.0 == link) {
+        Some(known) => known.1 += share,
+        None => uses.push((link, share)),
+    }
+}

@@ -1,0 +1,181 @@
+//! What is under way: flows that drain at rates which change whenever one of their neighbours comes or goes.
+
+use super::fabric::Fabric;
+use super::maxmin::Sharing;
+
+/// A message on its links.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Flow {
+    path: u32,
+    /// Units still to drain, as of `since`.
+    rest: f64,
+    /// Units per second taken of its links.
+    rate: f64,
+    /// What it drains per unit of rate.
+    factor: f64,
+    since: f64,
+    /// Changes with every new rate and every new user of this place, so that events of before are known as stale.
+    pub version: u32,
+    mark: u32,
+}
+
+#[derive(Debug, Default)]
+struct OnLink {
+    flows: Vec<u32>,
+    mark: u32,
+}
+
+/// All flows. Rates are recomputed only where something changed: for the flows that are joined to a changed link by
+/// links that they share (a connected component), once for all changes of one moment.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    flows: Vec<Flow>,
+    vacant: Vec<u32>,
+    links: Vec<OnLink>,
+    dirty: Vec<u32>,
+    round: u32,
+    sharing: Sharing,
+    // Scratch.
+    members: Vec<u32>,
+    crossed: Vec<u32>,
+    local: Vec<u32>,
+    rates: Vec<f64>,
+}
+
+impl Flows {
+    /// A flow begins to drain; its rate is known after [`Flows::share`].
+    pub fn start(&mut self, fabric: &Fabric<'_>, path: u32, amount: f64, factor: f64, now: f64) -> u32 {
+        let id = self.vacant.pop().unwrap_or_else(|| {
+            self.flows.push(Flow::default());
+            self.flows.len() as u32 - 1
+        });
+        let flow = &mut self.flows[id as usize];
+        let version = flow.version.wrapping_add(1);
+        *flow = Flow { path, rest: amount, rate: -1.0, factor, since: now, version, mark: 0 };
+        self.links.resize_with(fabric.links(), OnLink::default);
+        self.local.resize(fabric.links(), 0);
+        for &(link, _) in &fabric.path(path).uses {
+            self.links[link as usize].flows.push(id);
+            self.dirty.push(link);
+        }
+        if fabric.path(path).uses.is_empty() {
+            // Nothing limits it but its bound.
+            self.flows[id as usize].rate = fabric.path(path).bound;
+        }
+        id
+    }
+
+    /// A flow has drained.
+    pub fn finish(&mut self, fabric: &Fabric<'_>, id: u32) {
+        let flow = &mut self.flows[id as usize];
+        flow.version = flow.version.wrapping_add(1);
+        for &(link, _) in &fabric.path(flow.path).uses {
+            let on = &mut self.links[link as usize].flows;
+            let place = on.iter().position(|&f| f == id).expect("a flow is on its links until it ends");
+            on.swap_remove(place);
+            if !on.is_empty() {
+                self.dirty.push(link);
+            }
+        }
+        self.vacant.push(id);
+    }
+
+    /// True if an event that bore this version is still to happen.
+    pub fn current(&self, id: u32, version: u32) -> bool {
+        self.flows[id as usize].version == version
+    }
+
+    /// When a flow that nothing shares with ends.
+    pub fn end_of(&self, id: u32) -> (f64, u32) {
+        let flow = &self.flows[id as usize];
+        (flow.since + flow.rest / (flow.rate * flow.factor), flow.version)
+    }
+
+    /// Works out the rates that changed since the last call, and reports each such flow with its new end and version.
+    pub fn share(&mut self, fabric: &Fabric<'_>, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
+        if self.dirty.is_empty() {
+            return;
+        }
+        if self.round == u32::MAX {
+            self.round = 0;
+            self.links.iter_mut().for_each(|l| l.mark = 0);
+            self.flows.iter_mut().for_each(|f| f.mark = 0);
+        }
+        self.round += 1;
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for link in dirty.drain(..) {
+            if self.links[link as usize].mark != self.round && self.component(fabric, link) {
+                self.divide(fabric);
+                self.adopt(now, &mut changed);
+            }
+        }
+        self.dirty = dirty;
+    }
+
+    /// Gathers what hangs together with a link: `members` and `crossed`. False if no flow does.
+    fn component(&mut self, fabric: &Fabric<'_>, link: u32) -> bool {
+        self.members.clear();
+        self.crossed.clear();
+        self.crossed.push(link);
+        self.links[link as usize].mark = self.round;
+        let mut next = 0;
+        while let Some(&link) = self.crossed.get(next) {
+            self.local[link as usize] = next as u32;
+            next += 1;
+            for place in 0..self.links[link as usize].flows.len() {
+                let id = self.links[link as usize].flows[place];
+                let flow = &mut self.flows[id as usize];
+                if flow.mark == self.round {
+                    continue;
+                }
+                flow.mark = self.round;
+                self.members.push(id);
+                for &(other, _) in &fabric.path(flow.path).uses {
+                    let on = &mut self.links[other as usize];
+                    if on.mark != self.round {
+                        on.mark = self.round;
+                        self.crossed.push(other);
+                    }
+                }
+            }
+        }
+        !self.members.is_empty()
+    }
+
+    /// The rates of `members`, into `rates`.
+    fn divide(&mut self, fabric: &Fabric<'_>) {
+        if let [alone] = self.members[..] {
+            let path = fabric.path(self.flows[alone as usize].path);
+            let rate =
+                path.uses.iter().fold(path.bound, |r, &(link, share)| r.min(fabric.capacity(link) / share));
+            self.rates.clear();
+            self.rates.push(rate);
+            return;
+        }
+        self.sharing.clear();
+        self.crossed.iter().for_each(|&link| self.sharing.link(fabric.capacity(link)));
+        for &id in &self.members {
+            let path = fabric.path(self.flows[id as usize].path);
+            let uses = path.uses.iter().map(|&(link, share)| (self.local[link as usize], share));
+            self.sharing.flow(path.weight, path.bound, uses);
+        }
+        self.sharing.solve(&mut self.rates);
+    }
+
+    /// Gives the members their new rates.
+    fn adopt(&mut self, now: f64, changed: &mut impl FnMut(u32, f64, u32)) {
+        for (&id, &rate) in self.members.iter().zip(&self.rates) {
+            let flow = &mut self.flows[id as usize];
+            if flow.rate == rate {
+                continue;
+            }
+            if flow.rate > 0.0 {
+                flow.rest = (flow.rest - (now - flow.since) * flow.rate * flow.factor).max(0.0);
+            }
+            flow.since = now;
+            flow.rate = rate;
+            flow.version = flow.version.wrapping_add(1);
+            changed(id, now + flow.rest / (rate * flow.factor), flow.version);
+        }
+    }
+}

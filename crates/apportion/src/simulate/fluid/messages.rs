@@ -1,0 +1,160 @@
+//! Messages between posting and arrival: first in, first out per (source, destination, tag).
+
+use crate::platform::Load;
+use std::collections::BTreeMap;
+
+/// No message.
+const NONE: u32 = u32::MAX;
+
+/// One message; times are NaN until they are known.
+#[derive(Debug, Clone)]
+pub(super) struct Message {
+    pub from: u32,
+    pub to: u32,
+    pub tag: u64,
+    pub load: Load,
+    /// Its bytes in units of its path's capacity, envelope not included, and that path; known once it is sent.
+    pub amount: f64,
+    pub path: u32,
+    /// When its sender posted it.
+    pub sent: f64,
+    /// When its receiver posted it.
+    pub received: f64,
+    /// When it set off.
+    pub started: f64,
+    /// True once it has arrived.
+    pub done: bool,
+    /// True if its sender does not wait for it.
+    pub detached: bool,
+    /// Requests of its two ends that still refer to it.
+    pub holders: u8,
+    next: u32,
+}
+
+impl Message {
+    /// True if the request of one end is complete.
+    pub fn complete(&self, sending: bool) -> bool {
+        self.done || (sending && self.detached)
+    }
+}
+
+/// Messages of one key that wait for the other end.
+#[derive(Debug, Clone, Copy)]
+struct Queue {
+    head: u32,
+    tail: u32,
+    /// Sends that wait for a receive, or the other way round.
+    sends: bool,
+}
+
+/// All messages, and those of each destination that only one end has posted.
+#[derive(Debug)]
+pub(super) struct Messages {
+    all: Vec<Message>,
+    vacant: Vec<u32>,
+    unmatched: Vec<BTreeMap<(u32, u64), Queue>>,
+}
+
+impl Messages {
+    pub fn new(ranks: usize) -> Self {
+        Self { all: Vec::new(), vacant: Vec::new(), unmatched: vec![BTreeMap::new(); ranks] }
+    }
+
+    pub fn get(&self, id: u32) -> &Message {
+        &self.all[id as usize]
+    }
+
+    pub fn get_mut(&mut self, id: u32) -> &mut Message {
+        &mut self.all[id as usize]
+    }
+
+    /// Every message that has not arrived.
+    pub fn unfinished(&self) -> impl Iterator<Item = &Message> {
+        self.all.iter().filter(|m| !m.done)
+    }
+
+    /// One end posts: the oldest message of this key that the other end has posted, else a new one.
+    pub fn post(&mut self, key: (usize, usize, u64), sending: bool) -> u32 {
+        let (from, to, tag) = (key.0 as u32, key.1 as u32, key.2);
+        let all = &mut self.all;
+        let known = self.unmatched[to as usize].get_mut(&(from, tag));
+        if let Some(queue) = known.as_deref().copied().filter(|q| q.sends != sending) {
+            let next = all[queue.head as usize].next;
+            if next == NONE {
+                self.unmatched[to as usize].remove(&(from, tag));
+            } else if let Some(queue) = known {
+                queue.head = next;
+            }
+            return queue.head;
+        }
+        let message = Message {
+            from,
+            to,
+            tag,
+            load: Load::default(),
+            amount: 0.0,
+            path: 0,
+            sent: f64::NAN,
+            received: f64::NAN,
+            started: f64::NAN,
+            done: false,
+            detached: false,
+            holders: 0,
+            next: NONE,
+        };
+        let id = match self.vacant.pop() {
+            Some(id) => {
+                all[id as usize] = message;
+                id
+            }
+            None => {
+                all.push(message);
+                all.len() as u32 - 1
+            }
+        };
+        match known {
+            Some(queue) => {
+                all[queue.tail as usize].next = id;
+                queue.tail = id;
+            }
+            None => {
+                let queue = Queue { head: id, tail: id, sends: sending };
+                self.unmatched[to as usize].insert((from, tag), queue);
+            }
+        }
+        id
+    }
+
+    /// One request less refers to it.
+    pub fn release(&mut self, id: u32) {
+        let message = &mut self.all[id as usize];
+        message.holders -= 1;
+        self.retire(id);
+    }
+
+    /// Its place is free for another once it has arrived, both ends have posted it and none refers to it.
+    pub fn retire(&mut self, id: u32) {
+        let message = &self.all[id as usize];
+        if message.done && message.holders == 0 && !message.received.is_nan() {
+            self.vacant.push(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_in_first_out_per_key() {
+        let mut messages = Messages::new(2);
+        let sent: Vec<u32> = [7, 7, 8].map(|tag| messages.post((0, 1, tag), true)).to_vec();
+        assert_eq!(messages.post((0, 1, 8), false), sent[2]);
+        assert_eq!(messages.post((0, 1, 7), false), sent[0]);
+        assert_eq!(messages.post((0, 1, 7), false), sent[1]);
+        let early = messages.post((0, 1, 7), false);
+        assert!(!sent.contains(&early));
+        assert_eq!(messages.post((0, 1, 7), true), early);
+        assert_ne!(messages.post((1, 0, 7), true), early);
+    }
+}

@@ -1,0 +1,210 @@
+//! The same schedule for SimGrid's `smpirun -replay`: platform, hostfile and time-independent traces.
+
+use super::fluid::{Fabric, Fluid};
+use super::{Conditions, load_of};
+use crate::error::{Error, Result};
+use crate::output::{OutputFile, write_whole};
+use crate::platform::{Crossing, Load, Wire};
+use crate::rect::Rank;
+use crate::schedule::{Schedule, Step};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Stands for an unlimited bandwidth, in bytes per second: SimGrid has none.
+const UNLIMITED: f64 = 1e18;
+/// Floating-point operations of one multiply-add.
+const FLOPS: f64 = 2.0;
+
+/// Writes `platform.xml`, `hostfile`, `traces.txt` and a `rank-N.txt` for each processor into a directory, which is made
+/// if need be, and returns the command that replays them under the fluid rules that SimGrid shares with
+/// [`Fluid::simgrid`]. One wire is one link; relays are routes over two links. Where data along rows and along columns
+/// travel at unequal speeds, messages are as many bytes as take as long at the speed of rows. O(steps), streamed.
+///
+/// # Errors
+/// A file that cannot be written, or a tag that SimGrid cannot hold.
+pub fn export_simgrid(
+    schedule: &Schedule,
+    conditions: Conditions<'_>,
+    names: &[String],
+    rules: &Fluid,
+    directory: &Path,
+) -> Result<String> {
+    std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
+    let directory =
+        std::path::absolute(directory).map_err(|e| Error::file(directory, "find the path of", e))?;
+    let hosts = host_names(names);
+    let placement: Vec<usize> = (0..hosts.len()).collect();
+    let mut fabric = Fabric::new(conditions.network, &placement, rules);
+    let mut pairs = BTreeSet::new();
+    let mut list = String::new();
+    for rank in 0..hosts.len() {
+        let path = directory.join(format!("rank-{rank}.txt"));
+        let mut amount = |from: Rank, to: Rank, load: Load| {
+            pairs.insert((from.0, to.0));
+            let path = fabric.between(from.0, to.0);
+            fabric.path(path).amount(load)
+        };
+        let mut file = OutputFile::create(&path)?;
+        write_trace(schedule, Rank(rank), conditions.element, &mut amount, &mut file)
+            .map_err(|e| Error::file(&path, "write", e))?;
+        file.commit()?;
+        let _ = writeln!(list, "{}", path.display());
+    }
+    write_whole(directory.join("platform.xml"), platform(&hosts, conditions, &pairs).as_bytes())?;
+    write_whole(directory.join("hostfile"), format!("{}\n", hosts.join("\n")).as_bytes())?;
+    write_whole(directory.join("traces.txt"), list.as_bytes())?;
+    Ok(command(hosts.len(), rules, &directory))
+}
+
+/// The processors' own names where all of them are plain and different, else p0, p1 and so on.
+fn host_names(names: &[String]) -> Vec<String> {
+    let plain = |n: &String| {
+        n.starts_with(|c: char| c.is_ascii_alphabetic())
+            && n.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    let different = names.iter().collect::<BTreeSet<_>>().len() == names.len();
+    if different && names.iter().all(plain) {
+        return names.to_vec();
+    }
+    (0..names.len()).map(|i| format!("p{i}")).collect()
+}
+
+/// One processor's steps. Waiting for the sends of before is one `wait` for each, since `waitall` would wait for what is to
+/// be received, too.
+fn write_trace(
+    schedule: &Schedule,
+    rank: Rank,
+    element: u64,
+    amount: &mut impl FnMut(Rank, Rank, Load) -> f64,
+    file: &mut impl Write,
+) -> io::Result<()> {
+    let me = rank.0;
+    let mut sent = Vec::new();
+    writeln!(file, "{me} init")?;
+    for step in schedule.steps(rank) {
+        match step {
+            Step::Send(_) | Step::Broadcast(_) => {
+                for m in step.sent() {
+                    let bytes = amount(m.from, m.to, load_of(m, element));
+                    writeln!(file, "{me} isend {} {} {bytes:.0}", m.to.0, tag(m.tag)?)?;
+                    sent.push((m.to.0, m.tag));
+                }
+            }
+            Step::Receive(m) => {
+                let bytes = amount(m.from, m.to, load_of(&m, element));
+                writeln!(file, "{me} irecv {} {} {bytes:.0}", m.from.0, tag(m.tag)?)?;
+            }
+            Step::Await { from, tag } => writeln!(file, "{me} wait {} {me} {tag}", from.0)?,
+            Step::Flush => {
+                for (to, tag) in sent.drain(..) {
+                    writeln!(file, "{me} wait {me} {to} {tag}")?;
+                }
+            }
+            Step::Compute(update) => writeln!(file, "{me} compute {}", FLOPS * update.work())?,
+            Step::Release(_) => {}
+        }
+    }
+    writeln!(file, "{me} finalize")
+}
+
+/// SimGrid's tags are C's `int`.
+fn tag(tag: u64) -> io::Result<u64> {
+    if tag <= i32::MAX as u64 {
+        return Ok(tag);
+    }
+    Err(io::Error::other(format!("tag {tag} is more than SimGrid can hold: use a larger --block")))
+}
+
+/// Hosts, links, and the routes of the pairs that talk.
+fn platform(hosts: &[String], conditions: Conditions<'_>, pairs: &BTreeSet<(usize, usize)>) -> String {
+    let crossings = |&(from, to): &(usize, usize)| -> Vec<Crossing> {
+        let route = conditions.network.route(Rank(from), Rank(to));
+        route.into_iter().flat_map(|hop| hop.crossings).collect()
+    };
+    // A wire has one latency if all that cross it agree; else every route brings its own.
+    let mut wires: BTreeMap<Wire, (f64, Option<f64>)> = BTreeMap::new();
+    for crossing in pairs.iter().flat_map(crossings) {
+        let latency = crossing.link.latency;
+        let known = wires.entry(crossing.wire).or_insert((crossing.capacity, Some(latency)));
+        known.1 = known.1.filter(|l| *l == latency);
+    }
+    let mut out = String::from(
+        "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
+         <platform version=\"4.1\">\n<zone id=\"platform\" routing=\"Full\">\n",
+    );
+    for (host, rate) in hosts.iter().zip(conditions.rates) {
+        let rate = if rate.is_finite() && *rate > 0.0 { *rate } else { 1.0 }; // has no work
+        let _ = writeln!(out, "  <host id=\"{host}\" speed=\"{}f\"/>", FLOPS * rate);
+    }
+    let mut link = |id: &str, bandwidth: f64, latency: f64, policy: &str| {
+        let bandwidth = bandwidth.min(UNLIMITED);
+        let _ = writeln!(
+            out,
+            "  <link id=\"{id}\" bandwidth=\"{bandwidth}Bps\" latency=\"{latency}s\" sharing_policy=\"{policy}\"/>"
+        );
+    };
+    for (wire, &(capacity, latency)) in wires.iter().filter(|(_, w)| w.0.is_finite()) {
+        link(&link_name(*wire), capacity, latency.unwrap_or(0.0), "SHARED");
+    }
+    let mut delays: BTreeMap<u64, f64> = BTreeMap::new();
+    let mut routes = String::new();
+    for pair in pairs {
+        let mut links = String::new();
+        let mut delay = 0.0;
+        for crossing in crossings(pair) {
+            let (capacity, latency) = wires[&crossing.wire];
+            if capacity.is_finite() {
+                let _ = write!(links, "<link_ctn id=\"{}\"/>", link_name(crossing.wire));
+            }
+            if latency.is_none() || capacity.is_infinite() {
+                delay += crossing.link.latency;
+            }
+        }
+        if delay > 0.0 || links.is_empty() {
+            delays.insert(delay.to_bits(), delay);
+            let _ = write!(links, "<link_ctn id=\"delay-{delay}\"/>");
+        }
+        let (from, to) = (&hosts[pair.0], &hosts[pair.1]);
+        let _ = writeln!(routes, "  <route src=\"{from}\" dst=\"{to}\" symmetrical=\"NO\">{links}</route>");
+    }
+    for delay in delays.values() {
+        link(&format!("delay-{delay}"), UNLIMITED, *delay, "FATPIPE");
+    }
+    out + &routes + "</zone>\n</platform>\n"
+}
+
+fn link_name(wire: Wire) -> String {
+    match wire {
+        Wire::Pair(from, to) => format!("link-{}-{}", from.0, to.0),
+        Wire::Bus => "bus".into(),
+        Wire::Shared { number, backward } => {
+            format!("shared-{number}{}", if backward { "-back" } else { "" })
+        }
+        Wire::Uplink { number, down } => format!("uplink-{number}{}", if down { "-down" } else { "" }),
+    }
+}
+
+/// What to type; quoted for a shell. Full updates, since SimGrid's default, lazy ones, give other times for some programs.
+fn command(processors: usize, rules: &Fluid, directory: &Path) -> String {
+    let quoted = |name: &str| {
+        let path = directory.join(name).display().to_string();
+        shlex::try_quote(&path).map_or_else(|_| path.clone(), |q| q.into_owned())
+    };
+    let mut command = format!(
+        "smpirun -np {processors} -platform {} -hostfile {} -replay {} --cfg=network/model:CM02 \
+         --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:1e15 --cfg=network/optim:Full \
+         --cfg=smpi/host-speed:1Gf",
+        quoted("platform.xml"),
+        quoted("hostfile"),
+        quoted("traces.txt"),
+    );
+    if rules.detached != Fluid::simgrid().detached {
+        let _ = write!(command, " --cfg=smpi/send-is-detached-thresh:{}", rules.detached);
+    }
+    if rules.eager != 0 {
+        let _ = write!(command, " --cfg=smpi/async-small-thresh:{}", rules.eager);
+    }
+    command + " --log=smpi_replay.thresh:verbose '--log=root.fmt:%.9r:%P:%m%n'"
+}

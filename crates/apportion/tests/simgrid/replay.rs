@@ -1,0 +1,112 @@
+//! The same schedules simulated here and replayed by `smpirun`, where that is installed.
+
+use apportion::shapes::{Method, Terms};
+use apportion::{
+    Conditions, Flow, Fluid, Network, Order, Schedule, Shape, export_simgrid, parse_platform, simulate_fluid,
+};
+use std::path::Path;
+use std::process::Command;
+
+/// Seeded platforms and schedules.
+const CASES: u64 = 56;
+
+/// splitmix64.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % below
+    }
+}
+
+/// A network of one of seven kinds, half or full duplex.
+fn network(p: u64, kind: u64, dice: &mut Dice) -> (Network, String) {
+    let mut text: String =
+        (0..p).map(|i| format!("[[processor]]\nname = \"p{i}\"\ncluster = \"c{}\"\n", i * 2 / p)).collect();
+    let mut speed = || format!("\"{} Mbit/s\"", 50 + dice.roll(1000));
+    text += &format!("[network]\nbandwidth = {}\nduplex = {}\n", speed(), p.is_multiple_of(2));
+    let trunk = |shared: bool, bandwidth: String| {
+        format!(
+            "[[network.link]]\nbetween = [\"c0\", \"c1\"]\nshared = {shared}\nbandwidth = {bandwidth}\nlatency = \"70 us\"\n"
+        )
+    };
+    let name = ["full", "star", "bus", "clusters", "backbone", "uplinks", "asymmetric"][kind as usize];
+    text += match name {
+        "star" => "latency = \"20 us\"\ntopology = \"star\"\ncentre = \"p1\"\n",
+        "bus" => "latency = \"30 us\"\ntopology = \"bus\"\n",
+        "full" => "latency = \"50 us\"\n",
+        _ => "",
+    };
+    match name {
+        "clusters" => text += &trunk(false, speed()),
+        "backbone" => text += &trunk(true, speed()),
+        "uplinks" => {
+            for i in 0..p {
+                let latency = dice.roll(90);
+                text += &format!(
+                    "[[network.uplink]]\nof = \"p{i}\"\nbandwidth = \"{} Mbit/s\"\nlatency = \"{latency} us\"\n",
+                    50 + dice.roll(1000)
+                );
+            }
+        }
+        "asymmetric" => {
+            text += "[[network.link]]\nbetween = [\"c0\", \"c1\"]\nbandwidth = { horizontal = \"80 MB/s\", vertical = \"9 MB/s\" }\n";
+        }
+        _ => {}
+    }
+    (parse_platform(&text, "case").unwrap().network, name.to_owned())
+}
+
+/// The time on the last line.
+fn replay(command: &str) -> f64 {
+    let out = Command::new("sh").args(["-c", command]).output().unwrap();
+    let log = String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout);
+    let time =
+        log.lines().rev().find(|line| line.contains("Simulation time")).and_then(|l| l.split(':').next());
+    time.unwrap_or_else(|| panic!("{command}\n{log}")).parse().unwrap()
+}
+
+#[test]
+fn schedules_take_as_long_as_smpirun_says() {
+    if Command::new("smpirun").arg("-version").output().is_err() {
+        eprintln!("skipped: smpirun is not installed (Debian: libsimgrid-dev)");
+        return;
+    }
+    let here = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("simgrid-replay{}", std::env::var("X").unwrap_or_default()));
+    let (mut worst, mut wrong): (f64, Vec<String>) = (0.0, Vec::new());
+    for case in 0..CASES {
+        let mut dice = Dice(case);
+        let p = 2 + dice.roll(6);
+        let (network, name) = network(p, case % 7, &mut dice);
+        let rates: Vec<f64> = (0..p).map(|_| 1e8 * (1 + dice.roll(20)) as f64).collect();
+        let n = 40 + dice.roll(400);
+        let shape = Shape::new(n, n, n, "case").unwrap();
+        let layout = Method::Columns.layout(shape, &rates, &Terms::default()).unwrap();
+        let flow = Flow::ALL[(case / 7 % 3) as usize];
+        let (block, overlap, look_ahead) = (1 + dice.roll(n), case.is_multiple_of(2), 1 + dice.roll(2));
+        let schedule = Schedule::matmul(&layout, Order { flow, block, overlap, look_ahead });
+        let conditions = Conditions { rates: &rates, network: &network, element: 8 };
+        let names: Vec<String> = (0..p).map(|i| format!("p{i}")).collect();
+        let mut rules = Fluid::simgrid();
+        if case.is_multiple_of(5) {
+            rules = rules.with_eager(1 << (8 + dice.roll(8))).unwrap();
+        }
+        let outcome = simulate_fluid(&schedule, conditions, &names, &rules, false).unwrap();
+        let command = export_simgrid(&schedule, conditions, &names, &rules, &here).unwrap();
+        let theirs = replay(&format!("{command} --cfg=maxmin/precision:1e-9").replace("%.9r", "%.15r"));
+        let error = (outcome.trace.seconds() - theirs).abs() / theirs;
+        worst = worst.max(error);
+        if error >= 1e-6 {
+            let seconds = outcome.trace.seconds();
+            wrong
+                .push(format!("case {case}, {name}, {p} processors, {flow}: {seconds} here, {theirs} there"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    eprintln!("{CASES} cases, the worst off by {worst:e}");
+}

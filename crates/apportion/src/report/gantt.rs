@@ -195,7 +195,7 @@ mod tests {
             ],
         };
         let svg = trace_svg(&trace, &["a<b".into(), "b".into()]);
-        assert!(svg.contains("a&lt;b") && svg.contains(">4 s<") && svg.contains("2 processors, 4"));
+        assert!(svg.contains("a&lt;b") && svg.contains(">4.0 s<") && svg.contains("2 processors, 4"));
         for (word, width) in [("compute", "450"), ("send", "225"), ("wait", "225"), ("receive", "675")] {
             let path = svg.lines().find(|l| l.contains(&format!("class=\"{word}\""))).unwrap();
             assert!(path.contains(&format!("h{width}.00v")), "{path}");

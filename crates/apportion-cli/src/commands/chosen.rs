@@ -131,7 +131,7 @@ pub fn given(
     let rates = rates(models, &plan.shares, block);
     let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
     let mut choices = Vec::new();
-    for order in args.flow.orders()? {
+    for order in args.flow.orders(shape.k)? {
         let seconds = forecast(layout, order, conditions)?.seconds;
         choices.push(Choice { plan: plan.clone(), order, rank: Some(seconds) });
     }

@@ -3,7 +3,7 @@
 use super::blas::BlasArgs;
 use super::chosen::{Chosen, given};
 use super::simulate::in_plan_order;
-use super::{appear, open, picture};
+use super::{appear, open, picture, timeline};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machine};
@@ -11,7 +11,7 @@ use apportion::kernels::Semiring;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
     Multiplication, Order, OutputFile, Plan, Platform, Result, RunReport, Scaling, Shape, Speed, Wishes,
-    chrome_trace, pairs, plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
+    pairs, plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub struct Running {
     /// Write what happened (run.json).
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write a Chrome trace, one lane per processor.
+    /// Write each processor's timeline: a picture (.svg) or a Chrome trace.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Draw the plan.
@@ -182,9 +182,10 @@ pub fn carry_out<T: Element, R: Element>(
     }
     appear([
         (target.report, &|| format!("{value:#}\n")),
-        (target.trace, &|| chrome_trace(&report.trace, &report.plan.processors).to_string()),
+        (target.trace, &|| timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)),
         (target.svg, &|| picture(&report.plan, &prepared.platform)),
     ])?;
+    console.detail(report.pairs_text());
     let line = chosen.line().map_or_else(String::new, |line| pairs(&[("chosen  ", line)]));
     console.result(|| value.clone(), || report.to_text() + &line);
     Ok(())
@@ -346,7 +347,7 @@ pub fn made(
     let wishes = Wishes {
         method: method_at("--method", &args.method)?,
         flow: args.flow.flow.0,
-        block: args.flow.block,
+        block: args.flow.pivot(shape.k)?,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,

@@ -62,7 +62,7 @@ pub fn run(
             ));
         }
     };
-    let contenders = contenders(args, plan, &flow.orders()?, wanted.parameter)?;
+    let contenders = contenders(args, plan, &flow.orders(shape.k)?, wanted.parameter)?;
     let setting = Setting {
         shape,
         platform: &processors.platform,

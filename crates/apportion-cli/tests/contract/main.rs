@@ -7,6 +7,7 @@ mod bad_input;
 mod bench;
 mod choices;
 mod crossovers;
+mod flows;
 #[cfg(unix)]
 mod interrupt;
 mod matmul;

@@ -1,6 +1,6 @@
 //! stdout, stderr, progress and Ctrl-C.
 
-use apportion::Monitor;
+use apportion::{Error, Monitor};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use std::io::{IsTerminal, Write};
@@ -67,6 +67,11 @@ impl Console {
         bar.finish_and_clear();
         outcome
     }
+}
+
+/// An error as one line, written at once: what mpirun says at the same time goes before or after it.
+pub fn say(error: &Error) {
+    let _ = std::io::stderr().write_all(format!("apportion: {error}\n").as_bytes());
 }
 
 /// The process's monitor: Ctrl-C, a hang-up or a polite kill stops whatever runs, so that it can clean up.

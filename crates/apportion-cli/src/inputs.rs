@@ -10,7 +10,7 @@ use apportion::{
 };
 
 /// Sizes of the quick measurement: elements of C.
-const QUICK_SIZES: [f64; 4] = [4096.0, 65_536.0, 524_288.0, 2_097_152.0];
+pub const QUICK_SIZES: [f64; 4] = [4096.0, 65_536.0, 524_288.0, 2_097_152.0];
 
 /// Processors with their speed functions.
 pub struct Processors {

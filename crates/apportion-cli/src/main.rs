@@ -5,8 +5,9 @@ mod cache;
 mod commands;
 mod console;
 mod inputs;
+mod world;
 
-use apportion::Error;
+use apportion::{Error, Launched};
 use args::{Arguments, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -50,9 +51,16 @@ fn run(arguments: Arguments) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("apportion: {error}");
+            tell(&error);
             ExitCode::from(error.exit_code())
         }
+    }
+}
+
+/// The error; of the processes that an mpirun started, the first speaks for all.
+fn tell(error: &Error) {
+    if Launched::here().is_none_or(|launched| launched.rank == 0) {
+        console::say(error);
     }
 }
 
@@ -74,7 +82,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             let line = what.split_whitespace().collect::<Vec<_>>().join(" ");
             let line = line.strip_prefix("error: ").unwrap_or(&line);
             let error = Error::input("usage", line, "see --help");
-            eprintln!("apportion: {error}");
+            tell(&error);
             ExitCode::from(error.exit_code())
         }
     }

@@ -50,6 +50,14 @@ pub enum Error {
         /// Its own last words.
         why: String,
     },
+    /// What another process of the same run met, known to all of them.
+    #[error("{text}")]
+    Agreed {
+        /// Its own words.
+        text: String,
+        /// Its exit code.
+        code: u8,
+    },
     /// The user asked to stop.
     #[error("interrupted (nothing was written)")]
     Interrupted,
@@ -81,6 +89,7 @@ impl Error {
     /// Process exit code: 2 for bad usage or input, 1 for work that failed.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::Agreed { code, .. } => *code,
             Self::Input { .. } | Self::File { .. } => 2,
             Self::Infeasible { .. }
             | Self::WrongResult { .. }

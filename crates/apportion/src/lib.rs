@@ -8,6 +8,8 @@
 mod adaptive;
 mod checkpoint;
 mod choose;
+#[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+mod distributed;
 mod error;
 mod fpm_br;
 mod ideal;
@@ -35,6 +37,8 @@ pub use choose::{
     Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, imbalance, orders,
     plan_matmul, rates,
 };
+#[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+pub use distributed::{closure_mpi, measure_world, multiply_mpi, power_mpi};
 pub use error::{Error, Result};
 pub use fpm_br::{Balanced, fpm_br, plan_fpm_br};
 pub use ideal::ideal_seconds_turning;

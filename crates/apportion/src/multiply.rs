@@ -21,7 +21,7 @@ const TRIALS: u32 = 16;
 
 /// Elements that are recomputed where Freivalds' check does not apply: [`WRONG_FRACTION`] of them wrong slips through
 /// with probability 2^-16 at most.
-const DRAWS: u64 = 11_085;
+pub(crate) const DRAWS: u64 = 11_085;
 
 /// The fraction of wrong elements that the odds of a miss hold for, over other semirings than plus-times.
 pub(crate) const WRONG_FRACTION: f64 = 0.001;
@@ -144,7 +144,7 @@ fn verify<T: Element>(
 }
 
 /// Refuses before memory is taken what would not fit: C twice (parts, then whole) and the operands in flight.
-fn check_memory<T>(layout: &crate::plan::Layout, order: Order) -> Result<()> {
+pub(crate) fn check_memory<T>(layout: &crate::plan::Layout, order: Order) -> Result<()> {
     let shape = layout.shape();
     let panels: u128 = layout
         .rows_by_owner()

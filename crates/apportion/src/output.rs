@@ -90,6 +90,27 @@ impl OutputFile {
         self.write_all(bytes).map_err(|e| Error::file(&self.path, "write", e))
     }
 
+    /// Makes the file so long, on the disk what was put so far and zeros after it, for others to write into: where it is
+    /// until [`commit`](Self::commit).
+    ///
+    /// # Errors
+    /// It is no regular file, in which nothing can be written out of order; or the disk is full.
+    pub fn share(&mut self, length: u64) -> Result<PathBuf> {
+        self.flush().map_err(|e| Error::file(&self.path, "write", e))?;
+        match &self.sink {
+            Sink::Direct(_) => Err(Error::input(
+                self.path.display().to_string(),
+                "is no regular file, so that processes cannot write their parts of it",
+                "name a file, or leave the output out",
+            )),
+            Sink::Whole { file, .. } => {
+                let failed = |e| Error::file(&self.path, "write", e);
+                file.get_ref().as_file().set_len(length).map_err(failed)?;
+                std::path::absolute(file.get_ref().path()).map_err(failed)
+            }
+        }
+    }
+
     /// Makes the file appear under its name, complete and on the disk.
     ///
     /// # Errors

@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::matrix::{Element, Matrix};
 use crate::multiply::{Multiplication, multiply};
 use crate::report::RunReport;
-use crate::run::Monitor;
 use crate::run::kernels::Semiring;
+use crate::run::{Kernel, Monitor};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 
@@ -23,27 +23,9 @@ pub fn matrix_power<T: Element>(
     what: &Multiplication<'_, T>,
     monitor: &Monitor,
 ) -> Result<(Matrix<T>, RunReport)> {
-    let mut products = Products::new(what, monitor);
-    let (mut square, mut result, mut left) = (a.clone(), None, exponent);
-    while left > 0 {
-        if left & 1 == 1 {
-            result = Some(match result {
-                None => square.clone(),
-                Some(so_far) => products.times(&so_far, &square)?,
-            });
-        }
-        left >>= 1;
-        if left > 0 {
-            square = products.times(&square, &square)?;
-        }
-    }
-    let result = result.unwrap_or_else(|| {
-        let n = a.rows();
-        let mut data = vec![what.kernel.zero(); n * n];
-        data.iter_mut().step_by(n + 1).for_each(|x| *x = what.kernel.one());
-        Matrix::new(n, n, data)
-    });
-    Ok((result, products.report))
+    let mut squares = Whole { products: Products::new("threads", what), monitor };
+    let power = power_of(a, exponent, &mut squares)?;
+    Ok((power, squares.products.report))
 }
 
 /// The closure I + A + A^2 + … of a square matrix over max-plus, min-plus or or-and, where each vertex reaches itself by the
@@ -62,7 +44,59 @@ pub fn matrix_closure<T: Element>(
     what: &Multiplication<'_, T>,
     monitor: &Monitor,
 ) -> Result<(Matrix<T>, RunReport)> {
-    let (n, one, semiring) = (a.rows(), what.kernel.one(), what.kernel.semiring());
+    let mut squares = Whole { products: Products::new("threads", what), monitor };
+    let closure = closure_of(a, what.kernel, &mut squares)?;
+    Ok((closure, squares.products.report))
+}
+
+/// Square matrices, wherever their elements lie.
+pub(crate) trait Squares<T> {
+    type Matrix: Clone;
+
+    /// Rows, and columns, of the whole.
+    fn side(&self, matrix: &Self::Matrix) -> usize;
+
+    /// The verified product.
+    fn times(&mut self, a: &Self::Matrix, b: &Self::Matrix) -> Result<Self::Matrix>;
+
+    /// The identity of the semiring.
+    fn identity(&self) -> Self::Matrix;
+
+    /// Replaces each element by `f` of whether it is on the diagonal and of itself.
+    fn map(&self, matrix: &mut Self::Matrix, f: impl Fn(bool, T) -> T);
+
+    /// The first place on the diagonal whose element `is` so.
+    fn first_on_diagonal(&self, matrix: &Self::Matrix, is: impl Fn(T) -> bool) -> Result<Option<usize>>;
+
+    /// True if all elements are equal.
+    fn same(&self, x: &Self::Matrix, y: &Self::Matrix) -> Result<bool>;
+}
+
+/// Repeated squaring.
+pub(crate) fn power_of<T, S: Squares<T>>(a: &S::Matrix, exponent: u64, squares: &mut S) -> Result<S::Matrix> {
+    let (mut square, mut result, mut left) = (a.clone(), None, exponent);
+    while left > 0 {
+        if left & 1 == 1 {
+            result = Some(match result {
+                None => square.clone(),
+                Some(so_far) => squares.times(&so_far, &square)?,
+            });
+        }
+        left >>= 1;
+        if left > 0 {
+            square = squares.times(&square, &square)?;
+        }
+    }
+    Ok(result.unwrap_or_else(|| squares.identity()))
+}
+
+/// Squares I + A until nothing changes.
+pub(crate) fn closure_of<T: Element, S: Squares<T>>(
+    a: &S::Matrix,
+    kernel: Kernel<T>,
+    squares: &mut S,
+) -> Result<S::Matrix> {
+    let (one, semiring) = (kernel.one(), kernel.semiring());
     if semiring == Semiring::PlusTimes {
         return Err(Error::input(
             "--semiring",
@@ -71,39 +105,36 @@ pub fn matrix_closure<T: Element>(
         ));
     }
     let mut reached = a.clone();
-    if semiring == Semiring::OrAnd {
-        reached.as_mut_slice().iter_mut().filter(|x| **x != T::ZERO).for_each(|x| *x = one);
-    }
-    for x in reached.as_mut_slice().iter_mut().step_by(n + 1) {
-        *x = match semiring {
-            Semiring::MaxPlus if *x > one => *x,
-            Semiring::MinPlus if *x < one => *x,
-            _ => one,
-        };
-    }
-    check_cycles(&reached, what)?;
-    let mut products = Products::new(what, monitor);
+    squares.map(&mut reached, |on_diagonal, x| match semiring {
+        Semiring::OrAnd if on_diagonal || x != T::ZERO => one,
+        Semiring::OrAnd => x,
+        _ if !on_diagonal => x,
+        Semiring::MaxPlus if x > one => x,
+        Semiring::MinPlus if x < one => x,
+        _ => one,
+    });
+    check_cycles(&reached, kernel, squares)?;
     // After s products all walks of at most 2^s edges are in: n edges hold every simple path and cycle.
-    for _ in 0..n.next_power_of_two().ilog2() {
-        let further = products.times(&reached, &reached)?;
-        check_cycles(&further, what)?;
-        if further == reached {
+    for _ in 0..squares.side(&reached).next_power_of_two().ilog2() {
+        let further = squares.times(&reached, &reached)?;
+        check_cycles(&further, kernel, squares)?;
+        if squares.same(&further, &reached)? {
             break;
         }
         reached = further;
     }
-    Ok((reached, products.report))
+    Ok(reached)
 }
 
 /// A path from a vertex to itself that beats the empty one can be gone round for ever.
-fn check_cycles<T: Element>(d: &Matrix<T>, what: &Multiplication<'_, T>) -> Result<()> {
-    let one = what.kernel.one();
-    let (sign, kind, improves): (_, _, fn(&T, &T) -> bool) = match what.kernel.semiring() {
+fn check_cycles<T: Element, S: Squares<T>>(d: &S::Matrix, kernel: Kernel<T>, squares: &S) -> Result<()> {
+    let one = kernel.one();
+    let (sign, kind, improves): (_, _, fn(&T, &T) -> bool) = match kernel.semiring() {
         Semiring::MaxPlus => ("positive", "longest", |x, one| x > one),
         Semiring::MinPlus => ("negative", "shortest", |x, one| x < one),
         _ => return Ok(()),
     };
-    match d.as_slice().iter().step_by(d.cols() + 1).position(|x| improves(x, &one)) {
+    match squares.first_on_diagonal(d, |x| improves(&x, &one))? {
         None => Ok(()),
         Some(i) => Err(Error::infeasible(
             format!("a cycle of {sign} weight passes through vertex {i}: no path is {kind}"),
@@ -112,18 +143,60 @@ fn check_cycles<T: Element>(d: &Matrix<T>, what: &Multiplication<'_, T>) -> Resu
     }
 }
 
-/// Products one after the other, and the report of all.
-struct Products<'a, T> {
-    what: &'a Multiplication<'a, T>,
+/// Matrices whole in this process's memory.
+struct Whole<'a, T> {
+    products: Products<'a, T>,
     monitor: &'a Monitor,
-    report: RunReport,
+}
+
+impl<T: Element> Squares<T> for Whole<'_, T> {
+    type Matrix = Matrix<T>;
+
+    fn side(&self, matrix: &Matrix<T>) -> usize {
+        matrix.rows()
+    }
+
+    fn times(&mut self, a: &Matrix<T>, b: &Matrix<T>) -> Result<Matrix<T>> {
+        let (c, report) = multiply(a, b, self.products.what, self.monitor)?;
+        self.products.add(report);
+        Ok(c)
+    }
+
+    fn identity(&self) -> Matrix<T> {
+        let what = self.products.what;
+        let n = what.plan.layout.as_ref().map_or(0, |layout| layout.shape().m as usize);
+        let mut data = vec![what.kernel.zero(); n * n];
+        data.iter_mut().step_by(n + 1).for_each(|x| *x = what.kernel.one());
+        Matrix::new(n, n, data)
+    }
+
+    fn map(&self, matrix: &mut Matrix<T>, f: impl Fn(bool, T) -> T) {
+        let n = matrix.cols();
+        for (at, x) in matrix.as_mut_slice().iter_mut().enumerate() {
+            *x = f(at % (n + 1) == 0, *x);
+        }
+    }
+
+    fn first_on_diagonal(&self, matrix: &Matrix<T>, is: impl Fn(T) -> bool) -> Result<Option<usize>> {
+        Ok(matrix.as_slice().iter().step_by(matrix.cols() + 1).position(|x| is(*x)))
+    }
+
+    fn same(&self, x: &Matrix<T>, y: &Matrix<T>) -> Result<bool> {
+        Ok(x == y)
+    }
+}
+
+/// The report of products done one after the other.
+pub(crate) struct Products<'a, T> {
+    pub what: &'a Multiplication<'a, T>,
+    pub report: RunReport,
 }
 
 impl<'a, T: Element> Products<'a, T> {
-    fn new(what: &'a Multiplication<'a, T>, monitor: &'a Monitor) -> Self {
+    pub fn new(engine: &'static str, what: &'a Multiplication<'a, T>) -> Self {
         let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
         let report = RunReport {
-            engine: "threads",
+            engine,
             semiring: what.kernel.semiring().name(),
             element: T::NAME,
             plan: what.plan.clone(),
@@ -138,11 +211,11 @@ impl<'a, T: Element> Products<'a, T> {
             io_seconds: 0.0,
             verify_seconds: 0.0,
         };
-        Self { what, monitor, report }
+        Self { what, report }
     }
 
-    fn times(&mut self, a: &Matrix<T>, b: &Matrix<T>) -> Result<Matrix<T>> {
-        let (c, one) = multiply(a, b, self.what, self.monitor)?;
+    /// Adds one product's report.
+    pub fn add(&mut self, one: RunReport) {
         let all = &mut self.report;
         all.plan = one.plan;
         all.trace.append(one.trace);
@@ -153,7 +226,6 @@ impl<'a, T: Element> Products<'a, T> {
         all.sampled = one.sampled.map(|new| all.sampled.unwrap_or(0) + new);
         all.products += 1;
         all.verify_seconds += one.verify_seconds;
-        Ok(c)
     }
 }
 

@@ -1,11 +1,12 @@
 //! What happened, or would happen: for each processor a lane of timed events. Engines and simulator return it.
 
 use crate::rect::Rank;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
 /// What a processor does during an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Activity {
     /// Computes.
     Compute,
@@ -16,7 +17,7 @@ pub enum Activity {
 }
 
 /// A stretch of one processor's time; times in seconds since the start.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// What it does.
     pub activity: Activity,
@@ -29,7 +30,7 @@ pub struct Event {
 }
 
 /// Elements by the other end: only those with whom there was an exchange take room.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts(BTreeMap<usize, u64>);
 
 impl Counts {
@@ -61,7 +62,7 @@ impl<'a> IntoIterator for &'a Counts {
 }
 
 /// One processor's events and counters.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Lane {
     /// In the order of time, not overlapping.
     pub events: Vec<Event>,

@@ -1,7 +1,8 @@
 //! `apportion closure`: all paths of any length.
 
+use super::distributed::{self, Job, Task};
 use super::power::square;
-use super::product::{Running, Target, carry_out, not_numbers, semiring, truth};
+use super::product::{EngineName, Running, Target, carry_out, not_numbers, semiring, truth};
 use crate::console::{Console, monitor};
 use apportion::kernels::{Semiring, Tropical};
 use apportion::{AnyMatrix, Element, Kernel, Matrix, Result, matrix_closure, read_matrix};
@@ -36,6 +37,11 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             "plus-times has no closure by paths",
             "choose max-plus, min-plus or or-and",
         ));
+    }
+    if args.running.engine == EngineName::Mpi {
+        let (job, factors) = (Job::Closure, (&*args.a, &*args.a));
+        let task = Task { job, factors, semiring: args.semiring, output: args.output.as_ref() };
+        return distributed::run(&task, &args.running, console);
     }
     let target = Target::open(args.output.as_ref(), &args.running)?;
     let begin = Instant::now();

@@ -1,22 +1,23 @@
 //! `apportion measure --network`.
 
 use super::measure::{Arguments, options, processors};
+use super::product::EngineName;
 use super::{appear, open};
 use crate::console::{Console, monitor};
+use crate::world::{fits, in_world, processes};
 use apportion::{
-    Error, Hockney, LinkOptions, MeasureOptions, MeasuredLink, Platform, Result, carry_by_threads,
-    measure_links, table,
+    Error, Hockney, LinkOptions, MeasureOptions, MeasuredLink, Platform, Result, World, carry_by_threads,
+    measure_links, measure_links_mpi, table,
 };
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
-    let options = link_options(args)?;
-    let platform = processors(args.platform.as_deref(), args.processors)?;
-    if platform.len() < 2 {
-        let what = "one processor sends no messages";
-        return Err(Error::input("platform", what, "name at least two processors"));
+    if args.engine == EngineName::Mpi {
+        return in_world(console, |world, console| on_rank(args, world, console));
     }
+    let options = link_options(args)?;
+    let platform = several(processors(args.platform.as_deref(), args.processors)?)?;
     let monitor = monitor();
     let output = open(args.output.as_ref())?;
     let links = console.watch("measuring", monitor, || {
@@ -25,6 +26,38 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     appear([(output, &|| file(&platform, &links))])?;
     console.result(|| value(&platform, &links), || text(&platform, &links));
     Ok(())
+}
+
+/// A process's part of it: rank 0 measures, the others answer.
+fn on_rank(args: &Arguments, world: &World, console: &Console) -> Result<()> {
+    let (monitor, first) = (monitor(), world.rank() == 0);
+    let here = processes(world)?;
+    let read = || {
+        let given = args.platform.is_some() || args.processors.is_some();
+        let platform = if given { processors(args.platform.as_deref(), args.processors)? } else { here };
+        if platform.network.emulate {
+            let what = "an emulated network has no messages between processes";
+            return Err(Error::input("network.emulate", what, "use --engine threads, or remove emulate"));
+        }
+        fits(world, platform.len())?;
+        Ok((several(platform)?, link_options(args)?))
+    };
+    let (platform, options) = world.agree(read())?;
+    let output = world.agree(if first { open(args.output.as_ref()) } else { Ok(None) })?;
+    let links =
+        console.watch("measuring", monitor, || measure_links_mpi(&platform, &options, world, monitor))?;
+    world.agree(appear([(output, &|| file(&platform, &links))]))?;
+    if first {
+        console.result(|| value(&platform, &links), || text(&platform, &links));
+    }
+    Ok(())
+}
+
+fn several(platform: Platform) -> Result<Platform> {
+    if platform.len() >= 2 {
+        return Ok(platform);
+    }
+    Err(Error::input("platform", "one processor sends no messages", "name at least two processors"))
 }
 
 fn link_options(args: &Arguments) -> Result<LinkOptions> {

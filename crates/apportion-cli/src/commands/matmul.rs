@@ -1,7 +1,8 @@
 //! `apportion matmul`: the main job.
 
+use super::distributed::{self, Job, Task};
 use super::panelled::{self, Panelled};
-use super::product::{Running, Target, carry_out, not_numbers, semiring, truth};
+use super::product::{EngineName, Running, Target, carry_out, not_numbers, semiring, truth};
 use crate::console::{Console, monitor};
 use apportion::kernels::{Semiring, Tropical};
 use apportion::{
@@ -102,6 +103,12 @@ fn scalar(text: &str) -> std::result::Result<f64, String> {
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    if args.running.engine == EngineName::Mpi {
+        only_plain(args)?;
+        let factors = (&*args.a, &*args.b);
+        let task = Task { job: Job::Product, factors, semiring: args.semiring, output: args.output.as_ref() };
+        return distributed::run(&task, &args.running, console);
+    }
     if args.panels.asked() {
         return panelled::run(args, console);
     }
@@ -143,6 +150,20 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         }
         _ => other(&args.b, &b),
     }
+}
+
+/// Refuses what the MPI engine does not do yet.
+fn only_plain(args: &Arguments) -> Result<()> {
+    let Scaled { transpose_a, transpose_b, alpha, beta, c_in } = &args.scaled;
+    let scaled = *transpose_a || *transpose_b || alpha.is_some() || beta.is_some() || c_in.is_some();
+    if scaled || args.adaptive || args.panels.asked() {
+        return Err(Error::input(
+            "--engine mpi",
+            "transposes, --alpha, --beta, --c-in, --adaptive and panels are for threads only",
+            "leave them out, or use --engine threads",
+        ));
+    }
+    Ok(())
 }
 
 /// A factor from its file, or its transpose.

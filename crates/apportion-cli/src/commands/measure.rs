@@ -1,6 +1,7 @@
 //! `apportion measure`.
 
 use super::links;
+use super::product::EngineName;
 use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::this_machine;
@@ -95,6 +96,10 @@ pub struct Arguments {
     /// Measure what messages cost between each two processors instead of how fast they compute.
     #[arg(long, conflicts_with_all = ["kernel", "command", "resume", "points", "adaptive", "smallest", "largest", "block", "alone"])]
     pub network: bool,
+    /// Whose messages --network measures: those between threads, or with mpi those between the processes of an mpirun, of which
+    /// there must be one per processor (by default the processes are the processors).
+    #[arg(long, value_enum, default_value = "threads", requires = "network")]
+    pub engine: EngineName,
     /// The processors; default: this machine's cores.
     #[arg(long, value_name = "FILE", conflicts_with = "processors")]
     pub platform: Option<PathBuf>,

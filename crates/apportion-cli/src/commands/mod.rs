@@ -6,6 +6,7 @@ pub mod closure;
 mod compare;
 pub mod demo;
 pub mod detect;
+mod distributed;
 mod export;
 mod links;
 pub mod matmul;

@@ -1,6 +1,7 @@
 //! `apportion power`: A multiplied by itself.
 
-use super::product::{Running, Target, carry_out, not_numbers, semiring, truth};
+use super::distributed::{self, Job, Task};
+use super::product::{EngineName, Running, Target, carry_out, not_numbers, semiring, truth};
 use crate::console::{Console, monitor};
 use apportion::kernels::{Semiring, Tropical};
 use apportion::{AnyMatrix, Element, Error, Kernel, Matrix, Result, Shape, matrix_power, read_matrix};
@@ -28,6 +29,11 @@ pub struct Arguments {
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+    if args.running.engine == EngineName::Mpi {
+        let (job, factors) = (Job::Power(args.exponent), (&*args.a, &*args.a));
+        let task = Task { job, factors, semiring: args.semiring, output: args.output.as_ref() };
+        return distributed::run(&task, &args.running, console);
+    }
     let target = Target::open(args.output.as_ref(), &args.running)?;
     let begin = Instant::now();
     let a = read_matrix(&args.a)?;

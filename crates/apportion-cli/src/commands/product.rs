@@ -8,9 +8,9 @@ use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
 use apportion::kernels::Semiring;
 use apportion::shapes::Method;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Form, Kernel, Matrix, Minimise, Model, Models, Multiplication, Order,
-    OutputFile, Plan, Platform, Problem, Result, RunReport, Scaling, Shape, Speed, Wishes, chrome_trace,
-    forecast, plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
+    AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
+    Multiplication, Order, OutputFile, Plan, Platform, Problem, Result, RunReport, Scaling, Shape, Speed,
+    Wishes, chrome_trace, forecast, plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,10 @@ use std::time::Instant;
 /// The engines that run a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EngineName {
+    /// Threads of this process, one per processor.
     Threads,
+    /// The processes that mpirun started, one per processor; alone a world of one.
+    Mpi,
 }
 
 #[derive(Debug, Args)]
@@ -37,7 +40,7 @@ pub struct Running {
     /// Measure anew instead of using the cached speed functions.
     #[arg(long)]
     pub fresh: bool,
-    /// What runs the schedule.
+    /// What runs the schedule: threads, or mpi, under `mpirun -n P` with one process per processor.
     #[arg(long, value_enum, default_value = "threads")]
     pub engine: EngineName,
     /// Seed of the verification's random choices.
@@ -119,6 +122,7 @@ pub fn carry_out<T: Element>(
     job: Job<'_, T>,
     console: &Console,
 ) -> Result<()> {
+    alone()?;
     let prepared = prepare(kernel, shape, args, console)?;
     let what = Multiplication {
         kernel,
@@ -162,12 +166,41 @@ fn write<T: Element>(file: &mut OutputFile, c: &Matrix<T>, bool: bool) -> Result
     write_npy(file, c)
 }
 
+/// Refuses to do the same thing several times over.
+fn alone() -> Result<()> {
+    match Launched::here() {
+        Some(Launched { size, .. }) if size > 1 => Err(Error::input(
+            "--engine",
+            format!("mpirun started {size} processes, each of which would do the whole work on threads"),
+            "add --engine mpi, or run it without mpirun",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Everything decided.
 pub struct Prepared {
     pub platform: Platform,
     pub models: Vec<Model>,
     pub block: u64,
     pub choice: Choice,
+}
+
+/// What the flags and files say.
+#[derive(Clone)]
+pub struct Given {
+    pub platform: Platform,
+    plan: Option<Plan>,
+    models: Option<Models>,
+}
+
+impl Given {
+    /// A word about models that were made for something else.
+    pub fn warn_of_another_kernel<T: Element>(&self, kernel: Kernel<T>, console: &Console) {
+        if let Some(models) = &self.models {
+            warn_of_another_kernel(models, &kernel.name(), console);
+        }
+    }
 }
 
 /// Finds processors, speeds, a plan and an order.
@@ -177,6 +210,21 @@ pub fn prepare<T: Element>(
     args: &Running,
     console: &Console,
 ) -> Result<Prepared> {
+    let given = given_by(args, this_machine)?;
+    let given = Given { platform: as_run(given.platform), ..given };
+    given.warn_of_another_kernel(kernel, console);
+    let models = match known_models(&given)? {
+        Some(known) => known,
+        None => {
+            let models = quick_models(kernel, &given.platform, args.flow.block, args.fresh, console)?;
+            (models.in_order(&given.platform.names())?, args.flow.block)
+        }
+    };
+    settled::<T>(given, models, shape, args, console)
+}
+
+/// Reads what the flags name; the processors are `here`'s if nothing names them.
+pub fn given_by(args: &Running, here: impl FnOnce() -> Platform) -> Result<Given> {
     let plan = args.plan.as_deref().map(read_plan).transpose()?;
     let file = args.sources.models.as_deref().map(read_models).transpose()?;
     let named = args.sources.platform()?;
@@ -185,9 +233,8 @@ pub fn prepare<T: Element>(
         (Some(platform), None, _) => platform,
         (None, Some(plan), _) => Platform::from_names(&plan.processors),
         (None, None, Some(models)) => Platform::from_names(&models.names()),
-        (None, None, None) => this_machine(),
+        (None, None, None) => here(),
     };
-    let platform = as_run(platform);
     if let Some(p) = platform.processors.iter().find(|p| p.emulated.is_some()) {
         return Err(Error::input(
             format!("processor \"{}\": emulated", p.name),
@@ -195,21 +242,31 @@ pub fn prepare<T: Element>(
             "use slowdown here, or partition and simulate",
         ));
     }
-    if let Some(models) = &file {
-        warn_of_another_kernel(models, &kernel.name(), console);
-    }
-    let (models, block) = match file {
-        Some(models) => (models.in_order(&platform.names())?, models.block().unwrap_or(1)),
+    Ok(Given { platform, plan, models: file })
+}
+
+/// Speed functions that need no measuring, with their pivot block.
+pub fn known_models(given: &Given) -> Result<Option<(Vec<Model>, u64)>> {
+    let platform = &given.platform;
+    Ok(match &given.models {
+        Some(models) => Some((models.in_order(&platform.names())?, models.block().unwrap_or(1))),
         // Speeds in flop/s need no measuring; ratios alone tell no time.
         None if platform.processors.iter().all(|p| matches!(p.speed, Some(Speed::Flops(_)))) => {
             let processors = constant(platform.clone(), 2.0)?;
-            (processors.models, processors.block)
+            Some((processors.models, processors.block))
         }
-        None => {
-            let models = quick_models(kernel, &platform, args.flow.block, args.fresh, console)?;
-            (models.in_order(&platform.names())?, args.flow.block)
-        }
-    };
+        None => None,
+    })
+}
+
+/// Decides what is left open.
+pub fn settled<T: Element>(
+    Given { platform, plan, .. }: Given,
+    (models, block): (Vec<Model>, u64),
+    shape: Shape,
+    args: &Running,
+    console: &Console,
+) -> Result<Prepared> {
     let models = capped::<T>(models, &platform, shape)?;
     let choice = match plan {
         Some(plan) => given(plan, shape, args, (&platform, &models, block), size_of::<T>() as u64)?,

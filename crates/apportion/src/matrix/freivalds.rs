@@ -6,7 +6,8 @@ mod arithmetic;
 
 use super::{Element, Matrix, Scaling};
 use crate::error::{Error, Result};
-use arithmetic::{Exact, Scale, exponent, project};
+use arithmetic::{Exact, project};
+pub(crate) use arithmetic::{Scale, exponent};
 use std::ops::Range;
 
 /// Random vectors that are tried together: eight cost little more than one, since each element is loaded once.
@@ -348,10 +349,10 @@ impl<'a, T: Element> Check<'a, T> {
 }
 
 /// A small generator of random words (Steele, Lea and Flood 2014).
-pub(super) struct SplitMix64(pub(super) u64);
+pub(crate) struct SplitMix64(pub(crate) u64);
 
 impl SplitMix64 {
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -359,7 +360,7 @@ impl SplitMix64 {
     }
 
     /// A number below `end`.
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 }

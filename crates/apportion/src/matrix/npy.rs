@@ -251,7 +251,7 @@ pub fn npy_header_bool(rows: usize, cols: usize) -> Vec<u8> {
     header_of("|b1", rows, cols)
 }
 
-fn header_of(descr: &str, rows: usize, cols: usize) -> Vec<u8> {
+pub(super) fn header_of(descr: &str, rows: usize, cols: usize) -> Vec<u8> {
     let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
     let growth = 21 - rows.to_string().len();
     let length = (10 + dict.len() + growth + 1).next_multiple_of(64) - 10;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// What a run did.
 #[derive(Debug, Clone)]
 pub struct RunReport {
-    /// "threads".
+    /// "threads" or "mpi".
     pub engine: &'static str,
     /// "plus-times", "max-plus", "min-plus" or "or-and".
     pub semiring: &'static str,

@@ -31,6 +31,24 @@ impl<T: Element> Source<T> for Factors<'_, T> {
     }
 }
 
+/// A rectangle of an operand alone, row by row.
+pub(super) struct Parcel<'a, T> {
+    pub rect: Rect,
+    pub elements: &'a [T],
+}
+
+impl<T: Element> Source<T> for Parcel<'_, T> {
+    fn copy(&self, Piece { rect, .. }: Piece, into: &mut [T], stride: usize) {
+        let down = (rect.rows.start - self.rect.rows.start) as usize;
+        let right = (rect.cols.start - self.rect.cols.start) as usize;
+        let (width, cols) = (self.rect.cols.len() as usize, rect.cols.len() as usize);
+        for i in 0..rect.rows.len() as usize {
+            let row = &self.elements[(down + i) * width + right..][..cols];
+            into[i * stride..][..cols].copy_from_slice(row);
+        }
+    }
+}
+
 /// One pivot block's operands: A's needed rows x inner, and inner x B's needed columns, both row by row.
 struct Panel<T> {
     inner: Span,
@@ -85,6 +103,26 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
             let (schedule, rank) = (self.schedule, self.rank);
             let panel = self.panels.get_mut(&start).expect("the panel was made before");
             panel.fill(schedule, rank, part, source);
+        }
+    }
+
+    /// Copies a piece, the processor's own or one that has arrived, row by row to `out`.
+    pub fn give(&mut self, piece: Piece, out: &mut [T]) {
+        let width = piece.rect.cols.len() as usize;
+        for (start, part) in self.by_panel(piece) {
+            self.panel(start);
+            let panel = &self.panels[&start];
+            let (first, stride) = panel.place(self.schedule, self.rank, part);
+            let source = match piece.operand {
+                Operand::A => &panel.a[first..],
+                Operand::B => &panel.b[first..],
+            };
+            let down = (part.rect.rows.start - piece.rect.rows.start) as usize;
+            let right = (part.rect.cols.start - piece.rect.cols.start) as usize;
+            let (rows, cols) = (part.rect.rows.len() as usize, part.rect.cols.len() as usize);
+            for i in 0..rows {
+                out[(down + i) * width + right..][..cols].copy_from_slice(&source[i * stride..][..cols]);
+            }
         }
     }
 

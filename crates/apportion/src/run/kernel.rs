@@ -6,6 +6,7 @@ use super::kernels::{
 };
 use crate::error::{Error, Result};
 use crate::matrix::{Element, Matrix};
+use crate::rect::{Rect, Span};
 
 /// A semiring for elements of type T: how a tile of C is updated, what C starts with, and the definition that results are
 /// checked against. It holds plain functions, so that choosing it costs one indirect call per update.
@@ -122,15 +123,24 @@ impl<T: Element> Kernel<T> {
     /// # Errors
     /// The first such element with its row and column: exit code 2.
     pub fn check(&self, matrix: &Matrix<T>, place: &str) -> Result<()> {
-        let Some(at) = (self.refused)(matrix.as_slice()) else { return Ok(()) };
-        let (i, j) = (at / matrix.cols(), at % matrix.cols());
+        let whole = Rect::new(Span::new(0, matrix.rows() as u64), Span::new(0, matrix.cols() as u64));
+        self.check_tile((whole, matrix.as_slice()), place)
+    }
+
+    /// [`Kernel::check`] of a rectangle of a matrix, row by row.
+    ///
+    /// # Errors
+    /// As [`Kernel::check`].
+    pub fn check_tile(&self, (rect, elements): (Rect, &[T]), place: &str) -> Result<()> {
+        let Some(at) = (self.refused)(elements) else { return Ok(()) };
+        let (down, right) = (at as u64 / rect.cols.len(), at as u64 % rect.cols.len());
+        let (i, j) = (rect.rows.start + down, rect.cols.start + right);
         let absent = if self.semiring == Semiring::MaxPlus { "-inf" } else { "inf" };
         Err(Error::input(
             place,
             format!(
                 "element ({i}, {j}), counted from 0, is {}, which {} does not take",
-                matrix.as_slice()[at],
-                self.semiring
+                elements[at], self.semiring
             ),
             format!("use numbers, and {absent} for what is absent"),
         ))

@@ -5,9 +5,9 @@ use super::kernel::Kernel;
 use super::kernels::Tropical;
 use super::monitor::Monitor;
 use super::post::{Gate, Halt, Post};
-use super::worker::{Courier, Tiles, Worker, WorkerOutput};
+use super::worker::{Courier, Worker, WorkerOutput, lost};
 use crate::error::{Error, Result};
-use crate::matrix::{Element, Matrix};
+use crate::matrix::{Element, Matrix, Tiles};
 use crate::platform::Platform;
 use crate::rect::Rank;
 use crate::schedule::{Message, Schedule};
@@ -168,14 +168,7 @@ fn guarded<T: Element>(
         let epoch = *shared.epoch.get_or_init(Instant::now);
         worker.work(epoch, &mut Permissions { rank, factors: *factors, post, halt, epoch, last_sent: 0.0 })
     });
-    let outcome = catch_unwind(work).unwrap_or_else(|panic| {
-        let why = panic
-            .downcast_ref::<String>()
-            .cloned()
-            .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
-            .unwrap_or_else(|| "it panicked".into());
-        Err(Error::WorkerLost { processor: processor.name.clone(), why })
-    });
+    let outcome = catch_unwind(work).unwrap_or_else(|panic| Err(lost(processor, panic)));
     if outcome.is_err() {
         halt.fail();
     }

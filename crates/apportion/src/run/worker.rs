@@ -6,12 +6,13 @@ use super::governor::Governor;
 use super::kernel::Kernel;
 use super::kernels::Tile;
 use super::post::Halt;
-use crate::error::Result;
-use crate::matrix::Element;
+use crate::error::{Error, Result};
+use crate::matrix::{Element, Tiles};
 use crate::platform::{Processor, SlowdownAfter};
 use crate::rect::{Rank, Rect};
 use crate::schedule::{Message, Schedule, Step, Update};
 use crate::trace::{Activity, Lane};
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -35,12 +36,10 @@ pub(super) trait Courier<T> {
 
 /// What a processor has computed, and what it did when.
 pub(super) struct WorkerOutput<T> {
+    /// Its rectangles of C, each row by row.
     pub tiles: Tiles<T>,
     pub lane: Lane,
 }
-
-/// A processor's rectangles of C, each row by row.
-pub(super) type Tiles<T> = Vec<(Rect, Vec<T>)>;
 
 /// The state of one processor.
 pub(super) struct Worker<'a, T, C: Courier<T>> {
@@ -172,6 +171,16 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         self.halt.monitor().advance(update.work() as u64);
         Ok(())
     }
+}
+
+/// The error of a processor whose worker panicked, with its last words.
+pub(super) fn lost(processor: &Processor, panic: Box<dyn Any + Send>) -> Error {
+    let why = panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+        .unwrap_or_else(|| "it panicked".into());
+    Error::WorkerLost { processor: processor.name.clone(), why }
 }
 
 /// Rectangles that hold `zero` only. Every element is written: the pages are there before a clock starts.

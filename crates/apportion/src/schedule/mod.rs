@@ -14,11 +14,12 @@ pub use step::{Message, Operand, Piece, Step, Update};
 
 use crate::plan::{Layout, Part, communication_free};
 use crate::rect::{Rank, Rect, Span, SpanSet};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// How the operands travel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Flow {
     /// Pivot block by pivot block: owners of the pivot column of A and row of B send it to all who need it
@@ -56,7 +57,7 @@ impl FromStr for Flow {
 }
 
 /// A flow with its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// How the operands travel.
     pub flow: Flow,

@@ -77,7 +77,7 @@ pub(super) fn project<T: Element>(row: &[T], scale: Scale, vectors: &[Lanes]) ->
 }
 
 /// The binary exponent of the largest finite absolute value, within ±1000, and whether all are finite.
-pub(super) fn exponent<T: Element>(values: &[T]) -> (i32, bool) {
+pub(crate) fn exponent<T: Element>(values: &[T]) -> (i32, bool) {
     let (mut largest, mut finite) = (0.0f64, true);
     for v in values.iter().map(|v| v.to_f64().abs()) {
         if v.is_finite() {
@@ -92,14 +92,14 @@ pub(super) fn exponent<T: Element>(values: &[T]) -> (i32, bool) {
 
 /// Multiplication by a power of two, in two steps, since the power itself may not be a double.
 #[derive(Clone, Copy)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     factors: [f64; 2],
     inverses: [f64; 2],
 }
 
 impl Scale {
     /// By 2^-exponent, for exponents within ±2000.
-    pub fn down(exponent: i32) -> Self {
+    pub(crate) fn down(exponent: i32) -> Self {
         let power = |e: i32| f64::from_bits(((1023 + e) as u64) << 52);
         let first = exponent / 2;
         let second = exponent - first;

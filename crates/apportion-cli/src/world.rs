@@ -1,0 +1,80 @@
+//! From processes that mpirun started to a world: joining, leaving, and who says what.
+
+use crate::console::{Console, monitor, say};
+use apportion::{Error, Launched, Network, Platform, Processor, Result, World};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Joins the world, does this process's part of the work, and leaves. An error that all know is told by rank 0; one that a
+/// rank meets alone is told by that rank, which then ends all. Only rank 0's console speaks.
+pub fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>) -> Result<()> {
+    let world = match World::join(monitor()) {
+        Ok(world) => world,
+        Err(error) if Launched::here().is_some_and(|l| l.rank > 0) => {
+            std::process::exit(error.exit_code().into())
+        }
+        Err(error) => return Err(error),
+    };
+    let rank = world.rank();
+    let console = &if rank == 0 { *console } else { Console::new(false, true, 0) };
+    console.detail(format!("{} processes, {}", world.size(), world.library()));
+    let outcome = catch_unwind(AssertUnwindSafe(|| work(&world, console)));
+    let outcome = outcome.unwrap_or_else(|panic| {
+        let why = panic.downcast_ref::<String>().cloned();
+        let why = why.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        let why = why.unwrap_or_else(|| "it panicked".into());
+        Err(Error::WorkerLost { processor: format!("of rank {rank}"), why })
+    });
+    match outcome {
+        Ok(()) => world.leave(),
+        Err(error @ Error::Agreed { .. }) => {
+            if rank == 0 {
+                say(&error);
+            }
+            // Nobody leaves before it is said: mpirun ends all once one has failed.
+            let _ = world.barrier();
+            world.leave();
+            std::process::exit(error.exit_code().into());
+        }
+        Err(error) if world.size() == 1 => {
+            world.leave();
+            return Err(error);
+        }
+        Err(error) => {
+            // Those that are stopped because another one ended have nothing to say.
+            if !matches!(error, Error::Interrupted) {
+                say(&error);
+            }
+            world.abort(error.exit_code());
+        }
+    }
+    Ok(())
+}
+
+/// The world's processes as a platform, each host a cluster.
+pub fn processes(world: &World) -> Result<Platform> {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim();
+    let host = if host.is_empty() { "host" } else { host };
+    let hosts = world.gather(host.as_bytes())?.join(&b'\n');
+    let hosts = world.broadcast(&hosts)?;
+    let processors = String::from_utf8_lossy(&hosts)
+        .lines()
+        .enumerate()
+        .map(|(rank, host)| Processor { cluster: host.into(), ..Processor::named(format!("rank{rank}")) })
+        .collect();
+    Ok(Platform { name: "mpi".into(), processors, network: Network::free() })
+}
+
+/// Refuses a world of another size than the processors.
+pub fn fits(world: &World, processors: usize) -> Result<()> {
+    if world.size() == processors {
+        return Ok(());
+    }
+    let processes = if world.size() == 1 { "process" } else { "processes" };
+    let are = if processors == 1 { "is 1 processor" } else { &format!("are {processors} processors") };
+    Err(Error::input(
+        "--engine mpi",
+        format!("the world has {} {processes}, but there {are}", world.size()),
+        format!("start one process for each: mpirun -n {processors} apportion …"),
+    ))
+}

@@ -1,0 +1,124 @@
+//! Matrices, platforms, and the two mpiruns.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Whose mpirun.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Mpi {
+    Open,
+    Mpich,
+}
+
+impl Mpi {
+    /// The mpirun, if it is installed; else the reason why tests are skipped is printed.
+    pub fn mpirun(self) -> Option<&'static str> {
+        let (names, mark) = match self {
+            Self::Open => (["mpirun.openmpi", "mpirun"], "Open MPI"),
+            Self::Mpich => (["mpirun.mpich", "mpirun"], "HYDRA"),
+        };
+        let is = |name: &&str| {
+            let said = Command::new(name).arg("--version").output();
+            said.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains(mark))
+        };
+        let found = names.into_iter().find(is);
+        if found.is_none() {
+            eprintln!("skipped: no mpirun of {self:?} MPI is installed");
+        }
+        found
+    }
+
+    /// `mpirun -n P apportion …` in a directory, if there is such an mpirun.
+    pub fn command(self, bench: &Bench, processes: usize, arguments: &str) -> Option<Command> {
+        let mut command = Command::new(self.mpirun()?);
+        if self == Self::Open {
+            command.args(["--oversubscribe", "--bind-to", "none"]);
+            if rustix::process::geteuid().is_root() {
+                command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            }
+        }
+        command.args(["-n", &processes.to_string(), env!("CARGO_BIN_EXE_apportion")]);
+        command.args(arguments.split(' '));
+        command.current_dir(&bench.directory).env("XDG_CACHE_HOME", bench.directory.join("cache"));
+        Some(command)
+    }
+}
+
+/// A directory of the test's own.
+pub struct Bench {
+    pub directory: PathBuf,
+}
+
+impl Bench {
+    pub fn new(name: &str) -> Self {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mpi-{name}"));
+        let _ = std::fs::remove_dir_all(&directory);
+        std::fs::create_dir_all(&directory).unwrap();
+        Self { directory }
+    }
+
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Names of the files that are there.
+    pub fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.directory).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// A platform of speeds that need no measuring: two to one to one …, or the first alone worth anything.
+    pub fn platform(&self, processors: usize, lone: bool) {
+        let speed = |i: usize| match (i, lone) {
+            (0, true) => 1e6,
+            (0, false) => 20.0,
+            (i, false) => 10.0 / i as f64,
+            _ => 1.0,
+        };
+        let processor = |i| format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{} Mflop/s\"\n", speed(i));
+        std::fs::write(self.at("platform.toml"), (0..processors).map(processor).collect::<String>()).unwrap();
+    }
+
+    /// A matrix of whole numbers from -11 to 11, as `<f8`, `<f4`, `|b1` or `|u1`.
+    pub fn matrix(&self, name: &str, descr: &str, (rows, cols): (usize, usize), fortran: bool) {
+        let number = |i: usize| ((i * 7 + i / 5) % 23) as i32 - 11;
+        let order = if fortran { "True" } else { "False" };
+        let dict = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({rows}, {cols}), }}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((dict.len() as u16).to_le_bytes());
+        bytes.extend(dict.bytes());
+        for x in (0..rows * cols).map(number) {
+            match descr {
+                "<f8" => bytes.extend(f64::from(x).to_le_bytes()),
+                "<f4" => bytes.extend((x as f32).to_le_bytes()),
+                _ => bytes.push(u8::from(x > 7)),
+            }
+        }
+        std::fs::write(self.at(name), bytes).unwrap();
+    }
+
+    /// The binary without mpirun.
+    pub fn alone(&self, arguments: &str) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_apportion"))
+            .args(arguments.split(' '))
+            .current_dir(&self.directory)
+            .env("XDG_CACHE_HOME", self.at("cache"))
+            .output()
+            .unwrap()
+    }
+}
+
+/// The JSON that a successful call prints: exactly one object.
+pub fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The lines that `apportion` itself says on stderr; mpirun adds its own.
+pub fn said(output: &Output) -> Vec<String> {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    text.lines().filter(|line| line.starts_with("apportion:")).map(str::to_owned).collect()
+}

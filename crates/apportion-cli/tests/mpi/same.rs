@@ -1,0 +1,165 @@
+//! What MPI computes is what threads compute, byte for byte, and moves as many elements.
+
+use super::launch::{Bench, Mpi, json};
+use serde_json::Value;
+
+/// Runs on threads and under an mpirun; the files must be the same. Returns the reports of both, if there is an mpirun.
+fn both(bench: &Bench, mpi: Mpi, processes: usize, arguments: &str) -> Option<(Value, Value)> {
+    let under = format!("{arguments} -o mpi.npy --engine mpi --report run.json --json");
+    let output = mpi.command(bench, processes, &under)?.output().unwrap();
+    let mpi_report = json(&output);
+    let file: Value = serde_json::from_slice(&std::fs::read(bench.at("run.json")).unwrap()).unwrap();
+    assert_eq!(file, mpi_report);
+    let threads_report = json(&bench.alone(&format!("{arguments} -o threads.npy --json")));
+    let read = |name: &str| std::fs::read(bench.at(name)).unwrap();
+    assert!(read("mpi.npy") == read("threads.npy"), "{mpi:?} {processes} {arguments}");
+    assert_eq!(mpi_report["engine"], "mpi");
+    assert_eq!(mpi_report["verified"], true);
+    for field in
+        ["semiring", "element", "flow", "block", "overlap", "products", "volume", "volume_lower_bound"]
+    {
+        assert_eq!(mpi_report[field], threads_report[field], "{field}: {arguments}");
+    }
+    // The three-count law: by formula, and counted on both ends.
+    let products = mpi_report["products"].as_u64().unwrap();
+    let formula = mpi_report["plan"]["metrics"]["volume"].as_u64().unwrap();
+    assert_eq!(mpi_report["volume"].as_u64().unwrap(), formula * products, "{arguments}");
+    let count = |way: &str| -> u64 {
+        mpi_report["processors"].as_array().unwrap().iter().map(|p| p[way].as_u64().unwrap()).sum()
+    };
+    assert_eq!((count("sent"), count("received")), (formula * products, formula * products));
+    Some((mpi_report, threads_report))
+}
+
+/// Shapes of one element, primes, fewer rows than processors and shares of zero; every flow, method and order of storage.
+fn products(mpi: Mpi, worlds: std::ops::RangeInclusive<usize>, rounds: usize) {
+    let bench = Bench::new(&format!("products-{mpi:?}"));
+    let shapes = [(1, 1, 1), (31, 29, 37), (2, 41, 3), (3, 5, 67), (64, 7, 5)];
+    let flows = ["one-to-all", "ring", "bulk", "one-to-all --overlap", "ring --overlap", "bulk --overlap"];
+    let methods = ["columns", "rows", "recursive", "nagamochi-abe", "cartesian"];
+    let semirings = [("plus-times", "<f8"), ("min-plus", "<f4"), ("or-and", "|b1"), ("max-plus", "<f8")];
+    let mut case = 0;
+    for _ in 0..rounds {
+        for processes in worlds.clone() {
+            let (m, k, n) = shapes[(case + case / shapes.len()) % shapes.len()];
+            let (flow, method) = (flows[case % flows.len()], methods[(case + case / 7) % methods.len()]);
+            let (semiring, descr) = semirings[(case / 2) % semirings.len()];
+            bench.platform(processes, case % 5 == 4);
+            bench.matrix("a.npy", descr, (m, k), case % 3 == 1);
+            bench.matrix("b.npy", descr, (k, n), case % 3 == 2);
+            let method = if processes == 1 { "rows" } else { method };
+            let arguments = format!(
+                "matmul a.npy b.npy --semiring {semiring} --platform platform.toml --method {method} --flow {flow} --block 8"
+            );
+            if both(&bench, mpi, processes, &arguments).is_none() {
+                return;
+            }
+            case += 1;
+        }
+    }
+}
+
+#[test]
+fn products_under_open_mpi() {
+    products(Mpi::Open, 1..=4, 5);
+}
+
+/// MPICH's ranks spin where there are more of them than cores: fewer cases.
+#[test]
+fn products_under_mpich() {
+    products(Mpi::Mpich, 1..=4, 1);
+}
+
+/// A non-rectangular layout, from a plan file, on every flow.
+#[test]
+fn a_square_corner_plan() {
+    let bench = Bench::new("corner");
+    bench.platform(2, false);
+    bench.matrix("a.npy", "<f8", (53, 31), false);
+    bench.matrix("b.npy", "<f8", (31, 47), true);
+    let plan = "partition --shape 53x31x47 --speeds 9,1 --method square-corner -o plan.json";
+    assert!(bench.alone(plan).status.success());
+    for flow in ["one-to-all", "ring", "bulk"] {
+        let arguments = format!(
+            "matmul a.npy b.npy --plan plan.json --platform platform.toml --flow {flow} --overlap --block 5"
+        );
+        both(&bench, Mpi::Open, 2, &arguments);
+    }
+}
+
+/// Powers and closures use each product's parts as the next one's factors.
+#[test]
+fn powers_and_closures() {
+    let bench = Bench::new("repeated");
+    bench.platform(3, false);
+    bench.matrix("a.npy", "<f8", (23, 23), false);
+    bench.matrix("t.npy", "|u1", (23, 23), true);
+    for (mpi, arguments) in [
+        (Mpi::Open, "power a.npy -k 5 --semiring max-plus"),
+        (Mpi::Open, "power a.npy -k 3"),
+        (Mpi::Open, "power a.npy -k 0"),
+        (Mpi::Open, "closure t.npy --semiring or-and"),
+        (Mpi::Mpich, "closure t.npy --semiring or-and --flow ring"),
+    ] {
+        let products = both(&bench, mpi, 3, &format!("{arguments} --platform platform.toml --block 6"));
+        if arguments.contains("-k 5") {
+            assert!(products.is_none_or(|(report, _)| report["products"] == 3));
+        }
+    }
+}
+
+/// Half of B is more than one MPI message may hold here (8 MiB): it travels in parts.
+#[test]
+fn long_messages_and_the_trace() {
+    let bench = Bench::new("long");
+    bench.platform(2, false);
+    bench.matrix("a.npy", "<f8", (120, 1900), false);
+    bench.matrix("b.npy", "<f8", (1900, 1700), false);
+    let arguments = "matmul a.npy b.npy --platform platform.toml --method rows --flow bulk";
+    if both(&bench, Mpi::Open, 2, arguments).is_none() {
+        return;
+    }
+    let traced = format!("{arguments} --engine mpi --trace trace.json");
+    assert!(Mpi::Open.command(&bench, 2, &traced).unwrap().output().unwrap().status.success());
+    let trace: Value = serde_json::from_slice(&std::fs::read(bench.at("trace.json")).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().or(trace.as_array()).unwrap();
+    for lane in [0, 1] {
+        assert!(events.iter().any(|e| e["tid"] == lane && e["ph"] == "X"), "lane {lane} has events");
+    }
+}
+
+/// Infinities rule Freivalds' sums out: elements are recomputed instead.
+#[test]
+fn infinities_are_verified_by_samples() {
+    let bench = Bench::new("infinite");
+    bench.platform(2, false);
+    bench.matrix("b.npy", "<f8", (9, 11), false);
+    bench.matrix("a.npy", "<f8", (7, 9), false);
+    let mut bytes = std::fs::read(bench.at("a.npy")).unwrap();
+    let at = bytes.len() - 7 * 9 * 8 + 8 * 12;
+    bytes[at..at + 8].copy_from_slice(&f64::INFINITY.to_le_bytes());
+    std::fs::write(bench.at("a.npy"), bytes).unwrap();
+    let reports =
+        both(&bench, Mpi::Open, 2, "matmul a.npy b.npy --platform platform.toml --method rows --flow ring");
+    assert!(reports.is_none_or(|(mpi, _)| mpi["verification"]["method"] == "sampled"));
+}
+
+/// Nothing given: the processes are the processors, measured at the start. And alone, a world of one.
+#[test]
+fn speeds_are_measured_where_none_are_given() {
+    let bench = Bench::new("measured");
+    bench.matrix("a.npy", "<f8", (60, 60), false);
+    let Some(mut command) = Mpi::Open.command(&bench, 2, "matmul a.npy a.npy -o c.npy --engine mpi --json")
+    else {
+        return;
+    };
+    let report = json(&command.output().unwrap());
+    let names: Vec<&str> =
+        report["processors"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["rank0", "rank1"]);
+    assert!(report["forecast_seconds"].as_f64().unwrap() > 0.0);
+    bench.platform(1, false);
+    let alone = bench.alone("matmul a.npy a.npy -o d.npy --engine mpi --platform platform.toml --json");
+    assert_eq!(json(&alone)["engine"], "mpi");
+    assert_eq!(std::fs::read(bench.at("c.npy")).unwrap(), std::fs::read(bench.at("d.npy")).unwrap());
+}

@@ -1,0 +1,111 @@
+//! The main job on many processes, none of which holds a whole matrix: predict, run, verify.
+
+mod freivalds;
+mod measure;
+mod repeat;
+mod sampled;
+
+pub use measure::measure_world;
+pub use repeat::{closure_mpi, power_mpi};
+
+use crate::choose::{forecast, ideal_seconds, rates};
+use crate::error::{Error, Result};
+use crate::matrix::{Element, Tiles};
+use crate::multiply::{DRAWS, Multiplication, WRONG_FRACTION, check_memory};
+use crate::plan::Plan;
+use crate::report::RunReport;
+use crate::run::kernels::Semiring;
+use crate::run::{Monitor, World, run_mpi};
+use crate::schedule::Schedule;
+use crate::simulate::Conditions;
+use crate::trace::{Lane, Trace};
+use std::time::Instant;
+
+/// Predicts, runs and verifies C = A B on the processes of a world, one for each processor of the plan. Every rank calls it with
+/// its own rectangles of A and B ([`Schedule::own`]) and gets its own of C ([`Schedule::rects`]). The report is whole on rank
+/// 0; the others' lacks the forecast and the other ranks' lanes.
+///
+/// Over plus-times Freivalds' check verifies the result where all numbers are finite; elsewhere a sample of elements is
+/// recomputed, from the factors as they were read.
+///
+/// # Errors
+/// Those that all ranks know come as [`Error::Agreed`]: not enough memory (exit code 2), a wrong result (exit code 1). A worker
+/// lost or a stop from outside are known to this rank alone: end the others with [`World::abort`].
+///
+/// # Panics
+/// If the plan has no layout or does not fit the world, the platform or the parts.
+pub fn multiply_mpi<T: Element>(
+    (a, b): (&Tiles<T>, &Tiles<T>),
+    what: &Multiplication<'_, T>,
+    world: &World,
+    monitor: &Monitor,
+) -> Result<(Tiles<T>, RunReport)> {
+    let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
+    let shape = layout.shape();
+    world.agree(check_memory::<T>(layout, what.order))?;
+    let schedule = Schedule::matmul(layout, what.order);
+    let rates = rates(what.models, &what.plan.shares, what.models_block);
+    let network = &what.platform.network;
+    let conditions = Conditions { rates: &rates, network, element: size_of::<T>() as u64 };
+    let predicted = match world.rank() {
+        0 => world.agree(forecast(layout, what.order, conditions).map(Some))?,
+        _ => world.agree(Ok(None))?,
+    };
+    let (c, lane) = run_mpi(what.kernel, (a, b), (&schedule, world), what.platform, monitor)?;
+    let begin = Instant::now();
+    let (odds, sampled) = verify((a, b, &c), what, world)?;
+    let verify_seconds = begin.elapsed().as_secs_f64();
+    let report = RunReport {
+        engine: "mpi",
+        semiring: what.kernel.semiring().name(),
+        element: T::NAME,
+        forecast_seconds: predicted.as_ref().map_or(0.0, |p| p.seconds),
+        plan: Plan { forecast: predicted, ..what.plan.clone() },
+        order: schedule.order(),
+        trace: gathered(&lane, world)?,
+        ideal_seconds: ideal_seconds(shape, &rates),
+        adaptation: None,
+        odds_of_a_miss: Some(odds),
+        sampled,
+        products: 1,
+        io_seconds: 0.0,
+        verify_seconds,
+    };
+    Ok((c, report))
+}
+
+/// All ranks' lanes, on rank 0; on the others empty ones.
+fn gathered(lane: &Lane, world: &World) -> Result<Trace> {
+    let text = serde_json::to_vec(lane).expect("a lane is plain data");
+    let all = world.gather(&text)?;
+    if world.rank() > 0 {
+        return Ok(Trace::empty(world.size()));
+    }
+    let lanes = all.iter().map(|text| serde_json::from_slice(text).expect("a lane was sent")).collect();
+    Ok(Trace { lanes })
+}
+
+/// Checks the real result; the odds of a miss, and how many elements were recomputed if that was how. Errors are agreed.
+fn verify<T: Element>(
+    product: Product<'_, T>,
+    what: &Multiplication<'_, T>,
+    world: &World,
+) -> Result<(f64, Option<u64>)> {
+    let shape = what.plan.layout.as_ref().expect("a plan of a product has a layout").shape();
+    if what.kernel.semiring() == Semiring::PlusTimes && freivalds::all_finite(product, world)? {
+        let verdict = freivalds::verify(product, shape, what.seed, world)?;
+        return world.agree(verdict).map(|odds| (odds, None));
+    }
+    let verdict = sampled::verify(product, shape, what.kernel, (DRAWS, what.seed), world)?;
+    let passed = world.agree(verdict)?;
+    Ok((passed.odds_of_miss(WRONG_FRACTION), Some(passed.elements)))
+}
+
+/// A rank's parts of A, B and C.
+type Product<'a, T> = (&'a Tiles<T>, &'a Tiles<T>, &'a Tiles<T>);
+
+/// The error for a wrong element.
+fn wrong((i, j): (usize, usize), seen: impl std::fmt::Display, wanted: impl std::fmt::Display) -> Error {
+    let what = format!("element ({i}, {j}), counted from 0, is {seen} and should be {wanted}");
+    Error::WrongResult { what }
+}

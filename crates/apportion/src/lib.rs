@@ -50,7 +50,7 @@ pub use panels::{Files, PanelRun, Panels};
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};
-pub use repeat::{matrix_closure, matrix_power};
+pub use repeat::{matrix_closure, matrix_paths, matrix_power};
 pub use report::*;
 pub use run::*;
 pub use schedule::*;

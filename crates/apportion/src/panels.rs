@@ -15,8 +15,8 @@ use crate::run::Monitor;
 use crate::schedule::{Flow, Order};
 use crate::trace::Trace;
 
-/// Bytes that a process needs whatever it computes.
-const BASE: u64 = 12 << 20;
+/// Bytes that a process needs whatever it computes, most of it the program itself (11 MB of code in a debug build).
+const BASE: u64 = 14 << 20;
 
 /// How a product is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

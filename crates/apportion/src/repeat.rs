@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{Element, Matrix};
 use crate::multiply::{Multiplication, multiply};
 use crate::report::RunReport;
-use crate::run::kernels::Semiring;
+use crate::run::kernels::{Leg, Semiring, Tropical};
 use crate::run::{Kernel, Monitor};
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -124,6 +124,53 @@ pub(crate) fn closure_of<T: Element, S: Squares<T>>(
         reached = further;
     }
     Ok(reached)
+}
+
+/// [`matrix_closure`] over max-plus or min-plus with the predecessor of each pair: the vertex before j on the best path from i
+/// to j, -1 where there is no path or i = j. Among equally good paths the one of fewest edges is taken, then that with the
+/// lesser predecessor, so that the chain of predecessors from j ends in i; lengths that rounding makes shorter than the sum
+/// of their edges may break this round cycles of length 0.
+///
+/// The products are of [`Leg`]s by [`Kernel::legs`](crate::Kernel::legs), run and verified like any other; the lengths are
+/// those of [`matrix_closure`].
+///
+/// # Errors
+/// As [`matrix_closure`].
+///
+/// # Panics
+/// If the plan is not one of the product of the matrix by itself, or it has 2^31 rows.
+pub fn matrix_paths<T: Element + Tropical>(
+    a: &Matrix<T>,
+    what: &Multiplication<'_, Leg<T>>,
+    monitor: &Monitor,
+) -> Result<(Matrix<T>, Matrix<i32>, RunReport)>
+where
+    Leg<T>: Element,
+{
+    let n = a.cols();
+    assert!(i32::try_from(n).is_ok(), "vertices are numbered by i32");
+    let (absent, empty) = (what.kernel.zero(), what.kernel.one());
+    let edge = |(at, &length): (usize, &T)| {
+        let leg = Leg { length, edges: 1, last: (at / n) as u32 };
+        let loses = match what.kernel.semiring() {
+            Semiring::MaxPlus => length <= empty.length,
+            _ => length >= empty.length,
+        };
+        if length == absent.length {
+            absent
+        } else if at / n == at % n && loses {
+            empty
+        } else {
+            leg
+        }
+    };
+    let legs = Matrix::new(a.rows(), n, a.as_slice().iter().enumerate().map(edge).collect());
+    let (legs, report) = matrix_closure(&legs, what, monitor)?;
+    let before = |leg: &Leg<T>| if leg.edges == 0 { -1 } else { leg.last as i32 };
+    let predecessors = legs.as_slice().iter().map(before).collect();
+    let lengths = legs.as_slice().iter().map(|leg| leg.length).collect();
+    let report = RunReport { element: T::NAME, ..report };
+    Ok((Matrix::new(n, n, lengths), Matrix::new(n, n, predecessors), report))
 }
 
 /// A path from a vertex to itself that beats the empty one can be gone round for ever.

@@ -1,23 +1,31 @@
 //! `apportion closure`: all paths of any length.
 
 use super::distributed::{self, Job, Task};
+use super::open;
 use super::power::square;
-use super::product::{EngineName, Running, Target, carry_out, not_numbers, semiring, truth};
+use super::product::{EngineName, Running, Target, carry_out, not_numbers, read_over, semiring, truth};
 use crate::console::{Console, monitor};
-use apportion::kernels::{Semiring, Tropical};
-use apportion::{AnyMatrix, Element, Kernel, Matrix, Result, matrix_closure, read_matrix};
+use apportion::kernels::{Leg, Semiring, Tropical};
+use apportion::{
+    AnyMatrix, Element, Error, Kernel, Matrix, Multiplication, OutputFile, Result, matrix_closure,
+    matrix_paths, write_npy,
+};
 use clap::Args;
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Instant;
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "I + A is squared until nothing changes: at most ceil(log2 n) products, run by one plan.\n\
-    Example: apportion closure distances.npy -o shortest.npy --semiring min-plus"
+    Predecessors: element (i, j), an i32, is the vertex before j on the best path from i to j, counted from 0; -1 where \
+    there is no path or i = j. Walk back from j until i comes. Among equally good paths the one of fewest edges is taken, \
+    then the lesser vertex. They cost about ten times a plain closure.\n\
+    Example: apportion closure distances.npy -o shortest.npy --semiring min-plus --predecessors before.npy"
 )]
 pub struct Arguments {
-    /// The square matrix (.npy f32 or f64, bool or u8 for or-and, or .mtx); absent edges are inf over min-plus, -inf
-    /// over max-plus.
+    /// The square matrix (.npy f32, f64, i32 or i64, bool or u8 for or-and, or .mtx); absent edges are inf over min-plus,
+    /// -inf over max-plus, the largest and the smallest number of integers, and what a sparse .mtx does not list.
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Where the closure goes (.npy); without it the closure is verified and dropped.
@@ -26,26 +34,38 @@ pub struct Arguments {
     /// The algebra: min-plus (shortest paths), max-plus (longest) or or-and (reachability).
     #[arg(long, value_name = "SEMIRING", default_value = "min-plus", value_parser = semiring)]
     pub semiring: Semiring,
+    /// Write the vertex before the last on each best path (.npy of i32); min-plus and max-plus only.
+    #[arg(long, value_name = "FILE")]
+    pub predecessors: Option<PathBuf>,
     #[command(flatten)]
     pub running: Running,
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
-    if args.semiring == Semiring::PlusTimes {
-        return Err(apportion::Error::input(
-            "--semiring",
-            "plus-times has no closure by paths",
-            "choose max-plus, min-plus or or-and",
-        ));
+    let refused = |place: &str, what, remedy| Err(Error::input(place, what, remedy));
+    match args.semiring {
+        Semiring::PlusTimes => {
+            let remedy = "choose max-plus, min-plus or or-and";
+            return refused("--semiring", "plus-times has no closure by paths", remedy);
+        }
+        Semiring::OrAnd if args.predecessors.is_some() => {
+            let remedy = "choose --semiring min-plus or max-plus";
+            return refused("--predecessors", "or-and has no best paths", remedy);
+        }
+        _ => args.running.blas.unused(args.semiring)?,
     }
     if args.running.engine == EngineName::Mpi {
+        if args.predecessors.is_some() {
+            let remedy = "use --engine threads";
+            return refused("--predecessors", "the MPI engine does not write them", remedy);
+        }
         let (job, factors) = (Job::Closure, (&*args.a, &*args.a));
         let task = Task { job, factors, semiring: args.semiring, output: args.output.as_ref() };
         return distributed::run(&task, &args.running, console);
     }
     let target = Target::open(args.output.as_ref(), &args.running)?;
     let begin = Instant::now();
-    let a = read_matrix(&args.a)?;
+    let a = read_over(&args.a, args.semiring)?;
     let target = Target { read_seconds: begin.elapsed().as_secs_f64(), ..target };
     match a {
         a if args.semiring == Semiring::OrAnd => {
@@ -54,6 +74,8 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         }
         AnyMatrix::F32(a) => numbers(&a, args, target, console),
         AnyMatrix::F64(a) => numbers(&a, args, target, console),
+        AnyMatrix::I32(a) => numbers(&a, args, target, console),
+        AnyMatrix::I64(a) => numbers(&a, args, target, console),
         a => Err(not_numbers(&a, args.semiring, &args.a)),
     }
 }
@@ -63,8 +85,14 @@ fn numbers<T: Element + Tropical>(
     args: &Arguments,
     target: Target,
     console: &Console,
-) -> Result<()> {
-    job(Kernel::over(args.semiring)?, a, args, target, console)
+) -> Result<()>
+where
+    Leg<T>: Element,
+{
+    match open(args.predecessors.as_ref())? {
+        Some(file) => paths(a, args, (target, file), console),
+        None => job(Kernel::tropical(args.semiring)?, a, args, target, console),
+    }
 }
 
 fn job<T: Element>(
@@ -77,4 +105,26 @@ fn job<T: Element>(
     let shape = square(a, &args.a)?;
     kernel.check(a, &args.a.display().to_string())?;
     carry_out(kernel, shape, &args.running, target, &|what| matrix_closure(a, what, monitor()), console)
+}
+
+/// The closure with the predecessors, which appear once the closure has.
+fn paths<T: Element + Tropical>(
+    a: &Matrix<T>,
+    args: &Arguments,
+    (target, file): (Target, OutputFile),
+    console: &Console,
+) -> Result<()>
+where
+    Leg<T>: Element,
+{
+    let shape = square(a, &args.a)?;
+    Kernel::<T>::tropical(args.semiring)?.check(a, &args.a.display().to_string())?;
+    let file = RefCell::new(file);
+    let job = |what: &Multiplication<'_, Leg<T>>| {
+        let (lengths, predecessors, report) = matrix_paths(a, what, monitor())?;
+        write_npy(&mut file.borrow_mut(), &predecessors)?;
+        Ok((lengths, report))
+    };
+    carry_out(Kernel::<Leg<T>>::legs(args.semiring)?, shape, &args.running, target, &job, console)?;
+    file.into_inner().commit()
 }

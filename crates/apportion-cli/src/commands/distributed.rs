@@ -5,7 +5,7 @@ use super::product::{Given, Prepared, Running, given_by, known_models, not_numbe
 use crate::console::{Console, monitor};
 use crate::inputs::QUICK_SIZES;
 use crate::world::{fits, in_world, processes};
-use apportion::kernels::{Semiring, Tropical};
+use apportion::kernels::{Real, Semiring, Tropical};
 use apportion::{
     AnyMatrix, Choice, Element, Error, Kernel, Matrix, Multiplication, NpyHeader, Order, OutputFile, Plan,
     Platform, Rank, Result, RunReport, Scaling, Schedule, Shape, Tiles, World, chrome_trace, closure_mpi,
@@ -46,6 +46,8 @@ pub fn run(task: &Task<'_>, running: &Running, console: &Console) -> Result<()> 
 enum Kind {
     F32,
     F64,
+    I32,
+    I64,
     Truth { bool: bool },
 }
 
@@ -56,6 +58,8 @@ fn on_rank(task: &Task<'_>, running: &Running, world: &World, console: &Console)
     match kind {
         Kind::F32 => part.numbers::<f32>(),
         Kind::F64 => part.numbers::<f64>(),
+        Kind::I32 => part.whole_numbers::<i32>(),
+        Kind::I64 => part.whole_numbers::<i64>(),
         Kind::Truth { bool } => part.carry_out(Kernel::or_and(), bool),
     }
 }
@@ -87,8 +91,16 @@ fn headers(task: &Task<'_>) -> Result<(NpyHeader, NpyHeader, Shape, Kind)> {
         }
         (_, "f32", "f32") => Kind::F32,
         (_, "f64", "f64") => Kind::F64,
-        (semiring, "bool" | "u8", _) => return Err(not_numbers(&bytes(a.dtype), semiring, path_a)),
-        (semiring, _, "bool" | "u8") => return Err(not_numbers(&bytes(b.dtype), semiring, path_b)),
+        (Semiring::PlusTimes, "i32" | "i64", _) => {
+            return Err(not_numbers(&none(a.dtype), task.semiring, path_a));
+        }
+        (Semiring::PlusTimes, _, "i32" | "i64") => {
+            return Err(not_numbers(&none(b.dtype), task.semiring, path_b));
+        }
+        (_, "i32", "i32") => Kind::I32,
+        (_, "i64", "i64") => Kind::I64,
+        (semiring, "bool" | "u8", _) => return Err(not_numbers(&none(a.dtype), semiring, path_a)),
+        (semiring, _, "bool" | "u8") => return Err(not_numbers(&none(b.dtype), semiring, path_b)),
         _ => {
             return Err(Error::input(
                 path_b.display().to_string(),
@@ -114,9 +126,13 @@ fn headers(task: &Task<'_>) -> Result<(NpyHeader, NpyHeader, Shape, Kind)> {
 }
 
 /// A matrix of this type, for a message about it.
-fn bytes(dtype: &str) -> AnyMatrix {
-    let none = Matrix::new(0, 0, Vec::new());
-    if dtype == "bool" { AnyMatrix::Bool(none) } else { AnyMatrix::U8(none) }
+fn none(dtype: &str) -> AnyMatrix {
+    match dtype {
+        "i32" => AnyMatrix::I32(Matrix::new(0, 0, Vec::new())),
+        "i64" => AnyMatrix::I64(Matrix::new(0, 0, Vec::new())),
+        "bool" => AnyMatrix::Bool(Matrix::new(0, 0, Vec::new())),
+        _ => AnyMatrix::U8(Matrix::new(0, 0, Vec::new())),
+    }
 }
 
 /// One process's part of the work.
@@ -130,8 +146,14 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn numbers<T: Element + Tropical>(&self) -> Result<()> {
-        let kernel = self.world.agree(Kernel::<T>::over(self.task.semiring))?;
+    fn numbers<T: Real>(&self) -> Result<()> {
+        let kernel = self.world.agree(self.running.blas.kernel::<T>(self.task.semiring))?;
+        self.carry_out(kernel, false)
+    }
+
+    fn whole_numbers<T: Element + Tropical>(&self) -> Result<()> {
+        self.world.agree(self.running.blas.unused(self.task.semiring))?;
+        let kernel = self.world.agree(Kernel::<T>::tropical(self.task.semiring))?;
         self.carry_out(kernel, false)
     }
 

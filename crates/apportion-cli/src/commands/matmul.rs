@@ -2,12 +2,12 @@
 
 use super::distributed::{self, Job, Task};
 use super::panelled::{self, Panelled};
-use super::product::{EngineName, Running, Target, carry_out, not_numbers, semiring, truth};
+use super::product::{EngineName, Running, Target, carry_out, not_numbers, read_over, semiring, truth};
 use crate::console::{Console, monitor};
-use apportion::kernels::{Semiring, Tropical};
+use apportion::kernels::{Real, Semiring, Tropical};
 use apportion::{
     Adaptive, AnyMatrix, Element, Error, Kernel, Matrix, Multiplication, Result, Scaling, Shape, multiply,
-    read_matrix, read_matrix_transposed,
+    read_matrix_transposed,
 };
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use std::time::Instant;
     apportion matmul A.npy B.npy -o C.npy --platform platforms/two-unequal.toml --svg plan.svg\n  \
     apportion matmul A.npy B.npy -o C.npy --transpose-a --alpha 0.5 --beta 2 --c-in C0.npy    # C = 0.5 A^T B + 2 C0")]
 pub struct Arguments {
-    /// Left factor, m x k (.npy f32 or f64, bool or u8 for or-and, or .mtx).
+    /// Left factor, m x k (.npy f32 or f64, or .mtx; i32 or i64 for max-plus and min-plus; bool or u8 for or-and).
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Right factor, k x n.
@@ -114,11 +114,12 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     }
     let target = Target::open(args.output.as_ref(), &args.running)?;
     let begin = Instant::now();
-    let a = factor(&args.a, args.scaled.transpose_a)?;
-    let b = factor(&args.b, args.scaled.transpose_b)?;
-    let initial = args.scaled.c_in.as_deref().map(read_matrix).transpose()?;
+    let a = factor(&args.a, args.scaled.transpose_a, args.semiring)?;
+    let b = factor(&args.b, args.scaled.transpose_b, args.semiring)?;
+    let initial = args.scaled.c_in.as_deref().map(|path| read_over(path, args.semiring)).transpose()?;
     let target = Target { read_seconds: begin.elapsed().as_secs_f64(), ..target };
     if args.semiring == Semiring::OrAnd {
+        args.running.blas.unused(args.semiring)?;
         let ((a, a_u8), (b, b_u8)) = (truth(a, &args.a)?, truth(b, &args.b)?);
         let initial =
             initial.map(|m| truth(m, args.scaled.c_in.as_deref().unwrap_or(&args.a))).transpose()?;
@@ -134,7 +135,22 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             "convert one of them, so that all have the same element type",
         ))
     };
+    let whole = |m: &AnyMatrix| matches!(m, AnyMatrix::I32(_) | AnyMatrix::I64(_));
+    let pairs = [(&a, &args.a), (&b, &args.b)];
+    if args.semiring == Semiring::PlusTimes
+        && let Some((m, path)) = pairs.into_iter().find(|(m, _)| whole(m))
+    {
+        return Err(not_numbers(m, args.semiring, path));
+    }
     match (&a, &b, &initial) {
+        (AnyMatrix::I32(a), AnyMatrix::I32(b), None) => whole_numbers((a, b, None), args, target, console),
+        (AnyMatrix::I64(a), AnyMatrix::I64(b), None) => whole_numbers((a, b, None), args, target, console),
+        (AnyMatrix::I32(a), AnyMatrix::I32(b), Some(AnyMatrix::I32(c))) => {
+            whole_numbers((a, b, Some(c)), args, target, console)
+        }
+        (AnyMatrix::I64(a), AnyMatrix::I64(b), Some(AnyMatrix::I64(c))) => {
+            whole_numbers((a, b, Some(c)), args, target, console)
+        }
         (AnyMatrix::F32(a), AnyMatrix::F32(b), None) => numbers((a, b, None), args, target, console),
         (AnyMatrix::F64(a), AnyMatrix::F64(b), None) => numbers((a, b, None), args, target, console),
         (AnyMatrix::F32(a), AnyMatrix::F32(b), Some(AnyMatrix::F32(c))) => {
@@ -145,7 +161,10 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         }
         (AnyMatrix::Bool(_) | AnyMatrix::U8(_), ..) => Err(not_numbers(&a, args.semiring, &args.a)),
         (_, AnyMatrix::Bool(_) | AnyMatrix::U8(_), _) => Err(not_numbers(&b, args.semiring, &args.b)),
-        (AnyMatrix::F32(_), AnyMatrix::F32(_), Some(c)) | (AnyMatrix::F64(_), AnyMatrix::F64(_), Some(c)) => {
+        (AnyMatrix::F32(_), AnyMatrix::F32(_), Some(c))
+        | (AnyMatrix::F64(_), AnyMatrix::F64(_), Some(c))
+        | (AnyMatrix::I32(_), AnyMatrix::I32(_), Some(c))
+        | (AnyMatrix::I64(_), AnyMatrix::I64(_), Some(c)) => {
             other(args.scaled.c_in.as_deref().unwrap_or(&args.a), c)
         }
         _ => other(&args.b, &b),
@@ -167,20 +186,30 @@ fn only_plain(args: &Arguments) -> Result<()> {
 }
 
 /// A factor from its file, or its transpose.
-fn factor(path: &Path, transpose: bool) -> Result<AnyMatrix> {
-    if transpose { read_matrix_transposed(path) } else { read_matrix(path) }
+fn factor(path: &Path, transpose: bool, semiring: Semiring) -> Result<AnyMatrix> {
+    if transpose { read_matrix_transposed(path, semiring.zero()) } else { read_over(path, semiring) }
 }
 
 /// Two factors, and the initial C if there is one.
 type Operands<'a, T> = (&'a Matrix<T>, &'a Matrix<T>, Option<&'a Matrix<T>>);
 
-fn numbers<T: Element + Tropical>(
+fn numbers<T: Real>(
     operands: Operands<'_, T>,
     args: &Arguments,
     target: Target,
     console: &Console,
 ) -> Result<()> {
-    job(Kernel::over(args.semiring)?, operands, args, target, console)
+    job(args.running.blas.kernel(args.semiring)?, operands, args, target, console)
+}
+
+fn whole_numbers<T: Element + Tropical>(
+    operands: Operands<'_, T>,
+    args: &Arguments,
+    target: Target,
+    console: &Console,
+) -> Result<()> {
+    args.running.blas.unused(args.semiring)?;
+    job(Kernel::tropical(args.semiring)?, operands, args, target, console)
 }
 
 fn job<T: Element>(

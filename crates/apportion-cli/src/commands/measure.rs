@@ -1,10 +1,12 @@
 //! `apportion measure`.
 
+use super::blas::BlasArgs;
 use super::links;
 use super::product::EngineName;
 use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::this_machine;
+use apportion::kernels::Semiring;
 use apportion::{
     AdaptiveSweep, Error, Keep, Kernel, MeasureOptions, Model, Models, Monitor, OutputFile, Platform,
     Processor, Result, SecondsFrom, Sizes, Sweep, UserCommand, read_models, read_platform, sweep_command,
@@ -37,12 +39,24 @@ pub enum KernelName {
     /// The largest of sums, in single precision.
     #[value(name = "max-plus-f32")]
     MaxPlusF32,
+    /// The largest of sums of whole numbers of 32 bits.
+    #[value(name = "max-plus-i32")]
+    MaxPlusI32,
+    /// The largest of sums of whole numbers of 64 bits.
+    #[value(name = "max-plus-i64")]
+    MaxPlusI64,
     /// The least of sums, in double precision.
     #[value(name = "min-plus-f64", alias = "min-plus")]
     MinPlusF64,
     /// The least of sums, in single precision.
     #[value(name = "min-plus-f32")]
     MinPlusF32,
+    /// The least of sums of whole numbers of 32 bits.
+    #[value(name = "min-plus-i32")]
+    MinPlusI32,
+    /// The least of sums of whole numbers of 64 bits.
+    #[value(name = "min-plus-i64")]
+    MinPlusI64,
     /// Any of pairs of truth values.
     #[value(name = "or-and")]
     OrAnd,
@@ -109,6 +123,8 @@ pub struct Arguments {
     /// What to measure.
     #[arg(long, value_enum, default_value = "gemm-f64", conflicts_with = "command")]
     pub kernel: KernelName,
+    #[command(flatten)]
+    pub blas: BlasArgs,
     /// Measure a program of yours: './solver {size}'.
     #[arg(long, value_name = "COMMAND")]
     pub command: Option<String>,
@@ -193,11 +209,9 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         if let Some(models) = emulated {
             return keep(&models).map(|()| models);
         }
-        match (&command, args.kernel) {
-            (Some(command), _) => sweep_command(&platform, command, &sweep, keep, monitor),
-            (None, kernel) => {
-                sweep_named(kernel, &platform, args.block.unwrap_or(BLOCK), &sweep, keep, monitor)
-            }
+        match &command {
+            Some(command) => sweep_command(&platform, command, &sweep, keep, monitor),
+            None => sweep_named(args, &platform, &sweep, keep, monitor),
         }
     });
     let models = outcome.map_err(|error| match (&args.output, error) {
@@ -218,21 +232,24 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
 }
 
 fn sweep_named(
-    kernel: KernelName,
+    args: &Arguments,
     platform: &Platform,
-    block: u64,
     sweep: &Sweep,
     keep: &mut Keep<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {
-    let on = (platform, block);
-    match kernel {
-        KernelName::GemmF64 => sweep_kernel(Kernel::<f64>::plus_times(), on, sweep, keep, monitor),
-        KernelName::GemmF32 => sweep_kernel(Kernel::<f32>::plus_times(), on, sweep, keep, monitor),
+    let (on, plus_times) = ((platform, args.block.unwrap_or(BLOCK)), Semiring::PlusTimes);
+    match args.kernel {
+        KernelName::GemmF64 => sweep_kernel(args.blas.kernel::<f64>(plus_times)?, on, sweep, keep, monitor),
+        KernelName::GemmF32 => sweep_kernel(args.blas.kernel::<f32>(plus_times)?, on, sweep, keep, monitor),
         KernelName::MaxPlusF64 => sweep_kernel(Kernel::<f64>::max_plus(), on, sweep, keep, monitor),
         KernelName::MaxPlusF32 => sweep_kernel(Kernel::<f32>::max_plus(), on, sweep, keep, monitor),
+        KernelName::MaxPlusI32 => sweep_kernel(Kernel::<i32>::max_plus(), on, sweep, keep, monitor),
+        KernelName::MaxPlusI64 => sweep_kernel(Kernel::<i64>::max_plus(), on, sweep, keep, monitor),
         KernelName::MinPlusF64 => sweep_kernel(Kernel::<f64>::min_plus(), on, sweep, keep, monitor),
         KernelName::MinPlusF32 => sweep_kernel(Kernel::<f32>::min_plus(), on, sweep, keep, monitor),
+        KernelName::MinPlusI32 => sweep_kernel(Kernel::<i32>::min_plus(), on, sweep, keep, monitor),
+        KernelName::MinPlusI64 => sweep_kernel(Kernel::<i64>::min_plus(), on, sweep, keep, monitor),
         KernelName::StencilF64 => sweep_stencil::<f64>(platform, sweep, keep, monitor),
         KernelName::StencilF32 => sweep_stencil::<f32>(platform, sweep, keep, monitor),
         KernelName::OrAnd => sweep_kernel(Kernel::or_and(), on, sweep, keep, monitor),

@@ -2,6 +2,7 @@
 
 pub mod arrange;
 pub mod balance;
+mod blas;
 pub mod closure;
 mod compare;
 pub mod demo;

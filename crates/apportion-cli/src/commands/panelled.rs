@@ -4,7 +4,7 @@ use super::matmul::Arguments;
 use super::product::{Prepared, made, prepare};
 use super::{appear, open, picture};
 use crate::console::{Console, monitor};
-use apportion::kernels::{Semiring, Tropical};
+use apportion::kernels::{Real, Semiring};
 use apportion::units::{self, Dimension};
 use apportion::{
     Begun, Checkpoint, Element, Error, Files, Flow, Identity, Kernel, Matrix, Multiplication, NpyFile, Order,
@@ -69,8 +69,8 @@ fn mixed(files: &Files, what: &str) -> Error {
     Error::input("element types", format!("{}, but {what}", held.join(", ")), "convert them")
 }
 
-fn numbers<T: Element + Tropical>(files: Files, args: &Arguments, console: &Console) -> Result<()> {
-    job(Kernel::<T>::over(args.semiring)?, files, args, false, console)
+fn numbers<T: Real>(files: Files, args: &Arguments, console: &Console) -> Result<()> {
+    job(args.running.blas.kernel::<T>(args.semiring)?, files, args, false, console)
 }
 
 fn shape_of(files: &Files) -> Result<Shape> {

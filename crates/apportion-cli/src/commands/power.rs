@@ -1,10 +1,10 @@
 //! `apportion power`: A multiplied by itself.
 
 use super::distributed::{self, Job, Task};
-use super::product::{EngineName, Running, Target, carry_out, not_numbers, semiring, truth};
+use super::product::{EngineName, Running, Target, carry_out, not_numbers, read_over, semiring, truth};
 use crate::console::{Console, monitor};
-use apportion::kernels::{Semiring, Tropical};
-use apportion::{AnyMatrix, Element, Error, Kernel, Matrix, Result, Shape, matrix_power, read_matrix};
+use apportion::kernels::{Real, Semiring, Tropical};
+use apportion::{AnyMatrix, Element, Error, Kernel, Matrix, Result, Shape, matrix_power};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use std::time::Instant;
 #[derive(Debug, Args)]
 #[command(after_help = "Example: apportion power A.npy -k 10 -o C.npy --semiring max-plus")]
 pub struct Arguments {
-    /// The square matrix (.npy f32 or f64, bool or u8 for or-and, or .mtx).
+    /// The square matrix (.npy f32 or f64, or .mtx; i32 or i64 for max-plus and min-plus; bool or u8 for or-and).
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// How often it is taken; 0 gives the identity of the semiring.
@@ -36,26 +36,35 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     }
     let target = Target::open(args.output.as_ref(), &args.running)?;
     let begin = Instant::now();
-    let a = read_matrix(&args.a)?;
+    let a = read_over(&args.a, args.semiring)?;
     let target = Target { read_seconds: begin.elapsed().as_secs_f64(), ..target };
+    let whole = args.semiring != Semiring::PlusTimes;
     match a {
         a if args.semiring == Semiring::OrAnd => {
+            args.running.blas.unused(args.semiring)?;
             let (a, as_u8) = truth(a, &args.a)?;
             job(Kernel::or_and(), &a, args, Target { bool: !as_u8, ..target }, console)
         }
         AnyMatrix::F32(a) => numbers(&a, args, target, console),
         AnyMatrix::F64(a) => numbers(&a, args, target, console),
+        AnyMatrix::I32(a) if whole => whole_numbers(&a, args, target, console),
+        AnyMatrix::I64(a) if whole => whole_numbers(&a, args, target, console),
         a => Err(not_numbers(&a, args.semiring, &args.a)),
     }
 }
 
-fn numbers<T: Element + Tropical>(
+fn numbers<T: Real>(a: &Matrix<T>, args: &Arguments, target: Target, console: &Console) -> Result<()> {
+    job(args.running.blas.kernel(args.semiring)?, a, args, target, console)
+}
+
+fn whole_numbers<T: Element + Tropical>(
     a: &Matrix<T>,
     args: &Arguments,
     target: Target,
     console: &Console,
 ) -> Result<()> {
-    job(Kernel::over(args.semiring)?, a, args, target, console)
+    args.running.blas.unused(args.semiring)?;
+    job(Kernel::tropical(args.semiring)?, a, args, target, console)
 }
 
 fn job<T: Element>(

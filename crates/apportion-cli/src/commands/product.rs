@@ -1,5 +1,6 @@
 //! What `matmul`, `power` and `closure` share: the flags of a product on unequal processors, and the decisions before it.
 
+use super::blas::BlasArgs;
 use super::simulate::in_plan_order;
 use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
@@ -10,7 +11,8 @@ use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
     Multiplication, Order, OutputFile, Plan, Platform, Problem, Result, RunReport, Scaling, Shape, Speed,
-    Wishes, chrome_trace, forecast, plan_matmul, rates, read_models, read_plan, write_npy, write_npy_bool,
+    Wishes, chrome_trace, forecast, plan_matmul, rates, read_matrix_with, read_models, read_plan, write_npy,
+    write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -43,6 +45,8 @@ pub struct Running {
     /// What runs the schedule: threads, or mpi, under `mpirun -n P` with one process per processor.
     #[arg(long, value_enum, default_value = "threads")]
     pub engine: EngineName,
+    #[command(flatten)]
+    pub blas: BlasArgs,
     /// Seed of the verification's random choices.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -62,12 +66,22 @@ pub fn semiring(text: &str) -> std::result::Result<Semiring, String> {
     text.parse().map_err(|_| "choose plus-times, max-plus, min-plus or or-and".into())
 }
 
-/// A file's matrix as truth values, and whether a result is to be u8 instead of bool: any element but 0 is true.
+/// Reads a matrix for a semiring, over which a sparse file's absent entries are the zero.
+pub fn read_over(path: &Path, semiring: Semiring) -> Result<AnyMatrix> {
+    read_matrix_with(path, semiring.zero())
+}
+
+/// A file's matrix as truth values, and whether a result is to be u8 instead of bool: any element but 0 is true. Numbers
+/// are taken from Matrix Market files only, which have no truth values.
 pub fn truth(matrix: AnyMatrix, path: &Path) -> Result<(Matrix<u8>, bool)> {
     match matrix {
         AnyMatrix::Bool(matrix) => Ok((matrix, false)),
         AnyMatrix::U8(matrix) => Ok((matrix, true)),
-        AnyMatrix::F32(_) | AnyMatrix::F64(_) => Err(Error::input(
+        AnyMatrix::F64(matrix) if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("mtx")) => {
+            let truth = matrix.as_slice().iter().map(|x| u8::from(*x != 0.0)).collect();
+            Ok((Matrix::new(matrix.rows(), matrix.cols(), truth), false))
+        }
+        AnyMatrix::F32(_) | AnyMatrix::F64(_) | AnyMatrix::I32(_) | AnyMatrix::I64(_) => Err(Error::input(
             path.display().to_string(),
             format!("holds {}, but or-and takes bool or u8", matrix.name()),
             "save it as numpy.bool_ or numpy.uint8",
@@ -75,12 +89,21 @@ pub fn truth(matrix: AnyMatrix, path: &Path) -> Result<(Matrix<u8>, bool)> {
     }
 }
 
-/// Refuses truth values where numbers are asked for.
+/// Refuses truth values where numbers are asked for, and whole numbers where real ones are.
 pub fn not_numbers(matrix: &AnyMatrix, semiring: Semiring, path: &Path) -> Error {
+    let (takes, remedy) = match matrix {
+        AnyMatrix::Bool(_) | AnyMatrix::U8(_) if semiring != Semiring::PlusTimes => {
+            ("f32, f64, i32 or i64", "choose --semiring or-and, or save it as numpy.float64")
+        }
+        AnyMatrix::Bool(_) | AnyMatrix::U8(_) => {
+            ("f32 or f64", "choose --semiring or-and, or save it as numpy.float64")
+        }
+        _ => ("f32 or f64", "save it as numpy.float64"),
+    };
     Error::input(
         path.display().to_string(),
-        format!("holds {}, but {semiring} takes f32 or f64", matrix.name()),
-        "choose --semiring or-and, or save it as numpy.float64",
+        format!("holds {}, but {semiring} takes {takes}", matrix.name()),
+        remedy,
     )
 }
 
@@ -110,16 +133,16 @@ impl Target {
     }
 }
 
-/// What is done with a plan: one product, or several.
-pub type Job<'a, T> = &'a dyn Fn(&Multiplication<'_, T>) -> Result<(Matrix<T>, RunReport)>;
+/// What is done with a plan: one product, or several. The result may be of other elements than the products.
+pub type Job<'a, T, R = T> = &'a dyn Fn(&Multiplication<'_, T>) -> Result<(Matrix<R>, RunReport)>;
 
 /// Decides, does the job, writes its result and its report.
-pub fn carry_out<T: Element>(
+pub fn carry_out<T: Element, R: Element>(
     kernel: Kernel<T>,
     shape: Shape,
     args: &Running,
     target: Target,
-    job: Job<'_, T>,
+    job: Job<'_, T, R>,
     console: &Console,
 ) -> Result<()> {
     alone()?;

@@ -1,11 +1,12 @@
-//! What a matrix is made of: one of the two sizes of floating-point number, or a byte that holds a truth value.
+//! What a matrix is made of: floating-point numbers, whole numbers, or bytes that hold truth values.
 
 use bytemuck::Pod;
 use std::fmt::{Debug, Display};
 
-/// A matrix element: `f32`, `f64`, or `u8`, in which or-and sees any value but 0 as true.
+/// A matrix element: `f32`, `f64`; `i32`, `i64` for max-plus and min-plus; `u8`, in which or-and sees any value but 0 as
+/// true; or a [`Leg`](crate::kernels::Leg), a length together with the last vertex passed.
 pub trait Element: Pod + PartialEq + PartialOrd + Send + Sync + Debug + Display + 'static {
-    /// `"f32"`, `"f64"` or `"u8"`, as in kernel names.
+    /// `"f32"`, `"f64"`, `"i32"`, `"i64"` or `"u8"`, as in kernel names.
     const NAME: &'static str;
     /// NumPy's name of it, little-endian.
     const DESCR: &'static str;
@@ -18,7 +19,7 @@ pub trait Element: Pod + PartialEq + PartialOrd + Send + Sync + Debug + Display 
     /// Zero.
     const ZERO: Self;
 
-    /// The value as a double: exact.
+    /// The value as a double: exact but for whole numbers beyond 2^53.
     fn to_f64(self) -> f64;
 
     /// The nearest element to a double.
@@ -75,3 +76,27 @@ impl Element for u8 {
         value.round() as u8
     }
 }
+
+macro_rules! whole {
+    ($integer:ident, $descr:literal) => {
+        impl Element for $integer {
+            const NAME: &'static str = stringify!($integer);
+            const DESCR: &'static str = $descr;
+            const EPSILON: f64 = 1.0;
+            const TINY: f64 = 1.0;
+            const LARGEST: f64 = $integer::MAX as f64;
+            const ZERO: Self = 0;
+
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+
+            fn from_f64(value: f64) -> Self {
+                value.round() as $integer
+            }
+        }
+    };
+}
+
+whole!(i32, "<i4");
+whole!(i64, "<i8");

@@ -80,8 +80,8 @@ impl Lines<'_> {
 }
 
 /// Reads a Matrix Market file: coordinate or array; real, integer or pattern (ones); general, symmetric or
-/// skew-symmetric. Entries given twice add up. O(rows cols + entries).
-pub(super) fn read(path: &Path) -> Result<Matrix<f64>> {
+/// skew-symmetric. Entries given twice add up; those of a coordinate file that are not given are `absent`. O(rows cols + entries).
+pub(super) fn read(path: &Path, absent: f64) -> Result<Matrix<f64>> {
     let (file, length) = open(path)?;
     let mut lines = Lines { path, reader: BufReader::new(file), number: 0, text: String::new() };
     lines.advance()?;
@@ -117,7 +117,13 @@ pub(super) fn read(path: &Path) -> Result<Matrix<f64>> {
     }
     let mut matrix = allocate(path, rows, cols)?;
     match entries {
-        Some(entries) => coordinates(&mut lines, &mut matrix, entries, (field, symmetry))?,
+        Some(entries) => {
+            // -0 marks what is not given: a sum that began with it is never -0 again, unless of nothing but -0.
+            matrix.as_mut_slice().fill(-0.0);
+            coordinates(&mut lines, &mut matrix, entries, (field, symmetry))?;
+            let missing = |x: &&mut f64| **x == 0.0 && x.is_sign_negative();
+            matrix.as_mut_slice().iter_mut().filter(missing).for_each(|x| *x = absent);
+        }
         None => array(&mut lines, &mut matrix, (field, symmetry))?,
     }
     Ok(matrix)
@@ -199,7 +205,8 @@ fn coordinates(
             let what = format!("entry ({row}, {col}) does not lie in the lower triangle");
             return Err(lines.refuse(what, "store the lower triangle, or declare the matrix general"));
         }
-        put(matrix, (i, j), value, symmetry);
+        // 0 given as -0 is given nevertheless.
+        put(matrix, (i, j), value + 0.0, symmetry);
     }
     finish(lines)
 }
@@ -237,7 +244,7 @@ fn put(matrix: &mut Matrix<f64>, (i, j): (usize, usize), value: f64, symmetry: S
     data[i * cols + j] += value;
     match symmetry {
         Symmetry::Symmetric if i != j => data[j * cols + i] += value,
-        Symmetry::Skew => data[j * cols + i] -= value,
+        Symmetry::Skew => data[j * cols + i] += 0.0 - value,
         _ => {}
     }
 }
@@ -259,7 +266,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.mtx");
         std::fs::write(&path, text).unwrap();
-        read(&path)
+        read(&path, 0.0)
     }
 
     const SPARSE: &str = "%%MatrixMarket matrix coordinate real general\n% a comment\n\n 2 3 3 \n\
@@ -290,6 +297,21 @@ mod tests {
             ("%%MatrixMarket matrix coordinate real general\n1 1 0\n", 1, vec![zero]),
         ] {
             assert_eq!(parse(text).unwrap(), Matrix::new(rows, data.len() / rows, data), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_sparse_file_does_not_list_is_absent() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.mtx");
+        let far = f64::INFINITY;
+        for (kind, entries, data) in [
+            ("coordinate real general", "2 2 3\n1 1 -0\n1 2 2\n1 2 -2\n", [0.0, 0.0, far, far]),
+            ("coordinate real skew-symmetric", "2 2 1\n2 1 0\n", [far, 0.0, 0.0, far]),
+            ("array real general", "2 2\n0\n1\n-0\n0\n", [0.0, 0.0, 1.0, 0.0]),
+        ] {
+            std::fs::write(&path, format!("%%MatrixMarket matrix {kind}\n{entries}")).unwrap();
+            assert_eq!(read(&path, far).unwrap().as_slice(), data, "{kind}");
         }
     }
 

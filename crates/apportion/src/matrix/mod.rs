@@ -101,6 +101,10 @@ pub enum AnyMatrix {
     F32(Matrix<f32>),
     /// Double precision.
     F64(Matrix<f64>),
+    /// Whole numbers of 32 bits.
+    I32(Matrix<i32>),
+    /// Whole numbers of 64 bits.
+    I64(Matrix<i64>),
     /// Truth values, as the bytes 0 and 1.
     Bool(Matrix<u8>),
     /// Bytes.
@@ -113,6 +117,8 @@ impl AnyMatrix {
         match self {
             Self::F32(m) => m.rows(),
             Self::F64(m) => m.rows(),
+            Self::I32(m) => m.rows(),
+            Self::I64(m) => m.rows(),
             Self::Bool(m) | Self::U8(m) => m.rows(),
         }
     }
@@ -122,32 +128,45 @@ impl AnyMatrix {
         match self {
             Self::F32(m) => m.cols(),
             Self::F64(m) => m.cols(),
+            Self::I32(m) => m.cols(),
+            Self::I64(m) => m.cols(),
             Self::Bool(m) | Self::U8(m) => m.cols(),
         }
     }
 
-    /// `"f32"`, `"f64"`, `"bool"` or `"u8"`.
+    /// `"f32"`, `"f64"`, `"i32"`, `"i64"`, `"bool"` or `"u8"`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::F32(_) => f32::NAME,
             Self::F64(_) => f64::NAME,
+            Self::I32(_) => i32::NAME,
+            Self::I64(_) => i64::NAME,
             Self::Bool(_) => "bool",
             Self::U8(_) => u8::NAME,
         }
     }
 }
 
-/// Reads a matrix by its file's extension: `.npy` (f32, f64, bool or u8, either byte order, C or Fortran order) or
+/// Reads a matrix by its file's extension: `.npy` (f32, f64, i32, i64, bool or u8, either byte order, C or Fortran order) or
 /// Matrix Market `.mtx` (as f64).
 ///
 /// # Errors
 /// No such file, another extension, or a file that is damaged, of another type or dimension, empty, or larger
 /// than the memory that is free: exit code 2. No memory is taken before the sizes have been checked.
 pub fn read_matrix(path: &Path) -> Result<AnyMatrix> {
+    read_matrix_with(path, 0.0)
+}
+
+/// [`read_matrix`], where entries that a sparse Matrix Market file does not list become `absent`: over max-plus and
+/// min-plus, the infinity that stands for no edge.
+///
+/// # Errors
+/// As [`read_matrix`].
+pub fn read_matrix_with(path: &Path, absent: f64) -> Result<AnyMatrix> {
     let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
     match extension.as_deref() {
         Some("npy") => npy::read(path),
-        Some("mtx") => market::read(path).map(AnyMatrix::F64),
+        Some("mtx") => market::read(path, absent).map(AnyMatrix::F64),
         _ => Err(Error::input(
             path.display().to_string(),
             "is not called .npy or .mtx",
@@ -156,18 +175,20 @@ pub fn read_matrix(path: &Path) -> Result<AnyMatrix> {
     }
 }
 
-/// The transpose of the matrix that [`read_matrix`] reads. The rows of an `.npy` file are taken for columns: no second
+/// The transpose of the matrix that [`read_matrix_with`] reads. The rows of an `.npy` file are taken for columns: no second
 /// copy is made.
 ///
 /// # Errors
 /// As [`read_matrix`].
-pub fn read_matrix_transposed(path: &Path) -> Result<AnyMatrix> {
+pub fn read_matrix_transposed(path: &Path, absent: f64) -> Result<AnyMatrix> {
     let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
     match extension.as_deref() {
         Some("npy") => npy::read_transposed(path),
-        _ => Ok(match read_matrix(path)? {
+        _ => Ok(match read_matrix_with(path, absent)? {
             AnyMatrix::F32(m) => AnyMatrix::F32(m.transposed()),
             AnyMatrix::F64(m) => AnyMatrix::F64(m.transposed()),
+            AnyMatrix::I32(m) => AnyMatrix::I32(m.transposed()),
+            AnyMatrix::I64(m) => AnyMatrix::I64(m.transposed()),
             AnyMatrix::Bool(m) => AnyMatrix::Bool(m.transposed()),
             AnyMatrix::U8(m) => AnyMatrix::U8(m.transposed()),
         }),

@@ -20,7 +20,7 @@ pub struct NpyHeader {
     pub rows: usize,
     /// Number of columns, at least 1.
     pub cols: usize,
-    /// `"f32"`, `"f64"`, `"bool"` or `"u8"`.
+    /// `"f32"`, `"f64"`, `"i32"`, `"i64"`, `"bool"` or `"u8"`.
     pub dtype: &'static str,
     /// True if the bytes of each number run from the most to the least significant.
     pub big_endian: bool,
@@ -33,7 +33,7 @@ pub struct NpyHeader {
 /// Reads and checks the header of an `.npy` file, and the file's length against it.
 ///
 /// # Errors
-/// Exit code 2: not a readable regular file, no or a damaged header, elements other than f32, f64, bool and u8, not
+/// Exit code 2: not a readable regular file, no or a damaged header, elements other than f32, f64, i32, i64, bool and u8, not
 /// exactly two dimensions, a dimension of zero, bytes missing or left over.
 pub fn read_npy_header(path: &Path) -> Result<NpyHeader> {
     open_npy(path).map(|(header, _)| header)
@@ -56,6 +56,8 @@ fn read_any(path: &Path, header: NpyHeader, file: File) -> Result<AnyMatrix> {
     match header.dtype {
         "f32" => read_body(path, &header, file).map(AnyMatrix::F32),
         "f64" => read_body(path, &header, file).map(AnyMatrix::F64),
+        "i32" => read_body(path, &header, file).map(AnyMatrix::I32),
+        "i64" => read_body(path, &header, file).map(AnyMatrix::I64),
         "u8" => read_body(path, &header, file).map(AnyMatrix::U8),
         _ => {
             let mut truth: Matrix<u8> = read_body(path, &header, file)?;
@@ -116,8 +118,8 @@ pub(super) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
         ));
     }
     let size = match dtype {
-        "f32" => 4,
-        "f64" => 8,
+        "f32" | "i32" => 4,
+        "f64" | "i64" => 8,
         _ => 1,
     };
     let wanted = u128::from(rows) * u128::from(cols) * size;
@@ -181,6 +183,8 @@ fn element_type(path: &Path, dtype: &npyz::DType) -> Result<(&'static str, bool)
         match (plain.type_char(), plain.size_field()) {
             (npyz::TypeChar::Float, 4) => return Ok((f32::NAME, big)),
             (npyz::TypeChar::Float, 8) => return Ok((f64::NAME, big)),
+            (npyz::TypeChar::Int, 4) => return Ok((i32::NAME, big)),
+            (npyz::TypeChar::Int, 8) => return Ok((i64::NAME, big)),
             (npyz::TypeChar::Bool, 1) => return Ok(("bool", false)),
             (npyz::TypeChar::Uint, 1) => return Ok((u8::NAME, false)),
             _ => {}
@@ -188,8 +192,8 @@ fn element_type(path: &Path, dtype: &npyz::DType) -> Result<(&'static str, bool)
     }
     Err(Error::input(
         path.display().to_string(),
-        format!("its elements are {}, not f32 or f64, bool or u8", dtype.descr()),
-        "save it as numpy.float32 (f32) or numpy.float64 (f64), or as numpy.bool_ or numpy.uint8 for or-and",
+        format!("its elements are {}, not f32 or f64, i32 or i64, bool or u8", dtype.descr()),
+        "save it as numpy.float32 (f32) or numpy.float64 (f64), as numpy.int32 or numpy.int64 for max-plus and min-plus, or as numpy.bool_ or numpy.uint8 for or-and",
     ))
 }
 

@@ -99,3 +99,52 @@ fn improving_cycles_are_named() {
     let error = with(Kernel::plus_times(), 3, |what, monitor| matrix_closure(&a, what, monitor)).unwrap_err();
     assert_eq!(error.exit_code(), 2);
 }
+
+/// Walks every chain of predecessors back: it ends where it should, and its edges add up to the length.
+fn check_paths(semiring: Semiring, a: &Matrix<i64>) {
+    let n = a.rows();
+    let (lengths, before, _) =
+        with(Kernel::legs(semiring).unwrap(), n, |what, monitor| matrix_paths(a, what, monitor)).unwrap();
+    let kernel = Kernel::<i64>::tropical(semiring).unwrap();
+    let (expected, _) = with(kernel, n, |what, monitor| matrix_closure(a, what, monitor)).unwrap();
+    assert_eq!(lengths, expected);
+    for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
+        let (mut at, mut length, mut edges) = (j, 0, 0);
+        while let Ok(previous) = usize::try_from(before.row(i)[at]) {
+            length += a.row(previous)[at];
+            (at, edges) = (previous, edges + 1);
+            assert!(edges < n, "from {i} to {j}");
+        }
+        if at == i {
+            assert_eq!(length, lengths.row(i)[j], "from {i} to {j}");
+        } else {
+            assert_eq!((at, lengths.row(i)[j]), (j, kernel.zero()), "from {i} to {j}");
+        }
+    }
+}
+
+#[test]
+fn predecessors_lead_back_along_best_paths() {
+    for n in [1, 2, 7, 31] {
+        // Potentials: edges of both signs and many cycles of length 0, but none that improves.
+        let height = |i: usize| (i * i % 13) as i64;
+        for sign in [1, -1] {
+            let (semiring, absent) =
+                if sign == 1 { (Semiring::MinPlus, i64::MAX) } else { (Semiring::MaxPlus, i64::MIN) };
+            let edge = |at: usize| {
+                if at * at % 11 < 7 {
+                    absent
+                } else {
+                    sign * ((at % 3) as i64 + height(at / n) - height(at % n))
+                }
+            };
+            check_paths(semiring, &Matrix::new(n, n, (0..n * n).map(edge).collect()));
+        }
+    }
+    let cycle = Matrix::new(2, 2, vec![0, -3, 2, 0]);
+    let error = with(Kernel::legs(Semiring::MinPlus).unwrap(), 2, |what, monitor| {
+        matrix_paths(&cycle, what, monitor)
+    });
+    assert!(error.unwrap_err().to_string().contains("vertex 0"));
+    assert_eq!(Kernel::<Leg<f64>>::legs(Semiring::OrAnd).unwrap_err().exit_code(), 2);
+}

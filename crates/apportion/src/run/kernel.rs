@@ -1,8 +1,8 @@
 //! What a run computes with, chosen once: a semiring for an element type.
 
 use super::kernels::{
-    BitMatrix, Semiring, Tile, Tropical, View, ViewMut, check_max_plus, check_min_plus, gemm, max_plus,
-    min_plus,
+    BitMatrix, Blas, Leg, Real, Semiring, Tile, Tropical, View, ViewMut, check_max_plus, check_min_plus,
+    gemm, legs_product, max_plus, min_plus,
 };
 use crate::error::{Error, Result};
 use crate::matrix::{Element, Matrix};
@@ -15,17 +15,49 @@ pub struct Kernel<T> {
     semiring: Semiring,
     zero: T,
     one: T,
-    update: fn(Tile<'_, T>),
-    entry: fn(&[T], &[T]) -> T,
+    update: Update<T>,
+    entry: Entry<T>,
     refused: fn(&[T]) -> Option<usize>,
 }
 
-impl<T: Element + Tropical> Kernel<T> {
+/// One element of a product, from a row and a column.
+type Entry<T> = fn(&[T], &[T]) -> T;
+
+/// What updates a tile.
+#[derive(Debug, Clone, Copy)]
+enum Update<T> {
+    BuiltIn(fn(Tile<'_, T>)),
+    Library(Blas, fn(&Blas, Tile<'_, T>)),
+}
+
+impl<T: Real> Kernel<T> {
     /// Sums of products, by [`gemm`](crate::kernels::gemm()).
     pub fn plus_times() -> Self {
-        Self::of(Semiring::PlusTimes, gemm::<T>, sum::<T>, |_| None)
+        Self {
+            semiring: Semiring::PlusTimes,
+            zero: T::ZERO,
+            one: T::from_f64(1.0),
+            update: Update::BuiltIn(gemm::<T>),
+            entry: sum::<T>,
+            refused: |_| None,
+        }
     }
 
+    /// Sums of products, by a library.
+    pub fn by_blas(blas: Blas) -> Self {
+        Self { update: Update::Library(blas, T::by_blas), ..Self::plus_times() }
+    }
+
+    /// The kernel of one of the three semirings of real numbers.
+    ///
+    /// # Errors
+    /// Or-and, which takes truth values ([`Kernel::or_and`]): exit code 2.
+    pub fn over(semiring: Semiring) -> Result<Self> {
+        if semiring == Semiring::PlusTimes { Ok(Self::plus_times()) } else { Self::tropical(semiring) }
+    }
+}
+
+impl<T: Element + Tropical> Kernel<T> {
     /// The largest of sums, by [`max_plus`].
     pub fn max_plus() -> Self {
         let update = |tile: Tile<'_, T>| tropical(max_plus, tile);
@@ -41,25 +73,52 @@ impl<T: Element + Tropical> Kernel<T> {
     fn of(
         semiring: Semiring,
         update: fn(Tile<'_, T>),
-        entry: fn(&[T], &[T]) -> T,
+        entry: Entry<T>,
         refused: fn(&[T]) -> Option<usize>,
     ) -> Self {
+        let update = Update::BuiltIn(update);
         Self { semiring, zero: semiring.zero(), one: semiring.one(), update, entry, refused }
     }
 
-    /// The kernel of one of the three semirings of numbers.
+    /// The kernel of max-plus or min-plus, over real or whole numbers.
     ///
     /// # Errors
-    /// Or-and, which takes truth values ([`Kernel::or_and`]): exit code 2.
-    pub fn over(semiring: Semiring) -> Result<Self> {
+    /// The other two semirings: exit code 2.
+    pub fn tropical(semiring: Semiring) -> Result<Self> {
+        let (takes, remedy) = match semiring {
+            Semiring::MaxPlus => return Ok(Self::max_plus()),
+            Semiring::MinPlus => return Ok(Self::min_plus()),
+            Semiring::OrAnd => ("bool or u8", "save the matrix as numpy.bool_ or numpy.uint8"),
+            Semiring::PlusTimes => ("f32 or f64", "save the matrix as numpy.float64"),
+        };
+        Err(Error::input("--semiring", format!("{semiring} takes {takes}, not {}", T::NAME), remedy))
+    }
+}
+
+impl<T: Tropical> Kernel<Leg<T>>
+where
+    Leg<T>: Element,
+{
+    /// The best paths over max-plus or min-plus, each with its last step.
+    ///
+    /// # Errors
+    /// The other two semirings, whose paths have no length: exit code 2.
+    pub fn legs(semiring: Semiring) -> Result<Self> {
+        let of = |zero, update: fn(Tile<'_, Leg<T>>), entry: Entry<Leg<T>>| Self {
+            semiring,
+            zero: Leg { length: zero, ..Leg::empty() },
+            one: Leg::empty(),
+            update: Update::BuiltIn(update),
+            entry,
+            refused: |_| None,
+        };
         match semiring {
-            Semiring::PlusTimes => Ok(Self::plus_times()),
-            Semiring::MaxPlus => Ok(Self::max_plus()),
-            Semiring::MinPlus => Ok(Self::min_plus()),
-            Semiring::OrAnd => Err(Error::input(
-                "--semiring",
-                format!("or-and takes bool or u8, not {}", T::NAME),
-                "save the matrix as numpy.bool_ or numpy.uint8",
+            Semiring::MaxPlus => Ok(of(T::LOWEST, legs_product::<T, false>, best_leg::<T, false>)),
+            Semiring::MinPlus => Ok(of(T::HIGHEST, legs_product::<T, true>, best_leg::<T, true>)),
+            other => Err(Error::input(
+                "--predecessors",
+                format!("{other} has no best paths"),
+                "choose --semiring min-plus or max-plus",
             )),
         }
     }
@@ -72,7 +131,7 @@ impl Kernel<u8> {
             semiring: Semiring::OrAnd,
             zero: 0,
             one: 1,
-            update: or_and,
+            update: Update::BuiltIn(or_and),
             entry: |row, column| row.iter().zip(column).any(|(x, y)| *x != 0 && *y != 0).into(),
             refused: |_| None,
         }
@@ -85,10 +144,13 @@ impl<T: Element> Kernel<T> {
         self.semiring
     }
 
-    /// The name in models and caches: `"gemm-f64"`, `"max-plus-f32"`, …, `"or-and"`.
+    /// The name in models and caches: `"gemm-f64"`, `"gemm-f64-openblas"`, `"max-plus-f32"`, …, `"or-and"`.
     pub fn name(&self) -> String {
         match self.semiring {
-            Semiring::PlusTimes => format!("gemm-{}", T::NAME),
+            Semiring::PlusTimes => match self.update {
+                Update::BuiltIn(_) => format!("gemm-{}", T::NAME),
+                Update::Library(blas, _) => format!("gemm-{}-{}", T::NAME, blas.name()),
+            },
             Semiring::OrAnd => "or-and".into(),
             tropical => format!("{tropical}-{}", T::NAME),
         }
@@ -109,7 +171,10 @@ impl<T: Element> Kernel<T> {
     /// # Panics
     /// If a slice is shorter than its sizes and stride ask for.
     pub fn update(&self, tile: Tile<'_, T>) {
-        (self.update)(tile);
+        match self.update {
+            Update::BuiltIn(update) => update(tile),
+            Update::Library(blas, update) => update(&blas, tile),
+        }
     }
 
     /// One element of a product by definition, from a row of A and a column of B.
@@ -155,6 +220,12 @@ fn sum<T: Element>(row: &[T], column: &[T]) -> T {
 /// The best of the pairs' sums; the first stands among equals.
 fn best<T: Tropical, const MIN: bool>(row: &[T], column: &[T]) -> T {
     row.iter().zip(column).fold(T::zero::<MIN>(), |best, (x, &y)| x.times::<MIN>(y).over::<MIN>(best))
+}
+
+/// The best of the pairs' paths.
+fn best_leg<T: Tropical, const MIN: bool>(row: &[Leg<T>], column: &[Leg<T>]) -> Leg<T> {
+    let legs = row.iter().zip(column).map(|(x, &y)| x.times::<MIN>(y));
+    legs.fold(Leg::absent::<MIN>(), |best, leg| leg.over::<MIN>(best))
 }
 
 fn tropical<T: Tropical>(product: fn(View<T>, View<T>, ViewMut<T>), tile: Tile<'_, T>) {

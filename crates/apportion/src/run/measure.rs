@@ -3,7 +3,7 @@
 use super::clock;
 use super::governor::Governor;
 use super::kernel::Kernel;
-use super::kernels::{Tile, Tropical};
+use super::kernels::{Real, Tile};
 use super::monitor::Monitor;
 use super::post::Halt;
 use super::sweep::{self, Keep, MeasureOptions, Sizes, Subject, Sweep, Trial};
@@ -22,7 +22,7 @@ pub(super) const SHORTEST: f64 = 0.004;
 ///
 /// # Errors
 /// As [`measure_kernel`].
-pub fn measure_gemm<T: Element + Tropical>(
+pub fn measure_gemm<T: Real>(
     platform: &Platform,
     sizes: &[f64],
     block: u64,

@@ -2,7 +2,7 @@
 
 use super::blocks::{Blocks, Factors};
 use super::kernel::Kernel;
-use super::kernels::Tropical;
+use super::kernels::Real;
 use super::monitor::Monitor;
 use super::post::{Gate, Halt, Post};
 use super::worker::{Courier, Worker, WorkerOutput, lost};
@@ -45,7 +45,7 @@ struct Shared<'a, T> {
 ///
 /// # Panics
 /// As [`run_kernel`].
-pub fn run_threads<T: Element + Tropical>(
+pub fn run_threads<T: Real>(
     a: &Matrix<T>,
     b: &Matrix<T>,
     schedule: &Schedule,

@@ -129,7 +129,7 @@ fn defects_are_named() {
         (header("'<f8'", "(-2, 3)"), 48, "negative"),
         (header("'<f8'", "(99999999999, 99999999999)"), 48, "too large"),
         (header("'<f8'", "(9999999999, 999999999)"), 48, "missing"),
-        (header("'<i8'", "(2, 3)"), 48, "numpy.float64 (f64)"),
+        (header("'<i2'", "(2, 3)"), 12, "numpy.float64 (f64)"),
         (header("'|b1'", "(2, 3)"), 7, "1 are left over"),
         (header("'|u1'", "(2, 3)"), 4, "of u8 are 6 bytes, but 2 are missing"),
         (header("'<u2'", "(2, 3)"), 12, "numpy.bool_"),

@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code)]
 
+use super::super::{View, ViewMut};
+use super::block;
 use super::element::Element;
 use super::tile::{Tile, Vector, tile};
 use std::arch::x86_64::*;
@@ -109,6 +111,8 @@ pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<Tile<V::Element>> 
         rows: 6,
         cols: 2 * V::LANES,
         update: update::<V, MIN>,
+        interleave: None,
+        product: product::<V::Element, MIN>,
     })
 }
 
@@ -124,4 +128,10 @@ unsafe fn update<V: Vector, const MIN: bool>(
 ) {
     // SAFETY: the caller's promise, passed on.
     unsafe { tile::<V, 6, 2, MIN>(depth, a, b, c, stride) }
+}
+
+/// [`block::product`] on a processor that has the registers.
+#[target_feature(enable = "avx2")]
+fn product<T: Element, const MIN: bool>(tile: &Tile<T>, a: View<T>, b: View<T>, c: ViewMut<T>) -> bool {
+    block::product::<T, MIN>(tile, a, b, c)
 }

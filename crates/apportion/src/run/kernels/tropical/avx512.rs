@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code)]
 
+use super::super::{View, ViewMut};
+use super::block;
 use super::element::Element;
 use super::tile::{Tile, Vector, tile};
 use std::arch::x86_64::*;
@@ -95,6 +97,8 @@ pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<Tile<V::Element>> 
         rows: 8,
         cols: 3 * V::LANES,
         update: update::<V, MIN>,
+        interleave: Some(interleave::<V::Element>),
+        product: product::<V::Element, MIN>,
     })
 }
 
@@ -110,4 +114,74 @@ unsafe fn update<V: Vector, const MIN: bool>(
 ) {
     // SAFETY: the caller's promise, passed on.
     unsafe { tile::<V, 8, 3, MIN>(depth, a, b, c, stride) }
+}
+
+/// [`block::product`] on a processor that has the registers.
+#[target_feature(enable = "avx512f")]
+fn product<T: Element, const MIN: bool>(tile: &Tile<T>, a: View<T>, b: View<T>, c: ViewMut<T>) -> bool {
+    block::product::<T, MIN>(tile, a, b, c)
+}
+
+/// [`Tile::interleave`]: squares of 8 x 8, turned in registers by pairs, by fours and by halves.
+///
+/// # Safety
+/// Eight rows of `columns` elements, a multiple of 8, room for them all at `to`, and a processor with AVX-512F.
+#[target_feature(enable = "avx512f")]
+unsafe fn interleave<T: Element>(columns: usize, rows: [*const T; 8], to: *mut T) {
+    for p in (0..columns).step_by(8) {
+        // SAFETY: the caller's promise; elements are of 4 or 8 bytes, and only moved.
+        unsafe {
+            let to = to.add(p * 8);
+            if size_of::<T>() == 4 {
+                let half = |i: usize| _mm256_loadu_ps(rows[i].add(p).cast());
+                // Row i beside row i + 4 makes one register of each pair.
+                let pair = |i: usize| {
+                    _mm512_castpd_ps(_mm512_insertf64x4::<1>(
+                        _mm512_castps_pd(_mm512_castps256_ps512(half(i))),
+                        _mm256_castps_pd(half(i + 4)),
+                    ))
+                };
+                let (a, b, c, d) = (pair(0), pair(1), pair(2), pair(3));
+                let (ab_low, ab_high) = (_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+                let (cd_low, cd_high) = (_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+                let columns = [
+                    _mm512_shuffle_ps::<0x44>(ab_low, cd_low),
+                    _mm512_shuffle_ps::<0xee>(ab_low, cd_low),
+                    _mm512_shuffle_ps::<0x44>(ab_high, cd_high),
+                    _mm512_shuffle_ps::<0xee>(ab_high, cd_high),
+                ];
+                // Each holds columns j and j + 4: of rows 0 to 3 in the lower half, of 4 to 7 in the upper.
+                for (j, both) in columns.into_iter().enumerate() {
+                    let both = _mm512_castps_pd(both);
+                    let first = _mm512_shuffle_f64x2::<0b10_00_10_00>(both, both);
+                    let second = _mm512_shuffle_f64x2::<0b11_01_11_01>(both, both);
+                    _mm256_storeu_pd(to.add(j * 8).cast(), _mm512_castpd512_pd256(first));
+                    _mm256_storeu_pd(to.add((j + 4) * 8).cast(), _mm512_castpd512_pd256(second));
+                }
+            } else {
+                let row = |i: usize| _mm512_loadu_pd(rows[i].add(p).cast());
+                // Pairs of rows: columns 0, 2, 4, 6 and 1, 3, 5, 7.
+                let pairs: [[__m512d; 2]; 4] = std::array::from_fn(|i| {
+                    let (x, y) = (row(2 * i), row(2 * i + 1));
+                    [_mm512_unpacklo_pd(x, y), _mm512_unpackhi_pd(x, y)]
+                });
+                for odd in [0, 1] {
+                    let [a, b, c, d] = pairs.map(|pair| pair[odd]);
+                    let (ab_low, ab_high) =
+                        (_mm512_shuffle_f64x2::<0x44>(a, b), _mm512_shuffle_f64x2::<0xee>(a, b));
+                    let (cd_low, cd_high) =
+                        (_mm512_shuffle_f64x2::<0x44>(c, d), _mm512_shuffle_f64x2::<0xee>(c, d));
+                    let columns = [
+                        _mm512_shuffle_f64x2::<0x88>(ab_low, cd_low),
+                        _mm512_shuffle_f64x2::<0xdd>(ab_low, cd_low),
+                        _mm512_shuffle_f64x2::<0x88>(ab_high, cd_high),
+                        _mm512_shuffle_f64x2::<0xdd>(ab_high, cd_high),
+                    ];
+                    for (j, column) in columns.into_iter().enumerate() {
+                        _mm512_storeu_pd(to.add((2 * j + odd) * 8).cast(), column);
+                    }
+                }
+            }
+        }
+    }
 }

@@ -29,8 +29,8 @@ pub trait Element: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug +
     fn times<const MIN: bool>(self, other: Self) -> Self;
     /// The plain sum of two packed elements.
     fn plus(self, other: Self) -> Self;
-    /// Whether the plain sums of [`Element::packed`] elements can't go wrong.
-    fn are_tame<const MIN: bool>(elements: &[Self]) -> bool;
+    /// Turns elements into [`Element::packed`] ones; false if plain sums with them might go wrong.
+    fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool;
     /// The element as it stands in a packed block.
     fn packed<const MIN: bool>(self) -> Self;
     /// Whether a sum of packed elements is a true one, not one with a packed zero in it.
@@ -76,7 +76,8 @@ macro_rules! float {
             fn plus(self, other: Self) -> Self {
                 self + other
             }
-            fn are_tame<const MIN: bool>(_: &[Self]) -> bool {
+            #[inline(always)]
+            fn prepare<const MIN: bool>(_: &mut [Self]) -> bool {
                 true
             }
             #[inline(always)]
@@ -114,12 +115,17 @@ macro_rules! integer {
             fn plus(self, other: Self) -> Self {
                 self.wrapping_add(other)
             }
-            fn are_tame<const MIN: bool>(elements: &[Self]) -> bool {
+            #[inline(always)]
+            fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool {
                 let largest = Self::REACH / 2;
-                // No early end: so the loop runs on vectors.
-                elements.iter().fold(true, |tame, &x| {
-                    tame & (((x >= -largest) & (x <= largest)) | (x == Self::zero::<MIN>()))
-                })
+                // A number, and no early end: so the loop runs on vectors.
+                let mut wild: Self = 0;
+                for x in elements {
+                    let too_large = (*x > largest) | (*x < -largest);
+                    wild |= Self::from(too_large & (*x != Self::zero::<MIN>()));
+                    *x = x.packed::<MIN>();
+                }
+                wild == 0
             }
             #[inline(always)]
             fn packed<const MIN: bool>(self) -> Self {

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use super::block;
 use super::element::Element;
 use super::tile::{Tile, Vector, tile};
 use std::arch::aarch64::*;
@@ -61,5 +62,12 @@ vector!(I32(int32x4_t) of i32: vdupq_n_s32, vld1q_s32, vst1q_s32, vaddq_s32, vcg
 
 /// The tile of vectors `V`.
 pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<Tile<V::Element>> {
-    Some(Tile { name: "NEON", rows: 8, cols: 2 * V::LANES, update: tile::<V, 8, 2, MIN> })
+    Some(Tile {
+        name: "NEON",
+        rows: 8,
+        cols: 2 * V::LANES,
+        update: tile::<V, 8, 2, MIN>,
+        interleave: None,
+        product: block::product::<V::Element, MIN>,
+    })
 }

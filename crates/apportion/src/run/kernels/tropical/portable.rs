@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use super::block;
 use super::element::Element;
 use super::tile::{Tile, Vector, tile};
 
@@ -54,5 +55,12 @@ impl<T: Element, const N: usize> Vector for Lanes<T, N> {
 
 /// Four rows of one vector.
 pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Tile<V::Element> {
-    Tile { name: "portable", rows: 4, cols: V::LANES, update: tile::<V, 4, 1, MIN> }
+    Tile {
+        name: "portable",
+        rows: 4,
+        cols: V::LANES,
+        update: tile::<V, 4, 1, MIN>,
+        interleave: None,
+        product: block::product::<V::Element, MIN>,
+    }
 }

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use super::super::{View, ViewMut};
 use super::element::Element;
 
 /// A register full of elements.
@@ -39,6 +40,10 @@ pub struct Tile<T> {
     pub(super) cols: usize,
     /// (depth, a, b, c, stride)
     pub(super) update: unsafe fn(usize, *const T, *const T, *mut T, usize),
+    /// Where tiles have eight rows: copies the first columns, a multiple of eight, of eight rows, column after column.
+    pub(super) interleave: Option<unsafe fn(usize, [*const T; 8], *mut T)>,
+    /// [`block::product`](super::block::product), compiled for the same registers.
+    pub(super) product: unsafe fn(&Self, View<T>, View<T>, ViewMut<T>) -> bool,
 }
 
 /// The body of [`Tile::update`], to be compiled for the features of `V`.

@@ -1,0 +1,102 @@
+//! Seconds / ideal seconds, and forecast / measured, of whole runs on emulated unequal processors.
+//!
+//! `cargo bench --bench efficiency` takes about two minutes on a quiet machine; `-- 1500` runs at another N than 4,000. Each run stands
+//! beside its targets: at most 1.05 of the ideal, and a forecast within 5 %. The links are as fast as memory: data are copied, and
+//! nothing is waited for.
+
+use apportion::shapes::Terms;
+use apportion::{
+    Form, Kernel, Matrix, MeasureOptions, Minimise, Monitor, Multiplication, Network, Platform, Scaling,
+    Shape, Wishes, measure_gemm, multiply, plan_matmul, table,
+};
+
+const BLOCK: u64 = 256;
+const RUNS: usize = 5;
+
+/// Slowdowns, whose inverses add up to less than two cores.
+const PLATFORMS: [&[f64]; 4] = [&[1.5, 3.0], &[2.0, 18.0], &[2.0, 3.0, 6.0], &[2.5, 4.0, 5.0, 10.0]];
+
+fn main() {
+    let size = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(4000);
+    println!("f64, N = {size}, medians of {RUNS}\n");
+    let (a, b) = (matrix(size, 1), matrix(size, 2));
+    let mut rows = Vec::new();
+    for slowdowns in PLATFORMS {
+        let mut platform = Platform::from_speeds(&vec![1.0; slowdowns.len()]).expect("equal speeds");
+        platform.network = Network::free();
+        for (processor, &slowdown) in platform.processors.iter_mut().zip(slowdowns) {
+            processor.slowdown = slowdown;
+        }
+        rows.push(row(size, &platform, (&a, &b)));
+    }
+    let head = [
+        "slowdowns",
+        "plan",
+        "forecast",
+        "measured",
+        "ideal",
+        "measured / ideal",
+        "",
+        "forecast / measured",
+        "",
+    ];
+    println!("{}", table(&head, rows));
+}
+
+fn row(size: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> Vec<String> {
+    let largest = (size * size) as f64;
+    let sizes = [0.05, 0.25, 0.5, 0.9].map(|part| largest * part);
+    let models = measure_gemm::<f64>(platform, &sizes, BLOCK, MeasureOptions::quick(), &Monitor::new())
+        .expect("nobody stops it")
+        .models;
+    let shape = Shape::new(size, size, size, "bench").expect("a small shape");
+    let wishes = Wishes {
+        method: None,
+        flow: None,
+        block: BLOCK,
+        overlap: false,
+        look_ahead: 1,
+        terms: Terms::default(),
+        form: Form::default(),
+        minimise: Minimise::Time,
+        element: 8,
+        relative: false,
+    };
+    let choices = plan_matmul(shape, platform, &models, BLOCK, &wishes).expect("columns serve all");
+    let (plan, order) = (&choices[0].plan, choices[0].order);
+    let what = Multiplication {
+        kernel: Kernel::plus_times(),
+        plan,
+        order,
+        platform,
+        models: &models,
+        models_block: BLOCK,
+        scaling: Scaling::none(1.0),
+        adaptive: None,
+        seed: 1,
+    };
+    let reports: Vec<_> =
+        (0..RUNS).map(|_| multiply(a, b, &what, &Monitor::new()).expect("nobody stops it").1).collect();
+    let mut seconds: Vec<f64> = reports.iter().map(|report| report.seconds()).collect();
+    seconds.sort_by(f64::total_cmp);
+    let (measured, report) = (seconds[RUNS / 2], &reports[0]);
+    let (slower, forecast) = (measured / report.ideal_seconds, report.forecast_seconds / measured);
+    let verdict = |reached: bool| if reached { "reached" } else { "MISSED" }.to_owned();
+    let slowdowns: Vec<String> = platform.processors.iter().map(|p| p.slowdown.to_string()).collect();
+    vec![
+        slowdowns.join(", "),
+        format!("{}, {}{}", plan.method, order.flow, if order.overlap { ", overlap" } else { "" }),
+        format!("{:.3} s", report.forecast_seconds),
+        format!("{measured:.3} s"),
+        format!("{:.3} s", report.ideal_seconds),
+        format!("{slower:.3}"),
+        verdict(slower <= 1.05),
+        format!("{forecast:.3}"),
+        verdict((forecast - 1.0).abs() <= 0.05),
+    ]
+}
+
+fn matrix(size: u64, seed: u64) -> Matrix<f64> {
+    let elements = (0..size * size).map(|i| ((i * 31 + seed * 7) % 1009) as f64 / 500.0 - 1.0);
+    Matrix::new(size as usize, size as usize, elements.collect())
+}

@@ -4,9 +4,9 @@
 //! slower half-way, with and without `--adaptive` in turn, and prints seconds over the ideal of an oracle that knew (medians
 //! of five). It needs an otherwise idle machine.
 
-use apportion::{Matrix, write_npy};
+use apportion::{Matrix, OutputFile, write_npy};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -20,8 +20,9 @@ fn main() {
     fs::write(place.path().join("turning.toml"), PLATFORM).expect("a small file");
     for (name, rows, cols) in [("a.npy", 2000, 4096), ("b.npy", 4096, 2000)] {
         let elements = (0..rows * cols).map(|i| ((i * 31) % 17) as f64 - 8.0).collect();
-        let mut file = File::create(place.path().join(name)).expect("a file of 66 MB");
+        let mut file = OutputFile::create(place.path().join(name)).expect("a file of 66 MB");
         write_npy(&mut file, &Matrix::<f64>::new(rows, cols, elements)).expect("a file of 66 MB");
+        file.commit().expect("a file of 66 MB");
     }
     let mut rows: [Vec<Value>; 2] = Default::default();
     for _ in 0..RUNS {

@@ -75,7 +75,7 @@ pub struct Sources {
 /// How operands travel and in which blocks.
 #[derive(Debug, Args)]
 pub struct FlowArgs {
-    /// one-to-all, ring, bulk, or auto: the one with the least forecast time.
+    /// one-to-all, ring, bulk, broadcast, or auto: the one with the least forecast time.
     #[arg(long, default_value = "auto", value_parser = flow)]
     pub flow: FlowChoice,
     /// Compute while data travel.
@@ -87,6 +87,10 @@ pub struct FlowArgs {
     /// Pivot block size.
     #[arg(long, value_name = "N", default_value_t = BLOCK, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub block: u64,
+    /// Instead of --block: in how many messages a processor broadcasts its part (broadcast flow); each takes 1/N of the
+    /// memory.
+    #[arg(long, value_name = "N", conflicts_with = "block", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub blocks: Option<u64>,
 }
 
 impl FlowArgs {
@@ -104,18 +108,34 @@ impl FlowArgs {
             (Some(_), Some(Flow::Bulk)) => Err(Error::input(
                 "--look-ahead",
                 "the bulk flow sends everything at once and has no pivot blocks to look ahead to",
-                "leave it out, or choose --flow one-to-all or ring",
+                "leave it out, or choose another flow",
             )),
             (ahead, _) => Ok(ahead.unwrap_or(1)),
         }
     }
 
-    /// The orders to choose from.
+    /// Pivot block size for an inner dimension of `k`.
     ///
     /// # Errors
-    /// As [`FlowArgs::look_ahead`].
-    pub fn orders(&self) -> Result<Vec<Order>> {
-        Ok(orders(self.flow.0, self.block, self.overlaps(), self.look_ahead()?))
+    /// A block count for another flow than broadcast.
+    pub fn pivot(&self, k: u64) -> Result<u64> {
+        match (self.blocks, self.flow.0) {
+            (None, _) => Ok(self.block),
+            (Some(blocks), Some(Flow::Broadcast)) => Ok(k.div_ceil(blocks)),
+            (Some(_), _) => Err(Error::input(
+                "--blocks",
+                "counts the messages of the broadcast flow, which was not asked for",
+                "add --flow broadcast, or give --block N, the size of a pivot block",
+            )),
+        }
+    }
+
+    /// The orders to choose from, for an inner dimension of `k`.
+    ///
+    /// # Errors
+    /// As [`FlowArgs::look_ahead`] and [`FlowArgs::pivot`].
+    pub fn orders(&self, k: u64) -> Result<Vec<Order>> {
+        Ok(orders(self.flow.0, self.pivot(k)?, self.overlaps(), self.look_ahead()?))
     }
 }
 

@@ -85,7 +85,7 @@ fn tropical_products_are_those_of_three_loops() {
         for (i, p, j) in (0..m * k * n).map(|at| (at / k / n, at / n % k, at % n)) {
             expected[i * n + j] = better(expected[i * n + j], a[i * k + p] + b[p * n + j]);
         }
-        for flow in ["one-to-all", "bulk"] {
+        for flow in ["one-to-all", "ring", "bulk", "broadcast"] {
             let report = json(
                 &directory,
                 &format!(

@@ -218,7 +218,7 @@ fn relocate(
             }
             if goes > 0 {
                 lane.sent[other] += goes;
-                lane.messages += 1;
+                lane.messages[other] += 1;
             }
         }
         // Old and new part of C exist side by side.

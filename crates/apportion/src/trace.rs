@@ -70,8 +70,10 @@ pub struct Lane {
     pub sent: Counts,
     /// Elements received from each processor.
     pub received: Counts,
-    /// Messages sent.
-    pub messages: u64,
+    /// Messages sent to each processor; of a broadcast, one to each receiver.
+    pub messages: Counts,
+    /// Elements sent, those of a broadcast counting once: what a bus carries.
+    pub carried: u64,
     /// CPU seconds spent computing (0 in a simulation): compute time over this is the slowing in effect.
     pub cpu_seconds: f64,
     /// Most bytes of matrix data held at once.
@@ -129,7 +131,8 @@ impl Trace {
             let add = |all: &mut Counts, new: &Counts| new.0.iter().for_each(|(&rank, n)| all[rank] += n);
             add(&mut lane.sent, &next.sent);
             add(&mut lane.received, &next.received);
-            lane.messages += next.messages;
+            add(&mut lane.messages, &next.messages);
+            lane.carried += next.carried;
             lane.cpu_seconds += next.cpu_seconds;
             lane.peak_bytes = lane.peak_bytes.max(next.peak_bytes);
         }

@@ -49,7 +49,8 @@ pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result
     let areas = apportion::shares::fpm(&processors.models, shape.elements())?;
     let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
     let (terms, form) = (args.terms(&processors.platform)?, args.form()?);
-    let simulated = affordable(processors.platform.len(), shape, args.flow.block, 4 * Method::all().count());
+    let simulated =
+        affordable(processors.platform.len(), shape, args.flow.pivot(shape.k)?, 8 * Method::all().count());
     let mut rows = Vec::new();
     for method in Method::all().filter(|&m| m != Method::ColumnGroups || terms.groups.is_some()) {
         let begin = Instant::now();
@@ -66,7 +67,7 @@ pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result
                         .map(|f| f.seconds)
                 };
                 let best = || -> Result<f64> {
-                    let orders = args.flow.orders()?;
+                    let orders = args.flow.orders(shape.k)?;
                     let all = orders.into_iter().map(seconds).collect::<Result<Vec<f64>>>()?;
                     Ok(all.into_iter().fold(f64::INFINITY, f64::min))
                 };

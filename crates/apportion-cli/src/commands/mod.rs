@@ -23,8 +23,8 @@ pub mod study;
 mod units;
 
 use crate::console::monitor;
-use apportion::{OutputFile, Plan, Platform, Result, plan_svg};
-use std::path::PathBuf;
+use apportion::{OutputFile, Plan, Platform, Result, Trace, chrome_trace, plan_svg, trace_svg};
+use std::path::{Path, PathBuf};
 
 /// Starts an output file before the work, so that one that cannot be written is told at once. From the first one on
 /// Ctrl-C cleans up.
@@ -43,6 +43,12 @@ fn appear<const N: usize>(files: [(Option<OutputFile>, &dyn Fn() -> String); N])
         }
     }
     full.into_iter().try_for_each(OutputFile::commit)
+}
+
+/// A trace as the file's name asks: a picture (.svg), or Chrome's trace-event JSON.
+fn timeline(path: Option<&PathBuf>, trace: &Trace, names: &[String]) -> String {
+    let svg = path.and_then(|path| Path::extension(path)).is_some_and(|e| e.eq_ignore_ascii_case("svg"));
+    if svg { trace_svg(trace, names) } else { chrome_trace(trace, names).to_string() }
 }
 
 /// A picture of a plan, coloured by the platform's clusters.

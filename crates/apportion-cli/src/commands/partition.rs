@@ -161,7 +161,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
                 Some(path) => by_surfaces(shape, args, path)?,
                 None => {
                     let processors = args.sources.processors(2.0)?;
-                    let wishes = wishes(args, &processors)?;
+                    let wishes = wishes(args, &processors, shape)?;
                     let Processors { platform, models, block, .. } = &processors;
                     let choices = plan_matmul(shape, platform, models, *block, &wishes)?;
                     (processors, choices)
@@ -218,16 +218,16 @@ fn by_surfaces(shape: Shape, args: &Arguments, path: &Path) -> Result<(Processor
     let surfaces: Vec<Surface> = platform.names().iter().map(find).collect::<Result<_>>()?;
     let processors =
         Processors { platform, models: Vec::new(), block: args.flow.block, relative: false, sampled: false };
-    let wishes = wishes(args, &processors)?;
+    let wishes = wishes(args, &processors, shape)?;
     let choices = plan_fpm_br(shape, &processors.platform, &surfaces, args.flow.block, &wishes)?;
     Ok((processors, choices))
 }
 
-fn wishes(args: &Arguments, processors: &Processors) -> Result<Wishes> {
+fn wishes(args: &Arguments, processors: &Processors, shape: Shape) -> Result<Wishes> {
     Ok(Wishes {
         method: method_at("--method", args.method.as_deref().unwrap_or("auto"))?,
         flow: args.flow.flow.0,
-        block: args.flow.block,
+        block: args.flow.pivot(shape.k)?,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
         terms: args.terms(&processors.platform)?,

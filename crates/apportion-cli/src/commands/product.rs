@@ -2,7 +2,7 @@
 
 use super::blas::BlasArgs;
 use super::simulate::in_plan_order;
-use super::{appear, open, picture};
+use super::{appear, open, picture, timeline};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{as_run, constant, quick_models, terms, this_machine};
@@ -11,7 +11,7 @@ use apportion::shapes::Method;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
     Multiplication, Order, OutputFile, Plan, Platform, Problem, Result, RunReport, Scaling, Shape, Speed,
-    Wishes, chrome_trace, forecast, plan_matmul, rates, read_matrix_with, read_models, read_plan, write_npy,
+    Wishes, forecast, plan_matmul, rates, read_matrix_with, read_models, read_plan, write_npy,
     write_npy_bool,
 };
 use clap::{Args, ValueEnum};
@@ -53,7 +53,7 @@ pub struct Running {
     /// Write what happened (run.json).
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write a Chrome trace, one lane per processor.
+    /// Write each processor's timeline: a picture (.svg) or a Chrome trace.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Draw the plan.
@@ -174,9 +174,10 @@ pub fn carry_out<T: Element, R: Element>(
     }
     appear([
         (target.report, &|| format!("{:#}\n", report.to_value())),
-        (target.trace, &|| chrome_trace(&report.trace, &report.plan.processors).to_string()),
+        (target.trace, &|| timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)),
         (target.svg, &|| picture(&report.plan, &prepared.platform)),
     ])?;
+    console.detail(report.pairs_text());
     console.result(|| report.to_value(), || report.to_text());
     Ok(())
 }
@@ -334,7 +335,7 @@ pub fn made(
     let wishes = Wishes {
         method: method_at("--method", &args.method)?,
         flow: args.flow.flow.0,
-        block: args.flow.block,
+        block: args.flow.pivot(shape.k)?,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,
@@ -403,7 +404,7 @@ fn given(
     let rates = rates(models, &plan.shares, block);
     let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
     let mut best: Option<(f64, Order)> = None;
-    for order in args.flow.orders()? {
+    for order in args.flow.orders(shape.k)? {
         let seconds = forecast(layout, order, conditions)?.seconds;
         if best.is_none_or(|(least, _)| seconds < least * 0.999) {
             best = Some((seconds, order));

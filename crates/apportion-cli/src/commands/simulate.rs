@@ -4,14 +4,14 @@ mod explain;
 mod replay;
 mod sharing;
 
-use super::{appear, open};
+use super::{appear, open, timeline};
 use crate::args::FlowArgs;
 use crate::console::Console;
 use crate::inputs::{Processors, constant};
 use apportion::{
     Conditions, Error, Lane, Order, Outcome, Plan, Platform, Problem, Rank, Result, Schedule, Trace,
-    chrome_trace, export_simgrid, pairs, rates, read_models, read_plan, read_platform, simulate,
-    simulate_explained, simulate_fluid, table, units,
+    export_simgrid, pairs, rates, read_models, read_plan, read_platform, simulate, simulate_explained,
+    simulate_fluid, table, units,
 };
 use clap::Args;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ pub struct Arguments {
     /// it; the forecast is then what SimGrid should find (--sharing weighted, messages with 16 bytes of envelope).
     #[arg(long, value_name = "DIR")]
     pub export_simgrid: Option<PathBuf>,
-    /// Write a Chrome trace of the forecast.
+    /// Write each processor's timeline: a picture (.svg) or a Chrome trace.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }
@@ -77,7 +77,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     };
     let explained = args.explain.as_deref().map(|who| rank_of(who, &forecast.names)).transpose()?;
     let trace = &forecast.outcome.trace;
-    appear([(output, &|| chrome_trace(trace, &forecast.names).to_string())])?;
+    appear([(output, &|| timeline(args.trace.as_ref(), trace, &forecast.names))])?;
     let story = explained.map(|rank| (rank, forecast.outcome.history.clone().unwrap_or_default()));
     console.result(
         || {
@@ -179,7 +179,7 @@ fn of_plan(args: &Arguments, plan: Plan, rule: &Rule) -> Result<Forecast> {
             Rule::Fifo => simulate(&schedule, conditions).map(|trace| Outcome { trace, history: None }),
         }
     };
-    let orders = args.flow.orders()?;
+    let orders = args.flow.orders(layout.shape().k)?;
     let outcomes =
         orders.iter().map(|&order| Ok((order, forecast(order, explain)?))).collect::<Result<Vec<_>>>()?;
     let seconds = |outcome: &Outcome| outcome.trace.seconds();

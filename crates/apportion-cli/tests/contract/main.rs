@@ -6,6 +6,7 @@ mod adaptive;
 mod bad_input;
 mod bench;
 mod crossovers;
+mod flows;
 #[cfg(unix)]
 mod interrupt;
 mod matmul;

@@ -16,7 +16,7 @@ fn awkward_sizes_in_double_precision() {
         let (a, b) = (whole(m, k, 1), whole(k, n, 2));
         bench.matrix("a.npy", &a);
         bench.matrix("b.npy", &b);
-        for flow in ["one-to-all", "ring", "bulk", "auto"] {
+        for flow in ["one-to-all", "ring", "bulk", "broadcast", "auto"] {
             let run = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "two.toml", "--flow", flow];
             bench.done(&run);
             assert_eq!(bench.read("c.npy"), AnyMatrix::F64(product(&a, &b)), "{m} x {k} x {n}, {flow}");

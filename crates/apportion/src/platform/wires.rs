@@ -2,7 +2,7 @@
 //!
 //! The threads engine asks it with the time of day, the simulator with a virtual clock: one rule, two readers.
 
-use super::{Network, Wire};
+use super::{Network, Route, Topology, Wire};
 use crate::rect::Rank;
 use std::collections::BTreeMap;
 
@@ -63,6 +63,25 @@ impl<'a> Wires<'a> {
         }
         transit
     }
+
+    /// Books a broadcast posted at `now`, to each receiver so much, `once` in all with every byte counted once. A bus
+    /// carries it as one message, at the pace of the slowest receiver's link; elsewhere there is one for each, in this
+    /// order.
+    pub fn book_broadcast(&mut self, from: Rank, to: &[(Rank, Load)], once: Load, now: f64) -> Vec<Transit> {
+        if self.network.topology != Topology::Bus {
+            return to.iter().map(|&(to, load)| self.book(from, to, load, now)).collect();
+        }
+        let hops = to.iter().flat_map(|&(to, _)| self.network.route(from, to));
+        let seconds = |hop: &Route| hop.link.seconds(once.horizontal, once.vertical);
+        let Some(slowest) = hops.max_by(|a, b| seconds(a).total_cmp(&seconds(b))) else {
+            return Vec::new();
+        };
+        let taken = |wire| self.taken.get(wire).copied().unwrap_or(0.0);
+        let start = slowest.crossings.iter().map(|c| taken(&c.wire)).fold(now, f64::max);
+        let end = start + seconds(&slowest);
+        self.taken.extend(slowest.crossings.iter().map(|c| (c.wire, end)));
+        vec![Transit { start, sent: end, arrival: end }; to.len()]
+    }
 }
 
 #[cfg(test)]
@@ -84,6 +103,23 @@ mod tests {
         assert_eq!(book(&network), (8.0, 6.0, 9.0));
         network.duplex = false;
         assert_eq!(book(&network), (8.0, 8.0, 11.0));
+    }
+
+    #[test]
+    fn a_bus_carries_a_broadcast_once() {
+        let mut network = Network::uniform(1.0, 2.0);
+        let to = [(Rank(1), FOUR), (Rank(2), Load { horizontal: 1.0, vertical: 0.0 })];
+        let once = Load { horizontal: 2.0, vertical: 3.0 };
+        let book = |network: &Network| {
+            let mut wires = Wires::new(network);
+            let first: Vec<f64> =
+                wires.book_broadcast(Rank(0), &to, once, 0.0).iter().map(|t| t.arrival).collect();
+            (first, wires.book(Rank(1), Rank(0), FOUR, 0.0).arrival)
+        };
+        // Each on a wire of its own, with its own size; on a bus all at once, and the next message after it.
+        assert_eq!(book(&network), (vec![3.0, 1.5], 3.0));
+        network.topology = Topology::Bus;
+        assert_eq!(book(&network), (vec![3.5, 3.5], 6.5));
     }
 
     #[test]

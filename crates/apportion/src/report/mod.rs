@@ -1,6 +1,7 @@
 //! What people and other programs read: tables, run reports, traces, pictures. Pure functions of results.
 
 mod chrome;
+mod gantt;
 mod legend;
 mod palette;
 mod plot;
@@ -9,6 +10,7 @@ mod svg;
 mod text;
 
 pub use chrome::chrome_trace;
+pub use gantt::trace_svg;
 pub use plot::{Plot, Series, plot_svg};
 pub use run::RunReport;
 pub use svg::plan_svg;

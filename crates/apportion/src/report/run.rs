@@ -87,7 +87,7 @@ impl RunReport {
                     "idle": idle[i],
                     "sent": lane.sent.iter().sum::<u64>(),
                     "received": lane.received.iter().sum::<u64>(),
-                    "messages": lane.messages,
+                    "messages": lane.messages.iter().sum::<u64>(),
                     "cpu_seconds": lane.cpu_seconds,
                 })
             })
@@ -112,15 +112,47 @@ impl RunReport {
             "verification": self.verification(),
             "products": self.products,
             "volume": self.volume(),
+            "carried": self.trace.lanes.iter().map(|l| l.carried).sum::<u64>(),
             "volume_lower_bound": self.volume_lower_bound(),
             "peak_memory_bytes": self.trace.lanes.iter().map(|l| l.peak_bytes).collect::<Vec<_>>(),
             "processors": processors,
+            "pairs": self.pairs().map(|[from, to, messages, elements, bytes]| {
+                json!({"from": from, "to": to, "messages": messages, "elements": elements, "bytes": bytes})
+            }).collect::<Vec<_>>(),
             "plan": self.plan.to_value(),
         });
         if let Some(adaptation) = &self.adaptation {
             value["adaptive"] = adaptation.to_value();
         }
         value
+    }
+
+    /// Who sent what to whom: from, to, messages, elements and bytes of every pair that talked.
+    fn pairs(&self) -> impl Iterator<Item = [u64; 5]> + '_ {
+        let size = match self.element {
+            "f64" => 8,
+            "f32" => 4,
+            _ => 1,
+        };
+        let ranks = 0..self.trace.lanes.len();
+        ranks.clone().flat_map(move |from| ranks.clone().map(move |to| (from, to))).filter_map(
+            move |(from, to)| {
+                let lane = &self.trace.lanes[from];
+                let (messages, elements) = (lane.messages[to], lane.sent[to]);
+                (messages > 0).then_some([from as u64, to as u64, messages, elements, elements * size])
+            },
+        )
+    }
+
+    /// Messages, elements and bytes of every pair that talked, as a table.
+    pub fn pairs_text(&self) -> String {
+        let names = &self.plan.processors;
+        let rows = self.pairs().map(|[from, to, messages, elements, bytes]| {
+            let counts = [messages, elements, bytes].map(|count| show_count(u128::from(count)));
+            let ends = [from, to].map(|rank| names[rank as usize].clone());
+            ends.into_iter().chain(counts).collect::<Vec<String>>()
+        });
+        table(&["from", "to", "messages", "elements", "bytes"], rows)
     }
 
     /// The text for people: one line per processor, then the totals.

@@ -1,7 +1,7 @@
 //! The operands that one processor holds: its own parts of A and B, and what has arrived, by pivot block.
 
 use crate::matrix::{Element, Matrix};
-use crate::rect::{Rank, Rect, Span};
+use crate::rect::{Rank, Rect, Span, SpanSet};
 use crate::schedule::{Operand, Piece, Schedule, Update};
 use std::collections::BTreeMap;
 
@@ -9,6 +9,11 @@ use std::collections::BTreeMap;
 pub(super) trait Source<T> {
     /// Copies a piece, row by row, to the front of `into`, where rows are `stride` elements apart.
     fn copy(&self, piece: Piece, into: &mut [T], stride: usize);
+
+    /// A piece where it lies, from its first element on, and how far apart its rows are; `None` if it can only be copied.
+    fn view(&self, _: Piece) -> Option<(&[T], usize)> {
+        None
+    }
 }
 
 /// Both factors, whole, in this process's memory.
@@ -28,6 +33,15 @@ impl<T: Element> Source<T> for Factors<'_, T> {
         for (i, row) in (rect.rows.start..rect.rows.end).enumerate() {
             into[i * stride..][..cols.len()].copy_from_slice(&matrix.row(row as usize)[cols.clone()]);
         }
+    }
+
+    fn view(&self, Piece { operand, rect }: Piece) -> Option<(&[T], usize)> {
+        let matrix = match operand {
+            Operand::A => self.a,
+            Operand::B => self.b,
+        };
+        let first = rect.rows.start as usize * matrix.cols() + rect.cols.start as usize;
+        Some((&matrix.as_slice()[first..], matrix.cols()))
     }
 }
 
@@ -49,9 +63,11 @@ impl<T: Element> Source<T> for Parcel<'_, T> {
     }
 }
 
-/// One pivot block's operands: A's needed rows x inner, and inner x B's needed columns, both row by row.
+/// One pivot block's operands for one group of columns: A's needed rows x inner (nothing where A is used in place), and
+/// inner x B's needed columns of the group, both row by row.
 struct Panel<T> {
     inner: Span,
+    cols: SpanSet,
     a: Vec<T>,
     b: Vec<T>,
 }
@@ -62,7 +78,8 @@ pub(super) struct Blocks<'a, T, S> {
     schedule: &'a Schedule,
     rank: Rank,
     own: S,
-    panels: BTreeMap<u64, Panel<T>>,
+    /// By the first inner index and the first column.
+    panels: BTreeMap<(u64, u64), Panel<T>>,
     spare: Vec<Vec<T>>,
     held: u64,
     peak: u64,
@@ -98,10 +115,12 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
 
     /// Takes over a piece that has arrived, from `source`, to where updates look for it.
     pub fn take(&mut self, piece: Piece, source: &impl Source<T>) {
+        // A column's group is that of the piece: pieces of A travel only where all columns are one group.
+        let column = if piece.operand == Operand::B { piece.rect.cols.start } else { 0 };
         for (start, part) in self.by_panel(piece) {
-            self.panel(start);
+            let key = self.panel(start, column);
             let (schedule, rank) = (self.schedule, self.rank);
-            let panel = self.panels.get_mut(&start).expect("the panel was made before");
+            let panel = self.panels.get_mut(&key).expect("the panel was made before");
             panel.fill(schedule, rank, part, source);
         }
     }
@@ -109,9 +128,10 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
     /// Copies a piece, the processor's own or one that has arrived, row by row to `out`.
     pub fn give(&mut self, piece: Piece, out: &mut [T]) {
         let width = piece.rect.cols.len() as usize;
+        let column = if piece.operand == Operand::B { piece.rect.cols.start } else { 0 };
         for (start, part) in self.by_panel(piece) {
-            self.panel(start);
-            let panel = &self.panels[&start];
+            let key = self.panel(start, column);
+            let panel = &self.panels[&key];
             let (first, stride) = panel.place(self.schedule, self.rank, part);
             let source = match piece.operand {
                 Operand::A => &panel.a[first..],
@@ -126,11 +146,12 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
         }
     }
 
-    /// Forgets the panels of these inner indices.
-    pub fn release(&mut self, inner: Span) {
-        let starts: Vec<u64> = self.panels.range(inner.start..inner.end).map(|(s, _)| *s).collect();
-        for start in starts {
-            if let Some(panel) = self.panels.remove(&start) {
+    /// Forgets the panels of these inner indices and columns.
+    pub fn release(&mut self, Rect { rows: inner, cols }: Rect) {
+        let held = self.panels.range((inner.start, 0)..(inner.end, 0)).map(|(key, _)| *key);
+        let keys: Vec<_> = held.filter(|key| cols.start <= key.1 && key.1 < cols.end).collect();
+        for key in keys {
+            if let Some(panel) = self.panels.remove(&key) {
                 self.held -= panel.bytes();
                 self.spare.extend([panel.a, panel.b]);
             }
@@ -138,26 +159,35 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
     }
 
     /// Makes sure that the operands of an update are together: copies own parts in at first use.
-    pub fn gather(&mut self, inner: Span) {
-        self.panel(inner.start);
+    pub fn gather(&mut self, update: &Update) {
+        self.panel(update.inner.start, update.rect.cols.start);
     }
 
-    /// The operands of an update; [`Blocks::gather`] must have been called for its inner indices.
+    /// A's part of an update where it lies, if A stays there.
+    fn in_place(&self, rows: Span, inner: Span) -> Option<(&[T], usize)> {
+        let piece = Piece { operand: Operand::A, rect: Rect::new(rows, inner) };
+        if self.schedule.a_stays() { self.own.view(piece) } else { None }
+    }
+
+    /// Where a panel is kept.
+    fn key(&self, inner: u64, column: u64) -> (u64, u64) {
+        (inner - inner % self.schedule.order().block, self.schedule.group(column).start)
+    }
+
+    /// The operands of an update; [`Blocks::gather`] must have been called for it.
     pub fn operands(&self, update: &Update) -> Operands<'_, T> {
-        let panel = &self.panels[&update.inner.start];
-        debug_assert_eq!(panel.inner, update.inner, "updates take whole pivot blocks");
-        let (rows, cols) = (self.schedule.rows(self.rank), self.schedule.cols(self.rank));
+        let panel = &self.panels[&self.key(update.inner.start, update.rect.cols.start)];
+        assert!(panel.inner.contains(update.inner), "an update lies within a pivot block");
+        let rows = self.schedule.rows(self.rank);
         let first =
             |position: Option<u64>| position.expect("an update lies in the processor's part") as usize;
-        let (row, col) =
-            (first(rows.position(update.rect.rows.start)), first(cols.position(update.rect.cols.start)));
-        let a_stride = panel.inner.len() as usize;
-        Operands {
-            a: &panel.a[row * a_stride..],
-            a_stride,
-            b: &panel.b[col..],
-            b_stride: cols.len() as usize,
-        }
+        let skipped = (update.inner.start - panel.inner.start) as usize;
+        let (a, a_stride) = self.in_place(update.rect.rows, update.inner).unwrap_or_else(|| {
+            let (row, stride) = (first(rows.position(update.rect.rows.start)), panel.inner.len() as usize);
+            (&panel.a[row * stride + skipped..], stride)
+        });
+        let (col, b_stride) = (first(panel.cols.position(update.rect.cols.start)), panel.cols.len() as usize);
+        Operands { a, a_stride, b: &panel.b[skipped * b_stride + col..], b_stride }
     }
 
     /// A piece cut at the borders of pivot blocks (it spans all of them in the bulk flow), with each block's start.
@@ -179,29 +209,33 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
         (first..inner.end).step_by(block as usize).map(cut).collect()
     }
 
-    /// The panel that starts at `start`, made from the processor's own parts if it is new.
-    fn panel(&mut self, start: u64) -> &Panel<T> {
-        if !self.panels.contains_key(&start) {
+    /// The panel of an inner index and a column, made from the processor's own parts if it is new; where it is kept.
+    fn panel(&mut self, inner: u64, column: u64) -> (u64, u64) {
+        let key = self.key(inner, column);
+        if !self.panels.contains_key(&key) {
             let (schedule, rank) = (self.schedule, self.rank);
-            let end = (start + schedule.order().block).min(schedule.inner().end);
-            let inner = Span::new(start, end);
-            let (rows, cols) = (schedule.rows(rank).len(), schedule.cols(rank).len());
-            let (a, b) = (self.buffer(rows * inner.len()), self.buffer(inner.len() * cols));
-            let mut panel = Panel { inner, a, b };
+            let end = (key.0 + schedule.order().block).min(schedule.inner().end);
+            let inner = Span::new(key.0, end);
+            let group = schedule.group(column);
+            let cols = SpanSet::union(schedule.cols(rank).intersect(group));
+            let copied = self.in_place(Span::default(), Span::default()).is_none();
+            let rows = if copied { schedule.rows(rank).len() } else { 0 };
+            let (a, b) = (self.buffer(rows * inner.len()), self.buffer(inner.len() * cols.len()));
+            let mut panel = Panel { inner, cols, a, b };
             self.held += panel.bytes();
             self.peak = self.peak.max(self.held);
             let (own_a, own_b) = schedule.own(rank);
-            for part in own_a {
+            for part in own_a.iter().filter(|_| copied) {
                 let rect = Rect::new(part.rows, part.cols.intersect(inner));
                 panel.fill(schedule, rank, Piece { operand: Operand::A, rect }, &self.own);
             }
             for part in own_b {
-                let rect = Rect::new(part.rows.intersect(inner), part.cols);
+                let rect = Rect::new(part.rows.intersect(inner), part.cols.intersect(group));
                 panel.fill(schedule, rank, Piece { operand: Operand::B, rect }, &self.own);
             }
-            self.panels.insert(start, panel);
+            self.panels.insert(key, panel);
         }
-        &self.panels[&start]
+        key
     }
 
     /// A buffer of a released panel, or a new one: pages that are in use already cost nothing more.
@@ -229,9 +263,8 @@ impl<T: Element> Panel<T> {
                 (first, rect.cols.start - self.inner.start, self.inner.len())
             }
             Operand::B => {
-                let cols = schedule.cols(rank);
-                let first = cols.position(rect.cols.start).expect("only needed columns arrive");
-                (rect.rows.start - self.inner.start, first, cols.len())
+                let first = self.cols.position(rect.cols.start).expect("only needed columns arrive");
+                (rect.rows.start - self.inner.start, first, self.cols.len())
             }
         };
         ((row * stride + col) as usize, stride as usize)

@@ -8,6 +8,8 @@ use super::monitor::Monitor;
 use crate::error::{Error, Result};
 use crate::platform::{Load, Network, Transit, Wires};
 use crate::rect::Rank;
+use crate::schedule::Broadcast;
+use crate::simulate::{load_of, load_of_broadcast};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -78,6 +80,23 @@ impl<'a> Post<'a> {
         locked(&mailbox.arrivals).insert((from, tag), transit);
         mailbox.news.notify_all();
         transit.sent
+    }
+
+    /// Hands a broadcast over at `now`; the time at which its last byte has left the sender.
+    pub fn broadcast(&self, broadcast: &Broadcast, element: u64, now: f64) -> f64 {
+        let once = load_of_broadcast(broadcast, element);
+        let to: Vec<(Rank, Load)> =
+            broadcast.messages.iter().map(|message| (message.to, load_of(message, element))).collect();
+        let transits = match &self.wires {
+            None => vec![Transit { start: now, sent: now, arrival: now }; to.len()],
+            Some(wires) => locked(wires).book_broadcast(broadcast.from, &to, once, now),
+        };
+        for (message, transit) in broadcast.messages.iter().zip(&transits) {
+            let mailbox = &self.boxes[message.to.0];
+            locked(&mailbox.arrivals).insert((message.from, message.tag), *transit);
+            mailbox.news.notify_all();
+        }
+        transits.iter().map(|transit| transit.sent).fold(now, f64::max)
     }
 
     /// Waits for a message and for its arrival on the clock that started at `epoch`.

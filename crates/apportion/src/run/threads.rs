@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{Element, Matrix, Tiles};
 use crate::platform::Platform;
 use crate::rect::Rank;
-use crate::schedule::{Message, Schedule};
+use crate::schedule::{Broadcast, Message, Schedule};
 use crate::simulate::load_of;
 use crate::trace::Trace;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -194,6 +194,14 @@ impl<'a, T: Element> Courier<T> for Permissions<'a, '_, T> {
         let load = load_of(message, size_of::<T>() as u64);
         let now = self.epoch.elapsed().as_secs_f64();
         let left = self.post.send((self.rank, message.to, message.tag), load, now);
+        self.last_sent = self.last_sent.max(left);
+        Ok(())
+    }
+
+    fn broadcast(&mut self, broadcast: &Broadcast, _: &mut Blocks<'_, T, Self::Own>) -> Result<()> {
+        let element = size_of::<T>() as u64;
+        let now = self.epoch.elapsed().as_secs_f64();
+        let left = self.post.broadcast(broadcast, element, now);
         self.last_sent = self.last_sent.max(left);
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{Element, Tiles};
 use crate::platform::{Processor, SlowdownAfter};
 use crate::rect::{Rank, Rect};
-use crate::schedule::{Message, Schedule, Step, Update};
+use crate::schedule::{Broadcast, Message, Schedule, Step, Update};
 use crate::trace::{Activity, Lane};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -23,6 +23,11 @@ pub(super) trait Courier<T> {
 
     /// Starts sending a message.
     fn send(&mut self, message: &Message, blocks: &mut Blocks<'_, T, Self::Own>) -> Result<()>;
+
+    /// Starts sending to several at once.
+    fn broadcast(&mut self, broadcast: &Broadcast, blocks: &mut Blocks<'_, T, Self::Own>) -> Result<()> {
+        broadcast.messages.iter().try_for_each(|message| self.send(message, blocks))
+    }
 
     /// Makes room for a message that will come.
     fn expect(&mut self, message: &Message) -> Result<()>;
@@ -104,8 +109,17 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
             match step {
                 Step::Send(message) => {
                     self.lane.sent[message.to.0] += message.elements();
-                    self.lane.messages += 1;
+                    self.lane.messages[message.to.0] += 1;
+                    self.lane.carried += message.elements();
                     courier.send(&message, &mut self.blocks)?;
+                }
+                Step::Broadcast(broadcast) => {
+                    for message in &broadcast.messages {
+                        self.lane.sent[message.to.0] += message.elements();
+                        self.lane.messages[message.to.0] += 1;
+                    }
+                    self.lane.carried += broadcast.elements();
+                    courier.broadcast(&broadcast, &mut self.blocks)?;
                 }
                 Step::Receive(message) => {
                     courier.expect(&message)?;
@@ -130,7 +144,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
                     self.compute(&update)?;
                     self.lane.push(Activity::Compute, since, now(), None);
                 }
-                Step::Release(inner) => self.blocks.release(inner),
+                Step::Release(rect) => self.blocks.release(rect),
             }
         }
         self.lane.peak_bytes = self.blocks.peak_bytes();
@@ -152,7 +166,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
             self.governor.turn(turn.slowdown);
         }
         let cpu = self.governor.compute(self.halt, || {
-            blocks.gather(update.inner);
+            blocks.gather(update);
             let operands = blocks.operands(update);
             parallel(
                 kernel,

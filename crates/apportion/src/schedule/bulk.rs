@@ -22,7 +22,7 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
         .chain(flush(talks && !overlaps))
         .chain(updates(schedule, rest))
         .chain(flush(overlaps))
-        .chain([Step::Release(whole)])
+        .chain([Step::Release(schedule.all(whole))])
 }
 
 /// Block after block over the same rectangles: C stays in cache where it can.

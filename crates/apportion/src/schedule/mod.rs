@@ -4,13 +4,14 @@
 //! its bytes.
 
 mod bands;
+mod broadcast;
 mod bulk;
 mod one_to_all;
 mod ring;
 mod step;
 
 use bands::Bands;
-pub use step::{Message, Operand, Piece, Step, Update};
+pub use step::{Broadcast, Message, Operand, Piece, Step, Update};
 
 use crate::plan::{Layout, Part, communication_free};
 use crate::rect::{Rank, Rect, Span, SpanSet};
@@ -29,11 +30,14 @@ pub enum Flow {
     Ring,
     /// All communication first, then all computation (Becker 2010, sections 5.2 and 5.6.1).
     Bulk,
+    /// The processors take turns to broadcast what they own, strips of A and C staying where they are (Tinetti,
+    /// chapter 3, section 3.4).
+    Broadcast,
 }
 
 impl Flow {
     /// Every flow.
-    pub const ALL: [Self; 3] = [Self::OneToAll, Self::Bulk, Self::Ring];
+    pub const ALL: [Self; 4] = [Self::OneToAll, Self::Bulk, Self::Ring, Self::Broadcast];
 }
 
 impl fmt::Display for Flow {
@@ -42,6 +46,7 @@ impl fmt::Display for Flow {
             Self::OneToAll => "one-to-all",
             Self::Bulk => "bulk",
             Self::Ring => "ring",
+            Self::Broadcast => "broadcast",
         })
     }
 }
@@ -52,7 +57,7 @@ impl FromStr for Flow {
         Self::ALL
             .into_iter()
             .find(|f| f.to_string() == text)
-            .ok_or_else(|| format!("unknown flow \"{text}\" (use one-to-all, ring or bulk)"))
+            .ok_or_else(|| format!("unknown flow \"{text}\" (use one-to-all, ring, bulk or broadcast)"))
     }
 }
 
@@ -63,7 +68,7 @@ pub struct Order {
     pub flow: Flow,
     /// Pivot block size: indices of the inner dimension that one update takes; at least 1.
     pub block: u64,
-    /// True to compute while data travel: the next pivot blocks are on their way during an update (one-to-all, ring);
+    /// True to compute while data travel: the next pivot blocks are on their way during an update (all but bulk);
     /// what needs no message is computed first (bulk).
     pub overlap: bool,
     /// How many pivot blocks are on their way during an update, with overlap; at least 1. Each takes the memory of one
@@ -90,6 +95,10 @@ pub struct Schedule {
     b: Vec<Vec<Part>>,
     /// What needs no message; for the bulk flow with overlap only.
     free: Vec<(SpanSet, SpanSet)>,
+    /// Where the columns are taken one group after the other (broadcast on strips): where each begins, from the second.
+    groups: Vec<u64>,
+    /// True if A is only used where it lies.
+    a_stays: bool,
     /// The inner indices that are summed over.
     inner: Span,
     bands_of_a: Bands,
@@ -108,13 +117,19 @@ impl Schedule {
             out
         };
         let divides = order.flow == Flow::Bulk && order.overlap;
+        let by_columns = match order.flow {
+            Flow::Broadcast => broadcast::columns_of_b(layout),
+            _ => None,
+        };
         Self {
+            a_stays: by_columns.is_some(),
+            groups: by_columns.iter().flatten().map(|part| part.cols.start).skip(1).collect(),
             order: Order { block: order.block.clamp(1, layout.shape().k), ..order },
             rows: layout.rows_by_owner(),
             cols: layout.cols_by_owner(),
             rects: layout.rects_by_owner(),
             a: by_owner(layout.parts_of_a()),
-            b: by_owner(layout.parts_of_b()),
+            b: by_owner(by_columns.unwrap_or_else(|| layout.parts_of_b())),
             inner: Span::new(0, layout.shape().k),
             free: if divides { communication_free(layout) } else { Vec::new() },
             bands_of_a: Bands::of_a(layout),
@@ -174,6 +189,23 @@ impl Schedule {
         (&self.a[rank.0], &self.b[rank.0])
     }
 
+    /// True if A's elements never travel: updates use them where they lie.
+    pub(crate) fn a_stays(&self) -> bool {
+        self.a_stays
+    }
+
+    /// The columns that travel and are updated together with this one: all, but for the broadcast flow on strips.
+    pub(crate) fn group(&self, column: u64) -> Span {
+        let group = self.groups.partition_point(|&start| start <= column);
+        let start = if group == 0 { 0 } else { self.groups[group - 1] };
+        Span::new(start, self.groups.get(group).copied().unwrap_or(self.layout.shape().n))
+    }
+
+    /// Everything with these inner indices: what is released when they are done with.
+    fn all(&self, inner: Span) -> Rect {
+        Rect::new(inner, Span::new(0, self.layout.shape().n))
+    }
+
     /// The pivot blocks of the inner dimension, in order.
     pub fn pivots(&self) -> impl Iterator<Item = Span> + use<> {
         self.inner.blocks(self.order.block)
@@ -185,6 +217,7 @@ impl Schedule {
             Flow::OneToAll => Box::new(one_to_all::steps(self, rank)),
             Flow::Bulk => Box::new(bulk::steps(self, rank)),
             Flow::Ring => Box::new(ring::steps(self, rank)),
+            Flow::Broadcast => Box::new(broadcast::steps(self, rank)),
         }
     }
 
@@ -224,7 +257,11 @@ impl Schedule {
     ) -> (impl Iterator<Item = Step> + '_, impl Iterator<Item = Step> + use<>) {
         let (to, from) = (self.receivers(rank, inner), self.senders(rank, inner));
         let awaits = from.clone().into_iter().map(move |from| Step::Await { from, tag });
-        let sends = to.into_iter().map(move |to| Step::Send(self.message(rank, to, inner, tag)));
+        let message = move |to| self.message(rank, to, inner, tag);
+        let (together, singly) =
+            if self.order.flow == Flow::OneToAll { (to, Vec::new()) } else { (Vec::new(), to) };
+        let cast = Broadcast::step(together.into_iter().map(message).collect());
+        let sends = cast.into_iter().chain(singly.into_iter().map(message).map(Step::Send));
         let receives = from.into_iter().map(move |from| Step::Receive(self.message(from, rank, inner, tag)));
         (sends.chain(receives), awaits)
     }

@@ -31,7 +31,7 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
         steps.extend(
             schedule.rects(rank).iter().map(|&rect| Step::Compute(Update { rect, inner: pivots[t] })),
         );
-        steps.push(Step::Release(pivots[t]));
+        steps.push(Step::Release(schedule.all(pivots[t])));
         if ahead > 0 && t + 1 == count {
             steps.push(Step::Flush);
         }

@@ -78,7 +78,7 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
         }
         let update = |&rect: &Rect| Step::Compute(Update { rect, inner: pivots[t] });
         steps.extend(schedule.rects(rank).iter().map(update));
-        steps.push(Step::Release(pivots[t]));
+        steps.push(Step::Release(schedule.all(pivots[t])));
         if ahead == 0 && next < count {
             under_way.push_back(posted(next, pivots[next]));
             next += 1;

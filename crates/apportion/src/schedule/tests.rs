@@ -40,17 +40,19 @@ fn check(schedule: &Schedule) -> Vec<Vec<u64>> {
         let mut posted = BTreeMap::new();
         for step in schedule.steps(rank) {
             match step {
-                Step::Send(message) => {
-                    assert_eq!(message.from, rank);
-                    for Piece { operand, rect } in &message.pieces {
-                        let corners =
-                            [(rect.rows.start, rect.cols.start), (rect.rows.end - 1, rect.cols.end - 1)];
-                        assert!(
-                            corners.iter().all(|&(r, c)| have.contains(&(*operand, r, c))),
-                            "sent before it came"
-                        );
+                Step::Send(_) | Step::Broadcast(_) => {
+                    for message in step.sent() {
+                        assert_eq!(message.from, rank);
+                        for Piece { operand, rect } in &message.pieces {
+                            let corners =
+                                [(rect.rows.start, rect.cols.start), (rect.rows.end - 1, rect.cols.end - 1)];
+                            assert!(
+                                corners.iter().all(|&(r, c)| have.contains(&(*operand, r, c))),
+                                "sent before it came"
+                            );
+                        }
+                        assert!(sent.insert((rank, message.to, message.tag), message.clone()).is_none());
                     }
-                    assert!(sent.insert((rank, message.to, message.tag), message).is_none());
                 }
                 Step::Receive(message) => {
                     assert_eq!(message.to, rank);
@@ -85,6 +87,26 @@ fn check(schedule: &Schedule) -> Vec<Vec<u64>> {
     table
 }
 
+/// `[to][from]` where each of those with a share owns as many columns of B, to one, and sends them to all the others.
+fn from_equal_blocks(layout: &Layout) -> Vec<Vec<u64>> {
+    let (shares, Shape { k, n, .. }) = (layout.shares(), layout.shape());
+    let owners: Vec<usize> = (0..shares.len()).filter(|&i| shares[i] > 0).collect();
+    let mut table = vec![vec![0; shares.len()]; shares.len()];
+    for column in 0..n {
+        // Dealt in order: the first blocks are the wider ones.
+        let wide = n.div_ceil(owners.len() as u64);
+        let first = n % owners.len() as u64 * wide;
+        let block = if n % owners.len() as u64 == 0 || column < first {
+            column / wide
+        } else {
+            n % owners.len() as u64 + (column - first) / (wide - 1)
+        };
+        let from = owners[block as usize];
+        owners.iter().filter(|&&to| to != from).for_each(|&to| table[to][from] += k);
+    }
+    table
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     /// Bytes by formula = bytes by schedule, by direction, for every flow on every layout.
@@ -104,6 +126,9 @@ proptest! {
                     // Neighbours pass on what others own: everybody still receives each element once.
                     let received = |t: &[Vec<u64>]| t.iter().map(|row| row.iter().sum()).collect::<Vec<u64>>();
                     prop_assert_eq!(received(&table), received(expected));
+                } else if flow == Flow::Broadcast && layout.parts().iter().all(|p| p.cols.len() == n) {
+                    // B lies in equal column blocks: as much in all, from others.
+                    prop_assert_eq!(&table, &from_equal_blocks(&layout));
                 } else {
                     prop_assert_eq!(&table, expected);
                 }

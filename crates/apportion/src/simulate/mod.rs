@@ -3,12 +3,14 @@
 //! Processors compute at given rates; a message takes latency + bytes / bandwidth on its wire (Hockney), wires
 //! carry one message at a time ([`Wires`]). Sends are buffered: a message travels as soon as it is sent.
 
+mod broadcast_time;
 mod collectives;
 mod explain;
 mod fluid;
 mod replay;
 mod simgrid;
 
+pub use broadcast_time::BroadcastTime;
 pub use explain::{Cause, Doing, History, Wait};
 pub use fluid::{
     Action, Deployment, Fluid, Host, Outcome, Tcp, Then, Weights, simulate_actions, simulate_fluid,
@@ -20,7 +22,7 @@ pub use simgrid::export_simgrid;
 use crate::error::{Error, Result};
 use crate::platform::{Load, Network, Transit, Wires};
 use crate::rect::Rank;
-use crate::schedule::{Message, Operand, Schedule, Step};
+use crate::schedule::{Broadcast, Message, Operand, Schedule, Step};
 use crate::trace::{Activity, Lane, Trace};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -39,6 +41,12 @@ pub struct Conditions<'a> {
 /// Bytes of a message by direction.
 pub(crate) fn load_of(message: &Message, element: u64) -> Load {
     let bytes = |operand| (message.elements_of(operand) * element) as f64;
+    Load { horizontal: bytes(Operand::A), vertical: bytes(Operand::B) }
+}
+
+/// Bytes of a broadcast by direction, each counted once.
+pub(crate) fn load_of_broadcast(broadcast: &Broadcast, element: u64) -> Load {
+    let bytes = |operand| (broadcast.elements_of(operand) * element) as f64;
     Load { horizontal: bytes(Operand::A), vertical: bytes(Operand::B) }
 }
 
@@ -125,7 +133,22 @@ impl State<'_> {
     fn step(&mut self, rank: Rank, step: Step, now: f64) -> Result<Option<f64>> {
         Ok(match step {
             Step::Send(message) => {
-                self.send(&message, now);
+                let load = load_of(&message, self.conditions.element);
+                let transit = self.wires.book(message.from, message.to, load, now);
+                self.lanes[rank.0].carried += message.elements();
+                self.send(&message, load, now, transit);
+                Some(now)
+            }
+            Step::Broadcast(broadcast) => {
+                let element = self.conditions.element;
+                let to: Vec<(Rank, Load)> =
+                    broadcast.messages.iter().map(|m| (m.to, load_of(m, element))).collect();
+                let once = load_of_broadcast(&broadcast, element);
+                self.lanes[rank.0].carried += broadcast.elements();
+                let transits = self.wires.book_broadcast(rank, &to, once, now);
+                for (message, transit) in broadcast.messages.iter().zip(transits) {
+                    self.send(message, load_of(message, element), now, transit);
+                }
                 Some(now)
             }
             Step::Receive(message) => {
@@ -167,12 +190,11 @@ impl State<'_> {
         })
     }
 
-    fn send(&mut self, message: &Message, now: f64) {
-        let load = load_of(message, self.conditions.element);
-        let transit = self.wires.book(message.from, message.to, load, now);
+    /// Counts a message that was booked, and wakes its receiver if it waits already.
+    fn send(&mut self, message: &Message, load: Load, now: f64, transit: Transit) {
         let lane = &mut self.lanes[message.from.0];
         lane.sent[message.to.0] += message.elements();
-        lane.messages += 1;
+        lane.messages[message.to.0] += 1;
         let key = (message.from, message.to, message.tag);
         let sent = Sent { key, bytes: load.bytes(), posted: now, transit };
         let last = &mut self.last_sent[message.from.0];

@@ -85,10 +85,12 @@ fn write_trace(
     writeln!(file, "{me} init")?;
     for step in schedule.steps(rank) {
         match step {
-            Step::Send(m) => {
-                let bytes = amount(m.from, m.to, load_of(&m, element));
-                writeln!(file, "{me} isend {} {} {bytes:.0}", m.to.0, tag(m.tag)?)?;
-                sent.push((m.to.0, m.tag));
+            Step::Send(_) | Step::Broadcast(_) => {
+                for m in step.sent() {
+                    let bytes = amount(m.from, m.to, load_of(m, element));
+                    writeln!(file, "{me} isend {} {} {bytes:.0}", m.to.0, tag(m.tag)?)?;
+                    sent.push((m.to.0, m.tag));
+                }
             }
             Step::Receive(m) => {
                 let bytes = amount(m.from, m.to, load_of(&m, element));

@@ -1,0 +1,181 @@
+//! Emulated machines of the thesis's proportions, and what a product takes on them.
+
+use apportion::{
+    Activity, Conditions, Kernel, Layout, Matrix, MeasureOptions, Model, Monitor, Network, Order, Platform,
+    Processor, Schedule, Shape, Topology, Trace, measure_kernel, rates, run_kernel, simulate, verify_product,
+};
+
+/// Pivot block.
+pub const BLOCK: u64 = 256;
+/// How much the fastest processor of each experiment is slowed: so much that transfers at 1 Gbit/s of the thesis's
+/// machine take milliseconds here, and that a busy computer keeps the pace.
+pub const SLOWDOWN: f64 = 8.0;
+/// Mbit/s and its bytes per second.
+const MBIT: f64 = 1e6 / 8.0;
+
+/// What an experiment of the thesis was run with.
+#[derive(Clone, Copy)]
+pub struct Original {
+    /// Order of its matrices.
+    pub size: u64,
+    /// Flop/s of its fastest processor.
+    pub speed: f64,
+}
+
+/// Two or three nodes of the HCL cluster: hcl03 of Table 3.1.
+pub const HCL: Original = Original { size: 4500, speed: 1761e6 };
+
+/// Seconds until the last processor begins to compute, and until all is done.
+#[derive(Clone, Copy)]
+pub struct Times {
+    pub communication: f64,
+    pub execution: f64,
+}
+
+impl Times {
+    fn of(trace: &Trace) -> Self {
+        let first = |lane: &apportion::Lane| {
+            lane.events.iter().find(|e| e.activity == Activity::Compute).map(|e| e.start)
+        };
+        let communication = trace.lanes.iter().filter_map(first).fold(0.0, f64::max);
+        Self { communication, execution: trace.seconds() }
+    }
+}
+
+/// Processors with a network, and their speeds as measured.
+pub struct Machine {
+    pub platform: Platform,
+    pub models: Vec<Model>,
+}
+
+impl Machine {
+    /// Multiply-adds per second at these shares.
+    pub fn rates(&self, layout: &Layout) -> Vec<f64> {
+        rates(&self.models, &layout.shares(), BLOCK)
+    }
+
+    /// The speeds as weights of a layout.
+    pub fn weights(&self, shape: Shape) -> Vec<f64> {
+        let even = shape.elements() as f64 / self.models.len() as f64;
+        self.models.iter().map(|m| m.speed(even)).collect()
+    }
+
+    /// What a layout should take.
+    pub fn forecast(&self, layout: &Layout, order: Order) -> Trace {
+        let conditions =
+            Conditions { rates: &self.rates(layout), network: &self.platform.network, element: 8 };
+        simulate(&Schedule::matmul(layout, order), conditions).expect("speeds are positive")
+    }
+}
+
+/// The matrices of all experiments.
+pub struct Bench {
+    pub quick: bool,
+    pub shape: Shape,
+    repetitions: usize,
+    a: Matrix<f64>,
+    b: Matrix<f64>,
+}
+
+impl Bench {
+    pub fn new(quick: bool) -> Self {
+        let size = if quick { 600 } else { 1000 };
+        let shape = Shape::new(size, size, size, "bench").expect("a small shape");
+        let matrix = |seed: u64| {
+            let elements = (0..size * size).map(|i| ((i * 31 + seed * 7) % 1009) as f64 / 500.0 - 1.0);
+            Matrix::new(size as usize, size as usize, elements.collect())
+        };
+        Self { quick, shape, repetitions: if quick { 1 } else { 3 }, a: matrix(1), b: matrix(2) }
+    }
+
+    pub fn heading(&self) -> String {
+        format!(
+            "N = {} here, medians of {}; bandwidths are those of the original, scaled so that communication and computation \
+             stand in its proportion.\nForecasts in parentheses.\n",
+            self.shape.n, self.repetitions
+        )
+    }
+
+    /// All of these, or every few of them in a quick run.
+    pub fn some<T: Copy>(&self, all: &[T], quick: &[T]) -> Vec<T> {
+        if self.quick { quick.to_vec() } else { all.to_vec() }
+    }
+
+    /// Measures processors that are slower than the fastest so many times.
+    pub fn machine(&self, kernel: Kernel<f64>, clusters: &[(&str, f64)], slowdown: f64) -> Machine {
+        let processors = clusters.iter().enumerate().map(|(i, &(cluster, slower))| Processor {
+            cluster: cluster.into(),
+            slowdown: slowdown * slower,
+            ..Processor::named(format!("p{i}"))
+        });
+        let network = Network::free();
+        let platform = Platform { name: "laboratory".into(), processors: processors.collect(), network };
+        let whole = self.shape.elements() as f64;
+        let sizes =
+            [(whole / 32.0).sqrt(), (whole / 6.0).sqrt(), (whole / 1.5).sqrt()].map(|s| s.round().powi(2));
+        let options = MeasureOptions::quick();
+        let measured = measure_kernel(kernel, &platform, (&sizes, BLOCK), options, &Monitor::new());
+        Machine { platform, models: measured.expect("nobody stops it").models }
+    }
+
+    /// A link of so many Mbit/s of the original, at the speed of this machine: seconds of communication are to seconds of
+    /// computation as they were there, though both are N / N' and speed' / speed times as short.
+    pub fn network(&self, machine: &Machine, original: Original, mbit: f64) -> Network {
+        let fastest = machine.models[0].speed(self.shape.elements() as f64 / 2.0) * BLOCK as f64 * 2.0;
+        let scale = fastest / original.speed * (original.size as f64 / self.shape.n as f64);
+        let mut network = Network::uniform(0.0, mbit * MBIT * scale);
+        network.emulate = true;
+        network
+    }
+
+    /// The median of some runs, after the forecast. The first product is verified.
+    pub fn times(
+        &self,
+        kernel: Kernel<f64>,
+        machine: &Machine,
+        layout: &Layout,
+        order: Order,
+    ) -> (Times, Times) {
+        let forecast = Times::of(&machine.forecast(layout, order));
+        let schedule = Schedule::matmul(layout, order);
+        let mut runs: Vec<Times> = (0..self.repetitions)
+            .map(|run| {
+                let factors = (&self.a, &self.b);
+                let output = run_kernel(kernel, factors, &schedule, &machine.platform, &Monitor::new());
+                let output = output.expect("nobody stops it");
+                if run == 0 && kernel.semiring() == apportion::kernels::Semiring::PlusTimes {
+                    verify_product(&self.a, &self.b, &output.c, 1, 4).expect("the product is right");
+                }
+                Times::of(&output.trace)
+            })
+            .collect();
+        let middle = runs.len() / 2;
+        runs.sort_by(|a, b| a.communication.total_cmp(&b.communication));
+        let communication = runs[middle].communication;
+        runs.sort_by(|a, b| a.execution.total_cmp(&b.execution));
+        (Times { communication, execution: runs[middle].execution }, forecast)
+    }
+
+    /// Seconds of the fastest processor alone.
+    pub fn alone(&self, machine: &Machine) -> f64 {
+        let rate = machine.models[0].speed(self.shape.elements() as f64 / 1.5) * BLOCK as f64;
+        self.shape.flops() / 2.0 / rate
+    }
+}
+
+/// A network with another topology.
+pub fn joined(mut network: Network, topology: Topology) -> Network {
+    network.topology = topology;
+    network
+}
+
+/// A network whose links carry one message at a time.
+pub fn serial(mut network: Network) -> Network {
+    network.duplex = false;
+    network
+}
+
+/// Milliseconds, with the forecast behind.
+pub fn cell(measured: f64, forecast: f64) -> String {
+    format!("{:.1} ({:.1})", measured * 1e3, forecast * 1e3)
+}

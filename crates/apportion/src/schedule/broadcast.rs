@@ -1,0 +1,246 @@
+//! Broadcast flow: the processors take turns to send what they own to all who need it (Tinetti, chapter 3,
+//! sections 3.4.1 to 3.4.4).
+//!
+//! On strips of whole rows it is Tinetti's algorithm: A and C lie in strips, B in column blocks of equal width among
+//! those who have a share (left-over columns one each to the first of them), whatever the strips' heights. Turn by
+//! turn one column block of B is broadcast, in blocks of some of its rows, and everyone updates these columns of C:
+//! with one block, P broadcasts and P computations. A never moves, and stays where it is.
+//!
+//! On any other layout A and B are cut like C, and the turns are taken anew for each pivot block: each processor sends
+//! its own part of the block to those who need it, and everyone computes what has become possible.
+//!
+//! With overlap as many turns as are looked ahead to are under way during a computation. For equal turns on a bus
+//! ([`crate::BroadcastTime`]): P (t_b + t_c) without overlap, t_b + (P - 1) max(t_b, t_c) + t_c with it.
+
+use super::{Broadcast, Schedule, Step, Update};
+use crate::plan::{Layout, Part, Shape};
+use crate::rect::{Rank, Rect, Span};
+use std::collections::{BTreeMap, VecDeque};
+
+/// B in equal column blocks among those with a share, if C lies in strips of whole rows; `None` otherwise.
+pub(super) fn columns_of_b(layout: &Layout) -> Option<Vec<Part>> {
+    let Shape { k, n, .. } = layout.shape();
+    if layout.parts().iter().any(|part| part.cols != Span::new(0, n)) {
+        return None;
+    }
+    let shares = layout.shares();
+    let owners: Vec<Rank> = (0..shares.len()).filter(|&i| shares[i] > 0).map(Rank).collect();
+    let (each, left) = (n / owners.len() as u64, n % owners.len() as u64);
+    let width = |i: u64| each + u64::from(i < left);
+    let start = |i: u64| i * each + i.min(left);
+    let part = |(i, &owner): (u64, &Rank)| Part {
+        owner,
+        rows: Span::new(0, k),
+        cols: Span::new(start(i), start(i) + width(i)),
+    };
+    Some((0..).zip(&owners).map(part).filter(|part| !part.cols.is_empty()).collect())
+}
+
+/// One turn: whose parts with which inner indices are sent.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    owner: Rank,
+    inner: Span,
+    /// What nobody needs once everyone has computed what this turn made possible.
+    done: Option<Rect>,
+}
+
+/// All turns in order, counted, so that nobody holds them all.
+struct Turns<'a> {
+    schedule: &'a Schedule,
+    /// Those who own something.
+    owners: Vec<Rank>,
+    blocks: u64,
+}
+
+impl<'a> Turns<'a> {
+    fn new(schedule: &'a Schedule) -> Self {
+        let owns = |rank: &Rank| {
+            let (a, b) = schedule.own(*rank);
+            if schedule.a_stays() { !b.is_empty() } else { !a.is_empty() || !b.is_empty() }
+        };
+        let owners = (0..schedule.processors()).map(Rank).filter(owns).collect();
+        let blocks = schedule.inner.len().div_ceil(schedule.order.block);
+        Self { schedule, owners, blocks }
+    }
+
+    fn len(&self) -> u64 {
+        self.owners.len() as u64 * self.blocks
+    }
+
+    /// On strips all blocks of one owner, then the next one's; else all owners' parts of one pivot block, then the next
+    /// block's, so that no more than the pivot blocks under way is held.
+    fn get(&self, number: u64) -> Turn {
+        let n = self.schedule.layout.shape().n;
+        let whole = self.schedule.inner;
+        let owners = self.owners.len() as u64;
+        let (owner, block) = if self.schedule.a_stays() {
+            (number / self.blocks, number % self.blocks)
+        } else {
+            (number % owners, number / owners)
+        };
+        let owner = self.owners[owner as usize];
+        let start = whole.start + block * self.schedule.order.block;
+        let inner = Span::new(start, start.saturating_add(self.schedule.order.block).min(whole.end));
+        let done = if self.schedule.a_stays() {
+            self.schedule.own(owner).1.first().map(|part| Rect::new(inner, part.cols))
+        } else {
+            (number % owners == owners - 1).then_some(Rect::new(inner, Span::new(0, n)))
+        };
+        Turn { owner, inner, done }
+    }
+}
+
+/// Steps of `rank`: O(p R) per pivot block for R rectangles.
+pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
+    let turns = Turns::new(schedule);
+    let possible = updates_by_turn(schedule, rank);
+    let ahead = schedule.order.ahead() as u64;
+    let count = turns.len();
+    let mut next = 0;
+    let mut awaits: VecDeque<Option<Step>> = VecDeque::new();
+    (0..count).flat_map(move |number| {
+        let mut steps = Vec::new();
+        let mut sends = false;
+        while next < count && next <= number.saturating_add(ahead) {
+            let (start, arrival) = post(schedule, rank, turns.get(next), next);
+            sends |= start.is_some() && arrival.is_none();
+            steps.extend(start);
+            awaits.push_back(arrival);
+            next += 1;
+        }
+        steps.extend(awaits.pop_front().flatten());
+        if sends && ahead == 0 {
+            steps.push(Step::Flush);
+        }
+        let Turn { owner, inner, done } = turns.get(number);
+        let boxes = possible.get(&owner).into_iter().flatten();
+        steps.extend(boxes.filter_map(|update| {
+            let inner = update.inner.intersect(inner);
+            (!inner.is_empty()).then_some(Step::Compute(Update { inner, ..*update }))
+        }));
+        steps.extend(done.map(Step::Release));
+        if ahead > 0 && number + 1 == count {
+            steps.push(Step::Flush);
+        }
+        steps
+    })
+}
+
+/// What `rank` starts for a turn, and what it then waits for.
+fn post(schedule: &Schedule, rank: Rank, turn: Turn, tag: u64) -> (Option<Step>, Option<Step>) {
+    if turn.owner == rank {
+        let p = schedule.processors();
+        let to = match schedule.a_stays() {
+            // Cut across the bands of C's columns, which the index does not know.
+            true => (1..p).map(|d| Rank((rank.0 + d) % p)).collect(),
+            false => schedule.receivers(rank, turn.inner),
+        };
+        let messages = to.into_iter().map(|to| schedule.message(rank, to, turn.inner, tag));
+        return (Broadcast::step(messages.filter(|message| !message.pieces.is_empty()).collect()), None);
+    }
+    let message = schedule.message(turn.owner, rank, turn.inner, tag);
+    if message.pieces.is_empty() {
+        return (None, None);
+    }
+    (Some(Step::Receive(message)), Some(Step::Await { from: turn.owner, tag }))
+}
+
+/// What `rank` can compute after whose turn: the later one of the owners of A's and of B's part; one's own parts are
+/// always there, and what needs no other is computed in one's own turn.
+fn updates_by_turn(schedule: &Schedule, rank: Rank) -> BTreeMap<Rank, Vec<Update>> {
+    let mut found: BTreeMap<Rank, Vec<Update>> = BTreeMap::new();
+    for &rect in schedule.rects(rank) {
+        let owned = |parts: &[Vec<Part>], overlaps: &dyn Fn(&Part) -> bool| -> Vec<Part> {
+            parts.iter().flatten().filter(|part| overlaps(part)).copied().collect()
+        };
+        let a = owned(&schedule.a, &|part| !part.rows.intersect(rect.rows).is_empty());
+        let b = owned(&schedule.b, &|part| !part.cols.intersect(rect.cols).is_empty());
+        let mut boxes = BTreeMap::new();
+        for (a, b) in a.iter().flat_map(|a| b.iter().map(move |b| (a, b))) {
+            let inner = a.cols.intersect(b.rows);
+            if inner.is_empty() {
+                continue;
+            }
+            let turn = match (a.owner == rank, b.owner == rank) {
+                (false, false) => a.owner.max(b.owner),
+                (true, _) => b.owner,
+                (false, true) => a.owner,
+            };
+            let part = Rect::new(a.rows.intersect(rect.rows), b.cols.intersect(rect.cols));
+            boxes.insert((turn, part, inner.start), inner.end);
+        }
+        for ((turn, rect, start), end) in boxes {
+            let list = found.entry(turn).or_default();
+            match list.last_mut() {
+                // Neighbours along the inner dimension are one update.
+                Some(last) if last.rect == rect && last.inner.end == start => last.inner.end = end,
+                _ => list.push(Update { rect, inner: Span::new(start, end) }),
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Metrics, shapes};
+    use crate::schedule::{Flow, Order};
+
+    fn order(block: u64, overlap: bool) -> Order {
+        Order { flow: Flow::Broadcast, block, overlap, look_ahead: 1 }
+    }
+
+    /// 3.4.1: equal column blocks, left-over columns to the first processors, none for one without rows.
+    #[test]
+    fn b_lies_in_equal_column_blocks() {
+        let shape = Shape::new(6, 5, 11, "test").unwrap();
+        let layout = shapes::rows(shape, &[4.0, 1e-9, 1.0, 1.0]).unwrap();
+        let schedule = Schedule::matmul(&layout, order(5, false));
+        let widths: Vec<u64> =
+            (0..4).map(|i| schedule.own(Rank(i)).1.iter().map(|p| p.cols.len()).sum()).collect();
+        assert_eq!(widths, [4, 0, 4, 3]);
+        let corner = shapes::square_corner(shape, &[9.0, 1.0]).unwrap();
+        assert!(columns_of_b(&corner).is_none());
+    }
+
+    /// 3.4.2: P broadcasts to the P - 1 others and P computations each; 3.4.4: in N blocks, N times as many.
+    #[test]
+    fn p_broadcasts_and_p_computations() {
+        let shape = Shape::new(40, 30, 20, "test").unwrap();
+        let layout = shapes::rows(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
+        for (block, blocks) in [(30, 1), (10, 3), (7, 5)] {
+            for overlap in [false, true] {
+                let schedule = Schedule::matmul(&layout, order(block, overlap));
+                for rank in (0..4).map(Rank) {
+                    let steps: Vec<Step> = schedule.steps(rank).collect();
+                    let count = |kind: fn(&Step) -> bool| steps.iter().filter(|s| kind(s)).count();
+                    assert_eq!(count(|s| matches!(s, Step::Broadcast(b) if b.messages.len() == 3)), blocks);
+                    assert_eq!(count(|s| matches!(s, Step::Await { .. })), 3 * blocks);
+                    assert_eq!(count(|s| matches!(s, Step::Compute(_))), 4 * blocks);
+                }
+            }
+        }
+    }
+
+    /// Every element of B is sent once, to all: on a bus, k n elements, not (p - 1) k n.
+    #[test]
+    fn a_bus_carries_b_once() {
+        let shape = Shape::new(40, 30, 20, "test").unwrap();
+        let layout = shapes::rows(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
+        let schedule = Schedule::matmul(&layout, order(10, false));
+        let casts = (0..4).flat_map(|rank| schedule.steps(Rank(rank))).filter_map(|step| match step {
+            Step::Broadcast(cast) => Some(cast),
+            _ => None,
+        });
+        let (carried, received) = casts.fold((0, 0), |(carried, received), cast| {
+            (
+                carried + cast.elements(),
+                received + cast.messages.iter().map(super::super::Message::elements).sum::<u64>(),
+            )
+        });
+        assert_eq!(carried, 30 * 20);
+        assert_eq!(Some(received), Metrics::of_layout(&layout, 1.0).volume);
+    }
+}

@@ -108,7 +108,18 @@ fn an_emulated_network_is_found_again() {
 fn this_machines_memory_is_a_network_too() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
-    let call = ["measure", "--network", "--processors", "2", "--max-repetitions", "5", "-o", "two.toml"];
+    let call = [
+        "measure",
+        "--network",
+        "--processors",
+        "2",
+        "--max-repetitions",
+        "5",
+        "-o",
+        "two.toml",
+        "--sizes",
+        "1,4e6,3.2e7",
+    ];
     let out = run(place, &call);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).unwrap();

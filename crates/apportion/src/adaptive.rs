@@ -111,22 +111,18 @@ pub(crate) fn adapt(
     let spans = segments(&Schedule::matmul(layout, rebalance.order), adaptive.segments);
     let (mut layout, mut method) = (layout.clone(), method.to_owned());
     let mut all = Trace::empty(layout.processors());
-    let mut slower = vec![1.0; layout.processors()];
+    let mut pace = Pace::new(layout.processors());
     let mut adaptation = Adaptation { segments: spans.len() as u64, repartitions: Vec::new() };
-    // Speeds that change with every segment are noise: each new division waits twice as long as the one before.
-    let (mut next, mut wait) = (0, 1);
     for (i, span) in spans.iter().enumerate() {
         let trace = engine.run(&Schedule::matmul(&layout, rebalance.order).within(*span))?;
-        learn(rebalance, &layout, *span, &trace, &mut slower);
+        pace.learn(rebalance, &layout, *span, &trace);
         let begin = if i == 0 { 0.0 } else { (engine.now() - trace.seconds()).max(all.seconds()) };
         all.append_at(begin, trace);
         let rest = Span::new(span.end, layout.shape().k);
         if rest.is_empty() {
             break;
         }
-        if i < next {
-            continue;
-        }
+        let slower = pace.slower();
         if let Some(proposal) = rebalance.proposal(&layout, &method, rest, &slower)? {
             let rates: Vec<f64> = rates(rebalance.models, &proposal.layout.shares(), rebalance.models_block)
                 .iter()
@@ -136,7 +132,6 @@ pub(crate) fn adapt(
             let (at, seconds) = relocate(&layout, &proposal, rebalance, engine, &mut all)?;
             let Proposal { method: new_method, layout: new, gain, cost, moves } = proposal;
             (layout, method) = (new, new_method);
-            (next, wait) = (i + wait, 2 * wait);
             adaptation.repartitions.push(Repartition {
                 after: span.end,
                 at,
@@ -161,15 +156,43 @@ fn segments(schedule: &Schedule, most: u64) -> Vec<Span> {
     (0..count).map(|i| Span::new(pivots[cut(i)].start, pivots[cut(i + 1) - 1].end)).collect()
 }
 
-/// By how much each processor was slower than its model in a segment.
-fn learn(rebalance: &Rebalance<'_>, layout: &Layout, span: Span, trace: &Trace, slower: &mut [f64]) {
-    let shares = layout.shares();
-    let expected = rates(rebalance.models, &shares, rebalance.models_block);
-    for (i, seconds) in trace.compute().into_iter().enumerate().filter(|(i, _)| shares[*i] > 0) {
-        let factor = expected[i] * seconds / (shares[i] as f64 * span.len() as f64);
-        if factor.is_finite() && factor > 0.0 {
-            slower[i] = factor;
+/// By how much each processor was slower than its model in the last segments.
+struct Pace {
+    last: Vec<Vec<f64>>,
+}
+
+impl Pace {
+    /// Segments that are looked back at: one that a stranger disturbed does not count against two that he did not.
+    const SEEN: usize = 3;
+
+    fn new(processors: usize) -> Self {
+        Self { last: vec![Vec::new(); processors] }
+    }
+
+    fn learn(&mut self, rebalance: &Rebalance<'_>, layout: &Layout, span: Span, trace: &Trace) {
+        let shares = layout.shares();
+        let expected = rates(rebalance.models, &shares, rebalance.models_block);
+        for (i, seconds) in trace.compute().into_iter().enumerate().filter(|(i, _)| shares[*i] > 0) {
+            let factor = expected[i] * seconds / (shares[i] as f64 * span.len() as f64);
+            if factor.is_finite() && factor > 0.0 {
+                let last = &mut self.last[i];
+                last.truncate(Self::SEEN - 1);
+                last.insert(0, factor);
+            }
         }
+    }
+
+    /// The median of the last three; the lesser of two; none of one, since first touches are in it.
+    fn slower(&self) -> Vec<f64> {
+        let of_one = |last: &Vec<f64>| {
+            let mut sorted = last.clone();
+            sorted.sort_by(f64::total_cmp);
+            match sorted.len() {
+                0 | 1 => 1.0,
+                n => sorted[(n - 1) / 2],
+            }
+        };
+        self.last.iter().map(of_one).collect()
     }
 }
 

@@ -80,7 +80,7 @@ impl Chosen<'_> {
         if methods > 1 {
             compared.push(format!("{methods} methods"));
         }
-        if timed && orders > 1 {
+        if timed && orders > 1 && self.choices.len() > methods {
             compared.push(format!("{orders} flows"));
         }
         Some(format!("{}: {against} (of {})", name(best), compared.join(" x ")))

@@ -36,7 +36,7 @@ pub struct Arguments {
     #[arg(long)]
     pub adaptive: bool,
     /// Segments of the inner dimension after which --adaptive looks at the speeds; at most one per pivot block.
-    #[arg(long, value_name = "N", default_value_t = 32, requires = "adaptive", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "adaptive", value_parser = clap::value_parser!(u64).range(1..))]
     pub segments: u64,
     #[command(flatten)]
     pub panels: Panelled,

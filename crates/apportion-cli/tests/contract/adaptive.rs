@@ -30,7 +30,7 @@ fn parts_move_away_from_the_processor_that_turned_slower() {
     assert_eq!((&report["verified"], &fixed["adaptive"]), (&Value::from(true), &Value::Null));
 
     let adaptive = &report["adaptive"];
-    assert_eq!(adaptive["segments"], 32);
+    assert_eq!(adaptive["segments"], 40);
     let list = &adaptive["repartitions"];
     let last = list.as_array().unwrap().last().expect("the change is seen");
     assert!(last["after"].as_u64().unwrap() > 1000 / 2, "{last}");

@@ -27,6 +27,10 @@ fn main() -> ExitCode {
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no reason given");
+        // `apportion … | head`: nobody reads on, and there is nothing left to say.
+        if why.starts_with("failed printing to stdout: Broken pipe") {
+            return ExitCode::SUCCESS;
+        }
         eprintln!("apportion: internal error: {why} (this is a defect: please report it with the command that you ran)");
         ExitCode::from(1)
     })

@@ -1,6 +1,5 @@
 //! Transcripts of the command line: example, test and documentation at once. To write them anew after a wished
 //! change: `TRYCMD=overwrite cargo test -p apportion-cli --test golden`.
-#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 use std::path::Path;
 

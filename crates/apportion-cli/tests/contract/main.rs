@@ -5,15 +5,27 @@
 mod adaptive;
 mod bad_input;
 mod bench;
+mod block_cyclic;
 mod choices;
+#[cfg(unix)]
+mod commands;
 mod crossovers;
+mod emulated;
+mod exports;
 mod flows;
 #[cfg(unix)]
 mod interrupt;
+mod line;
+mod links;
 mod matmul;
+#[cfg(unix)]
+mod models;
 mod panels;
 mod reports;
 mod scaled;
+mod semirings;
+mod shares;
+mod simulate;
 mod sources;
 mod sweeps;
 

@@ -1,34 +1,9 @@
 //! Contract of `simulate`: sharing, traces, explanations, deadlocks, SimGrid's files.
-#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
+use super::line::{apportion, error_of, fresh, json_of};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn fresh(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulate").join(name);
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).unwrap();
-    path
-}
-
-fn apportion(directory: &Path, line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_apportion"));
-    command.args(line.split_whitespace()).current_dir(directory).output().unwrap()
-}
-
-fn json(directory: &Path, line: &str) -> Value {
-    let out = apportion(directory, &format!("{line} --json"));
-    assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
-    serde_json::from_slice(&out.stdout).unwrap()
-}
-
-fn refused(directory: &Path, line: &str, code: i32) -> String {
-    let out = apportion(directory, line);
-    let text = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(out.status.code(), Some(code), "{line}: {text}");
-    text
-}
+use std::path::PathBuf;
+use std::process::Command;
 
 fn near(forecast: &Value, seconds: f64) {
     let found = forecast["seconds"].as_f64().unwrap();
@@ -40,7 +15,7 @@ const PROCESSORS: &str = "[[processor]]\nname = \"a\"\nspeed = \"1 Gflop/s\"\n[[
 
 /// Traces of up to three ranks and a platform of three processors.
 fn traces(name: &str, network: &str, ranks: &[&str]) -> PathBuf {
-    let here = fresh(name);
+    let here = fresh(&format!("simulate-{name}"));
     std::fs::write(here.join("platform.toml"), format!("{PROCESSORS}{network}")).unwrap();
     let mut list = String::new();
     for (rank, lines) in ranks.iter().enumerate() {
@@ -62,7 +37,7 @@ fn traces_are_replayed_and_explained() {
         "bandwidth = \"1 MB/s\"\nlatency = 0.5\n",
         &["init;compute 1e9;send 1 3 999984;finalize", "init;recv 0 3 999984;compute 5e8;finalize"],
     );
-    let found = json(&here, &format!("{REPLAY} --explain b"));
+    let found = json_of(&here, &format!("{REPLAY} --explain b"));
     near(&found, 3.0);
     let explain = &found["explain"];
     assert_eq!(explain["processor"], "b");
@@ -78,21 +53,21 @@ fn traces_are_replayed_and_explained() {
     assert_eq!(chain, ["work", "transfer", "work"]);
     let text = String::from_utf8(apportion(&here, &format!("{REPLAY} --explain 1")).stdout).unwrap();
     assert!(text.contains("What ends the run: 3 links lead to the end of b"), "{text}");
-    assert!(refused(&here, &format!("{REPLAY} --explain d"), 2).contains("\"d\" is no processor"));
+    assert!(error_of(&here, 2, &format!("{REPLAY} --explain d")).contains("\"d\" is no processor"));
 }
 
 #[test]
 fn a_deadlock_is_an_error_with_its_circle() {
     let ring = ["send 1 0 100000;recv 2 0 1", "send 2 0 100000;recv 0 0 1", "send 0 0 100000;recv 1 0 1"];
     let here = traces("deadlock", "bandwidth = \"1 MB/s\"\n", &ring);
-    let text = refused(&here, REPLAY, 1);
+    let text = error_of(&here, 1, REPLAY);
     let circle = "deadlock: a waits to send 100000 bytes with tag 0 to b, which waits to send 100000 bytes with tag 0 to c, which \
         waits to send 100000 bytes with tag 0 to a";
     assert!(text.contains(circle), "{text}");
     assert_eq!(text.lines().count(), 1);
-    near(&json(&here, &format!("{REPLAY} --eager 200000")), 0.100016);
+    near(&json_of(&here, &format!("{REPLAY} --eager 200000")), 0.100016);
     let here = traces("ended", "", &["recv 1 7 1", "compute 5"]);
-    assert!(refused(&here, REPLAY, 1).contains("a waits for tag 7 from b, which has ended"));
+    assert!(error_of(&here, 1, REPLAY).contains("a waits for tag 7 from b, which has ended"));
 }
 
 #[test]
@@ -105,38 +80,38 @@ fn links_are_shared_by_rule() {
     ];
     let shared = "[[network.uplink]]\nof = \"b\"\nbandwidth = \"1 MB/s\"\n";
     let here = traces("uplink", shared, &pair);
-    near(&json(&here, REPLAY), 2.000032);
+    near(&json_of(&here, REPLAY), 2.000032);
     let here = traces("private", "bandwidth = \"1 MB/s\"\n", &pair);
-    near(&json(&here, REPLAY), 1.000016);
-    assert_eq!(json(&here, REPLAY)["sharing"], "weighted");
-    assert!(refused(&here, &format!("{REPLAY} --sharing fifo"), 2).contains("--sharing"));
+    near(&json_of(&here, REPLAY), 1.000016);
+    assert_eq!(json_of(&here, REPLAY)["sharing"], "weighted");
+    assert!(error_of(&here, 2, &format!("{REPLAY} --sharing fifo")).contains("--sharing"));
     let unshared = format!("{PROCESSORS}[[network.link]]\nbetween = [\"a\", \"b\"]\nshared = true\n");
     std::fs::write(here.join("bad.toml"), unshared).unwrap();
-    let text = refused(&here, "simulate --traces traces.txt --platform bad.toml", 2);
+    let text = error_of(&here, 2, "simulate --traces traces.txt --platform bad.toml");
     assert!(text.contains("network.link 1: is shared but has no bandwidth"), "{text}");
 }
 
 #[test]
 fn bad_traces_are_refused_by_line() {
     let here = traces("bad", "", &["init;allgather 3"]);
-    assert!(refused(&here, REPLAY, 2).contains("t0:2: cannot make out \"allgather\""));
+    assert!(error_of(&here, 2, REPLAY).contains("t0:2: cannot make out \"allgather\""));
     std::fs::write(here.join("traces.txt"), "nowhere\n").unwrap();
-    assert!(refused(&here, REPLAY, 2).contains("nowhere: cannot read"));
-    assert!(refused(&here, &format!("{REPLAY} --flow ring"), 2).contains("cannot be used with"));
+    assert!(error_of(&here, 2, REPLAY).contains("nowhere: cannot read"));
+    assert!(error_of(&here, 2, &format!("{REPLAY} --flow ring")).contains("cannot be used with"));
 }
 
 /// What is exported is replayed here like there, and reads back to the same forecast.
 #[test]
 fn an_export_reads_back_to_its_own_forecast() {
-    let here = fresh("export");
+    let here = fresh("simulate-export");
     let platform = PROCESSORS.to_owned() + "bandwidth = \"100 MB/s\"\nlatency = \"50 us\"\nduplex = false\n";
     std::fs::write(here.join("platform.toml"), platform).unwrap();
     let plan = "partition --shape 300x300 --platform platform.toml --method columns -o plan.json";
     assert!(apportion(&here, plan).status.success());
     for flow in ["bulk", "ring --overlap", "one-to-all"] {
         let simulate = format!("simulate --plan plan.json --platform platform.toml --block 64 --flow {flow}");
-        let found = json(&here, &format!("{simulate} --export-simgrid to"));
-        let again = json(&here, "simulate --traces to --platform platform.toml");
+        let found = json_of(&here, &format!("{simulate} --export-simgrid to"));
+        let again = json_of(&here, "simulate --traces to --platform platform.toml");
         let (a, b) = (found["seconds"].as_f64().unwrap(), again["seconds"].as_f64().unwrap());
         assert!((a - b).abs() < 1e-9 * a, "{flow}: {a} and {b}");
         for name in ["platform.xml", "hostfile", "traces.txt", "rank-0.txt", "rank-2.txt"] {

@@ -1,5 +1,4 @@
 //! `measure --network`: an emulated network is found again, and the file that it writes is used at once.
-#![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
 use std::fs;

@@ -1,16 +1,7 @@
 //! A block-cyclic plan from the command line: written with its `repeat`, run and simulated from the file.
-#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
+use super::line::{fresh, json_of};
 use std::path::Path;
-use std::process::{Command, Output};
-
-fn apportion(directory: &Path, arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_apportion"))
-        .args(arguments.split(' '))
-        .current_dir(directory)
-        .output()
-        .expect("the binary starts")
-}
 
 /// A file of NumPy's format, version 1.0: f64, C order.
 fn write_npy(path: &Path, rows: usize, cols: usize) {
@@ -25,15 +16,10 @@ fn write_npy(path: &Path, rows: usize, cols: usize) {
 
 #[test]
 fn a_block_cyclic_plan_is_written_simulated_and_run() {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("block-cyclic");
-    std::fs::create_dir_all(&directory).expect("the directory is made");
-    let run = |arguments: &str| {
-        let output = apportion(&directory, arguments);
-        assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("one JSON object")
-    };
+    let directory = fresh("block-cyclic");
+    let run = |line: &str| json_of(&directory, line);
     let plan = run(
-        "partition --shape 45x31x38 --speeds 3,2,1,1 --method columns --granularity 2 --repeat 8x6 -o plan.json --json",
+        "partition --shape 45x31x38 --speeds 3,2,1,1 --method columns --granularity 2 --repeat 8x6 -o plan.json",
     );
     assert_eq!(plan["repeat"], serde_json::json!([8, 6]));
     let shares: u64 = plan["shares"].as_array().expect("shares").iter().filter_map(|s| s.as_u64()).sum();
@@ -47,9 +33,9 @@ fn a_block_cyclic_plan_is_written_simulated_and_run() {
             .concat(),
     )
     .expect("the platform is written");
-    let forecast = run("simulate --plan plan.json --platform four.toml --block 8 --json");
+    let forecast = run("simulate --plan plan.json --platform four.toml --block 8");
     assert!(forecast["seconds"].as_f64().expect("seconds") > 0.0);
-    let report = run("matmul a.npy b.npy --plan plan.json --platform four.toml --block 8 --json");
+    let report = run("matmul a.npy b.npy --plan plan.json --platform four.toml --block 8");
     assert_eq!(report["verified"], true);
     assert_eq!(report["volume"], plan["metrics"]["volume"]);
 }

@@ -1,6 +1,4 @@
 //! `measure --command` and `balance`, with small scripts that name their own times: exact, and free of noise.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
 use std::fs;

@@ -1,38 +1,14 @@
 //! Emulated processors from the command line, and Fig. 10 of Lastovetsky and Reddy 2007 from files.
-#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
+use super::line::{apportion, fresh, json_of};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn fresh(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emulated").join(name);
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).expect("the directory can be made");
-    path
-}
-
-fn apportion(directory: &Path, line: &str) -> Output {
-    let words = line.split_whitespace();
-    Command::new(env!("CARGO_BIN_EXE_apportion"))
-        .args(words)
-        .current_dir(directory)
-        .output()
-        .expect("the binary starts")
-}
-
-fn json_of(directory: &Path, line: &str) -> Value {
-    let out = apportion(directory, &format!("--json {line}"));
-    assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
-    serde_json::from_slice(&out.stdout).expect("stdout is one JSON object")
-}
 
 const PAGING: &str = "[[processor]]\nname = \"roomy\"\nemulated = \"peak 1000\"\n\
     [[processor]]\nname = \"paging\"\nemulated = \"peak 1000, cliff 5000 0.01\"\n";
 
 #[test]
 fn speed_functions_are_used_wherever_models_are() {
-    let here = fresh("paging");
+    let here = fresh("emulated-paging");
     std::fs::write(here.join("platform.toml"), PAGING).unwrap();
     let small = json_of(&here, "partition --units 2000 --platform platform.toml");
     assert_eq!(small["shares"], serde_json::json!([1000, 1000]));
@@ -48,7 +24,7 @@ fn speed_functions_are_used_wherever_models_are() {
 
 #[test]
 fn measuring_samples_the_function_instead_of_the_clock() {
-    let here = fresh("measure");
+    let here = fresh("emulated-measure");
     std::fs::write(here.join("platform.toml"), PAGING).unwrap();
     let models = json_of(&here, "measure --platform platform.toml --sizes 500,50000 -o models.json");
     let points = models["models"][1]["points"].as_array().unwrap();
@@ -65,7 +41,7 @@ fn measuring_samples_the_function_instead_of_the_clock() {
 
 #[test]
 fn a_plot_shows_a_curve_per_processor_and_the_line() {
-    let here = fresh("plot");
+    let here = fresh("emulated-plot");
     std::fs::write(here.join("platform.toml"), PAGING).unwrap();
     let told = json_of(&here, "plot --platform platform.toml --units 100000 --svg speeds.svg");
     assert_eq!(told["curves"], 3);
@@ -80,7 +56,7 @@ fn a_plot_shows_a_curve_per_processor_and_the_line() {
 /// from them.
 #[test]
 fn functions_beat_single_numbers_on_the_machines_of_table_2() {
-    let here = fresh("table-2");
+    let here = fresh("emulated-table-2");
     let platform = concat!(env!("CARGO_MANIFEST_DIR"), "/../../platforms/fpm-2007-table-2.toml");
     let seconds = |value: &Value| value["seconds"].as_f64().unwrap();
     let mut worst = Vec::new();

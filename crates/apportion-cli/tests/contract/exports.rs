@@ -1,35 +1,12 @@
 //! Contract of `partition --export`; graph partitioners read our files where they are installed.
-#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
+use super::line::{apportion, error_of, fresh, stdout};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-fn fresh(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("exports").join(name);
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).expect("the directory can be made");
-    path
-}
-
-fn apportion(directory: &Path, line: &str) -> Output {
-    let words = line.split_whitespace();
-    Command::new(env!("CARGO_BIN_EXE_apportion"))
-        .args(words)
-        .current_dir(directory)
-        .output()
-        .expect("the binary starts")
-}
-
-fn stdout(directory: &Path, line: &str) -> String {
-    let out = apportion(directory, line);
-    assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
-    String::from_utf8(out.stdout).expect("stdout is text")
-}
 
 #[test]
 fn every_format_stands_alone_on_stdout() {
-    let here = fresh("stdout");
+    let here = fresh("exports-stdout");
     let of = |format: &str| stdout(&here, &format!("partition --units 8 --speeds 3,1 --export {format}"));
     assert_eq!(of("metis"), "0 = 0.75\n1 = 0.25\n");
     assert_eq!(of("scotch"), "cmpltw 2 3 1\n");
@@ -44,7 +21,7 @@ fn every_format_stands_alone_on_stdout() {
 
 #[test]
 fn a_file_leaves_stdout_to_the_plan_and_json_stays_one_object() {
-    let here = fresh("file");
+    let here = fresh("exports-file");
     let text = stdout(&here, "partition --units 8 --speeds 3,1 --export mpich --export-to hosts");
     assert!(text.contains("method"), "{text}");
     assert_eq!(std::fs::read_to_string(here.join("hosts")).unwrap(), "p0:6\np1:2\n");
@@ -57,14 +34,14 @@ fn a_file_leaves_stdout_to_the_plan_and_json_stays_one_object() {
 
 #[test]
 fn shares_of_matrices_are_exported_too() {
-    let here = fresh("matrix");
+    let here = fresh("exports-matrix");
     let csv = stdout(&here, "partition --shape 100x100 --speeds 9,1 --method rows --export csv");
     assert_eq!(csv, "processor,share,fraction\np0,9000,0.9\np1,1000,0.1\n");
 }
 
 #[test]
 fn what_a_format_cannot_say_is_told() {
-    let here = fresh("refused");
+    let here = fresh("exports-refused");
     let idle = apportion(&here, "partition --units 1 --speeds 9,1 --export metis");
     assert!(idle.status.success());
     assert!(String::from_utf8(idle.stderr).unwrap().contains("p1 left out"));
@@ -74,10 +51,7 @@ fn what_a_format_cannot_say_is_told() {
         (1, "partition --units 600 --speeds 3,2,1 --export hpl"),
         (2, "partition --units 8000000 --speeds 3,1 --export mpich"),
     ] {
-        let out = apportion(&here, line);
-        let message = String::from_utf8(out.stderr).unwrap();
-        assert_eq!((out.status.code(), message.lines().count()), (Some(code), 1), "{line}: {message}");
-        assert!(out.stdout.is_empty(), "{line}");
+        error_of(&here, code, line);
     }
 }
 
@@ -127,7 +101,7 @@ fn assert_weighted(parts: &[usize]) {
 #[test]
 fn metis_divides_a_graph_by_our_file() {
     let Some(gpmetis) = installed(&["gpmetis"], "metis") else { return };
-    let here = fresh("metis");
+    let here = fresh("exports-metis");
     let graph = grid(40);
     let edges = graph.iter().map(Vec::len).sum::<usize>() / 2;
     let mut text = format!("{} {edges}\n", graph.len());
@@ -150,7 +124,7 @@ fn metis_divides_a_graph_by_our_file() {
 #[test]
 fn scotch_maps_a_graph_onto_our_architecture() {
     let Some(gmap) = installed(&["scotch_gmap", "gmap"], "scotch") else { return };
-    let here = fresh("scotch");
+    let here = fresh("exports-scotch");
     let graph = grid(40);
     let arcs = graph.iter().map(Vec::len).sum::<usize>();
     // Version 0; vertices and arcs; base 0, no labels or weights.
@@ -188,7 +162,7 @@ fn open_mpi_places_ranks_by_our_rankfile() {
         eprintln!("skipped: a slot is a core, and this machine has one");
         return;
     }
-    let here = fresh("openmpi");
+    let here = fresh("exports-openmpi");
     std::fs::write(here.join("hosts.toml"), TWO_HOSTS).unwrap();
     stdout(&here, "partition --units 3 --platform hosts.toml --export openmpi --export-to ranks");
     let run = |rankfile: &str| {
@@ -213,7 +187,7 @@ fn open_mpi_places_ranks_by_our_rankfile() {
 #[test]
 fn mpich_starts_as_many_ranks_as_our_machinefile_says() {
     let Some(mpirun) = installed(&["mpirun.mpich"], "mpich") else { return };
-    let here = fresh("mpich");
+    let here = fresh("exports-mpich");
     std::fs::write(here.join("hosts.toml"), TWO_HOSTS).unwrap();
     stdout(&here, "partition --units 3 --platform hosts.toml --export mpich --export-to machines");
     // Without -n it starts a rank for each slot of the file.
@@ -228,7 +202,7 @@ fn mpich_starts_as_many_ranks_as_our_machinefile_says() {
 /// Tools that refuse zero: the processor is dropped, and the others' parts stand.
 #[test]
 fn processors_without_a_share_are_left_out() {
-    let here = fresh("zeros");
+    let here = fresh("exports-zeros");
     for format in ["metis", "scotch", "openmpi", "mpich", "hpl", "vllm", "llama.cpp"] {
         let out = apportion(&here, &format!("partition --units 4 --speeds 100,100,1 --export {format}"));
         let warning = String::from_utf8(out.stderr).unwrap();

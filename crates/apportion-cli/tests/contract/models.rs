@@ -1,6 +1,4 @@
 //! Models files from the command line: refused by field, made with few points, resumed, capped, and believed where they fit.
-#![cfg(unix)]
-#![allow(clippy::unwrap_used)]
 
 use serde_json::{Value, json};
 use std::fs;

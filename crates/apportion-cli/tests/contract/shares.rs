@@ -1,42 +1,8 @@
 //! Contract of `partition --units`: methods, limits, bands, energy, clusters, and what is refused.
-#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
+use super::line::{apportion, error_of, fresh, json_of};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-/// A directory of this test's own, empty at first.
-fn fresh(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shares").join(name);
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).expect("the directory can be made");
-    path
-}
-
-fn apportion(directory: &Path, line: &str) -> Output {
-    let words = line.split_whitespace();
-    Command::new(env!("CARGO_BIN_EXE_apportion"))
-        .args(words)
-        .current_dir(directory)
-        .output()
-        .expect("the binary starts")
-}
-
-/// The one JSON object on stdout of a call that works.
-fn json_of(directory: &Path, line: &str) -> Value {
-    let out = apportion(directory, &format!("--json {line}"));
-    assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
-    serde_json::from_slice(&out.stdout).expect("stdout is one JSON object")
-}
-
-/// The one line on stderr of a call that fails with this exit code.
-fn error_of(directory: &Path, code: i32, line: &str) -> String {
-    let out = apportion(directory, line);
-    let message = String::from_utf8(out.stderr).expect("stderr is text");
-    assert_eq!(out.status.code(), Some(code), "{line}: {message}");
-    assert!(out.stdout.is_empty() && message.lines().count() == 1, "{line}: {message}");
-    message
-}
+use std::path::Path;
 
 /// A models file: for each processor its points.
 fn models(directory: &Path, points: &[(&str, Value)]) {
@@ -49,7 +15,7 @@ fn models(directory: &Path, points: &[(&str, Value)]) {
 
 #[test]
 fn exact_takes_uneven_loads_where_they_end_sooner() {
-    let here = fresh("exact");
+    let here = fresh("shares-exact");
     // Size 6 happens to be slow.
     let points = json!([{"size": 4, "seconds": 4}, {"size": 6, "seconds": 60}, {"size": 8, "seconds": 8}]);
     models(&here, &[("a", points.clone()), ("b", points)]);
@@ -69,7 +35,7 @@ fn exact_takes_uneven_loads_where_they_end_sooner() {
 
 #[test]
 fn limits_hold_and_their_absence_of_room_is_counted() {
-    let here = fresh("limits");
+    let here = fresh("shares-limits");
     let shares = |flags: &str| {
         json_of(&here, &format!("partition --units 1024 --speeds 9,1 {flags}"))["shares"].clone()
     };
@@ -89,7 +55,7 @@ fn limits_hold_and_their_absence_of_room_is_counted() {
 
 #[test]
 fn a_cap_that_a_method_ignores_is_an_error_with_what_is_missing() {
-    let here = fresh("caps");
+    let here = fresh("shares-caps");
     let file = r#"{"format": "apportion-models", "version": 1, "kernel": "k", "unit": "u", "models": [
         {"processor": "a", "max_size": 30, "points": [{"size": 10, "seconds": 1}]},
         {"processor": "b", "max_size": 50, "points": [{"size": 10, "seconds": 1}]}]}"#;
@@ -103,7 +69,7 @@ fn a_cap_that_a_method_ignores_is_an_error_with_what_is_missing() {
 
 #[test]
 fn robust_promises_less_in_the_worst_case_and_says_its_regret() {
-    let here = fresh("robust");
+    let here = fresh("shares-robust");
     models(
         &here,
         &[
@@ -124,7 +90,7 @@ fn robust_promises_less_in_the_worst_case_and_says_its_regret() {
 
 #[test]
 fn time_is_weighed_against_energy() {
-    let here = fresh("energy");
+    let here = fresh("shares-energy");
     let points = |t: f64, e: f64| json!([{"size": 1, "seconds": t, "energy": e}, {"size": 2, "seconds": 2.0 * t, "energy": 2.0 * e}]);
     models(&here, &[("quick", points(1.0, 9.0)), ("frugal", points(3.0, 1.0))]);
     let both = json_of(&here, "partition --units 2 --models models.json --objective both");
@@ -147,7 +113,7 @@ fn time_is_weighed_against_energy() {
 
 #[test]
 fn clusters_first_is_as_good_as_flat() {
-    let here = fresh("clusters");
+    let here = fresh("shares-clusters");
     let mut platform = String::new();
     for (i, (speed, cluster)) in
         [(5.0, "north/old"), (1.5, "south"), (2.5, "north/new"), (7.0, "north/old")].iter().enumerate()
@@ -171,7 +137,7 @@ fn clusters_first_is_as_good_as_flat() {
 
 #[test]
 fn flags_that_a_method_would_ignore_are_refused() {
-    let here = fresh("refused");
+    let here = fresh("shares-refused");
     for flags in [
         "--method even --least 1",
         "--method proportional --robust",

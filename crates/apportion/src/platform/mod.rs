@@ -46,7 +46,8 @@ pub struct Processor {
     pub slowdown: f64,
     /// Emulation: it turns slower in mid-run. Measuring and forecasts do not know of it.
     pub slowdown_after: Option<SlowdownAfter>,
-    /// Emulation: its speed is this function of size instead of anything measured.
+    /// Emulation: its speed is this function of size instead of anything measured. A run takes so long, if this machine
+    /// is fast enough: a unit is one multiply-add, the size that of its share in elements of C.
     pub emulated: Option<Emulated>,
 }
 

@@ -243,7 +243,7 @@ mod tests {
         let mut platform = Platform::from_speeds(&[9.0, 1.5]).unwrap();
         platform.processors[0].cores = vec![0, 2];
         platform.processors[0].memory = Some(1 << 30);
-        platform.processors[1].slowdown = 2.5;
+        platform.processors[0].slowdown = 2.5;
         platform.processors[1].emulated = Some("peak 2e9, knee 1e5 0.8".parse().unwrap());
         platform.processors[1].name = "a \"b\"".into();
         platform.processors[1].speed = Some(Speed::Flops(2.5e9));

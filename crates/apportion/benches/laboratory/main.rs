@@ -12,8 +12,11 @@ mod two;
 use bench::Bench;
 use std::time::Instant;
 
+/// What prints its tables.
+type Experiment = fn(&Bench);
+
 /// Experiments by name.
-const EXPERIMENTS: [(&str, fn(&Bench)); 7] = [
+const EXPERIMENTS: [(&str, Experiment); 7] = [
     ("processors", two::processors),
     ("clusters", two::clusters),
     ("constant-power", two::constant_power),

@@ -148,7 +148,7 @@ fn rearranged(
 ) -> Result<(Layout, u64)> {
     let shape = layout.shape();
     let columns = match layout.block() {
-        Some(block) if shape.m % block.shape().m == 0 && shape.n % block.shape().n == 0 => {
+        Some(block) if shape.m.is_multiple_of(block.shape().m) && shape.n.is_multiple_of(block.shape().n) => {
             let (found, evaluations) = rearranged(block, distances, objective, search, seed)?;
             return Ok((repeated(shape, &found)?, evaluations));
         }

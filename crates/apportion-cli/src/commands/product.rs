@@ -354,10 +354,7 @@ pub fn made(
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,
-        form: Form::default(),
-        minimise: Minimise::Time,
-        element,
-        relative: false,
+        ..Wishes::open(args.flow.block, element)
     };
     let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
     let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));

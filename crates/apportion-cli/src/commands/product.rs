@@ -9,9 +9,9 @@ use crate::console::Console;
 use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machine};
 use apportion::kernels::Semiring;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
-    Multiplication, Order, OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Shape, Speed,
-    Wishes, pairs, plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
+    AnyMatrix, Choice, Element, Error, Kernel, Launched, Matrix, Minimise, Model, Models, Multiplication,
+    Order, OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Shape, Speed, Wishes, pairs,
+    plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};

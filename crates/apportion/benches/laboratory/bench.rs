@@ -2,10 +2,11 @@
 
 use apportion::{
     Activity, Conditions, Kernel, Layout, Matrix, MeasureOptions, Model, Monitor, Network, Order, Platform,
-    Processor, Rank, Schedule, Shape, Topology, Trace, measure_kernel, parse_platform, rates, run_kernel,
-    simulate, verify_product,
+    Plot, Processor, Rank, Schedule, Shape, Topology, Trace, measure_kernel, parse_platform, plot_svg, rates,
+    run_kernel, simulate, verify_product,
 };
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Pivot block.
 pub const BLOCK: u64 = 256;
@@ -75,6 +76,8 @@ pub struct Bench {
     pub quick: bool,
     pub shape: Shape,
     repetitions: usize,
+    /// Where pictures go.
+    pictures: Option<PathBuf>,
     a: Matrix<f64>,
     b: Matrix<f64>,
     /// Multiply-adds per second of a core here, by kernel name.
@@ -82,7 +85,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub fn new(quick: bool) -> Self {
+    pub fn new(quick: bool, pictures: Option<PathBuf>) -> Self {
         let size = if quick { 600 } else { 1000 };
         let shape = Shape::new(size, size, size, "bench").expect("a small shape");
         let matrix = |seed: u64| {
@@ -92,7 +95,15 @@ impl Bench {
         let speeds =
             [Kernel::plus_times(), Kernel::max_plus()].map(|kernel| (kernel.name(), speed(kernel, shape)));
         let repetitions = if quick { 1 } else { 3 };
-        Self { quick, shape, repetitions, a: matrix(1), b: matrix(2), speeds: BTreeMap::from(speeds) }
+        Self {
+            quick,
+            shape,
+            repetitions,
+            pictures,
+            a: matrix(1),
+            b: matrix(2),
+            speeds: BTreeMap::from(speeds),
+        }
     }
 
     pub fn heading(&self) -> String {
@@ -101,6 +112,15 @@ impl Bench {
              stand in its proportion.\nForecasts in parentheses.\n",
             self.shape.n, self.repetitions
         )
+    }
+
+    /// Writes the picture of a figure of the source.
+    pub fn picture(&self, figure: &str, plot: impl FnOnce() -> Plot) {
+        let numbered = figure.starts_with(|c: char| c.is_ascii_digit());
+        if let Some(directory) = self.pictures.as_ref().filter(|_| numbered) {
+            let path = directory.join(format!("becker-{figure}.svg"));
+            std::fs::write(path, plot_svg(&plot())).expect("pictures can be written");
+        }
     }
 
     /// All of these, or every few of them in a quick run.

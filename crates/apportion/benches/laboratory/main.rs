@@ -1,7 +1,8 @@
 //! Becker's experiments (2010, sections 5.6 to 5.8, 6.2, 7.5) and Tinetti's time model, on emulated processors and links.
 //!
 //! `cargo bench --bench laboratory` prints one table per figure, measured beside forecast, in less than ten minutes;
-//! `-- --quick` a smaller selection in less than a minute, `-- clusters` (or another name) one experiment. What it emulates and what came out: docs/laboratory.md.
+//! `-- --quick` a smaller selection in less than a minute, `-- clusters` (or another name) one experiment;
+//! `-- --pictures DIR` also draws those of two processors or clusters. What it emulates and what came out: docs/laboratory.md.
 
 mod bench;
 mod overlap;
@@ -10,6 +11,7 @@ mod tinetti;
 mod two;
 
 use bench::Bench;
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// What prints its tables.
@@ -31,7 +33,11 @@ fn main() {
     let named = |name: &str| arguments.iter().any(|argument| argument == name);
     let all = !EXPERIMENTS.iter().any(|(name, _)| named(name));
     let begin = Instant::now();
-    let bench = Bench::new(named("--quick"));
+    let pictures = arguments.iter().position(|argument| argument == "--pictures").map(|i| {
+        let directory = arguments.get(i + 1).expect("--pictures DIRECTORY");
+        PathBuf::from(directory)
+    });
+    let bench = Bench::new(named("--quick"), pictures);
     println!("{}", bench.heading());
     for (name, experiment) in EXPERIMENTS {
         if all || named(name) {

@@ -1,8 +1,8 @@
 //! Two processors and two clusters (5.6 to 5.8), and the max-plus product (7.5.1).
 
-use super::bench::{BLOCK, Bench, HCL, Machine, Original, SLOWDOWN, cell, serial};
+use super::bench::{BLOCK, Bench, HCL, Machine, Original, SLOWDOWN, Times, cell, serial};
 use apportion::shapes::{self, Method, Terms};
-use apportion::{Flow, Hierarchy, Kernel, Layout, Network, Order, table};
+use apportion::{Flow, Hierarchy, Kernel, Layout, Network, Order, Plot, Series, table};
 
 const BULK: Order = Order { flow: Flow::Bulk, block: BLOCK, overlap: false, look_ahead: 1 };
 
@@ -14,15 +14,24 @@ const BORDEAUX: Original = Original { size: 15_000, speed: 2.0 * 15e3 * 15e3 * 1
 /// 7.5.1 names no speed: a plain loop's on those processors, by assumption.
 const MAX_PLUS: Original = Original { size: 7000, speed: 1e9 };
 
-/// One line: communication and execution of both partitionings.
+/// One line of a figure.
 struct Line {
     ratio: u64,
-    communication: [String; 2],
-    execution: [String; 2],
+    /// Of straight line and square corner, measured and forecast.
+    times: [(Times, Times); 2],
+    /// Seconds of the first cluster alone.
     alone: f64,
-    /// Measured: communication and execution, of straight line and square corner.
-    measured: [[f64; 2]; 2],
 }
+
+/// What a figure shows.
+#[derive(Clone, Copy)]
+struct What {
+    name: &'static str,
+    of: fn(&Times) -> f64,
+}
+
+const COMMUNICATION: What = What { name: "communication", of: |times| times.communication };
+const EXECUTION: What = What { name: "execution", of: |times| times.execution };
 
 /// Figures 5.13 to 5.18 (serial) and 5.19 to 5.24 (parallel communications).
 pub fn processors(bench: &Bench) {
@@ -30,7 +39,7 @@ pub fn processors(bench: &Bench) {
     let machines: Vec<(u64, Machine)> =
         ratios.into_iter().map(|r| (r, pair(bench, Kernel::plus_times(), r, SLOWDOWN))).collect();
     let figures = [
-        (50.0, ["no figure"; 4]),
+        (50.0, ["(none)"; 4]),
         (100.0, ["5.13", "5.16", "5.19", "5.22"]),
         (500.0, ["5.14", "5.17", "5.20", "5.23"]),
         (1000.0, ["5.15", "5.18", "5.21", "5.24"]),
@@ -44,7 +53,7 @@ pub fn processors(bench: &Bench) {
                 .map(|(ratio, machine)| line(bench, Kernel::plus_times(), *ratio, machine, &network))
                 .collect();
             let kind = if duplex { "parallel" } else { "serial" };
-            print(figure, &format!("two processors, {kind} communications, {mbit} Mbit/s"), &lines);
+            print(bench, figure, &format!("two processors, {kind} communications, {mbit} Mbit/s"), &lines);
         }
     }
 }
@@ -69,7 +78,12 @@ pub fn clusters(bench: &Bench) {
             .iter()
             .map(|(ratio, machine)| line(bench, Kernel::plus_times(), *ratio, machine, &network))
             .collect();
-        print(&names, &format!("two clusters of three, parallel communications, {mbit} Mbit/s"), &lines);
+        print(
+            bench,
+            &names,
+            &format!("two clusters of three, parallel communications, {mbit} Mbit/s"),
+            &lines,
+        );
     }
 }
 
@@ -87,7 +101,12 @@ pub fn constant_power(bench: &Bench) {
             line(bench, Kernel::plus_times(), ratio, &machine, &network)
         })
         .collect();
-    print(&["5.32", "5.33"], "two clusters of constant power, parallel communications, 1000 Mbit/s", &lines);
+    print(
+        bench,
+        &["5.32", "5.33"],
+        "two clusters of constant power, parallel communications, 1000 Mbit/s",
+        &lines,
+    );
 }
 
 /// Figures 7.2 and 7.3: max-plus, serial communications.
@@ -98,7 +117,7 @@ pub fn max_plus(bench: &Bench) {
     let network = serial(bench.network(&machines[0].1, MAX_PLUS, 1000.0));
     let lines: Vec<Line> =
         machines.iter().map(|(r, machine)| line(bench, Kernel::max_plus(), *r, machine, &network)).collect();
-    print(&["7.2", "7.3"], "max-plus, serial communications, 1000 Mbit/s", &lines);
+    print(bench, &["7.2", "7.3"], "max-plus, serial communications, 1000 Mbit/s", &lines);
 }
 
 fn pair(bench: &Bench, kernel: Kernel<f64>, ratio: u64, slowdown: f64) -> Machine {
@@ -124,39 +143,71 @@ fn line(bench: &Bench, kernel: Kernel<f64>, ratio: u64, machine: &Machine, netwo
         models: machine.models.clone(),
     };
     let order = if machine.models.len() > 2 { RING } else { BULK };
-    let found = layouts(bench, &machine).map(|layout| bench.times(kernel, &machine, &layout, order));
-    Line {
-        ratio,
-        communication: found.map(|(now, then)| cell(now.communication, then.communication)),
-        execution: found.map(|(now, then)| cell(now.execution, then.execution)),
-        alone: bench.alone(&machine),
-        measured: found.map(|(now, _)| [now.communication, now.execution]),
-    }
+    let times = layouts(bench, &machine).map(|layout| bench.times(kernel, &machine, &layout, order));
+    Line { ratio, times, alone: bench.alone(&machine) }
 }
 
-fn print(figures: &[&str], what: &str, lines: &[Line]) {
-    println!("Figure {}: communication, {what}, ms\n", figures[0]);
-    let rows = lines.iter().map(|l| [vec![format!("{}:1", l.ratio)], l.communication.to_vec()].concat());
-    println!("{}{}\n", table(&["ratio", "straight line", "square corner"], rows), crossover(lines, 0));
-    println!("Figure {}: execution, {what}, ms\n", figures[1]);
-    let rows = lines.iter().map(|l| {
-        let alone = format!("{:.1}", l.alone * 1e3);
-        [vec![format!("{}:1", l.ratio)], l.execution.to_vec(), vec![alone]].concat()
-    });
-    let worth = lines.iter().filter(|l| l.measured[1][1] < l.alone).map(|l| l.ratio).max();
+/// The tables of communication and execution, and their pictures where there is a place for them.
+fn print(bench: &Bench, figures: &[&str], setting: &str, lines: &[Line]) {
+    for (figure, what) in figures.iter().zip([COMMUNICATION, EXECUTION]) {
+        println!("Figure {figure}: {}, {setting}, ms\n", what.name);
+        let rows = lines.iter().map(|line| {
+            let cells = line.times.iter().map(|(now, then)| cell((what.of)(now), (what.of)(then)));
+            let alone = (what.name == EXECUTION.name).then(|| format!("{:.1}", line.alone * 1e3));
+            [format!("{}:1", line.ratio)].into_iter().chain(cells).chain(alone).collect()
+        });
+        let header = ["ratio", "straight line", "square corner", "the fast alone"];
+        println!(
+            "{}{}\n",
+            table(&header[..3 + usize::from(what.name == EXECUTION.name)], rows),
+            crossover(lines, what)
+        );
+        bench.picture(figure, || plot(figure, what, setting, lines));
+    }
+    let worth = lines.iter().filter(|l| l.times[1].0.execution < l.alone).map(|l| l.ratio).max();
     println!(
-        "{}{}; square corner faster than the fast alone up to {}\n",
-        table(&["ratio", "straight line", "square corner", "the fast alone"], rows),
-        crossover(lines, 1),
+        "Square corner faster than the fast alone up to {}\n",
         worth.map_or_else(|| "no ratio".into(), |r| format!("{r}:1"))
     );
 }
 
 /// From which ratio on the square corner is measured to be faster.
-fn crossover(lines: &[Line], what: usize) -> String {
-    let last = lines.iter().rev().take_while(|l| l.measured[1][what] < l.measured[0][what]).last();
-    match last {
+fn crossover(lines: &[Line], what: What) -> String {
+    let [line, corner] = [0, 1].map(|i| move |l: &&Line| (what.of)(&l.times[i].0));
+    match lines.iter().rev().take_while(|l| corner(l) < line(l)).last() {
         Some(line) => format!("square corner faster from {}:1 on", line.ratio),
         None => "square corner not faster at the last ratio".into(),
+    }
+}
+
+/// Milliseconds over the ratio, measured, and forecast dashed.
+fn plot(figure: &str, what: What, setting: &str, lines: &[Line]) -> Plot {
+    let series = |name: &str, colour: usize, dashed: bool| Series {
+        name: if dashed { format!("{name}, forecast") } else { name.to_owned() },
+        points: lines
+            .iter()
+            .map(|line| {
+                let (now, then) = &line.times[colour];
+                [line.ratio as f64, (what.of)(if dashed { then } else { now }) * 1e3]
+            })
+            .collect(),
+        dashed,
+        colour,
+    };
+    let alone = Series {
+        name: "the fast alone".into(),
+        points: lines.iter().map(|line| [line.ratio as f64, line.alone * 1e3]).collect(),
+        dashed: true,
+        colour: 2,
+    };
+    Plot {
+        title: [format!("As Fig. {figure} of Becker 2010: {}", what.name), setting.to_owned()],
+        axes: ["ratio of speeds".into(), "ms".into()],
+        series: [("straight line", 0), ("square corner", 1)]
+            .into_iter()
+            .flat_map(|(name, colour)| [false, true].map(|dashed| series(name, colour, dashed)))
+            .chain((what.name == EXECUTION.name).then_some(alone))
+            .collect(),
+        references: Vec::new(),
     }
 }

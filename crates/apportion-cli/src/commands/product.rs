@@ -10,8 +10,8 @@ use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machi
 use apportion::kernels::Semiring;
 use apportion::{
     AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
-    Multiplication, Order, OutputFile, Plan, Platform, Result, RunReport, Scaling, Schedule, Shape, Speed,
-    Wishes, plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
+    Multiplication, Order, OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Schedule,
+    Shape, Speed, Wishes, plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -241,14 +241,12 @@ pub fn given_by(args: &Running, here: impl FnOnce() -> Platform) -> Result<Given
         (None, None, Some(models)) => Platform::from_names(&models.names()),
         (None, None, None) => here(),
     };
-    if let Some(p) = platform.processors.iter().find(|p| p.emulated.is_some()) {
-        return Err(Error::input(
-            format!("processor \"{}\": emulated", p.name),
-            "a real run cannot follow a given speed function",
-            "use slowdown here, or partition and simulate",
-        ));
+    let given = Given { platform, plan, models: file };
+    if given.platform.processors.iter().any(|p| p.emulated.is_some()) && known_models(&given)?.is_none() {
+        let what = "emulated processors stand beside others whose speed would be measured";
+        return Err(Error::input("platform", what, "give those emulated or speed too, or --models"));
     }
-    Ok(Given { platform, plan, models: file })
+    Ok(given)
 }
 
 /// Speed functions that need no measuring, with their pivot block.
@@ -256,13 +254,18 @@ pub fn known_models(given: &Given) -> Result<Option<(Vec<Model>, u64)>> {
     let platform = &given.platform;
     Ok(match &given.models {
         Some(models) => Some((models.in_order(&platform.names())?, models.block().unwrap_or(1))),
-        // Speeds in flop/s need no measuring; ratios alone tell no time.
-        None if platform.processors.iter().all(|p| matches!(p.speed, Some(Speed::Flops(_)))) => {
+        // Speeds in flop/s and given functions need no measuring; ratios alone tell no time.
+        None if platform.processors.iter().all(given_speed) => {
             let processors = constant(platform.clone(), 2.0)?;
             Some((processors.models, processors.block))
         }
         None => None,
     })
+}
+
+/// True if nothing has to be measured.
+fn given_speed(processor: &Processor) -> bool {
+    processor.emulated.is_some() || matches!(processor.speed, Some(Speed::Flops(_)))
 }
 
 /// Decides what is left open.

@@ -1,7 +1,9 @@
 //! What MPI computes is what threads compute, byte for byte, and moves as many elements.
 
 use super::launch::{Bench, Mpi, json};
+use super::lost::{field, ranks};
 use serde_json::Value;
+use std::process::Stdio;
 
 /// Runs on threads and under an mpirun; the files must be the same. Returns the reports of both, if there is an mpirun.
 fn both(bench: &Bench, mpi: Mpi, processes: usize, arguments: &str) -> Option<(Value, Value)> {
@@ -219,6 +221,38 @@ fn long_messages_and_the_trace() {
     for lane in [0, 1] {
         assert!(events.iter().any(|e| e["tid"] == lane && e["ph"] == "X"), "lane {lane} has events");
     }
+}
+
+/// Several threads in each process: the same bytes, on the cores that the platform names.
+#[test]
+fn several_threads_in_each_process() {
+    let bench = Bench::new("hybrid");
+    bench.matrix("a.npy", "<f8", (1021, 1021), false);
+    let arguments = "matmul a.npy a.npy --platform platform.toml --method rows --flow ring --block 64";
+    let mut threads = Vec::new();
+    for cores in ["[0]", "[0, 1]"] {
+        let processor =
+            |i| format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{}0 Gflop/s\"\ncores = {cores}\n", i + 1);
+        std::fs::write(bench.at("platform.toml"), (0..2).map(processor).collect::<String>()).unwrap();
+        if both(&bench, Mpi::Open, 2, arguments).is_none() {
+            return;
+        }
+        let mut child = Mpi::Open.command(&bench, 2, &format!("{arguments} --engine mpi")).unwrap();
+        let mut child = child.stdout(Stdio::null()).spawn().unwrap();
+        let (mut most, mut allowed) = (0, String::new());
+        while child.try_wait().unwrap().is_none() {
+            for (_, pid) in ranks(&bench) {
+                let field = |name: &str| field(pid, name);
+                most = most.max(field("Threads:").map_or(0, |n| n.parse().unwrap()));
+                allowed = field("Cpus_allowed_list:").unwrap_or(allowed);
+            }
+        }
+        // In the end: at the start the library looks at one core after the other.
+        let all = std::thread::available_parallelism().unwrap().get();
+        assert_eq!(allowed == "0", cores == "[0]" || all == 1, "{cores}: {allowed}");
+        threads.push(most);
+    }
+    assert!(threads[1] > threads[0], "two cores have a thread each: {threads:?}");
 }
 
 /// Infinities rule Freivalds' sums out: elements are recomputed instead.

@@ -29,6 +29,9 @@ use std::time::{Duration, Instant};
 /// schedule's order, which MPI keeps.
 const TAGS: u64 = 0x7ff0;
 
+/// Calls into the library that make it look at everything: Open MPI looks at sockets only every eighth time.
+const SWEEP: u32 = 8;
+
 /// How often messages are moved on during an update.
 const NUDGE: Duration = Duration::from_millis(1);
 
@@ -75,7 +78,7 @@ pub fn run_mpi<T: Element>(
                 // On a core of its own worker's, not another's.
                 clock::pin(&processor.cores);
                 while !over.load(Ordering::Relaxed) {
-                    world.mpi().progress();
+                    (0..SWEEP).for_each(|_| world.mpi().progress());
                     std::thread::sleep(NUDGE);
                 }
             });

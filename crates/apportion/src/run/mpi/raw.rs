@@ -10,8 +10,12 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Most bytes of one MPI message, whose count is a C `int`: longer ones travel in parts of this size.
-pub(super) const LARGEST: usize = 8 << 20;
+/// Most bytes of one MPI message on one host: longer ones travel in parts of this size.
+const LARGEST: usize = 8 << 20;
+
+/// Most bytes of one MPI message between hosts: below the libraries' eager limits, so that nothing is asked before it is sent. With
+/// longer ones the answers wait behind the data that travel the same way, and two that send to each other lose time.
+const LARGEST_BETWEEN_HOSTS: usize = 60 << 10;
 
 /// The name of a library given by the user instead of those that are looked for.
 pub(super) const VARIABLE: &str = "APPORTION_MPI";
@@ -53,6 +57,8 @@ pub(super) struct Mpi {
     dialect: Dialect,
     name: String,
     threads: bool,
+    /// Most words of one MPI message; the same on all ranks.
+    part: usize,
     pub rank: usize,
     pub size: usize,
 }
@@ -112,6 +118,7 @@ impl Mpi {
             dialect,
             name,
             threads: provided >= dialect.serialized,
+            part: LARGEST_BETWEEN_HOSTS / size_of::<u64>(),
             rank: rank as usize,
             size: size as usize,
         })
@@ -120,6 +127,11 @@ impl Mpi {
     /// The file that was loaded.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Says that all ranks are on one host. All must say it, with nothing under way.
+    pub fn on_one_host(&mut self) {
+        self.part = LARGEST / size_of::<u64>();
     }
 
     /// True if another thread than the one that started it may make calls.
@@ -161,7 +173,7 @@ impl Mpi {
             assert_eq!(sent, 0, "MPI_Isend of {bytes} bytes to rank {to} works");
             request
         };
-        let requests = parts(words.len()).map(|part| start(&words[part])).collect();
+        let requests = parts(words.len(), self.part).map(|part| start(&words[part])).collect();
         Transfer { words, requests }
     }
 
@@ -187,7 +199,7 @@ impl Mpi {
             assert_eq!(posted, 0, "MPI_Irecv of {bytes} bytes from rank {from} works");
             request
         };
-        let requests = parts(room.len()).map(|part| start(&mut room[part])).collect();
+        let requests = parts(room.len(), self.part).map(|part| start(&mut room[part])).collect();
         Transfer { words: room, requests }
     }
 
@@ -264,9 +276,8 @@ impl Drop for Transfer {
 }
 
 /// The parts in which so many words travel; an empty message is one empty part.
-fn parts(words: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    const WORDS: usize = LARGEST / size_of::<u64>();
-    (0..words.div_ceil(WORDS).max(1)).map(move |i| i * WORDS..words.min((i + 1) * WORDS))
+fn parts(words: usize, most: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..words.div_ceil(most).max(1)).map(move |i| i * most..words.min((i + 1) * most))
 }
 
 fn load(names: &[String]) -> Result<(String, Library)> {
@@ -296,13 +307,12 @@ mod tests {
 
     #[test]
     fn long_messages_travel_in_parts() {
-        const WORDS: usize = LARGEST / 8;
-        let lengths = |words: usize| parts(words).map(|part| part.len()).collect::<Vec<_>>();
+        let lengths = |words: usize| parts(words, 100).map(|part| part.len()).collect::<Vec<_>>();
         assert_eq!(lengths(0), [0]);
         assert_eq!(lengths(5), [5]);
-        assert_eq!(lengths(WORDS), [WORDS]);
-        assert_eq!(lengths(2 * WORDS + 1), [WORDS, WORDS, 1]);
-        assert_eq!(parts(2 * WORDS + 1).last(), Some(2 * WORDS..2 * WORDS + 1));
+        assert_eq!(lengths(100), [100]);
+        assert_eq!(lengths(201), [100, 100, 1]);
+        assert_eq!(parts(201, 100).last(), Some(200..201));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The processes that mpirun started, as one value: who we are, waiting that can be interrupted, and the few collective
 //! operations that a run needs, made of messages so that they can be interrupted too.
 
+use super::SWEEP;
 use super::raw::{Mpi, Transfer, VARIABLE};
 use crate::error::{Error, Result};
 use crate::run::{Launched, Monitor};
 use bytemuck::Pod;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 /// Tag of everything but a schedule's messages.
@@ -43,7 +45,7 @@ impl World {
             _ => libraries(launched),
         };
         let mpi = Mpi::start(&names)?;
-        let world = Self { mpi, monitor: monitor.clone() };
+        let mut world = Self { mpi, monitor: monitor.clone() };
         if let Some(Launched { size, .. }) = launched
             && size != world.size()
         {
@@ -58,7 +60,20 @@ impl World {
             let remedy = format!("use that library's own mpirun, or name mpirun's library in {VARIABLE}");
             return Err(Error::input("--engine mpi", what, remedy));
         }
+        if world.is_on_one_host()? {
+            world.mpi.on_one_host();
+        }
         Ok(world)
+    }
+
+    /// Whether all ranks' hosts have one name.
+    fn is_on_one_host(&self) -> Result<bool> {
+        let mut hasher = DefaultHasher::new();
+        rustix::system::uname().nodename().hash(&mut hasher);
+        let host = hasher.finish();
+        // The least, and the complement of the greatest.
+        let ends = self.combine(&[host, !host], u64::min)?;
+        Ok(ends[0] == !ends[1])
     }
 
     /// This process's number, from 0.
@@ -93,7 +108,7 @@ impl World {
     /// Waits for a transfer without keeping the core from others.
     pub(super) fn wait(&self, transfer: &mut Transfer) -> Result<()> {
         let mut tries = 0;
-        while !self.mpi.done(transfer) {
+        while !(0..SWEEP).any(|_| self.mpi.done(transfer)) {
             if self.monitor.is_stopped() {
                 return Err(Error::Interrupted);
             }

@@ -6,7 +6,7 @@
 
 use apportion::shapes::Terms;
 use apportion::{
-    Form, Kernel, Matrix, MeasureOptions, Minimise, Monitor, Multiplication, Network, Platform, Scaling,
+    Fit, Form, Kernel, Matrix, MeasureOptions, Minimise, Monitor, Multiplication, Network, Platform, Scaling,
     Shape, Wishes, measure_gemm, multiply, plan_matmul, table,
 };
 
@@ -61,6 +61,7 @@ fn row(size: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> 
         minimise: Minimise::Time,
         element: 8,
         relative: false,
+        fit: Fit::Unchecked,
     };
     let choices = plan_matmul(shape, platform, &models, BLOCK, &wishes).expect("columns serve all");
     let (plan, order) = (&choices[0].plan, choices[0].order);

@@ -212,7 +212,7 @@ impl Part<'_> {
         let (models, block) = match world.agree(known_models(&given))? {
             Some(known) => known,
             None => {
-                let block = self.running.flow.block;
+                let block = self.running.flow.block();
                 self.console.detail("measuring speeds on all processes together");
                 let measured =
                     measure_world(kernel, &given.platform, (&QUICK_SIZES, block), world, monitor())?;
@@ -237,7 +237,7 @@ impl Part<'_> {
             platform: given.platform,
             models,
             block,
-            choices: vec![Choice { plan, order, rank: None }],
+            choices: vec![Choice { plan, order, rank: None, narrowed: None }],
             relative: false,
         })
     }

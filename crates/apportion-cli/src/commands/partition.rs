@@ -12,7 +12,7 @@ use crate::console::Console;
 use crate::inputs::{Processors, method_at, terms};
 use apportion::shapes::{Communication, Terms};
 use apportion::{
-    Choice, Error, Form, Minimise, Network, Plan, Platform, Result, Shape, Surface, Surfaces, Topology,
+    Carrier, Choice, Error, Form, Minimise, Network, Plan, Platform, Result, Shape, Surface, Surfaces, Topology,
     Wishes, pairs, plan_fpm_br, plan_matmul, table, units,
 };
 use clap::{Args, ValueEnum};
@@ -227,9 +227,9 @@ fn by_surfaces(shape: Shape, args: &Arguments, path: &Path) -> Result<(Processor
     };
     let surfaces: Vec<Surface> = platform.names().iter().map(find).collect::<Result<_>>()?;
     let processors =
-        Processors { platform, models: Vec::new(), block: args.flow.block, relative: false, sampled: false };
+        Processors { platform, models: Vec::new(), block: args.flow.block(), relative: false, sampled: false };
     let wishes = wishes(args, &processors, shape)?;
-    let choices = plan_fpm_br(shape, &processors.platform, &surfaces, args.flow.block, &wishes)?;
+    let choices = plan_fpm_br(shape, &processors.platform, &surfaces, args.flow.block(), &wishes)?;
     Ok((processors, choices))
 }
 
@@ -245,6 +245,7 @@ fn wishes(args: &Arguments, processors: &Processors, shape: Shape) -> Result<Wis
         minimise: minimise(args),
         element: 8,
         relative: processors.relative,
+        fit: args.flow.fit(Carrier::Memory),
     })
 }
 

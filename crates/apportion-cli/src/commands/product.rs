@@ -9,9 +9,9 @@ use crate::console::Console;
 use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machine};
 use apportion::kernels::Semiring;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
+    AnyMatrix, Carrier, Choice, Element, Error, Fit, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
     Multiplication, Order, OutputFile, Plan, Platform, Result, RunReport, Scaling, Shape, Speed, Wishes,
-    pairs, plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
+    plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -58,6 +58,21 @@ pub struct Running {
     /// Draw the plan.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+}
+
+impl Running {
+    /// What is done about the processors' memory.
+    pub fn fit(&self) -> Fit {
+        self.flow.fit(self.carrier())
+    }
+
+    /// Who carries the messages.
+    pub fn carrier(&self) -> Carrier {
+        match self.engine {
+            EngineName::Threads => Carrier::Memory,
+            EngineName::Mpi => Carrier::Mpi,
+        }
+    }
 }
 
 /// A semiring by its name.
@@ -171,23 +186,16 @@ pub fn carry_out<T: Element, R: Element>(
     if target.bool {
         report.element = "bool";
     }
-    let chosen = Chosen {
-        choices: prepared.choices.iter().collect(),
-        minimise: Minimise::Time,
-        relative: prepared.relative,
-    };
+    let chosen = prepared.chosen();
     let mut value = report.to_value();
-    if let Some(choice) = chosen.value() {
-        value["choice"] = choice;
-    }
+    chosen.add_to(&mut value, &prepared.platform);
     appear([
         (target.report, &|| format!("{value:#}\n")),
         (target.trace, &|| timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)),
         (target.svg, &|| picture(&report.plan, &prepared.platform)),
     ])?;
     console.detail(report.pairs_text());
-    let line = chosen.line().map_or_else(String::new, |line| pairs(&[("chosen  ", line)]));
-    console.result(|| value.clone(), || report.to_text() + &line);
+    console.result(|| value.clone(), || report.to_text() + &chosen.text(&prepared.platform));
     Ok(())
 }
 
@@ -222,6 +230,17 @@ pub struct Prepared {
     pub relative: bool,
 }
 
+impl Prepared {
+    /// What was chosen against what.
+    pub fn chosen(&self) -> Chosen<'_> {
+        Chosen {
+            choices: self.choices.iter().collect(),
+            minimise: Minimise::Time,
+            relative: self.relative,
+        }
+    }
+}
+
 /// What the flags and files say.
 #[derive(Clone)]
 pub struct Given {
@@ -246,17 +265,27 @@ pub fn prepare<T: Element>(
     args: &Running,
     console: &Console,
 ) -> Result<Prepared> {
+    let (given, models) = speeds(kernel, args, console)?;
+    settled::<T>(given, models, shape, args, console)
+}
+
+/// Finds processors and their speeds, with the pivot block that these are of.
+pub fn speeds<T: Element>(
+    kernel: Kernel<T>,
+    args: &Running,
+    console: &Console,
+) -> Result<(Given, (Vec<Model>, u64))> {
     let given = given_by(args, this_machine)?;
     let given = Given { platform: as_run(given.platform), ..given };
     given.warn_of_another_kernel(kernel, console);
     let models = match known_models(&given)? {
         Some(known) => known,
         None => {
-            let models = quick_models(kernel, &given.platform, args.flow.block, args.fresh, console)?;
-            (models.in_order(&given.platform.names())?, args.flow.block)
+            let models = quick_models(kernel, &given.platform, args.flow.block(), args.fresh, console)?;
+            (models.in_order(&given.platform.names())?, args.flow.block())
         }
     };
-    settled::<T>(given, models, shape, args, console)
+    Ok((given, models))
 }
 
 /// Reads what the flags name; the processors are `here`'s if nothing names them.
@@ -303,10 +332,10 @@ pub fn settled<T: Element>(
     args: &Running,
     console: &Console,
 ) -> Result<Prepared> {
-    let models = capped::<T>(models, &platform, shape)?;
+    let element = size_of::<T>() as u64;
     let (choices, relative) = match plan {
-        Some(plan) => (given(plan, shape, args, (&platform, &models, block), size_of::<T>() as u64)?, false),
-        None => made(shape, args, (&platform, &models, block), size_of::<T>() as u64, console)?,
+        Some(plan) => (given(plan, shape, args, (&platform, &models, block), element)?, false),
+        None => made(shape, args, (&platform, &models, block), element, console)?,
     };
     Ok(Prepared { platform, models, block, choices, relative })
 }
@@ -320,20 +349,6 @@ fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
             models.kernel.replace(char::is_control, " ")
         ));
     }
-}
-
-/// Memory caps of the platform as caps on elements of C: each stands for itself and its part of A and B.
-fn capped<T: Element>(models: Vec<Model>, platform: &Platform, shape: Shape) -> Result<Vec<Model>> {
-    let per_element =
-        size_of::<T>() as f64 * (1.0 + shape.k as f64 / shape.n as f64 + shape.k as f64 / shape.m as f64);
-    models
-        .into_iter()
-        .zip(&platform.processors)
-        .map(|(model, processor)| match processor.memory {
-            Some(bytes) => model.with_cap(bytes as f64 / per_element),
-            None => Ok(model),
-        })
-        .collect()
 }
 
 /// A plan made on the spot, its rivals after it; true if they were ranked by communication alone.
@@ -355,6 +370,7 @@ pub fn made(
         minimise: Minimise::Time,
         element,
         relative: false,
+        fit: args.fit(),
     };
     let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
     let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));
@@ -367,11 +383,6 @@ pub fn made(
                 .zip(&speeds)
                 .map(|(p, s)| Model::constant(&p.name, s.value()))
                 .collect::<Result<_>>()?;
-            let given = platform.processors.iter().zip(given).map(|(p, m)| match p.memory {
-                Some(_) => m.with_cap(models_cap(models, &p.name)),
-                None => Ok(m),
-            });
-            let given: Vec<Model> = given.collect::<Result<_>>()?;
             plan_matmul(shape, platform, &given, 1, &Wishes { relative: true, ..wishes })?
         }
         _ => plan_matmul(shape, platform, models, block, &wishes)?,
@@ -391,8 +402,4 @@ pub fn made(
 
 fn overlap_name(order: Order) -> &'static str {
     if order.overlap { "overlapped" } else { "" }
-}
-
-fn models_cap(models: &[Model], name: &str) -> f64 {
-    models.iter().find(|m| m.processor() == name).and_then(Model::max_size).unwrap_or(f64::MAX)
 }

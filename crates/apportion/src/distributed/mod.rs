@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::report::RunReport;
 use crate::run::kernels::Semiring;
 use crate::run::{Monitor, World, run_mpi};
-use crate::schedule::Schedule;
+use crate::schedule::{Carrier, Schedule, predicted_memory};
 use crate::simulate::Conditions;
 use crate::trace::{Lane, Trace};
 use std::time::Instant;
@@ -42,7 +42,7 @@ pub fn multiply_mpi<T: Element>(
 ) -> Result<(Tiles<T>, RunReport)> {
     let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
     let shape = layout.shape();
-    world.agree(check_memory::<T>(layout, what.order))?;
+    world.agree(check_memory::<T>(layout, what.order, what.platform, Carrier::Mpi))?;
     let schedule = Schedule::matmul(layout, what.order);
     let rates = rates(what.models, &what.plan.shares, what.models_block);
     let network = &what.platform.network;
@@ -59,6 +59,7 @@ pub fn multiply_mpi<T: Element>(
         engine: "mpi",
         semiring: what.kernel.semiring().name(),
         element: T::NAME,
+        predicted_memory: predicted_memory(layout, what.order, size_of::<T>() as u64, Carrier::Mpi),
         forecast_seconds: predicted.as_ref().map_or(0.0, |p| p.seconds),
         plan: Plan { forecast: predicted, ..what.plan.clone() },
         order: schedule.order(),

@@ -40,6 +40,7 @@ proptest! {
             minimise: Minimise::Time,
             element: 8,
             relative,
+            fit: apportion::Fit::Unchecked,
             form: apportion::Form::default(),
         };
         let first = texts(&platform, &models, sizes, &wishes);

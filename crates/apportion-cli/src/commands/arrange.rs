@@ -4,12 +4,15 @@ use super::simulate::in_plan_order;
 use super::{appear, open, picture};
 use crate::console::Console;
 use apportion::arrange::{
-    Cost, Edges, Objective, Pivots, Search, arrange, machinefile, places_in_order, rankfile, slurm_hostfile,
+    Arranged, Cost, Edges, Objective, Pivots, Search, arrange, arrange_grid, machinefile, places_in_order,
+    rankfile, slurm_hostfile,
 };
-use apportion::{Error, OutputFile, Plan, Platform, Rank, Result, pairs, read_plan, read_platform, units};
+use apportion::{
+    Error, OutputFile, Plan, Platform, Rank, Result, Shape, pairs, read_plan, read_platform, units,
+};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// What an arrangement is judged by.
@@ -26,9 +29,11 @@ pub enum ObjectiveName {
 /// How to look for a better arrangement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SearchName {
-    /// Every one: the optimum, for a few processors.
+    /// Every one: the optimum. Refused above a million arrangements.
     Exhaustive,
-    /// Whole groups of a cluster, one column after the other.
+    /// Malik's algorithms as printed: whole groups of a cluster, one column after the other, once. Columns only.
+    Published,
+    /// The same until nothing changes; exchanges of owners of equal shares where there are no columns.
     Heuristic,
     /// Simulated annealing from the heuristic's result.
     Local,
@@ -64,19 +69,24 @@ pub enum OrderFormat {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: apportion arrange --plan plan.json --platform platforms/grid5000-table-3-9.toml --objective hops -o better.json"
-)]
+#[command(after_help = "Examples:\n  \
+    apportion arrange --plan plan.json --platform platforms/grid5000-table-3-9.toml --objective hops -o better.json\n  \
+    apportion arrange --grid 512x512 --platform platforms/grid5000-table-4-1.toml --edges open --svg grid.svg\n\
+    docs/network.md explains costs and searches.")]
 pub struct Arguments {
     /// The plan.
-    #[arg(long, value_name = "FILE")]
-    pub plan: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "grid")]
+    pub plan: Option<PathBuf>,
+    /// Instead of a plan: cut a domain of so many rows and columns into a grid of equal parts, one for each processor; the
+    /// grid's shape is sought, too.
+    #[arg(long, value_name = "MxN", conflicts_with = "plan")]
+    pub grid: Option<String>,
     /// Processors, their clusters ("site/node") and the network.
     #[arg(long, value_name = "FILE")]
     pub platform: PathBuf,
-    /// What an arrangement is judged by.
-    #[arg(long, value_enum, default_value = "bandwidth")]
-    pub objective: ObjectiveName,
+    /// What an arrangement is judged by; default: bandwidth, for --grid asymmetric.
+    #[arg(long, value_enum)]
+    pub objective: Option<ObjectiveName>,
     /// How to look for a better one.
     #[arg(long, value_enum, default_value = "heuristic")]
     pub search: SearchName,
@@ -107,26 +117,12 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let outputs = [&args.export_to, &args.svg, &args.output];
     let [order, svg, output] = outputs.map(|path| open(path.as_ref()));
     let outputs = [order?, svg?, output?];
-    let plan = read_plan(&args.plan)?;
-    if plan.layout.is_none() {
-        return Err(Error::input(
-            args.plan.display().to_string(),
-            "has no layout: shares of units have no places",
-            "make one with `apportion partition --shape`",
-        ));
-    }
-    let platform = in_plan_order(&plan, read_platform(&args.platform)?)?;
-    // One to one where the plan's names are not the platform's.
-    let plan = Plan { processors: platform.names(), ..plan };
-    let (objective, name) = args.objective();
-    let search = match args.search {
-        SearchName::Exhaustive => Search::Exhaustive,
-        SearchName::Heuristic => Search::Heuristic,
-        SearchName::Local => Search::Local,
+    let (arranged, platform, milliseconds) = match (&args.grid, &args.plan) {
+        (Some(domain), _) => of_grid(args, domain)?,
+        (None, Some(plan)) => of_plan(args, plan)?,
+        (None, None) => unreachable!("one of them is required"),
     };
-    let begin = Instant::now();
-    let arranged = arrange(&plan, &platform, objective, search, args.seed)?;
-    let milliseconds = begin.elapsed().as_secs_f64() * 1e3;
+    let (_, name) = args.objective();
     write_files(args, outputs, &arranged.plan, &platform)?;
     let (before, after) = (arranged.cost_before, arranged.cost_after);
     console.result(
@@ -148,7 +144,50 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     Ok(())
 }
 
+/// The plan on its platform, rearranged, and the milliseconds that it took.
+fn of_plan(args: &Arguments, path: &Path) -> Result<(Arranged, Platform, f64)> {
+    let plan = read_plan(path)?;
+    if plan.layout.is_none() {
+        return Err(Error::input(
+            path.display().to_string(),
+            "has no layout: shares of units have no places",
+            "make one with `apportion partition --shape`",
+        ));
+    }
+    let platform = in_plan_order(&plan, read_platform(&args.platform)?)?;
+    // One to one where the plan's names are not the platform's.
+    let plan = Plan { processors: platform.names(), ..plan };
+    let begin = Instant::now();
+    let arranged = arrange(&plan, &platform, args.objective().0, args.search(), args.seed)?;
+    Ok((arranged, platform, begin.elapsed().as_secs_f64() * 1e3))
+}
+
+/// A grid of equal parts, and the milliseconds that it took.
+fn of_grid(args: &Arguments, domain: &str) -> Result<(Arranged, Platform, f64)> {
+    let shape = Shape::parse(domain, "--grid")?;
+    let (Objective::Asymmetric(edges), _) = args.objective() else {
+        return Err(Error::input(
+            "--objective",
+            "does not go with --grid, which is judged by its halo exchange",
+            "leave it out or say asymmetric",
+        ));
+    };
+    let platform = read_platform(&args.platform)?;
+    let begin = Instant::now();
+    let arranged = arrange_grid(shape, &platform, edges, args.search(), args.seed)?;
+    Ok((arranged, platform, begin.elapsed().as_secs_f64() * 1e3))
+}
+
 impl Arguments {
+    fn search(&self) -> Search {
+        match self.search {
+            SearchName::Exhaustive => Search::Exhaustive,
+            SearchName::Published => Search::Published,
+            SearchName::Heuristic => Search::Heuristic,
+            SearchName::Local => Search::Local,
+        }
+    }
+
     fn objective(&self) -> (Objective, &'static str) {
         let pivots = match self.flow {
             SpreadName::Ring => Pivots::Ring,
@@ -158,7 +197,8 @@ impl Arguments {
             EdgesName::Periodic => Edges::Periodic,
             EdgesName::Open => Edges::Open,
         };
-        match self.objective {
+        let default = if self.grid.is_some() { ObjectiveName::Asymmetric } else { ObjectiveName::Bandwidth };
+        match self.objective.unwrap_or(default) {
             ObjectiveName::Hops => (Objective::Hops(pivots), "hops"),
             ObjectiveName::Bandwidth => (Objective::Bandwidth(pivots), "bandwidth"),
             ObjectiveName::Asymmetric => (Objective::Asymmetric(edges), "asymmetric"),

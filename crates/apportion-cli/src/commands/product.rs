@@ -10,7 +10,7 @@ use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machi
 use apportion::kernels::Semiring;
 use apportion::{
     AnyMatrix, Carrier, Choice, Element, Error, Fit, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
-    Multiplication, Order, OutputFile, Plan, Platform, Result, RunReport, Scaling, Shape, Speed, Wishes,
+    Multiplication, OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Shape, Speed, Wishes,
     plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
@@ -62,16 +62,11 @@ pub struct Running {
 
 impl Running {
     /// What is done about the processors' memory.
-    pub fn fit(&self) -> Fit {
-        self.flow.fit(self.carrier())
-    }
-
-    /// Who carries the messages.
-    pub fn carrier(&self) -> Carrier {
-        match self.engine {
+    pub(super) fn fit(&self) -> Fit {
+        self.flow.fit(match self.engine {
             EngineName::Threads => Carrier::Memory,
             EngineName::Mpi => Carrier::Mpi,
-        }
+        })
     }
 }
 
@@ -300,14 +295,12 @@ pub fn given_by(args: &Running, here: impl FnOnce() -> Platform) -> Result<Given
         (None, None, Some(models)) => Platform::from_names(&models.names()),
         (None, None, None) => here(),
     };
-    if let Some(p) = platform.processors.iter().find(|p| p.emulated.is_some()) {
-        return Err(Error::input(
-            format!("processor \"{}\": emulated", p.name),
-            "a real run cannot follow a given speed function",
-            "use slowdown here, or partition and simulate",
-        ));
+    let given = Given { platform, plan, models: file };
+    if given.platform.processors.iter().any(|p| p.emulated.is_some()) && known_models(&given)?.is_none() {
+        let what = "emulated processors stand beside others whose speed would be measured";
+        return Err(Error::input("platform", what, "give those emulated or speed too, or --models"));
     }
-    Ok(Given { platform, plan, models: file })
+    Ok(given)
 }
 
 /// Speed functions that need no measuring, with their pivot block.
@@ -315,13 +308,18 @@ pub fn known_models(given: &Given) -> Result<Option<(Vec<Model>, u64)>> {
     let platform = &given.platform;
     Ok(match &given.models {
         Some(models) => Some((models.in_order(&platform.names())?, models.block().unwrap_or(1))),
-        // Speeds in flop/s need no measuring; ratios alone tell no time.
-        None if platform.processors.iter().all(|p| matches!(p.speed, Some(Speed::Flops(_)))) => {
+        // Speeds in flop/s and given functions need no measuring; ratios alone tell no time.
+        None if platform.processors.iter().all(given_speed) => {
             let processors = constant(platform.clone(), 2.0)?;
             Some((processors.models, processors.block))
         }
         None => None,
     })
+}
+
+/// True if nothing has to be measured.
+fn given_speed(processor: &Processor) -> bool {
+    processor.emulated.is_some() || matches!(processor.speed, Some(Speed::Flops(_)))
 }
 
 /// Decides what is left open.
@@ -352,7 +350,7 @@ fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
 }
 
 /// A plan made on the spot, its rivals after it; true if they were ranked by communication alone.
-pub fn made(
+fn made(
     shape: Shape,
     args: &Running,
     (platform, models, block): (&Platform, &[Model], u64),
@@ -390,16 +388,7 @@ pub fn made(
     for (place, c) in choices.iter().enumerate() {
         let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{r:.4} s"));
         let mark = if place == 0 { "chosen" } else { "against" };
-        console.detail(format!(
-            "{mark}: {:14} {:11} {:12} {rank}",
-            c.plan.method,
-            c.order.flow,
-            overlap_name(c.order)
-        ));
+        console.detail(format!("{mark}: {:14} {:24} {rank}", c.plan.method, c.order.to_string()));
     }
     Ok((choices, relative))
-}
-
-fn overlap_name(order: Order) -> &'static str {
-    if order.overlap { "overlapped" } else { "" }
 }

@@ -1,6 +1,7 @@
 //! Emulated processors from the command line, and Fig. 10 of Lastovetsky and Reddy 2007 from files.
 
-use super::line::{apportion, fresh, json_of};
+use super::line::{apportion, error_of, fresh, json_of};
+use apportion::{Matrix, OutputFile, write_npy};
 use serde_json::Value;
 
 const PAGING: &str = "[[processor]]\nname = \"roomy\"\nemulated = \"peak 1000\"\n\
@@ -76,4 +77,37 @@ fn functions_beat_single_numbers_on_the_machines_of_table_2() {
         worst.push(ratios.into_iter().fold(0.0, f64::max));
     }
     assert!(worst.iter().all(|w| *w > 1.2), "each single number loses somewhere: {worst:?}");
+}
+
+/// 60 x 60 x 60 at 2 and 1 million multiply-adds per second: 216,000 / 3e6 s = 72 ms, never less.
+#[test]
+fn a_run_takes_the_time_that_the_functions_say() {
+    let here = fresh("emulated-run");
+    let mut file = OutputFile::create(here.join("a.npy")).unwrap();
+    write_npy(&mut file, &Matrix::new(60, 60, (0..3600).map(|i| f64::from(i % 7)).collect())).unwrap();
+    file.commit().unwrap();
+    let given = |second: &str| {
+        format!(
+            "[[processor]]\nname = \"a\"\nemulated = \"peak 2e6\"\n[[processor]]\nname = \"b\"\n{second}\n"
+        )
+    };
+    std::fs::write(here.join("two.toml"), given("emulated = \"peak 1e6\"")).unwrap();
+    let run = json_of(&here, "matmul a.npy a.npy --platform two.toml --method rows");
+    let shares = |run: &Value| [0, 1].map(|i| run["processors"][i]["share"].as_u64().unwrap());
+    assert_eq!((&run["verified"], shares(&run)), (&Value::Bool(true), [2400, 1200]));
+    let seconds = |key: &str| run[key].as_f64().unwrap();
+    assert!((seconds("ideal_seconds") - 0.072).abs() < 1e-6, "{}", seconds("ideal_seconds"));
+    assert!(seconds("seconds") > 0.0719, "{}", seconds("seconds"));
+    // A speed in flop/s is known too, one to be measured is not, and two emulations are one too many.
+    for (second, wanted) in [
+        ("", "platform: emulated processors stand beside others"),
+        ("emulated = \"peak 1\"\nslowdown = 2", "processor \"b\": slowdown: is given beside emulated"),
+    ] {
+        std::fs::write(here.join("bad.toml"), given(second)).unwrap();
+        let told = error_of(&here, 2, "matmul a.npy a.npy --platform bad.toml");
+        assert!(told.contains(wanted), "{told}");
+    }
+    std::fs::write(here.join("mixed.toml"), given("speed = \"2 Mflop/s\"")).unwrap();
+    let mixed = json_of(&here, "matmul a.npy a.npy --platform mixed.toml --method rows");
+    assert_eq!(shares(&mixed), [2400, 1200]);
 }

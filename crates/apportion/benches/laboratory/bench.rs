@@ -2,14 +2,16 @@
 
 use apportion::{
     Activity, Conditions, Kernel, Layout, Matrix, MeasureOptions, Model, Monitor, Network, Order, Platform,
-    Processor, Schedule, Shape, Topology, Trace, measure_kernel, rates, run_kernel, simulate, verify_product,
+    Processor, Rank, Schedule, Shape, Topology, Trace, measure_kernel, parse_platform, rates, run_kernel,
+    simulate, verify_product,
 };
+use std::collections::BTreeMap;
 
 /// Pivot block.
 pub const BLOCK: u64 = 256;
-/// How much the fastest processor of each experiment is slowed: so much that transfers at 1 Gbit/s of the thesis's
-/// machine take milliseconds here, and that a busy computer keeps the pace.
-pub const SLOWDOWN: f64 = 8.0;
+/// How many times slower than a core here the fastest processor of each experiment is: so much that transfers at 1 Gbit/s
+/// of the thesis's machine take milliseconds here, and that a busy computer keeps the pace.
+pub const SLOWDOWN: f64 = 16.0;
 /// Mbit/s and its bytes per second.
 const MBIT: f64 = 1e6 / 8.0;
 
@@ -51,7 +53,7 @@ pub struct Machine {
 impl Machine {
     /// Multiply-adds per second at these shares.
     pub fn rates(&self, layout: &Layout) -> Vec<f64> {
-        rates(&self.models, &layout.shares(), BLOCK)
+        rates(&self.models, &layout.shares(), 1)
     }
 
     /// The speeds as weights of a layout.
@@ -75,6 +77,8 @@ pub struct Bench {
     repetitions: usize,
     a: Matrix<f64>,
     b: Matrix<f64>,
+    /// Multiply-adds per second of a core here, by kernel name.
+    speeds: BTreeMap<String, f64>,
 }
 
 impl Bench {
@@ -85,7 +89,10 @@ impl Bench {
             let elements = (0..size * size).map(|i| ((i * 31 + seed * 7) % 1009) as f64 / 500.0 - 1.0);
             Matrix::new(size as usize, size as usize, elements.collect())
         };
-        Self { quick, shape, repetitions: if quick { 1 } else { 3 }, a: matrix(1), b: matrix(2) }
+        let speeds =
+            [Kernel::plus_times(), Kernel::max_plus()].map(|kernel| (kernel.name(), speed(kernel, shape)));
+        let repetitions = if quick { 1 } else { 3 };
+        Self { quick, shape, repetitions, a: matrix(1), b: matrix(2), speeds: BTreeMap::from(speeds) }
     }
 
     pub fn heading(&self) -> String {
@@ -101,31 +108,51 @@ impl Bench {
         if self.quick { quick.to_vec() } else { all.to_vec() }
     }
 
-    /// Measures processors that are slower than the fastest so many times.
+    /// Processors of constant speeds: the fastest `slowdown` times slower than a core here, the others so many times slower
+    /// than it. They are emulated by the clock, which a busy computer disturbs less than a slowdown of its own work.
     pub fn machine(&self, kernel: Kernel<f64>, clusters: &[(&str, f64)], slowdown: f64) -> Machine {
-        let processors = clusters.iter().enumerate().map(|(i, &(cluster, slower))| Processor {
-            cluster: cluster.into(),
-            slowdown: slowdown * slower,
-            ..Processor::named(format!("p{i}"))
+        let processors = clusters.iter().enumerate().map(|(i, &(cluster, slower))| {
+            let speed = self.speeds[&kernel.name()] / slowdown / slower;
+            Processor {
+                cluster: cluster.into(),
+                emulated: Some(format!("peak {speed}").parse().expect("a positive speed")),
+                ..Processor::named(format!("p{i}"))
+            }
         });
-        let network = Network::free();
-        let platform = Platform { name: "laboratory".into(), processors: processors.collect(), network };
-        let whole = self.shape.elements() as f64;
-        let sizes =
-            [(whole / 32.0).sqrt(), (whole / 6.0).sqrt(), (whole / 1.5).sqrt()].map(|s| s.round().powi(2));
-        let options = MeasureOptions::quick();
-        let measured = measure_kernel(kernel, &platform, (&sizes, BLOCK), options, &Monitor::new());
-        Machine { platform, models: measured.expect("nobody stops it").models }
+        let processors: Vec<Processor> = processors.collect();
+        let models =
+            processors.iter().filter_map(|p| Some(p.emulated.as_ref()?.model(&p.name).expect("a constant")));
+        let models = models.collect();
+        Machine {
+            platform: Platform { name: "laboratory".into(), processors, network: Network::free() },
+            models,
+        }
     }
 
     /// A link of so many Mbit/s of the original, at the speed of this machine: seconds of communication are to seconds of
     /// computation as they were there, though both are N / N' and speed' / speed times as short.
     pub fn network(&self, machine: &Machine, original: Original, mbit: f64) -> Network {
-        let fastest = machine.models[0].speed(self.shape.elements() as f64 / 2.0) * BLOCK as f64 * 2.0;
+        let fastest = machine.models[0].speed(self.shape.elements() as f64 / 2.0) * 2.0;
         let scale = fastest / original.speed * (original.size as f64 / self.shape.n as f64);
         let mut network = Network::uniform(0.0, mbit * MBIT * scale);
         network.emulate = true;
         network
+    }
+
+    /// Two clusters whose nodes have ports of 1 Gbit/s of the original, joined by one cable of `mbit`.
+    pub fn cable(&self, machine: &Machine, original: Original, mbit: f64) -> Network {
+        let bandwidth = |mbit| self.network(machine, original, mbit).link(Rank(0), Rank(1)).horizontal;
+        let members = machine.platform.processors.iter();
+        let members: String = members
+            .map(|p| format!("[[processor]]\nname = \"{}\"\ncluster = \"{}\"\n", p.name, p.cluster))
+            .collect();
+        let text = format!(
+            "{members}[network]\nemulate = true\nbandwidth = {}\n[[network.link]]\nbetween = [\"one\", \"two\"]\n\
+             shared = true\nbandwidth = {}\n",
+            bandwidth(1000.0),
+            bandwidth(mbit)
+        );
+        parse_platform(&text, "laboratory").expect("a platform file").network
     }
 
     /// The median of some runs, after the forecast. The first product is verified.
@@ -156,11 +183,22 @@ impl Bench {
         (Times { communication, execution: runs[middle].execution }, forecast)
     }
 
-    /// Seconds of the fastest processor alone.
+    /// Seconds of the first cluster alone.
     pub fn alone(&self, machine: &Machine) -> f64 {
-        let rate = machine.models[0].speed(self.shape.elements() as f64 / 1.5) * BLOCK as f64;
-        self.shape.flops() / 2.0 / rate
+        let members = machine.platform.processors.iter().zip(&machine.models);
+        let first = members.filter(|(p, _)| p.cluster == machine.platform.processors[0].cluster);
+        let speed: f64 = first.map(|(_, model)| model.speed(self.shape.elements() as f64)).sum();
+        self.shape.flops() / 2.0 / speed
     }
+}
+
+/// Multiply-adds per second of a kernel on half of a product.
+fn speed(kernel: Kernel<f64>, shape: Shape) -> f64 {
+    let platform = Platform::from_speeds(&[1.0]).expect("one processor");
+    let half = shape.elements() as f64 / 2.0;
+    let measured =
+        measure_kernel(kernel, &platform, (&[half], BLOCK), MeasureOptions::quick(), &Monitor::new());
+    measured.expect("nobody stops it").models[0].speed(half) * BLOCK as f64
 }
 
 /// A network with another topology.

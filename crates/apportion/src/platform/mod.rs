@@ -46,7 +46,8 @@ pub struct Processor {
     pub slowdown: f64,
     /// Emulation: it turns slower in mid-run. Measuring and forecasts do not know of it.
     pub slowdown_after: Option<SlowdownAfter>,
-    /// Emulation: its speed is this function of size instead of anything measured.
+    /// Emulation: its speed is this function of size instead of anything measured. A run takes so long, if this machine
+    /// is fast enough: a unit is one multiply-add, the size that of its share in elements of C.
     pub emulated: Option<Emulated>,
 }
 
@@ -242,7 +243,7 @@ mod tests {
         let mut platform = Platform::from_speeds(&[9.0, 1.5]).unwrap();
         platform.processors[0].cores = vec![0, 2];
         platform.processors[0].memory = Some(1 << 30);
-        platform.processors[1].slowdown = 2.5;
+        platform.processors[0].slowdown = 2.5;
         platform.processors[1].emulated = Some("peak 2e9, knee 1e5 0.8".parse().unwrap());
         platform.processors[1].name = "a \"b\"".into();
         platform.processors[1].speed = Some(Speed::Flops(2.5e9));

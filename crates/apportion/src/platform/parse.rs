@@ -145,6 +145,13 @@ impl Reader<'_> {
                 "1.0 means not slowed, 9.0 nine times slower",
             ));
         }
+        if raw.emulated.is_some() && raw.slowdown.is_some() {
+            return Err(self.error(
+                &field("slowdown"),
+                "is given beside emulated",
+                "give one of them: an emulated processor takes the time that its function says",
+            ));
+        }
         let slowdown_after = match raw.slowdown_after {
             Some(RawSlowdownAfter { work, .. }) if !(0.0..1.0).contains(&work) => {
                 let what = format!("{work} is not a fraction of the work, at least 0 and below 1");

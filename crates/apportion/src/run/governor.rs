@@ -1,7 +1,7 @@
-//! Emulates a slower processor: computing takes `slowdown` times the thread's own CPU time.
+//! Emulates another processor: computing takes `slowdown` times the thread's own CPU time, or as long as is said.
 //!
-//! The thread works at full speed and then sleeps until the work has taken slowdown x CPU time of the day's
-//! time. Because CPU time does not run while a thread is preempted, a thread that shares its core still meets its
+//! The thread works at full speed and then sleeps until the work has taken slowdown x CPU time (or the time that was
+//! said) of the day's time. Because CPU time does not run while a thread is preempted, a thread that shares its core still meets its
 //! target, as long as the sum of 1 / slowdown over the threads stays below the cores: each needs its core for
 //! 1 / slowdown of the time only, and what it lost to others it sleeps less. Oversleeping is made up for at the
 //! next piece of work in the same way.
@@ -34,14 +34,25 @@ impl Governor {
     /// Does the work, which returns CPU seconds spent by threads at this one's side (0 if none): the longest of
     /// them counts. Then sleeps as long as it takes. Returns the CPU seconds.
     pub fn compute(&mut self, halt: &Halt<'_>, work: impl FnOnce() -> f64) -> Result<f64> {
+        self.pass(halt, None, work)
+    }
+
+    /// Does work that takes an emulated processor so many seconds before its slowdown; as [`Self::compute`] otherwise.
+    pub fn emulate(&mut self, halt: &Halt<'_>, seconds: f64, work: impl FnOnce() -> f64) -> Result<f64> {
+        self.pass(halt, Some(seconds), work)
+    }
+
+    fn pass(&mut self, halt: &Halt<'_>, seconds: Option<f64>, work: impl FnOnce() -> f64) -> Result<f64> {
         let (start, cpu) = (Instant::now(), thread_cpu_seconds());
         let others = work();
         let cpu = (thread_cpu_seconds() - cpu).max(others);
-        if self.pace.slowdown <= 1.0 {
-            return Ok(cpu);
-        }
-        halt.sleep_until(start, self.pace.target(cpu))?;
-        self.pace.took(cpu, start.elapsed().as_secs_f64());
+        let seconds = match seconds {
+            Some(seconds) => seconds,
+            None if self.pace.slowdown <= 1.0 => return Ok(cpu),
+            None => cpu,
+        };
+        halt.sleep_until(start, self.pace.target(seconds))?;
+        self.pace.took(seconds, start.elapsed().as_secs_f64());
         Ok(cpu)
     }
 }
@@ -55,14 +66,14 @@ struct Pace {
 }
 
 impl Pace {
-    /// Seconds that a piece of work of `cpu` seconds should take in all, less what is to be made up for.
-    fn target(&self, cpu: f64) -> f64 {
-        self.slowdown * cpu - self.late
+    /// Seconds that a piece of work of so many unslowed seconds should take in all, less what is to be made up for.
+    fn target(&self, seconds: f64) -> f64 {
+        self.slowdown * seconds - self.late
     }
 
     /// It took `wall` seconds, sleep included.
-    fn took(&mut self, cpu: f64, wall: f64) {
-        self.late = (wall - self.target(cpu)).clamp(0.0, LARGEST_DEBT);
+    fn took(&mut self, seconds: f64, wall: f64) {
+        self.late = (wall - self.target(seconds)).clamp(0.0, LARGEST_DEBT);
     }
 }
 
@@ -108,6 +119,22 @@ mod tests {
         let mut pace = Pace { slowdown: 2.0, late: 0.0 };
         pace.took(0.01, 60.0);
         assert_eq!(pace.late, LARGEST_DEBT);
+    }
+
+    /// The day's time that emulated work takes is what was said, whatever CPU time it needs below that.
+    #[test]
+    fn emulated_work_takes_no_less_than_was_said() {
+        let monitor = Monitor::new();
+        let (halt, mut governor) = (Halt::new(&monitor), Governor::new(1.0));
+        let start = Instant::now();
+        for _ in 0..4 {
+            governor.emulate(&halt, 0.005, || 0.0).unwrap();
+        }
+        assert!(start.elapsed().as_secs_f64() >= 0.02);
+        governor.turn(3.0);
+        let start = Instant::now();
+        governor.emulate(&halt, 0.3, || 0.0).unwrap();
+        assert!(start.elapsed().as_secs_f64() >= 0.9 - LARGEST_DEBT);
     }
 
     #[test]

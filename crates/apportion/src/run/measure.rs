@@ -33,7 +33,8 @@ pub fn measure_gemm<T: Real>(
 }
 
 /// Speed functions of a kernel: the time of one update of `size` elements of C (as square as whole numbers allow) by a
-/// pivot block of `block`, operands copied together first as a run does. Truth values are measured with three in
+/// pivot block of `block`, operands copied together first as a run does: each time from another block of larger factors,
+/// so that they come from memory and not from a cache that the last update filled. Truth values are measured with three in
 /// ten true: a product of much fewer is faster.
 ///
 /// The monitor advances by one per size and processor.
@@ -100,10 +101,21 @@ fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a processor needs for a size: C, and its parts of a pivot block twice.
+/// Bytes that a processor needs for a size: C, its parts of a pivot block, and the factors that they are copied from.
 fn bytes<T>(size: f64, block: u64) -> f64 {
     let side = size.sqrt().round();
-    (side * side + 4.0 * side * block as f64) * size_of::<T>() as f64
+    let one = side * block as f64;
+    let blocks = blocks::<T>(side as usize, block as usize) as f64;
+    (side * side + 2.0 * (1.0 + blocks) * one) * size_of::<T>() as f64
+}
+
+/// Bytes of both factors that no cache is expected to keep from one use of a pivot block to the next.
+const COLD: usize = 64 << 20;
+
+/// Pivot blocks in the factors of an update of side x side: as many as a square product has, but no more than leave the caches cold.
+fn blocks<T>(side: usize, block: usize) -> usize {
+    let one = 2 * side.saturating_mul(block).saturating_mul(size_of::<T>());
+    COLD.div_ceil(one.max(1)).min(side.div_ceil(block)).max(1)
 }
 
 /// Bytes that each of so many processors may take of this machine's memory.
@@ -116,7 +128,8 @@ fn largest<T>(processor: &Processor, block: u64, processors: usize) -> f64 {
     let own = processor.memory.map_or(f64::INFINITY, |bytes| bytes as f64);
     let elements = own.min(memory(processors)) / size_of::<T>() as f64;
     let twice = 2.0 * block as f64;
-    // side^2 + 4 side block <= elements; infinite where no memory is known.
+    // side^2 + 4 side block <= elements, the factors beyond one block of each not counted: they are no part of the
+    // processor's work. Infinite where no memory is known.
     ((elements + twice * twice).sqrt() - twice).powi(2).max(1.0)
 }
 
@@ -127,7 +140,11 @@ struct Bench<T> {
     block: usize,
     threads: usize,
     governor: Governor,
+    /// A, side x (blocks block), and B, (blocks block) x side.
     sources: (Vec<T>, Vec<T>),
+    blocks: usize,
+    /// The pivot block of the next update.
+    next: usize,
     operands: (Vec<T>, Vec<T>),
     c: Vec<T>,
     /// Updates in a repetition.
@@ -142,13 +159,16 @@ impl<T: Element> Bench<T> {
         };
         let mut c = Vec::new();
         c.resize(side * side, kernel.zero());
+        let blocks = blocks::<T>(side, block);
         Self {
             kernel,
             side,
             block,
             threads: processor.cores.len().max(1),
             governor: Governor::new(processor.slowdown),
-            sources: (filled(side * block), filled(block * side)),
+            sources: (filled(side * blocks * block), filled(blocks * block * side)),
+            blocks,
+            next: 0,
             operands: (filled(side * block), filled(block * side)),
             c,
             count: 1,
@@ -162,9 +182,13 @@ impl<T: Element> Bench<T> {
         for _ in 0..count {
             halt.check()?;
             let (sources, operands, c) = (&self.sources, &mut self.operands, &mut self.c);
+            let (width, first) = (self.blocks * block, self.next * block);
+            self.next = (self.next + 1) % self.blocks;
             self.governor.compute(halt, || {
-                operands.0.copy_from_slice(&sources.0);
-                operands.1.copy_from_slice(&sources.1);
+                for (to, from) in operands.0.chunks_exact_mut(block).zip(sources.0.chunks_exact(width)) {
+                    to.copy_from_slice(&from[first..first + block]);
+                }
+                operands.1.copy_from_slice(&sources.1[first * side..][..block * side]);
                 parallel(
                     kernel,
                     threads,

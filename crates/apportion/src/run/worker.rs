@@ -8,7 +8,7 @@ use super::kernels::Tile;
 use super::post::Halt;
 use crate::error::{Error, Result};
 use crate::matrix::{Element, Tiles};
-use crate::platform::{Processor, SlowdownAfter};
+use crate::platform::{Emulated, Processor, SlowdownAfter};
 use crate::rect::{Rank, Rect};
 use crate::schedule::{Broadcast, Message, Schedule, Step, Update};
 use crate::trace::{Activity, Lane};
@@ -55,6 +55,8 @@ pub(super) struct Worker<'a, T, C: Courier<T>> {
     blocks: Blocks<'a, T, C::Own>,
     governor: Governor,
     turn: Option<SlowdownAfter>,
+    /// Where the processor's speed is given: multiply-adds per second for a share of its size.
+    emulated: Option<f64>,
     threads: usize,
     tiles: Tiles<T>,
     expected: BTreeMap<(Rank, u64), Message>,
@@ -93,6 +95,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
             blocks: Blocks::new(schedule, rank, own),
             governor: Governor::new(processor.slowdown),
             turn: processor.slowdown_after,
+            emulated: processor.emulated.as_ref().map(|function| speed(function, schedule.rects(rank))),
             threads: processor.cores.len().max(1),
             tiles,
             expected: BTreeMap::new(),
@@ -165,7 +168,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         if let Some(turn) = self.turn.take_if(|turn| done as f64 >= turn.work * total as f64) {
             self.governor.turn(turn.slowdown);
         }
-        let cpu = self.governor.compute(self.halt, || {
+        let work = || {
             blocks.gather(update);
             let operands = blocks.operands(update);
             parallel(
@@ -180,11 +183,20 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
                     c: (&mut tile[first..], stride),
                 },
             )
-        })?;
+        };
+        let cpu = match self.emulated {
+            Some(speed) => self.governor.emulate(self.halt, update.work() / speed, work)?,
+            None => self.governor.compute(self.halt, work)?,
+        };
         self.lane.cpu_seconds += cpu;
         self.halt.monitor().advance(update.work() as u64);
         Ok(())
     }
+}
+
+/// The speed that a function gives to a share of these rectangles of C.
+fn speed(function: &Emulated, share: &[Rect]) -> f64 {
+    function.speed(share.iter().map(|rect| rect.area()).sum::<u64>() as f64)
 }
 
 /// The error of a processor whose worker panicked, with its last words.

@@ -18,11 +18,12 @@ const MOST_ROUNDS: usize = 50;
 /// Cuts an m x n domain into an r x c grid, r c = p, one equal sub-domain for each processor of the platform, and
 /// seats the processors so that a halo exchange ([`Objective::Asymmetric`]) costs little.
 ///
-/// [`Search::Heuristic`] is Algorithm 3: all shapes, filled by rows and by columns in the present order of
+/// [`Search::Published`] is Algorithm 3: all shapes, filled by rows and by columns in the present order of
 /// processors; the cheapest is rearranged by groups of a cluster; its order is the next round's, until a round gains
-/// nothing; ours beyond that: the last order is then rearranged in every other shape too, which escapes fixed points
-/// such as the source's own (Table 4.2). [`Search::Exhaustive`] and [`Search::Local`] rearrange every shape by themselves. `cost_before` is that of
-/// the most nearly square shape, filled by columns in the platform's order.
+/// nothing. [`Search::Heuristic`] goes beyond that: the last order is then rearranged in every other shape too, which
+/// escapes fixed points such as the source's own (Table 4.2). [`Search::Exhaustive`] and [`Search::Local`] rearrange
+/// every shape by themselves. `cost_before` is that of the most nearly square shape, filled by columns in the platform's
+/// order.
 ///
 /// # Errors
 /// A domain with fewer rows or columns than every shape needs; more than a million arrangements for the exhaustive
@@ -56,8 +57,12 @@ pub fn arrange_grid(
     order.sort_by_key(|&i| distances.cluster(i));
     let mut evaluations = 0;
     let mut candidates = vec![before.clone()];
-    if search == Search::Heuristic {
-        let (found, weighed) = table.fixed_point(&sides, order);
+    if search == Search::Published {
+        let (found, weighed) = table.fixed_point(&sides, order, heuristic::published);
+        evaluations += weighed;
+        candidates.push(table.layout(&found));
+    } else if search == Search::Heuristic {
+        let (found, weighed) = table.fixed_point(&sides, order, heuristic::heuristic);
         evaluations += weighed;
         let order: Vec<usize> = found.columns.iter().flat_map(|c| c.blocks.iter().map(|b| b.owner)).collect();
         candidates.push(table.layout(&found));
@@ -132,7 +137,12 @@ impl<'a> Table<'a> {
     }
 
     /// Algorithm 3: shape and seats in turn, until neither gains.
-    fn fixed_point(&self, sides: &[(usize, usize)], mut order: Vec<usize>) -> (Columns<'a>, u64) {
+    fn fixed_point(
+        &self,
+        sides: &[(usize, usize)],
+        mut order: Vec<usize>,
+        settle: fn(&Columns<'a>) -> (Columns<'a>, u64),
+    ) -> (Columns<'a>, u64) {
         let mut evaluations = 0;
         let mut best: Option<(f64, Columns<'a>)> = None;
         for _ in 0..MOST_ROUNDS {
@@ -145,7 +155,7 @@ impl<'a> Table<'a> {
                 })
                 .min_by(|x, y| x.0.total_cmp(&y.0))
                 .expect("there is at least one shape");
-            let (settled, weighed) = heuristic::heuristic(&first);
+            let (settled, weighed) = settle(&first);
             evaluations += weighed;
             let round = [first, settled].into_iter().map(|g| (g.cost().total, g));
             let round = round.min_by(|x, y| x.0.total_cmp(&y.0)).expect("there are two");

@@ -12,26 +12,31 @@ const MOST_PASSES: u64 = 20;
 /// Beyond this many processors the columns are not gone over again where each sends to all others.
 const MOST_SETTLED: usize = 1_000;
 
-/// In each column, rectangles of one cluster are put together; then the columns are built up from the left, each
-/// with the order of groups that costs least beside those already there; at last the columns' own order is sought.
+/// The source's Algorithms 1 and 2, and the second step of 3. In each column, rectangles of one cluster are put
+/// together; then the columns are built up from the left, each with the order of groups that costs least beside those
+/// already there; at last the columns' own order is sought.
 ///
-/// As published, by hops the first column's order stays and the others are judged by cost_A alone, and by bandwidth
-/// both costs count everywhere. Ours beyond that: later passes judge each column, cut into groups at any place of
-/// its ring, beside both neighbours, until a pass changes nothing (a fixed point). sum(g_i!) + c! evaluations a pass
-/// for up to 6 groups and 7 columns, polynomially many beyond. May be worse than `given`: the caller keeps the better.
-pub(super) fn heuristic<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
+/// By hops the first column's order stays and the others are judged by cost_A alone; by bandwidth both costs count
+/// everywhere. sum(g_i!) + c! evaluations for up to 6 groups and 7 columns, as printed; polynomially many beyond
+/// (exchanges of groups, Held and Karp for columns). May be worse than `given`: the caller keeps the better.
+pub(super) fn published<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
     let mut state = given.clone();
     let mut evaluations = 0;
     for column in &mut state.columns {
         *column = grouped(column, given);
     }
-    for i in 0..state.columns.len() {
-        let by_a_alone = state.rule == Rule::AllButLeast;
-        if i > 0 || !by_a_alone {
-            evaluations += settle(&mut state, i, i + 1, by_a_alone);
-        }
+    let by_a_alone = state.rule == Rule::AllButLeast;
+    for i in usize::from(by_a_alone)..state.columns.len() {
+        evaluations += settle(&mut state, i, i + 1, by_a_alone);
     }
     evaluations += reorder(&mut state);
+    (state, evaluations)
+}
+
+/// [`published`], and ours beyond that: later passes judge each column beside both neighbours, by both costs, until a
+/// pass changes nothing (a fixed point), at most 20 of them.
+pub(super) fn heuristic<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
+    let (mut state, mut evaluations) = published(given);
     let blocks: usize = state.columns.iter().map(|c| c.blocks.len()).sum();
     let passes = if state.rule == Rule::OneToAll && blocks > MOST_SETTLED { 0 } else { MOST_PASSES };
     for _ in 0..passes {

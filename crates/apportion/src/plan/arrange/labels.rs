@@ -2,10 +2,16 @@
 
 use super::distance::Distances;
 use super::rings::Rings;
-use super::{Cost, Objective, arrangement_cost_of};
-use crate::plan::{Layout, Part};
+use super::{Cost, Objective, Pivots, arrangement_cost_of};
+use crate::error::Result;
+use crate::plan::{Layout, Part, repeated};
 use crate::rect::Rank;
 use std::collections::BTreeMap;
+
+/// Stops of rings (from each to all others: pairs of them) that may be visited by a search.
+const MOST_WORK: u64 = 500_000_000;
+/// Evaluations that every search may make.
+const LEAST: u64 = 500;
 
 /// Who stands on whose places.
 #[derive(Debug, Clone)]
@@ -43,8 +49,53 @@ impl<'a> Labels<'a> {
         arrangement_cost_of(&self.rings, self.distances, &self.owner, self.objective)
     }
 
-    /// The layout's rectangles with their new owners.
-    pub(super) fn parts(&self, layout: &Layout) -> Vec<Part> {
-        layout.parts().iter().map(|p| Part { owner: Rank(self.owner[p.owner.0]), ..*p }).collect()
+    /// The layout's rectangles with their new owners; of a repeated block the block's.
+    pub(super) fn relabelled(&self, layout: &Layout) -> Result<Layout> {
+        let part = |p: &Part| Part { owner: Rank(self.owner[p.owner.0]), ..*p };
+        match layout.block() {
+            Some(block) => repeated(layout.shape(), &self.relabelled(block)?),
+            None => Layout::new(layout.shape(), layout.processors(), layout.parts().iter().map(part)),
+        }
+    }
+
+    /// How many of `wished` evaluations are affordable: a few seconds of them.
+    pub(super) fn affordable(&self, wished: u64) -> u64 {
+        let stops = self.rings.rows.iter().chain(&self.rings.cols).map(|ring| ring.stops.len() as u64);
+        let one_to_all = matches!(
+            self.objective,
+            Objective::Hops(Pivots::OneToAll) | Objective::Bandwidth(Pivots::OneToAll)
+        );
+        let work: u64 = stops.map(|n| if one_to_all { n * n } else { n }).sum();
+        wished.min(MOST_WORK / work.max(1)).max(LEAST)
+    }
+}
+
+/// Exchanges two owners of a class wherever that costs less, over and over, until no exchange does (a local optimum) or
+/// as many were weighed as are affordable. At most the cost of `given`.
+pub(super) fn exchanged<'a>(given: &Labels<'a>) -> (Labels<'a>, u64) {
+    let mut state = given.clone();
+    let most = given.affordable(u64::MAX);
+    let (mut best, mut evaluations) = (state.cost().total, 1);
+    loop {
+        let before = best;
+        for (class, j) in given.classes.iter().flat_map(|c| (1..c.len()).map(move |j| (c, j))) {
+            for i in 0..j {
+                if evaluations == most {
+                    return (state, evaluations);
+                }
+                state.owner.swap(class[i], class[j]);
+                let cost = state.cost().total;
+                evaluations += 1;
+                // What only rounding tells from the best is no better.
+                if cost < best * (1.0 - 1e-12) {
+                    best = cost;
+                } else {
+                    state.owner.swap(class[i], class[j]);
+                }
+            }
+        }
+        if best == before {
+            return (state, evaluations);
+        }
     }
 }

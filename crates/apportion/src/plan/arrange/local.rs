@@ -96,6 +96,9 @@ pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) 
     if given.rule == Rule::OneToAll {
         // A change touches all pairs of its column, not two.
         steps = steps * 4 / (given.columns.len() as u64).max(4);
+        if blocks > MOST_HOT {
+            steps /= 4;
+        }
     }
     let mut numbers = Numbers::new(seed);
     let mut best = if start.cost().total < given.cost().total { start.clone() } else { given.clone() };
@@ -120,15 +123,16 @@ pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) 
     (best, evaluations)
 }
 
-/// The same for any layout: exchanges of owners of equal shares, 500 a processor, between 2,000 and 100,000.
+/// The same for any layout: exchanges of owners of equal shares, 500 a processor, between 2,000 and 100,000, or fewer
+/// where each costs much; all of them where there are at most 5,000.
 pub(super) fn labels<'a>(given: &Labels<'a>, seed: u64) -> (Labels<'a>, u64) {
     if given.classes.is_empty() {
         return (given.clone(), 1);
     }
-    if let Ok(all) = exhaustive::labels_within(given, 5_000) {
+    if let Ok(all) = exhaustive::labels_within(given, given.affordable(5_000)) {
         return all;
     }
-    let steps = (500 * given.owner.len() as u64).clamp(2_000, 100_000);
+    let steps = given.affordable((500 * given.owner.len() as u64).clamp(2_000, 100_000));
     let mut state = Exchanges { labels: given.clone(), last: (0, 0), best: given.owner.clone() };
     anneal(&mut state, given.cost().total, HOT, steps, &mut Numbers::new(seed));
     let mut found = given.clone();

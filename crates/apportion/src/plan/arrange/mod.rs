@@ -23,7 +23,7 @@ pub use export::{machinefile, places_in_order, rankfile, slurm_hostfile};
 pub use grid::arrange_grid;
 
 use crate::error::{Error, Result};
-use crate::plan::{Layout, Metrics, Plan};
+use crate::plan::{Layout, Metrics, Plan, repeated};
 use crate::platform::Platform;
 use columns::Columns;
 use distance::Distances;
@@ -64,7 +64,9 @@ pub enum Edges {
 pub enum Search {
     /// Try every one: the optimum, for a few processors.
     Exhaustive,
-    /// The source's Algorithms 1, 2 and 3: whole groups of a cluster, one column after the other.
+    /// The source's Algorithms 1, 2 and 3 as printed: whole groups of a cluster, one column after the other, once.
+    Published,
+    /// The same again and again, until nothing changes; exchanges of owners where there are no columns.
     Heuristic,
     /// Simulated annealing from the heuristic's result.
     Local,
@@ -105,12 +107,14 @@ pub struct Arranged {
 /// Moves the parts of a plan to places where they communicate for less. Shares and volume stay.
 ///
 /// In a column-based layout columns change places, and so do rectangles inside their column: widths and heights
-/// move with their owners. Owners of equal shares change places anywhere, and only they do in other layouts.
-/// The same seed gives the same plan. The forecast is dropped, since it was for the old places.
+/// move with their owners. Owners of equal shares change places anywhere, and only they do in other layouts. Of a
+/// repeated block whose repetitions are all whole the block is arranged; where some are cut off, owners of equal shares
+/// of the whole change places. The same seed gives the same plan. The forecast is dropped, since it was for the old
+/// places.
 ///
 /// # Errors
 /// A plan without a layout, or with processors that the platform lacks; [`Search::Exhaustive`] with more than a
-/// million arrangements; [`Search::Heuristic`] with a layout that is not column-based.
+/// million arrangements; [`Search::Published`] with a layout that is not column-based.
 pub fn arrange(
     plan: &Plan,
     platform: &Platform,
@@ -121,32 +125,7 @@ pub fn arrange(
     let layout = layout_of(plan)?;
     let distances = Distances::new(&plan.processors, platform, objective)?;
     let before = cost_of(layout, &distances, objective);
-    let (parts, evaluations) = match Columns::of(layout, &distances, objective) {
-        Some(columns) => {
-            let (found, evaluations) = match search {
-                Search::Exhaustive => exhaustive::columns(&columns)?,
-                Search::Heuristic => heuristic::heuristic(&columns),
-                Search::Local => local::columns(&columns, seed),
-            };
-            (found.parts(), evaluations)
-        }
-        None => {
-            let labels = Labels::of(layout, &distances, objective);
-            let (found, evaluations) = match search {
-                Search::Exhaustive => exhaustive::labels(&labels)?,
-                Search::Local => local::labels(&labels, seed),
-                Search::Heuristic => {
-                    return Err(Error::infeasible(
-                        "the heuristic moves the rectangles of columns, and this layout is not column-based",
-                        "use --search local",
-                    ));
-                }
-            };
-            (found.parts(layout), evaluations)
-        }
-    };
-    let found = Layout::new(layout.shape(), layout.processors(), parts)
-        .expect("moved rectangles cover the matrix exactly once");
+    let (found, evaluations) = rearranged(layout, &distances, objective, search, seed)?;
     let after = cost_of(&found, &distances, objective);
     let better = after.total < before.total;
     let (layout, cost_after) = if better { (found, after) } else { (layout.clone(), before) };
@@ -157,6 +136,48 @@ pub fn arrange(
         ..plan.clone()
     };
     Ok(Arranged { plan, cost_before: before, cost_after, evaluations })
+}
+
+/// The best arrangement found, which may be worse than the one given, and the number of evaluations.
+fn rearranged(
+    layout: &Layout,
+    distances: &Distances<'_>,
+    objective: Objective,
+    search: Search,
+    seed: u64,
+) -> Result<(Layout, u64)> {
+    let shape = layout.shape();
+    let columns = match layout.block() {
+        Some(block) if shape.m.is_multiple_of(block.shape().m) && shape.n.is_multiple_of(block.shape().n) => {
+            let (found, evaluations) = rearranged(block, distances, objective, search, seed)?;
+            return Ok((repeated(shape, &found)?, evaluations));
+        }
+        Some(_) => None,
+        None => Columns::of(layout, distances, objective),
+    };
+    if let Some(columns) = columns {
+        let (found, evaluations) = match search {
+            Search::Exhaustive => exhaustive::columns(&columns)?,
+            Search::Published => heuristic::published(&columns),
+            Search::Heuristic => heuristic::heuristic(&columns),
+            Search::Local => local::columns(&columns, seed),
+        };
+        let found = Layout::new(shape, layout.processors(), found.parts());
+        return Ok((found.expect("moved rectangles cover the matrix exactly once"), evaluations));
+    }
+    let labels = Labels::of(layout, distances, objective);
+    let (found, evaluations) = match search {
+        Search::Exhaustive => exhaustive::labels(&labels)?,
+        Search::Heuristic => labels::exchanged(&labels),
+        Search::Local => local::labels(&labels, seed),
+        Search::Published => {
+            return Err(Error::infeasible(
+                "the published algorithms move the rectangles of columns, and this layout is not column-based",
+                "use --search heuristic or local",
+            ));
+        }
+    };
+    Ok((found.relabelled(layout)?, evaluations))
 }
 
 /// What a plan's arrangement costs on a platform.
@@ -215,7 +236,7 @@ mod tests {
     use crate::rect::Rank;
     use proptest::prelude::*;
 
-    const SEARCHES: [Search; 3] = [Search::Exhaustive, Search::Heuristic, Search::Local];
+    const SEARCHES: [Search; 4] = [Search::Exhaustive, Search::Published, Search::Heuristic, Search::Local];
 
     pub(super) fn plan_of(layout: Layout, platform: &Platform) -> Plan {
         Plan {
@@ -289,6 +310,11 @@ mod tests {
         for objective in every_objective() {
             let best = arrange(&plan, &platform, objective, Search::Exhaustive, 0).unwrap();
             assert_eq!(best.evaluations, 24);
+            for search in [Search::Heuristic, Search::Local] {
+                let found = arrange(&plan, &platform, objective, search, 0).unwrap();
+                assert!(found.cost_after.total <= 1.05 * best.cost_after.total, "{objective:?} {search:?}");
+                assert_eq!(found.plan.shares, plan.shares);
+            }
             let local = arrange(&plan, &platform, objective, Search::Local, 0).unwrap();
             assert_eq!(best.cost_after, local.cost_after);
             assert!(best.cost_after.total <= best.cost_before.total);
@@ -306,7 +332,7 @@ mod tests {
         let refused = arrange(&plan, &platform, hops, Search::Exhaustive, 0).unwrap_err();
         assert_eq!((refused.exit_code(), refused.to_string().contains("local")), (1, true));
         let five = three_clusters(5);
-        let refused = arrange(&pinwheel(&five), &five, hops, Search::Heuristic, 0).unwrap_err();
+        let refused = arrange(&pinwheel(&five), &five, hops, Search::Published, 0).unwrap_err();
         assert_eq!(refused.exit_code(), 1);
         let strange = arrange(&plan, &five, hops, Search::Local, 0).unwrap_err();
         assert_eq!(strange.exit_code(), 2);

@@ -102,7 +102,8 @@ pub(crate) fn fitted(
     (element, carrier): (u64, Carrier),
     least: u64,
 ) -> std::result::Result<(Order, Option<Excess>), Excess> {
-    let excess = |block| Excess::of(&predicted_memory(layout, Order { block, ..order }, element, carrier), platform);
+    let excess =
+        |block| Excess::of(&predicted_memory(layout, Order { block, ..order }, element, carrier), platform);
     let Some(asked) = excess(order.block) else { return Ok((order, None)) };
     let (mut low, mut high) = (least, order.block.min(layout.shape().k));
     if low > high || excess(low).is_some() {
@@ -140,8 +141,9 @@ mod tests {
                 for (cap, look_ahead) in (0..60).flat_map(|i| [1, 3].map(|ahead| (i * 500, ahead))) {
                     let platform = platform([None, Some(cap)]);
                     let order = Order { flow, block: 40, overlap: true, look_ahead };
-                    let fits =
-                        |&block: &u64| check_caps(&layout, Order { block, ..order }, &platform, (8, Carrier::Memory)).is_ok();
+                    let fits = |&block: &u64| {
+                        check_caps(&layout, Order { block, ..order }, &platform, (8, Carrier::Memory)).is_ok()
+                    };
                     let best = (1..=40).rev().find(fits);
                     match (fitted(&layout, order, &platform, (8, Carrier::Memory), 1), best) {
                         (Ok((found, narrowed)), Some(best)) => {
@@ -162,7 +164,8 @@ mod tests {
     fn the_refusal_names_processor_need_cap_and_remedy() {
         let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
         let order = Order { flow: Flow::Bulk, block: 4, overlap: false, look_ahead: 1 };
-        let error = check_caps(&layout, order, &platform([Some(4096), None]), (8, Carrier::Memory)).unwrap_err();
+        let error =
+            check_caps(&layout, order, &platform([Some(4096), None]), (8, Carrier::Memory)).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         // (6 x 12 + 9 x 16 + 6 x 16 + (6 + 16) x 12) x 8 bytes.
         let text = error.to_string();

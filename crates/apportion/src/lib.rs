@@ -36,8 +36,8 @@ mod what_if;
 pub use adaptive::{Adaptation, Adaptive, Repartition};
 pub use checkpoint::{Begun, Checkpoint, Identity};
 pub use choose::{
-    Choice, Minimise, Wishes, affordable, capped, communication_of, forecast, ideal_seconds, imbalance, orders,
-    plan_matmul, rates,
+    Choice, Minimise, Wishes, affordable, capped, communication_of, forecast, ideal_seconds, imbalance,
+    orders, plan_matmul, rates,
 };
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 pub use distributed::{closure_mpi, measure_world, multiply_mpi, power_mpi};

@@ -90,6 +90,7 @@ pub fn multiply<T: Element>(
     let report = RunReport {
         engine: "threads",
         semiring: what.kernel.semiring().name(),
+        kernel: what.kernel.about(),
         element: T::NAME,
         plan: Plan { forecast: Some(predicted.clone()), ..what.plan.clone() },
         order: schedule.order(),
@@ -156,8 +157,7 @@ pub(crate) fn check_memory<T>(
 ) -> Result<()> {
     let (shape, element) = (layout.shape(), size_of::<T>() as u64);
     check_caps(layout, order, platform, (element, carrier))?;
-    let held: u128 =
-        predicted_memory(layout, order, element, carrier).into_iter().map(u128::from).sum();
+    let held: u128 = predicted_memory(layout, order, element, carrier).into_iter().map(u128::from).sum();
     let [c, a, b] = [(shape.m, shape.n), (shape.m, shape.k), (shape.k, shape.n)]
         .map(|(rows, cols)| u128::from(rows) * u128::from(cols) * u128::from(element));
     // The factors are there already.
@@ -175,3 +175,6 @@ pub(crate) fn check_memory<T>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

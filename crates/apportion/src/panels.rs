@@ -100,7 +100,8 @@ pub fn check_panels(
     (shape, panels): (Shape, Panels),
     element: u64,
 ) -> Result<()> {
-    let last = |whole: u64, part: u64| if whole.is_multiple_of(part) { part.min(whole) } else { whole % part };
+    let last =
+        |whole: u64, part: u64| if whole.is_multiple_of(part) { part.min(whole) } else { whole % part };
     for m in [panels.rows.min(shape.m), last(shape.m, panels.rows)] {
         for k in [panels.segment.min(shape.k), last(shape.k, panels.segment)] {
             let plan = of_panel(plan, Shape { m, k, n: shape.n })?;
@@ -230,6 +231,7 @@ fn nothing_done<T: Element>(what: &Multiplication<'_, T>) -> RunReport {
     RunReport {
         engine: "threads",
         semiring: what.kernel.semiring().name(),
+        kernel: what.kernel.about(),
         element: T::NAME,
         plan: what.plan.clone(),
         order: what.order,

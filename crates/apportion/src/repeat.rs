@@ -245,6 +245,7 @@ impl<'a, T: Element> Products<'a, T> {
         let report = RunReport {
             engine,
             semiring: what.kernel.semiring().name(),
+            kernel: what.kernel.about(),
             element: T::NAME,
             plan: what.plan.clone(),
             order: Schedule::matmul(layout, what.order).order(),

@@ -2,8 +2,8 @@
 
 use super::product::Running;
 use apportion::{
-    Choice, Error, Minimise, Model, Plan, Platform, Problem, Result, Shape, fit_order, forecast, pairs, rates,
-    units,
+    Choice, Error, Minimise, Model, Plan, Platform, Problem, Result, Shape, fit_order, forecast, pairs,
+    rates, units,
 };
 use serde_json::{Value, json};
 use std::path::Path;

@@ -136,7 +136,10 @@ fn smaller(
             let why = refusal.expect("nothing fitted").to_string();
             let what = why.split(" (").next().unwrap_or(&why);
             return Err(Error::infeasible(
-                format!("no panels fit: with {} rows and {segment} inner indices {what}", panels(shape.m).rows),
+                format!(
+                    "no panels fit: with {} rows and {segment} inner indices {what}",
+                    panels(shape.m).rows
+                ),
                 "give more memory, or a method and a flow that hold less",
             ));
         }

@@ -8,8 +8,9 @@ use crate::console::{Console, monitor};
 use apportion::kernels::{Real, Semiring};
 use apportion::units::{self, Dimension};
 use apportion::{
-    Checkpoint, Element, Error, Files, Identity, Kernel, Matrix, Multiplication, NpyFile, OutputFile, PanelRun,
-    Result, Shape, forget_peak_memory, npy_header, npy_header_bool, pairs, peak_memory, write_npy_rows,
+    Begun, Checkpoint, Element, Error, Files, Identity, Kernel, Matrix, Multiplication, NpyFile, OutputFile,
+    PanelRun, Result, Shape, forget_peak_memory, npy_header, npy_header_bool, pairs, peak_memory,
+    write_npy_rows,
 };
 use clap::Args;
 use serde_json::{Value, json};
@@ -118,7 +119,10 @@ fn job<T: Element>(
             let what = "holds a checkpoint already";
             return Err(Error::input(directory.display().to_string(), what, "continue it with --resume"));
         }
-        Some(((_, Some(begun)), ..)) => (begun.clone(), None),
+        Some(((_, Some(begun)), _, directory)) => {
+            same_decisions(begun, args, shape, (given.platform.len() as u64, element), directory)?;
+            (begun.clone(), None)
+        }
         _ => {
             let Cut { begun, prepared, because } =
                 cut::<T>(&Task { shape, given: &given, models: &models }, args, console)?;
@@ -240,6 +244,56 @@ fn job<T: Element>(
     };
     console.result(value, text);
     Ok(())
+}
+
+/// Refuses flags that ask for something else than a checkpoint was begun with.
+fn same_decisions(
+    begun: &Begun,
+    args: &Arguments,
+    shape: Shape,
+    (p, element): (u64, u64),
+    directory: &Path,
+) -> Result<()> {
+    let (flow, panels, order) = (&args.running.flow, &args.panels, begun.order);
+    let (rows, block) = (begun.panels.rows, flow.pivot(shape.k)?.min(shape.k));
+    let needs = begun.panels.predicted_bytes(shape, p, order, element);
+    let refusals = [
+        ("--flow", flow.flow.0.is_some_and(|flow| flow != order.flow), order.flow.to_string()),
+        (
+            "--block",
+            (flow.block.is_some() || flow.blocks.is_some()) && block != order.block,
+            order.block.to_string(),
+        ),
+        ("--overlap", flow.overlap && !order.overlap, "none".into()),
+        (
+            "--look-ahead",
+            flow.look_ahead.is_some_and(|n| !order.overlap || n != order.look_ahead),
+            order.look_ahead.to_string(),
+        ),
+        (
+            "--method",
+            !["auto", &*begun.plan.method].contains(&&*args.running.method),
+            begun.plan.method.clone(),
+        ),
+        (
+            "--panels",
+            panels.panels.is_some_and(|n| shape.m.div_ceil(n) != rows),
+            format!("panels of {rows} rows"),
+        ),
+        (
+            "--memory",
+            panels.memory.is_some_and(|memory| memory < needs),
+            format!("what needs {}", units::show_bytes(needs as f64)),
+        ),
+    ];
+    match refusals.into_iter().find(|(_, refused, _)| *refused) {
+        Some((flag, _, then)) => Err(Error::input(
+            flag,
+            format!("the product in {} was begun with {then}", directory.display()),
+            "leave the flag out, or begin anew in another directory",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What the product is one of.

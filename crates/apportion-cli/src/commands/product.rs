@@ -228,11 +228,7 @@ pub struct Prepared {
 impl Prepared {
     /// What was chosen against what.
     pub fn chosen(&self) -> Chosen<'_> {
-        Chosen {
-            choices: self.choices.iter().collect(),
-            minimise: Minimise::Time,
-            relative: self.relative,
-        }
+        Chosen { choices: self.choices.iter().collect(), minimise: Minimise::Time, relative: self.relative }
     }
 }
 

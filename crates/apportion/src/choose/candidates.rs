@@ -24,7 +24,12 @@ pub(super) type Candidate = (String, Layout, Order, Option<Excess>);
 
 /// What there is to choose from. Where `memory` caps leave too little room beside the own parts for what travels, capped
 /// processors get smaller shares, as far as [`ROOM`] goes; pivot blocks of less than [`SMALL_BLOCK`] are the last resort.
-pub(super) fn candidates(shape: Shape, platform: &Platform, models: &[Model], wishes: &Wishes) -> Result<Vec<Candidate>> {
+pub(super) fn candidates(
+    shape: Shape,
+    platform: &Platform,
+    models: &[Model],
+    wishes: &Wishes,
+) -> Result<Vec<Candidate>> {
     let orders = wishes.orders();
     let every = |models: &[Model]| -> Result<Vec<(String, Layout)>> {
         let areas = shares::fpm(models, shape.elements())?;
@@ -96,7 +101,8 @@ fn per_element(shape: Shape, element: u64) -> f64 {
 /// The refusal where all memory together is too little for A, B and C.
 fn all_too_small(shape: Shape, platform: &Platform, element: u64) -> Option<Error> {
     let caps: Option<Vec<u64>> = platform.processors.iter().map(|p| p.memory).collect();
-    let (have, need) = (caps?.iter().map(|&c| c as f64).sum::<f64>(), per_element(shape, element) * shape.elements() as f64);
+    let (have, need) =
+        (caps?.iter().map(|&c| c as f64).sum::<f64>(), per_element(shape, element) * shape.elements() as f64);
     (have < need).then(|| Error::TooLittleMemory {
         what: format!(
             "A, B and C take {}, more than the memory of all processors together, {}",

@@ -58,6 +58,7 @@ pub fn multiply_mpi<T: Element>(
     let report = RunReport {
         engine: "mpi",
         semiring: what.kernel.semiring().name(),
+        kernel: what.kernel.about(),
         element: T::NAME,
         predicted_memory: predicted_memory(layout, what.order, size_of::<T>() as u64, Carrier::Mpi),
         forecast_seconds: predicted.as_ref().map_or(0.0, |p| p.seconds),

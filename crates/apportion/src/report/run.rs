@@ -16,6 +16,8 @@ pub struct RunReport {
     pub engine: &'static str,
     /// "plus-times", "max-plus", "min-plus" or "or-and".
     pub semiring: &'static str,
+    /// What computed: [`Kernel::about`](crate::Kernel::about).
+    pub kernel: Value,
     /// "f32", "f64", "bool" or "u8".
     pub element: &'static str,
     /// The plan that was run.
@@ -105,6 +107,7 @@ impl RunReport {
             "version": 1,
             "engine": self.engine,
             "semiring": self.semiring,
+            "kernel": self.kernel,
             "element": self.element,
             "flow": self.order.flow.to_string(),
             "block": self.order.block,
@@ -183,7 +186,8 @@ impl RunReport {
                 show_bytes(self.predicted_memory[i] as f64),
             ]
         });
-        let header = ["processor", "share", "of all", "compute", "communicate", "idle", "memory", "predicted"];
+        let header =
+            ["processor", "share", "of all", "compute", "communicate", "idle", "memory", "predicted"];
         let seconds = self.seconds();
         let volume = self.volume();
         let least = self.volume_lower_bound().unwrap_or(0);

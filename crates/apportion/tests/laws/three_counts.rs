@@ -3,8 +3,8 @@
 
 use super::{layouts, shape};
 use apportion::{
-    Carrier, Conditions, Flow, Layout, Matrix, Metrics, Monitor, Network, Order, Platform, Rank, Schedule, Trace,
-    predicted_memory, run_threads, simulate,
+    Carrier, Conditions, Flow, Layout, Matrix, Metrics, Monitor, Network, Order, Platform, Rank, Schedule,
+    Trace, predicted_memory, run_threads, simulate,
 };
 use proptest::prelude::*;
 

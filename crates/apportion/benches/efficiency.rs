@@ -4,10 +4,9 @@
 //! beside its targets: at most 1.05 of the ideal, and a forecast within 5 %. The links are as fast as memory: data are copied, and
 //! nothing is waited for.
 
-use apportion::shapes::Terms;
 use apportion::{
-    Fit, Form, Kernel, Matrix, MeasureOptions, Minimise, Monitor, Multiplication, Network, Platform, Scaling,
-    Shape, Wishes, measure_gemm, multiply, plan_matmul, table,
+    Kernel, Matrix, MeasureOptions, Monitor, Multiplication, Network, Platform, Scaling, Shape, Wishes,
+    measure_gemm, multiply, plan_matmul, table,
 };
 
 const BLOCK: u64 = 256;
@@ -50,20 +49,8 @@ fn row(size: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> 
         .expect("nobody stops it")
         .models;
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
-    let wishes = Wishes {
-        method: None,
-        flow: None,
-        block: BLOCK,
-        overlap: false,
-        look_ahead: 1,
-        terms: Terms::default(),
-        form: Form::default(),
-        minimise: Minimise::Time,
-        element: 8,
-        relative: false,
-        fit: Fit::Unchecked,
-    };
-    let choices = plan_matmul(shape, platform, &models, BLOCK, &wishes).expect("columns serve all");
+    let choices =
+        plan_matmul(shape, platform, &models, BLOCK, &Wishes::open(BLOCK, 8)).expect("columns serve all");
     let (plan, order) = (&choices[0].plan, choices[0].order);
     let what = Multiplication {
         kernel: Kernel::plus_times(),

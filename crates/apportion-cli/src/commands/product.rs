@@ -9,7 +9,7 @@ use crate::console::Console;
 use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machine};
 use apportion::kernels::Semiring;
 use apportion::{
-    AnyMatrix, Carrier, Choice, Element, Error, Fit, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
+    AnyMatrix, Carrier, Choice, Element, Error, Fit, Kernel, Launched, Matrix, Minimise, Model, Models,
     Multiplication, OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Shape, Speed, Wishes,
     plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
@@ -356,15 +356,11 @@ fn made(
     let wishes = Wishes {
         method: method_at("--method", &args.method)?,
         flow: args.flow.flow.0,
-        block: args.flow.pivot(shape.k)?,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,
-        form: Form::default(),
-        minimise: Minimise::Time,
-        element,
-        relative: false,
         fit: args.fit(),
+        ..Wishes::open(args.flow.pivot(shape.k)?, element)
     };
     let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
     let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));

@@ -5,6 +5,9 @@ use crate::plan::{Metrics, Problem, Shape, shapes};
 use crate::run::kernels::{Tile, gemm};
 use crate::schedule::Flow;
 
+/// What a defect replaces.
+type Update<T> = fn(Tile<'_, T>);
+
 /// Tells the tiles that are to be spoilt: those whose first element of A is this, or minus this.
 const MARK: f64 = 77.0;
 
@@ -88,7 +91,7 @@ fn freivalds_sees_one_flipped_bit() {
     let factors_64 = factors::<f64>((31, 23, 29), MARK);
     let right = Kernel::<f64>::plus_times();
     assert!(outcomes(right, &factors_64, 1).iter().all(Result::is_ok));
-    let defects: [(u32, fn(Tile<'_, f64>)); 7] = [
+    let defects: [(u32, Update<f64>); 7] = [
         (63, spoilt_f64::<63>),
         (62, spoilt_f64::<62>),
         (54, spoilt_f64::<54>),
@@ -103,7 +106,7 @@ fn freivalds_sees_one_flipped_bit() {
         }
     }
     let factors_32 = factors::<f32>((31, 23, 29), MARK);
-    let defects: [(u32, fn(Tile<'_, f32>)); 4] =
+    let defects: [(u32, Update<f32>); 4] =
         [(31, spoilt_f32::<31>), (30, spoilt_f32::<30>), (22, spoilt_f32::<22>), (14, spoilt_f32::<14>)];
     for (bit, defect) in defects {
         for outcome in outcomes(Kernel::plus_times().with_update(defect), &factors_32, 3) {
@@ -127,7 +130,7 @@ fn truth(tile: Tile<'_, u8>) {
 #[test]
 fn samples_see_one_flipped_bit_of_a_small_product() {
     for (right, defect, mark) in [
-        (Kernel::max_plus(), last_bit::<true> as fn(Tile<'_, f64>), MARK),
+        (Kernel::max_plus(), last_bit::<true> as Update<f64>, MARK),
         (Kernel::min_plus(), last_bit::<false>, -MARK),
     ] {
         let factors = factors::<f64>((31, 23, 29), mark);

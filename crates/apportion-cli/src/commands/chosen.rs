@@ -1,6 +1,6 @@
 //! What was chosen, against what, and by how much: a line for people, a field for programs.
 
-use super::product::Running;
+use super::product::{Prepared, Running};
 use apportion::{
     Choice, Error, Minimise, Model, Plan, Platform, Problem, Result, Shape, fit_order, forecast, pairs,
     rates, units,
@@ -14,6 +14,14 @@ pub struct Chosen<'a> {
     pub minimise: Minimise,
     /// True if speeds tell ratios only: times were of communication alone.
     pub relative: bool,
+}
+
+impl<'a> Chosen<'a> {
+    /// Of what was prepared for a run.
+    pub fn of(prepared: &'a Prepared) -> Self {
+        let choices = prepared.choices.iter().collect();
+        Self { choices, minimise: Minimise::Time, relative: prepared.relative }
+    }
 }
 
 impl Chosen<'_> {

@@ -1,5 +1,6 @@
 //! `matmul --memory`, `--panels`, `--checkpoint`, `--resume`: panel by panel, from disk to disk.
 
+use super::chosen::Chosen;
 use super::cut::{Cut, Task, cut};
 use super::matmul::Arguments;
 use super::product::{Given, speeds};
@@ -196,7 +197,7 @@ fn job<T: Element>(
     }
     let predicted = begun.panels.predicted_bytes(shape, platform.len() as u64, begun.order, element);
     let because = decided.as_ref().map_or("the run that began it", |(_, because)| because);
-    let chosen = decided.as_ref().map(|(prepared, _)| prepared.chosen());
+    let chosen = decided.as_ref().map(|(prepared, _)| Chosen::of(prepared));
     let about = json!({
         "count": panels.len(),
         "rows": begun.panels.rows,

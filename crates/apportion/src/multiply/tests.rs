@@ -148,13 +148,14 @@ fn samples_see_one_flipped_bit_of_a_small_product() {
     }
 }
 
-/// One wrong element among 160 x 160, of which 11,085 are drawn and one of each row and column: missed with probability
-/// (1 - 1 / 25,600)^11,085 (1 - 1 / 160)^2 = 0.640. Of 200 seeds 128 should miss, give or take four standard deviations of 6.8.
+/// Two wrong elements of one row (two processors begin with it) among 160 x 160, of which 11,085 are drawn and one of each row and
+/// column: missed with probability (1 - 2 / 25,600)^11,085 (1 - 2 / 160) (1 - 1 / 160)^2 = 0.410. Of 200 seeds 82 should miss, give or
+/// take four standard deviations of 7.0.
 #[test]
 fn samples_miss_as_often_as_stated() {
     let [a, b] = factors::<f64>((160, 2, 160), MARK);
     let defect = Kernel::max_plus().with_update(last_bit::<true>);
     let one = |seed| outcome(defect, [&a, &b], (Flow::Bulk, false), seed);
     let missed = (0..200).filter(|&seed| one(seed).is_ok()).count();
-    assert!((101..=155).contains(&missed), "{missed} of 200");
+    assert!((54..=110).contains(&missed), "{missed} of 200");
 }

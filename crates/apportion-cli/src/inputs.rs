@@ -74,23 +74,27 @@ impl Sources {
     }
 }
 
-/// Models from the platform alone: emulated processors' speed functions, the others' constant speeds. A bare number is in flop/s like any quantity; where all are bare only
-/// their ratios are relied on.
+/// Models from the platform alone: emulated processors' speed functions, the others' constant speeds. A bare number is in
+/// flop/s like any quantity; where all are bare only their ratios are relied on. Where no speed is given, but slowdowns
+/// that differ, these are the ratios.
 pub fn constant(platform: Platform, flops_per_unit: f64) -> Result<Processors> {
+    let slowed = platform.processors.iter().all(|p| p.emulated.is_none() && p.speed.is_none())
+        && platform.processors.windows(2).any(|pair| pair[0].slowdown != pair[1].slowdown);
     let models = platform
         .processors
         .iter()
         .map(|p| match (&p.emulated, p.speed) {
+            (None, None) if slowed => Model::constant(&p.name, 1.0 / p.slowdown),
             (Some(emulated), _) => emulated.model(&p.name),
             (None, Some(speed)) => Model::constant(&p.name, speed.value() / flops_per_unit),
             (None, None) => Err(Error::input(
                 format!("processor \"{}\"", p.name),
                 "has no speed",
-                "give speed or emulated in the platform file, --speeds, or --models",
+                "give speed or emulated in the platform file, or --models (`apportion measure` makes them)",
             )),
         })
         .collect::<Result<_>>()?;
-    let relative = platform.processors.iter().any(|p| matches!(p.speed, Some(Speed::Relative(_))));
+    let relative = slowed || platform.processors.iter().any(|p| matches!(p.speed, Some(Speed::Relative(_))));
     let sampled = platform.processors.iter().any(|p| p.emulated.is_some());
     Ok(Processors { models, block: 1, relative, sampled, platform })
 }

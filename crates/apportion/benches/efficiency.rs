@@ -6,10 +6,8 @@
 
 mod product;
 
-use apportion::shapes::Terms;
 use apportion::{
-    Form, Matrix, MeasureOptions, Minimise, Monitor, Network, Platform, Shape, Wishes, measure_gemm,
-    plan_matmul, table,
+    Matrix, MeasureOptions, Monitor, Network, Platform, Shape, Wishes, measure_gemm, plan_matmul, table,
 };
 use product::{BLOCK, RUNS, matrix, seconds, verdict};
 
@@ -50,19 +48,8 @@ fn row(size: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> 
         .expect("nobody stops it")
         .models;
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
-    let wishes = Wishes {
-        method: None,
-        flow: None,
-        block: BLOCK,
-        overlap: false,
-        look_ahead: 1,
-        terms: Terms::default(),
-        form: Form::default(),
-        minimise: Minimise::Time,
-        element: 8,
-        relative: false,
-    };
-    let choices = plan_matmul(shape, platform, &models, BLOCK, &wishes).expect("columns serve all");
+    let choices =
+        plan_matmul(shape, platform, &models, BLOCK, &Wishes::open(BLOCK, 8)).expect("columns serve all");
     let (plan, order) = (&choices[0].plan, choices[0].order);
     let took = seconds(plan, order, (platform, &models), (a, b));
     let (slower, forecast) = (took.measured / took.ideal, took.forecast / took.measured);

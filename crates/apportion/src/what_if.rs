@@ -12,8 +12,8 @@ use crate::plan::shapes::{Method, Terms};
 use crate::plan::{Layout, Shape, shares};
 use crate::platform::{Platform, Topology};
 use crate::run::Monitor;
-use crate::schedule::Order;
-use crate::simulate::Conditions;
+use crate::schedule::{Order, Schedule};
+use crate::simulate::{Conditions, Fluid, simulate_fluid};
 
 /// A crossover is found to this part of its value.
 const NEAR: f64 = 1e-4;
@@ -33,6 +33,8 @@ pub struct Setting<'a> {
     pub element: u64,
     /// True if speeds tell ratios only: contenders are compared by communication alone.
     pub relative: bool,
+    /// How messages share links; `None`: one after the other, as [`forecast`] has it.
+    pub sharing: Option<&'a Fluid>,
 }
 
 /// Where a contender's layout comes from.
@@ -95,14 +97,22 @@ pub struct Swept {
 /// crossovers) x contenders x orders) forecasts.
 ///
 /// # Errors
-/// A layout given where processors or their speeds vary, one processor or speed functions where the ratio varies
-/// (exit code 2); no contender that can serve; those of a forecast; stopped through the monitor.
+/// A layout given where processors or their speeds vary, one processor or speed functions where the ratio varies, a
+/// network that costs nothing where speeds tell ratios only (exit code 2); no contender that can serve; those of a
+/// forecast; stopped through the monitor.
 pub fn sweep(
     setting: &Setting<'_>,
     contenders: &[Contender],
     sweep: &WhatIf,
     monitor: &Monitor,
 ) -> Result<Swept> {
+    if setting.relative && !sweep.parameter.is_of_the_network() && setting.platform.network.is_free() {
+        return Err(Error::input(
+            "--sweep",
+            "nothing to compare: speeds without a unit tell ratios only, and this network costs nothing",
+            "give the platform file speeds in flop/s, or a latency or bandwidth under [network]",
+        ));
+    }
     let race = Race { setting, contenders, parameter: sweep.parameter, monitor };
     let values = sweep.values();
     monitor.begin(values.len() as u64);
@@ -205,7 +215,13 @@ impl Race<'_> {
         let conditions = Conditions { rates: &rates, network, element: self.setting.element };
         let mut best: Option<(f64, Order)> = None;
         for &order in &contender.orders {
-            let seconds = forecast(layout, order, conditions)?.seconds;
+            let seconds = match self.setting.sharing {
+                None => forecast(layout, order, conditions)?.seconds,
+                Some(rules) => {
+                    let schedule = Schedule::matmul(layout, order);
+                    simulate_fluid(&schedule, conditions, &platform.names(), rules, false)?.trace.seconds()
+                }
+            };
             if best.is_none_or(|(least, _)| seconds < least) {
                 best = Some((seconds, order));
             }

@@ -2,7 +2,7 @@
 
 use super::product::Running;
 use apportion::{
-    Choice, Error, Minimise, Model, Order, Plan, Platform, Problem, Result, Shape, forecast, rates, units,
+    Choice, Error, Minimise, Model, Plan, Platform, Problem, Result, Shape, forecast, rates, units,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -75,7 +75,7 @@ impl Chosen<'_> {
         let count = |key: &dyn Fn(&Choice) -> String| {
             self.choices.iter().map(|c| key(c)).collect::<std::collections::BTreeSet<_>>().len()
         };
-        let (methods, orders) = (count(&|c| c.plan.method.clone()), count(&|c| order_name(c.order)));
+        let (methods, orders) = (count(&|c| c.plan.method.clone()), count(&|c| c.order.to_string()));
         let mut compared = Vec::new();
         if methods > 1 {
             compared.push(format!("{methods} methods"));
@@ -103,11 +103,7 @@ impl Chosen<'_> {
 }
 
 fn named(choice: &Choice) -> String {
-    format!("{}, {}", choice.plan.method, order_name(choice.order))
-}
-
-fn order_name(order: Order) -> String {
-    format!("{}{}", order.flow, if order.overlap { " with overlap" } else { "" })
+    format!("{}, {}", choice.plan.method, choice.order)
 }
 
 /// A plan from a file: only the flow is left to choose.

@@ -25,7 +25,7 @@ mod sweep;
 mod units;
 
 use crate::console::monitor;
-use apportion::{OutputFile, Plan, Platform, Result, Trace, chrome_trace, plan_svg, trace_svg};
+use apportion::{Error, OutputFile, Plan, Platform, Result, Trace, chrome_trace, plan_svg, trace_svg};
 use std::path::{Path, PathBuf};
 
 /// Starts an output file before the work, so that one that cannot be written is told at once. From the first one on
@@ -51,6 +51,19 @@ fn appear<const N: usize>(files: [(Option<OutputFile>, &dyn Fn() -> String); N])
 fn timeline(path: Option<&PathBuf>, trace: &Trace, names: &[String]) -> String {
     let svg = path.and_then(|path| Path::extension(path)).is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     if svg { trace_svg(trace, names) } else { chrome_trace(trace, names).to_string() }
+}
+
+/// Whether a table goes to a .csv or a .json file.
+fn is_csv(path: &Path) -> Result<bool> {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("csv") => Ok(true),
+        Some("json") => Ok(false),
+        _ => Err(Error::input(
+            "--output",
+            format!("{} is neither a .csv nor a .json file", path.display()),
+            "give the file one of these endings",
+        )),
+    }
 }
 
 /// A picture of a plan, coloured by the platform's clusters.

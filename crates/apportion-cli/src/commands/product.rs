@@ -9,9 +9,9 @@ use crate::console::Console;
 use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machine};
 use apportion::kernels::Semiring;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Form, Kernel, Launched, Matrix, Minimise, Model, Models,
-    Multiplication, Order, OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Shape, Speed,
-    Wishes, pairs, plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
+    AnyMatrix, Choice, Element, Error, Kernel, Launched, Matrix, Minimise, Model, Models, Multiplication,
+    Order, OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Shape, Speed, Wishes, pairs,
+    plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -354,10 +354,7 @@ pub fn made(
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,
-        form: Form::default(),
-        minimise: Minimise::Time,
-        element,
-        relative: false,
+        ..Wishes::open(args.flow.block, element)
     };
     let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
     let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));

@@ -2,7 +2,7 @@
 
 mod explain;
 mod replay;
-mod sharing;
+pub mod sharing;
 
 use super::sweep::{self, SweepArgs};
 use super::{appear, open, timeline};
@@ -72,7 +72,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     if args.sweep.sweep.is_some() {
         let plan = args.plan.as_deref().map(read_plan).transpose()?;
         let processors = processors(args, plan.as_ref())?;
-        let with = (&args.flow, args.element);
+        let with = (&args.flow, args.element, &args.network.rule(false)?);
         return sweep::run(&args.sweep, (plan.as_ref(), &processors), with, console);
     }
     let referee = args.export_simgrid.is_some() || args.traces.is_some();
@@ -129,7 +129,7 @@ fn text(forecast: &Forecast, rule: &Rule) -> String {
         let seconds = [&compute, &communicate, &idle].map(|all| units::show_seconds(all[i]));
         [vec![name.clone()], seconds.to_vec()].concat()
     });
-    let mut facts = vec![("flow", forecast.order.map_or_else(|| "none".into(), named))];
+    let mut facts = vec![("flow", forecast.order.map_or_else(|| "none".into(), |order| order.to_string()))];
     if *rule != Rule::Fifo {
         facts.push(("sharing", rule.to_string()));
     }
@@ -198,7 +198,18 @@ fn processors(args: &Arguments, plan: Option<&Plan>) -> Result<Processors> {
     let platform = plan.map_or(Ok(platform.clone()), |plan| in_plan_order(plan, platform))?;
     let flops_per_unit = if plan.is_some_and(|p| p.layout.is_none()) { 1.0 } else { 2.0 };
     match &args.models {
-        None => constant(platform, flops_per_unit),
+        None => {
+            let processors = constant(platform, flops_per_unit)?;
+            let timed = |p: &apportion::Processor| p.speed.is_some() || p.emulated.is_some();
+            if args.sweep.sweep.is_none() && !processors.platform.processors.iter().all(timed) {
+                return Err(Error::input(
+                    args.platform.display().to_string(),
+                    "slowdowns tell ratios of speeds, not times",
+                    "give speeds in the file, or --models (`apportion measure` makes them)",
+                ));
+            }
+            Ok(processors)
+        }
         Some(path) => {
             let models = read_models(path)?;
             let block = models.block().unwrap_or(1);
@@ -206,10 +217,6 @@ fn processors(args: &Arguments, plan: Option<&Plan>) -> Result<Processors> {
             Ok(Processors { models, block, relative: false, sampled: false, platform })
         }
     }
-}
-
-fn named(order: Order) -> String {
-    format!("{}{}", order.flow, if order.overlap { " with overlap" } else { "" })
 }
 
 /// Independent units: everybody computes, nobody talks.

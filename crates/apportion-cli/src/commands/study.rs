@@ -1,5 +1,6 @@
 //! `apportion study`.
 
+use super::is_csv;
 use crate::console::{Console, monitor};
 use apportion::{
     Distribution, Error, Plot, Result, Series, Study, StudyRatio, StudyRow, plot_svg, study, table, units,
@@ -9,7 +10,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  apportion study --draws 100000 --processors 2..3\n  \
@@ -74,18 +75,6 @@ fn range(text: &str) -> std::result::Result<RangeInclusive<usize>, String> {
     match (first.trim().parse(), last.trim_start_matches('=').trim().parse()) {
         (Ok(first), Ok(last)) => Ok(first..=last),
         _ => Err("write a number or a range, such as 1..40".to_owned()),
-    }
-}
-
-fn is_csv(path: &Path) -> Result<bool> {
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("csv") => Ok(true),
-        Some("json") => Ok(false),
-        _ => Err(Error::input(
-            "--output",
-            format!("{} is neither a .csv nor a .json file", path.display()),
-            "give the file one of these endings",
-        )),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `apportion simulate --sweep`: forecasts along one parameter of the machine, and who wins where.
 
-use super::{appear, open};
+use super::simulate::sharing::Rule;
+use super::{appear, is_csv, open};
 use crate::args::FlowArgs;
 use crate::console::{Console, monitor};
 use crate::inputs::{Processors, method_at};
@@ -11,7 +12,7 @@ use apportion::{
 };
 use clap::Args;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What if the machine were another")]
@@ -44,7 +45,7 @@ pub struct SweepArgs {
 pub fn run(
     args: &SweepArgs,
     (plan, processors): (Option<&Plan>, &Processors),
-    (flow, element): (&FlowArgs, u64),
+    (flow, element, rule): (&FlowArgs, u64, &Rule),
     console: &Console,
 ) -> Result<()> {
     let mut wanted = args.sweep.expect("only called where --sweep is given");
@@ -70,14 +71,19 @@ pub fn run(
         models_block: processors.block,
         element,
         relative: processors.relative,
+        sharing: match rule {
+            Rule::Fifo => None,
+            Rule::Fluid(rules) => Some(rules),
+        },
     };
+    let monitor = monitor();
+    let swept = console.watch("sweeping", monitor, || sweep(&setting, &contenders, &wanted, monitor))?;
     if processors.relative {
         console.note("speeds without a unit tell ratios only: forecasts are of communication alone");
     }
-    let monitor = monitor();
-    let swept = console.watch("sweeping", monitor, || sweep(&setting, &contenders, &wanted, monitor))?;
-    let told = Told { wanted, contenders: &contenders, swept: &swept };
-    let title = format!("{} x {} x {} on {}", shape.m, shape.k, shape.n, processors.platform.name);
+    let told = Told { wanted, contenders: &contenders, swept: &swept, rule };
+    let sizes = format!("{} x {} x {} on {}", shape.m, shape.k, shape.n, processors.platform.name);
+    let title = if *rule == Rule::Fifo { sizes } else { format!("{sizes}, links shared {rule}") };
     let [output, svg] = files;
     let listed = || if csv == Some(true) { told.csv() } else { format!("{:#}\n", told.value()) };
     appear([(output, &listed), (svg, &|| told.picture(&title))])?;
@@ -125,26 +131,10 @@ fn contenders(
     Ok(match &ways[..] {
         [(_, way)] => orders
             .iter()
-            .map(|&order| Contender { name: named(order), way: way.clone(), orders: vec![order] })
+            .map(|&order| Contender { name: order.to_string(), way: way.clone(), orders: vec![order] })
             .collect(),
         _ => ways.into_iter().map(|(name, way)| Contender { name, way, orders: orders.to_vec() }).collect(),
     })
-}
-
-fn named(order: Order) -> String {
-    format!("{}{}", order.flow, if order.overlap { " with overlap" } else { "" })
-}
-
-fn is_csv(path: &Path) -> Result<bool> {
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("csv") => Ok(true),
-        Some("json") => Ok(false),
-        _ => Err(Error::input(
-            "--output",
-            format!("{} is neither a .csv nor a .json file", path.display()),
-            "give the file one of these endings",
-        )),
-    }
 }
 
 /// A sweep as text, JSON, CSV and picture.
@@ -152,13 +142,15 @@ struct Told<'a> {
     wanted: WhatIf,
     contenders: &'a [Contender],
     swept: &'a Swept,
+    rule: &'a Rule,
 }
 
 impl Told<'_> {
     fn value(&self) -> Value {
         let points = self.swept.points.iter().map(|point| {
             let seconds: Vec<Option<f64>> = point.forecasts.iter().map(|f| f.map(|f| f.0)).collect();
-            let flows: Vec<Option<String>> = point.forecasts.iter().map(|f| f.map(|f| named(f.1))).collect();
+            let flows: Vec<Option<String>> =
+                point.forecasts.iter().map(|f| f.map(|f| f.1.to_string())).collect();
             let winner = point.winner.map(|w| &self.contenders[w].name);
             json!({"value": point.value, "seconds": seconds, "flows": flows, "winner": winner})
         });
@@ -169,6 +161,7 @@ impl Told<'_> {
             "parameter": self.wanted.parameter.to_string(),
             "from": self.wanted.from,
             "to": self.wanted.to,
+            "sharing": self.rule.to_string(),
             "contenders": self.contenders.iter().map(|c| &c.name).collect::<Vec<_>>(),
             "points": points.collect::<Vec<_>>(),
             "crossovers": crossovers.collect::<Vec<_>>(),
@@ -205,7 +198,7 @@ impl Told<'_> {
         });
         let mut out = table(&header, rows);
         out.push('\n');
-        let facts: Vec<(&str, String)> = self
+        let mut facts: Vec<(&str, String)> = self
             .swept
             .crossovers
             .iter()
@@ -215,8 +208,13 @@ impl Told<'_> {
                 ("crossover", format!("{at}: {to} instead of {from}, at {}", units::show_seconds(c.seconds)))
             })
             .collect();
-        out += &if facts.is_empty() { pairs(&[("crossover", "none".into())]) } else { pairs(&facts) };
-        out
+        if facts.is_empty() {
+            facts.push(("crossover", "none".into()));
+        }
+        if *self.rule != Rule::Fifo {
+            facts.insert(0, ("sharing", self.rule.to_string()));
+        }
+        out + &pairs(&facts)
     }
 
     /// Curves, and for each crossover a dashed line up to it.

@@ -89,6 +89,72 @@ fn the_flows_of_a_plan() {
     assert_eq!(at("bandwidth=100Mbit/s..1Gbit/s")[0], whole["seconds"].as_f64().unwrap());
 }
 
+/// Three flows on one backbone: in turn, or at once; a sweep and a single forecast agree under either rule.
+#[test]
+fn a_sweep_follows_the_rule_of_sharing() {
+    let bench = Bench::new();
+    let processors: String = (0..4)
+        .map(|i| format!("[[processor]]\nname = \"p{i}\"\ncluster = \"c{}\"\nspeed = \"1 Gflop/s\"\n", i / 2))
+        .collect();
+    let network = "[network]\nbandwidth = \"1 Gbit/s\"\nlatency = \"50 us\"\n[[network.link]]\nbetween = [\"c0\", \"c1\"]\n\
+        shared = true\nbandwidth = \"100 Mbit/s\"\n";
+    bench.write("four.toml", processors + network);
+    bench.done(&[
+        "partition",
+        "--shape",
+        "400x400",
+        "--platform",
+        "four.toml",
+        "--method",
+        "columns",
+        "-o",
+        "plan.json",
+    ]);
+    let call =
+        ["simulate", "--plan", "plan.json", "--platform", "four.toml", "--flow", "ring", "--block", "100"];
+    let mut seconds = Vec::new();
+    for rule in [&["--sharing", "fifo"][..], &["--sharing", "fair"], &["--sharing", "fair", "--tcp", "lv08"]]
+    {
+        let sweep = ["--sweep", "bandwidth=100Mbit/s..10Gbit/s", "--sweep-points", "3"];
+        let swept = bench.json(&[&call[..], rule, &sweep].concat());
+        assert!(swept["sharing"].as_str().unwrap().starts_with(rule[1]), "{swept}");
+        let once = bench.json(&[&call[..], rule].concat())["seconds"].as_f64().unwrap();
+        assert_eq!(swept["points"][0]["seconds"][0].as_f64().unwrap(), once, "{rule:?}");
+        let all: Vec<f64> = (0..3).map(|i| swept["points"][i]["seconds"][0].as_f64().unwrap()).collect();
+        assert!(all.windows(2).all(|w| w[0] > w[1]), "{all:?}");
+        seconds.push(once);
+    }
+    assert!(seconds[0] != seconds[1] && seconds[1] != seconds[2], "{seconds:?}");
+    bench.fails(2, &[&call[..], &["--sweep", "ratio=1..2", "--eager", "9"]].concat());
+}
+
+/// Slowdowns that differ are ratios of speeds: enough to compare communication, not to tell times.
+#[test]
+fn slowdowns_tell_ratios() {
+    let bench = Bench::new();
+    let slowed = "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\nslowdown = 3.0\n";
+    bench.write("memory.toml", slowed);
+    bench.write("link.toml", format!("{slowed}[network]\nbandwidth = \"1 Gbit/s\"\nduplex = false\n"));
+    let call = [
+        "simulate",
+        "--shape",
+        "600x600",
+        "--sweep",
+        "ratio=1..25",
+        "--methods",
+        "straight-line,square-corner",
+    ];
+    let swept = bench.json(&[&call[..], &["--platform", "link.toml", "--flow", "bulk"]].concat());
+    let at = swept["crossovers"][0]["at"].as_f64().unwrap();
+    assert!((at - 3.0).abs() < 0.03, "{at}");
+    let told = bench.fails(2, &[&call[..], &["--platform", "memory.toml"]].concat());
+    assert!(told.contains("network costs nothing"), "{told}");
+    let plan = bench.json(&["partition", "--units", "100", "--platform", "memory.toml", "-o", "plan.json"]);
+    assert_eq!(plan["shares"], serde_json::json!([75, 25]));
+    let told = bench.fails(2, &["simulate", "--plan", "plan.json", "--platform", "memory.toml"]);
+    assert!(told.contains("ratios of speeds"), "{told}");
+}
+
 #[test]
 fn bad_sweeps_are_refused() {
     let bench = Bench::new();

@@ -2,7 +2,8 @@
 
 use apportion::{
     Activity, Conditions, Kernel, Layout, Matrix, MeasureOptions, Model, Monitor, Network, Order, Platform,
-    Processor, Schedule, Shape, Topology, Trace, measure_kernel, rates, run_kernel, simulate, verify_product,
+    Processor, Rank, Schedule, Shape, Topology, Trace, measure_kernel, parse_platform, rates, run_kernel,
+    simulate, verify_product,
 };
 use std::collections::BTreeMap;
 
@@ -138,6 +139,22 @@ impl Bench {
         network
     }
 
+    /// Two clusters whose nodes have ports of 1 Gbit/s of the original, joined by one cable of `mbit`.
+    pub fn cable(&self, machine: &Machine, original: Original, mbit: f64) -> Network {
+        let bandwidth = |mbit| self.network(machine, original, mbit).link(Rank(0), Rank(1)).horizontal;
+        let members = machine.platform.processors.iter();
+        let members: String = members
+            .map(|p| format!("[[processor]]\nname = \"{}\"\ncluster = \"{}\"\n", p.name, p.cluster))
+            .collect();
+        let text = format!(
+            "{members}[network]\nemulate = true\nbandwidth = {}\n[[network.link]]\nbetween = [\"one\", \"two\"]\n\
+             shared = true\nbandwidth = {}\n",
+            bandwidth(1000.0),
+            bandwidth(mbit)
+        );
+        parse_platform(&text, "laboratory").expect("a platform file").network
+    }
+
     /// The median of some runs, after the forecast. The first product is verified.
     pub fn times(
         &self,
@@ -166,9 +183,12 @@ impl Bench {
         (Times { communication, execution: runs[middle].execution }, forecast)
     }
 
-    /// Seconds of the fastest processor alone.
+    /// Seconds of the first cluster alone.
     pub fn alone(&self, machine: &Machine) -> f64 {
-        self.shape.flops() / 2.0 / machine.models[0].speed(self.shape.elements() as f64)
+        let members = machine.platform.processors.iter().zip(&machine.models);
+        let first = members.filter(|(p, _)| p.cluster == machine.platform.processors[0].cluster);
+        let speed: f64 = first.map(|(_, model)| model.speed(self.shape.elements() as f64)).sum();
+        self.shape.flops() / 2.0 / speed
     }
 }
 

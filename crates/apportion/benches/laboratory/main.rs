@@ -1,7 +1,7 @@
 //! Becker's experiments (2010, sections 5.6 to 5.8, 6.2, 7.5) and Tinetti's time model, on emulated processors and links.
 //!
 //! `cargo bench --bench laboratory` prints one table per figure, measured beside forecast, in less than ten minutes;
-//! `-- --quick` a smaller selection in less than a minute. What it emulates and what came out: docs/laboratory.md.
+//! `-- --quick` a smaller selection in less than a minute, `-- clusters` (or another name) one experiment. What it emulates and what came out: docs/laboratory.md.
 
 mod bench;
 mod overlap;
@@ -12,17 +12,31 @@ mod two;
 use bench::Bench;
 use std::time::Instant;
 
+/// What prints its tables.
+type Experiment = fn(&Bench);
+
+/// Experiments by name.
+const EXPERIMENTS: [(&str, Experiment); 7] = [
+    ("processors", two::processors),
+    ("clusters", two::clusters),
+    ("constant-power", two::constant_power),
+    ("max-plus", two::max_plus),
+    ("three", three::star_and_full),
+    ("overlap", overlap::recovered),
+    ("tinetti", tinetti::broadcasts),
+];
+
 fn main() {
-    let quick = std::env::args().any(|argument| argument == "--quick");
+    let arguments: Vec<String> = std::env::args().collect();
+    let named = |name: &str| arguments.iter().any(|argument| argument == name);
+    let all = !EXPERIMENTS.iter().any(|(name, _)| named(name));
     let begin = Instant::now();
-    let bench = Bench::new(quick);
+    let bench = Bench::new(named("--quick"));
     println!("{}", bench.heading());
-    two::processors(&bench);
-    two::clusters(&bench);
-    two::constant_power(&bench);
-    two::max_plus(&bench);
-    three::star_and_full(&bench);
-    overlap::recovered(&bench);
-    tinetti::broadcasts(&bench);
-    println!("All of it took {:.0} s.", begin.elapsed().as_secs_f64());
+    for (name, experiment) in EXPERIMENTS {
+        if all || named(name) {
+            experiment(&bench);
+        }
+    }
+    println!("This took {:.0} s.", begin.elapsed().as_secs_f64());
 }

@@ -76,6 +76,13 @@ pub struct Order {
     pub look_ahead: u64,
 }
 
+/// `ring`, `bulk with overlap`.
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.flow, if self.overlap { " with overlap" } else { "" })
+    }
+}
+
 impl Order {
     /// Pivot blocks under way during an update: none without overlap.
     pub(crate) fn ahead(self) -> usize {

@@ -2,30 +2,34 @@
 //!
 //! The format of `smpirun -replay` (Desprez, Markomanolis, Quinson and Suter, PSTI 2011): a line is `<rank> <action> …`.
 
-use super::collectives::{barrier, broadcast};
-use super::fluid::{Action, Then};
+mod line;
+
+use super::fluid::Action;
 use crate::error::{Error, Result};
-use crate::platform::Load;
-use crate::rect::Rank;
+use line::Lines;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most ranks that traces may have.
 const MOST_RANKS: usize = 1_000_000;
 /// Most actions of all ranks together, collectives taken apart: 3 GiB of them.
 const MOST_ACTIONS: usize = 1 << 26;
+/// Most bytes of one file.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// Reads the traces that a list names, one file a rank; a directory stands for the `traces.txt` in it. A name is looked
-/// for beside the list, then from the current directory. A list of one file holds all ranks' actions.
+/// for beside the list, then from the current directory. A list of one file holds all ranks' actions. Files are read by as
+/// many threads as there are cores; O(bytes) together.
 ///
 /// Understood: `init`, `finalize`, `compute flops`, `send dst tag bytes`, `recv src tag [bytes]`, `isend`, `irecv`, `wait src
 /// dst tag`, `waitall`, `bcast bytes [root]` (a binomial tree), `barrier` (to rank 0 and back); `#` begins a comment.
 ///
 /// # Errors
-/// A file that cannot be read, or a line that is not understood (with its file and line).
+/// A file that cannot be read, or a line that is not understood (with its file and line): the first by rank.
 pub fn read_traces(list: &Path) -> Result<Vec<Vec<Action>>> {
     let list = if list.is_dir() { list.join("traces.txt") } else { list.to_path_buf() };
-    let text = std::fs::read_to_string(&list).map_err(|e| Error::file(&list, "read", e))?;
+    let text = text_of(&list)?;
     let names: Vec<&str> = text.split_whitespace().collect();
     if names.is_empty() || names.len() > MOST_RANKS {
         return Err(Error::input(
@@ -34,13 +38,32 @@ pub fn read_traces(list: &Path) -> Result<Vec<Vec<Action>>> {
             "give one file name a line, one for each rank",
         ));
     }
-    let read = |name: &&str| {
+    let path_of = |name: &str| {
         let beside = list.parent().unwrap_or(Path::new("")).join(name);
-        let path = if beside.exists() { beside } else { PathBuf::from(name) };
-        let text = std::fs::read_to_string(&path).map_err(|e| Error::file(&path, "read", e))?;
-        Ok((path.display().to_string(), text))
+        if beside.exists() { beside } else { PathBuf::from(name) }
     };
-    parse_traces(&names.iter().map(read).collect::<Result<Vec<_>>>()?)
+    if let [name] = names[..] {
+        let path = path_of(name);
+        return parse_traces(&[(path.display().to_string(), text_of(&path)?)]);
+    }
+    let actions = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let numbered: Vec<(usize, &str)> = names.iter().copied().enumerate().collect();
+    let read = |&(rank, name): &(usize, &str)| {
+        let path = path_of(name);
+        let text = text_of(&path)?;
+        trace_of(rank, (&path.display().to_string(), &text), names.len(), &actions)
+    };
+    let parts: Vec<Vec<Result<Vec<Action>>>> = std::thread::scope(|scope| {
+        let part = |files: &[(usize, &str)]| files.iter().map(read).collect();
+        let running: Vec<_> = numbered
+            .chunks(names.len().div_ceil(threads))
+            .map(|files| scope.spawn(move || part(files)))
+            .collect();
+        running.into_iter().map(|thread| thread.join().expect("reading does not panic")).collect()
+    });
+    within(&list.display().to_string(), &actions)?;
+    parts.into_iter().flatten().collect()
 }
 
 /// The actions of traces given as (name, text), one a rank, or one for all; see [`read_traces`].
@@ -48,134 +71,94 @@ pub fn read_traces(list: &Path) -> Result<Vec<Vec<Action>>> {
 /// # Errors
 /// A line that is not understood, with its file and line.
 pub fn parse_traces(files: &[(String, String)]) -> Result<Vec<Vec<Action>>> {
-    let mut ranks = files.len();
-    if let [(place, text)] = files {
-        for line in lines(place, text, MOST_RANKS) {
-            ranks = ranks.max(line.rank()? + 1);
-        }
+    let actions = AtomicUsize::new(0);
+    let [(place, text)] = files else {
+        let each = files.iter().enumerate();
+        let scripts =
+            each.map(|(rank, (place, text))| trace_of(rank, (place, text), files.len(), &actions)).collect();
+        within("the traces", &actions)?;
+        return scripts;
+    };
+    let mut ranks = 1;
+    let mut lines = Lines::new(place, text, MOST_RANKS);
+    while let Some(line) = lines.next_line() {
+        ranks = ranks.max(line.rank()? + 1);
     }
     let mut scripts: Vec<Vec<Action>> = vec![Vec::new(); ranks];
-    let mut actions = 0;
-    for (number, (place, text)) in files.iter().enumerate() {
-        for line in lines(place, text, ranks) {
-            let rank = line.rank()?;
-            if files.len() > 1 && rank != number {
-                let what = format!("is of rank {rank} in the trace of rank {number}");
-                return Err(line.error(what, "give each rank a file of its own, in order"));
-            }
-            let before = scripts[rank].len();
-            line.actions(rank, &mut scripts[rank])?;
-            actions += scripts[rank].len() - before;
-            if actions > MOST_ACTIONS {
-                return Err(
-                    line.error(format!("more than {MOST_ACTIONS} actions"), "replay fewer iterations")
-                );
-            }
+    let mut lines = Lines::new(place, text, ranks);
+    let mut count = 0;
+    while let Some(line) = lines.next_line() {
+        let rank = line.rank()?;
+        let before = scripts[rank].len();
+        line.actions(rank, &mut scripts[rank])?;
+        count += scripts[rank].len() - before;
+        if count > MOST_ACTIONS {
+            actions.store(count, Ordering::Relaxed);
+            break;
         }
     }
+    within(place, &actions)?;
     Ok(scripts)
 }
 
-/// The lines that say something.
-fn lines<'a>(place: &'a str, text: &'a str, ranks: usize) -> impl Iterator<Item = Line<'a>> {
-    text.lines().enumerate().filter_map(move |(i, line)| {
-        let line = line.split('#').next().unwrap_or_default();
-        let mut words = line.split_ascii_whitespace();
-        let rank = words.next()?;
-        Some(Line { place, number: i + 1, ranks, rank, words: words.collect() })
-    })
-}
-
-struct Line<'a> {
-    place: &'a str,
-    number: usize,
+/// One rank's actions; gives up when all together, counted in `actions`, are too many.
+fn trace_of(
+    rank: usize,
+    (place, text): (&str, &str),
     ranks: usize,
-    rank: &'a str,
-    words: Vec<&'a str>,
+    actions: &AtomicUsize,
+) -> Result<Vec<Action>> {
+    /// Lines between two looks at what the others have.
+    const LOOK: usize = 1024;
+    // A line of fewer bytes than these is rare.
+    let mut script = Vec::with_capacity(text.len() / 16);
+    let mut lines = Lines::new(place, text, ranks);
+    let (mut seen, mut counted) = (0, 0);
+    while let Some(line) = lines.next_line() {
+        let of = line.rank()?;
+        if of != rank {
+            let what = format!("is of rank {of} in the trace of rank {rank}");
+            return Err(line.error(what, "give each rank a file of its own, in order"));
+        }
+        line.actions(rank, &mut script)?;
+        seen += 1;
+        if seen % LOOK == 0 {
+            let all = actions.fetch_add(script.len() - counted, Ordering::Relaxed);
+            counted = script.len();
+            if all > MOST_ACTIONS {
+                break;
+            }
+        }
+    }
+    actions.fetch_add(script.len() - counted, Ordering::Relaxed);
+    Ok(script)
 }
 
-impl Line<'_> {
-    fn error(&self, what: impl Into<String>, remedy: &str) -> Error {
-        Error::input(format!("{}:{}", self.place, self.number), what, remedy)
+fn within(place: &str, actions: &AtomicUsize) -> Result<()> {
+    if actions.load(Ordering::Relaxed) <= MOST_ACTIONS {
+        return Ok(());
     }
+    Err(Error::input(place, format!("more than {MOST_ACTIONS} actions"), "replay fewer iterations"))
+}
 
-    fn number<T: FromStr>(&self, word: &str, what: &str) -> Result<T> {
-        word.parse().map_err(|_| {
-            self.error(format!("\"{word}\" is no {what}"), "see smpirun's time-independent traces")
-        })
+/// A file's text, if it is not larger than anything that makes sense.
+fn text_of(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|e| Error::file(path, "read", e))?;
+    let known = file.metadata().map_or(0, |m| m.len());
+    text.reserve(known.min(MOST_BYTES) as usize + 1);
+    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|e| Error::file(path, "read", e))?;
+    if text.len() as u64 > MOST_BYTES {
+        let what = format!("is larger than {MOST_BYTES} bytes");
+        return Err(Error::input(path.display().to_string(), what, "replay fewer iterations"));
     }
-
-    fn known(&self, word: &str) -> Result<usize> {
-        let rank: usize = self.number(word, "rank")?;
-        if rank < self.ranks {
-            return Ok(rank);
-        }
-        Err(self.error(format!("there is no rank {rank}: there are {}", self.ranks), "ranks count from 0"))
-    }
-
-    fn rank(&self) -> Result<usize> {
-        self.known(self.rank.strip_prefix('p').unwrap_or(self.rank))
-    }
-
-    fn amount(&self, word: &str, what: &str) -> Result<f64> {
-        let value: f64 = self.number(word, what)?;
-        if value.is_finite() && value >= 0.0 {
-            return Ok(value);
-        }
-        Err(self.error(format!("{value} is no {what}"), "give a finite number of at least 0"))
-    }
-
-    fn load(&self, word: &str) -> Result<Load> {
-        Ok(Load { horizontal: self.amount(word, "number of bytes")?, vertical: 0.0 })
-    }
-
-    /// Its actions, at the end of those of before.
-    fn actions(&self, rank: usize, script: &mut Vec<Action>) -> Result<()> {
-        let words = self.words.as_slice();
-        match words {
-            ["init" | "finalize"] | ["init", _] => {}
-            ["compute", flops] => script.push(Action::Compute(self.amount(flops, "number of flops")?)),
-            [kind @ ("send" | "isend"), to, tag, bytes] => {
-                let then = if *kind == "send" { Then::Wait } else { Then::Remember };
-                let (to, tag) = (Rank(self.known(to)?), self.tag(tag)?);
-                script.push(Action::Send { to, tag, load: self.load(bytes)?, then });
-            }
-            [kind @ ("recv" | "irecv"), from, tag, rest @ ..] if rest.len() <= 1 => {
-                let then = if *kind == "recv" { Then::Wait } else { Then::Remember };
-                rest.iter().try_for_each(|bytes| self.load(bytes).map(drop))?;
-                script.push(Action::Receive { from: Rank(self.known(from)?), tag: self.tag(tag)?, then });
-            }
-            ["wait", from, to, tag] => {
-                let (from, to) = (Rank(self.known(from)?), Rank(self.known(to)?));
-                script.push(Action::Await { from, to, tag: self.tag(tag)? });
-            }
-            ["waitall"] => script.push(Action::AwaitAll),
-            ["bcast", bytes, rest @ ..] if rest.len() <= 1 => {
-                let root = rest.first().map_or(Ok(0), |word| self.known(word))?;
-                broadcast(rank, root, self.ranks, self.load(bytes)?, script);
-            }
-            ["barrier"] => barrier(rank, self.ranks, script),
-            [] => {
-                return Err(self.error("no action follows the rank", "see smpirun's time-independent traces"));
-            }
-            [action, ..] => {
-                let what = format!("cannot make out \"{action}\" with {} values", words.len() - 1);
-                let remedy = "init, finalize, compute F, send/isend DST TAG BYTES, recv/irecv SRC TAG [BYTES], wait SRC DST \
-                    TAG, waitall, bcast BYTES [ROOT] and barrier are understood";
-                return Err(self.error(what, remedy));
-            }
-        }
-        Ok(())
-    }
-
-    fn tag(&self, word: &str) -> Result<u64> {
-        self.number::<u32>(word, "tag").map(u64::from)
-    }
+    Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rect::Rank;
 
     fn parse(text: &str) -> Result<Vec<Vec<Action>>> {
         parse_traces(&[("t".into(), text.into())])

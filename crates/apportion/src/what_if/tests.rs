@@ -17,6 +17,10 @@ fn models(speeds: &[f64]) -> Vec<Model> {
 }
 
 fn swept(text: &str, duplex: bool, contenders: &[Contender]) -> Result<Swept> {
+    swept_by(None, text, duplex, contenders)
+}
+
+fn swept_by(sharing: Option<&Fluid>, text: &str, duplex: bool, contenders: &[Contender]) -> Result<Swept> {
     let mut platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
     platform.network = Network::uniform(0.0, 1e8);
     platform.network.duplex = duplex;
@@ -28,6 +32,7 @@ fn swept(text: &str, duplex: bool, contenders: &[Contender]) -> Result<Swept> {
         models_block: 1,
         element: 8,
         relative: false,
+        sharing,
     };
     sweep(&setting, contenders, &text.parse().unwrap(), &Monitor::new())
 }
@@ -46,6 +51,29 @@ fn the_square_corner_overtakes_the_straight_line() {
         // The square's side is a whole number: just at the crossover both take the same time.
         let before = found.points.iter().filter(|p| p.value < crossing - 0.02);
         assert!(before.into_iter().all(|p| p.winner == Some(0)));
+    }
+}
+
+/// Two messages that share a half-duplex link fairly end when the later of two in turn does: the same crossover.
+#[test]
+fn crossovers_under_fair_sharing() {
+    for (duplex, crossing) in [(false, 3.0), (true, 2.0)] {
+        let both = contenders(&[Method::StraightLine, Method::SquareCorner], Some(Flow::Bulk));
+        let found = swept_by(Some(&Fluid::fair()), "ratio=1..25", duplex, &both).unwrap();
+        let [one] = found.crossovers[..] else { panic!("{:?}", found.crossovers) };
+        assert!((one.at - crossing).abs() < 0.02, "{duplex}: {}", one.at);
+    }
+    // Rendezvous: the same bulk exchange, since everybody receives at once.
+    let ring = contenders(&[Method::Rows], Some(Flow::Ring));
+    let fifo = swept("latency=1us..1s", true, &ring).unwrap();
+    let late = swept_by(Some(&Fluid::default()), "latency=1us..1s", true, &ring).unwrap();
+    assert_eq!(fifo.points.len(), late.points.len());
+    for (a, b) in fifo.points.iter().zip(&late.points) {
+        let seconds = |p: &SweptPoint| p.forecasts[0].unwrap().0;
+        assert!(
+            seconds(b) >= seconds(a) * (1.0 - 1e-12),
+            "a message that waits for its receiver is no earlier"
+        );
     }
 }
 

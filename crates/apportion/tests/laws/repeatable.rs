@@ -1,8 +1,7 @@
 //! Same input, same bytes: plans, forecasts and models do not depend on anything but their inputs.
 
 use super::shape;
-use apportion::shapes::Terms;
-use apportion::{Flow, Minimise, Model, Network, Plan, Platform, Point, Wishes, plan_matmul};
+use apportion::{Flow, Model, Network, Plan, Platform, Point, Wishes, plan_matmul};
 use proptest::prelude::*;
 
 fn texts(platform: &Platform, models: &[Model], sizes: (u64, u64, u64), wishes: &Wishes) -> Vec<String> {
@@ -31,16 +30,10 @@ proptest! {
             })
             .collect();
         let wishes = Wishes {
-            method: None,
             flow: bulk.map(|b| if b { Flow::Bulk } else { Flow::OneToAll }),
-            block: 8,
             overlap,
-            look_ahead: 1,
-            terms: Terms::default(),
-            minimise: Minimise::Time,
-            element: 8,
             relative,
-            form: apportion::Form::default(),
+            ..Wishes::open(8, 8)
         };
         let first = texts(&platform, &models, sizes, &wishes);
         prop_assert_eq!(&texts(&platform, &models, sizes, &wishes), &first);

@@ -4,6 +4,7 @@ use super::fabric::Fabric;
 use super::flows::Flows;
 use super::hosts::Hosts;
 use super::messages::{Message, Messages};
+use super::queue::{Queue, What};
 use super::rules::Fluid;
 use super::{Action, Deployment, Then};
 use crate::error::{Error, Result};
@@ -11,8 +12,7 @@ use crate::platform::Load;
 use crate::rect::Rank;
 use crate::simulate::explain::{History, Wait};
 use crate::trace::{Activity, Lane};
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 /// What a rank waits for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,34 +38,6 @@ pub(super) struct State {
     pub ended: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    /// A message's first byte arrives: it begins to drain.
-    Latency(u32),
-    /// A flow has drained.
-    Drained { flow: u32, version: u32 },
-    /// A rank has computed.
-    Computed { rank: u32, version: u32 },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Event {
-    time: f64,
-    what: What,
-}
-
-impl Eq for Event {}
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Event {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.time.total_cmp(&other.time).then(self.what.cmp(&other.what))
-    }
-}
-
 /// The state of a simulation.
 pub(super) struct Engine<'a> {
     rules: &'a Fluid,
@@ -76,10 +48,11 @@ pub(super) struct Engine<'a> {
     hosts: Hosts<'a>,
     pub messages: Messages,
     pub ranks: Vec<State>,
-    events: BinaryHeap<Reverse<Event>>,
+    events: Queue,
     /// Events in the queue that will not happen.
     stale: usize,
-    ready: BTreeSet<usize>,
+    /// Ranks that can go on; none twice.
+    ready: Vec<u32>,
     now: f64,
     pub lanes: Vec<Lane>,
     pub history: Option<History>,
@@ -96,9 +69,9 @@ impl<'a> Engine<'a> {
             hosts: Hosts::new(on.hosts, on.placement),
             messages: Messages::new(ranks),
             ranks: (0..ranks).map(|_| State::default()).collect(),
-            events: BinaryHeap::new(),
+            events: Queue::default(),
             stale: 0,
-            ready: (0..ranks).collect(),
+            ready: (0..ranks as u32).collect(),
             now: 0.0,
             lanes: vec![Lane::default(); ranks],
             history: explain.then(|| History::new(ranks)),
@@ -108,21 +81,24 @@ impl<'a> Engine<'a> {
     /// Runs all scripts to their ends, or to a deadlock: then some ranks stay blocked.
     pub fn run<P: Iterator<Item = Action>>(&mut self, scripts: &mut [P]) -> Result<()> {
         loop {
-            while let Some(rank) = self.ready.pop_first() {
-                self.advance(rank, &mut scripts[rank])?;
+            // What a rank does never makes another go on at the same moment: only events do.
+            let mut ready = std::mem::take(&mut self.ready);
+            ready.sort_unstable();
+            for rank in ready.drain(..) {
+                self.advance(rank as usize, &mut scripts[rank as usize])?;
             }
+            self.ready = ready;
             let (events, stale) = (&mut self.events, &mut self.stale);
             self.flows.share(&self.fabric, self.now, |flow, time, version| {
                 *stale += 1;
-                events.push(Reverse(Event { time, what: What::Drained { flow, version } }));
+                events.push(time, What::Drained { flow, version });
             });
             self.forget_stale();
-            let Some(Reverse(event)) = self.events.pop() else { return Ok(()) };
-            self.now = event.time;
-            self.happen(event.what);
-            while let Some(&Reverse(event)) = self.events.peek().filter(|e| e.0.time == self.now) {
-                self.events.pop();
-                self.happen(event.what);
+            let Some((now, what)) = self.events.pop() else { return Ok(()) };
+            self.now = now;
+            self.happen(what);
+            while let Some(what) = self.events.pop_at(now) {
+                self.happen(what);
             }
         }
     }
@@ -131,7 +107,7 @@ impl<'a> Engine<'a> {
     fn forget_stale(&mut self) {
         if self.stale > 4096 && self.stale > self.events.len() / 2 {
             let (flows, hosts) = (&self.flows, &self.hosts);
-            self.events.retain(|Reverse(event)| match event.what {
+            self.events.retain(|what| match what {
                 What::Latency(_) => true,
                 What::Drained { flow, version } => flows.current(flow, version),
                 What::Computed { rank, version } => hosts.current(rank, version),
@@ -150,13 +126,13 @@ impl<'a> Engine<'a> {
             What::Computed { rank, version } if self.hosts.current(rank, version) => {
                 let events = &mut self.events;
                 self.hosts.finish(rank as usize, self.now, |rank, time, version| {
-                    events.push(Reverse(Event { time, what: What::Computed { rank, version } }));
+                    events.push(time, What::Computed { rank, version });
                 });
                 let rank = rank as usize;
                 if let Some((since, _)) = self.ranks[rank].blocked.take() {
                     self.lanes[rank].push(Activity::Compute, since, self.now, None);
                 }
-                self.ready.insert(rank);
+                self.ready.push(rank as u32);
             }
             _ => self.stale = self.stale.saturating_sub(1),
         }
@@ -218,8 +194,8 @@ impl<'a> Engine<'a> {
             }
             Action::Flush => (self.ranks[rank].open[1] > 0).then_some(On::Sends),
             Action::AwaitAll => {
-                for ids in std::mem::take(&mut self.ranks[rank].requests) {
-                    ids.into_iter().for_each(|id| self.messages.release(id));
+                for ids in &mut self.ranks[rank].requests {
+                    ids.drain(..).for_each(|id| self.messages.release(id));
                 }
                 (self.ranks[rank].open != [0, 0]).then_some(On::All)
             }
@@ -240,7 +216,7 @@ impl<'a> Engine<'a> {
         }
         let events = &mut self.events;
         self.hosts.start(rank, amount, self.now, |rank, time, version| {
-            events.push(Reverse(Event { time, what: What::Computed { rank, version } }));
+            events.push(time, What::Computed { rank, version });
         });
         Ok(true)
     }
@@ -306,7 +282,7 @@ impl<'a> Engine<'a> {
         let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
         let latency = self.fabric.path(path).latency * self.fabric.factors(amount).0;
         if latency > 0.0 {
-            self.events.push(Reverse(Event { time: self.now + latency, what: What::Latency(id) }));
+            self.events.push(self.now + latency, What::Latency(id));
         } else {
             self.drain(id);
         }
@@ -317,14 +293,14 @@ impl<'a> Engine<'a> {
         let message = self.messages.get(id);
         let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
         let factor = self.fabric.factors(amount).1;
-        let flow = self.flows.start(&self.fabric, path, amount, factor, self.now);
+        let (flow, alone) = self.flows.start(&self.fabric, path, amount, factor, self.now);
         if flow as usize >= self.carried.len() {
             self.carried.resize(flow as usize + 1, 0);
         }
         self.carried[flow as usize] = id;
-        if self.fabric.path(path).uses.is_empty() {
+        if alone {
             let (time, version) = self.flows.end_of(flow);
-            self.events.push(Reverse(Event { time, what: What::Drained { flow, version } }));
+            self.events.push(time, What::Drained { flow, version });
         } else {
             // The first event of a flow replaces none.
             self.stale = self.stale.saturating_sub(1);
@@ -362,7 +338,7 @@ impl<'a> Engine<'a> {
             return;
         }
         state.blocked = None;
-        self.ready.insert(rank);
+        self.ready.push(rank as u32);
         let m = self.messages.get(id);
         let peer = Some(Rank(if sending { m.to } else { m.from } as usize));
         self.lanes[rank].push(Activity::Idle, since, m.started, peer);

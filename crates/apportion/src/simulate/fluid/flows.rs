@@ -43,26 +43,37 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    /// A flow begins to drain; its rate is known after [`Flows::share`].
-    pub fn start(&mut self, fabric: &Fabric<'_>, path: u32, amount: f64, factor: f64, now: f64) -> u32 {
+    /// A flow begins to drain. True if nobody else is on its links: then its rate is known, else after
+    /// [`Flows::share`].
+    pub fn start(
+        &mut self,
+        fabric: &Fabric<'_>,
+        path: u32,
+        amount: f64,
+        factor: f64,
+        now: f64,
+    ) -> (u32, bool) {
         let id = self.vacant.pop().unwrap_or_else(|| {
             self.flows.push(Flow::default());
             self.flows.len() as u32 - 1
         });
+        if self.links.len() < fabric.links() {
+            self.links.resize_with(fabric.links(), OnLink::default);
+            self.local.resize(fabric.links(), 0);
+        }
+        let route = fabric.path(path);
+        let alone = route.uses.iter().all(|&(link, _)| self.links[link as usize].flows.is_empty());
+        for &(link, _) in &route.uses {
+            self.links[link as usize].flows.push(id);
+            if !alone {
+                self.dirty.push(link);
+            }
+        }
+        let rate = if alone { rate_alone(fabric, path) } else { -1.0 };
         let flow = &mut self.flows[id as usize];
         let version = flow.version.wrapping_add(1);
-        *flow = Flow { path, rest: amount, rate: -1.0, factor, since: now, version, mark: 0 };
-        self.links.resize_with(fabric.links(), OnLink::default);
-        self.local.resize(fabric.links(), 0);
-        for &(link, _) in &fabric.path(path).uses {
-            self.links[link as usize].flows.push(id);
-            self.dirty.push(link);
-        }
-        if fabric.path(path).uses.is_empty() {
-            // Nothing limits it but its bound.
-            self.flows[id as usize].rate = fabric.path(path).bound;
-        }
-        id
+        *flow = Flow { path, rest: amount, rate, factor, since: now, version, mark: 0 };
+        (id, alone)
     }
 
     /// A flow has drained.
@@ -145,11 +156,8 @@ impl Flows {
     /// The rates of `members`, into `rates`.
     fn divide(&mut self, fabric: &Fabric<'_>) {
         if let [alone] = self.members[..] {
-            let path = fabric.path(self.flows[alone as usize].path);
-            let rate =
-                path.uses.iter().fold(path.bound, |r, &(link, share)| r.min(fabric.capacity(link) / share));
             self.rates.clear();
-            self.rates.push(rate);
+            self.rates.push(rate_alone(fabric, self.flows[alone as usize].path));
             return;
         }
         self.sharing.clear();
@@ -178,4 +186,10 @@ impl Flows {
             changed(id, now + flow.rest / (rate * flow.factor), flow.version);
         }
     }
+}
+
+/// The rate of a flow that has its path to itself.
+fn rate_alone(fabric: &Fabric<'_>, path: u32) -> f64 {
+    let path = fabric.path(path);
+    path.uses.iter().fold(path.bound, |rate, &(link, share)| rate.min(fabric.capacity(link) / share))
 }

@@ -38,18 +38,29 @@ impl<'a> Hosts<'a> {
     }
 
     /// A rank begins to compute; `changed` hears the new end and version of every computation that it alters.
-    pub fn start(&mut self, rank: usize, amount: f64, now: f64, changed: impl FnMut(u32, f64, u32)) {
+    pub fn start(&mut self, rank: usize, amount: f64, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
         let version = self.jobs[rank].version;
+        let (number, running) = (self.of[rank], &mut self.running[self.of[rank]]);
+        running.push(rank as u32);
+        let Host { speed, cores } = self.hosts[number];
+        if running.len() <= cores as usize {
+            // A core of its own: nobody else is concerned.
+            self.jobs[rank] = Job { rest: amount, rate: speed, since: now, version };
+            changed(rank as u32, now + amount / speed, version);
+            return;
+        }
         self.jobs[rank] = Job { rest: amount, rate: 0.0, since: now, version };
-        self.running[self.of[rank]].push(rank as u32);
-        self.share(self.of[rank], now, changed);
+        self.share(number, now, changed);
     }
 
     /// A rank has computed.
     pub fn finish(&mut self, rank: usize, now: f64, changed: impl FnMut(u32, f64, u32)) {
         self.jobs[rank].version = self.jobs[rank].version.wrapping_add(1);
-        self.running[self.of[rank]].retain(|&r| r != rank as u32);
-        self.share(self.of[rank], now, changed);
+        let running = &mut self.running[self.of[rank]];
+        running.retain(|&r| r != rank as u32);
+        if running.len() >= self.hosts[self.of[rank]].cores as usize {
+            self.share(self.of[rank], now, changed);
+        }
     }
 
     /// True if an event that bore this version is still to happen.

@@ -47,17 +47,53 @@ struct Queue {
     sends: bool,
 }
 
+/// A message's sender and tag.
+type Key = (u32, u64);
+
+/// One destination's queues. Most have one at a time: a place for it spares looking it up.
+#[derive(Debug, Clone, Default)]
+struct Unmatched {
+    one: Option<(Key, Queue)>,
+    more: BTreeMap<Key, Queue>,
+}
+
+impl Unmatched {
+    fn get(&mut self, key: Key) -> Option<&mut Queue> {
+        match &mut self.one {
+            Some((known, queue)) if *known == key => Some(queue),
+            _ if self.more.is_empty() => None,
+            _ => self.more.get_mut(&key),
+        }
+    }
+
+    fn insert(&mut self, key: Key, queue: Queue) {
+        if self.one.is_none() {
+            self.one = Some((key, queue));
+        } else {
+            self.more.insert(key, queue);
+        }
+    }
+
+    fn remove(&mut self, key: Key) {
+        if self.one.is_some_and(|(known, _)| known == key) {
+            self.one = None;
+        } else {
+            self.more.remove(&key);
+        }
+    }
+}
+
 /// All messages, and those of each destination that only one end has posted.
 #[derive(Debug)]
 pub(super) struct Messages {
     all: Vec<Message>,
     vacant: Vec<u32>,
-    unmatched: Vec<BTreeMap<(u32, u64), Queue>>,
+    unmatched: Vec<Unmatched>,
 }
 
 impl Messages {
     pub fn new(ranks: usize) -> Self {
-        Self { all: Vec::new(), vacant: Vec::new(), unmatched: vec![BTreeMap::new(); ranks] }
+        Self { all: Vec::new(), vacant: Vec::new(), unmatched: vec![Unmatched::default(); ranks] }
     }
 
     pub fn get(&self, id: u32) -> &Message {
@@ -77,11 +113,11 @@ impl Messages {
     pub fn post(&mut self, key: (usize, usize, u64), sending: bool) -> u32 {
         let (from, to, tag) = (key.0 as u32, key.1 as u32, key.2);
         let all = &mut self.all;
-        let known = self.unmatched[to as usize].get_mut(&(from, tag));
+        let known = self.unmatched[to as usize].get((from, tag));
         if let Some(queue) = known.as_deref().copied().filter(|q| q.sends != sending) {
             let next = all[queue.head as usize].next;
             if next == NONE {
-                self.unmatched[to as usize].remove(&(from, tag));
+                self.unmatched[to as usize].remove((from, tag));
             } else if let Some(queue) = known {
                 queue.head = next;
             }

@@ -14,6 +14,7 @@ mod flows;
 mod hosts;
 mod maxmin;
 mod messages;
+mod queue;
 mod rules;
 mod script;
 

@@ -9,9 +9,10 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::slice::from_raw_parts_mut;
 
-/// Depth of a block. C is read and written once for each: at 2,048 x 2,048 x 2,048 depths of 128, 256 and 384 reach 0.77, 0.85 and
-/// 0.89 of the registers' peak in f64, 0.60, 0.74 and 0.78 in i32 (one Zen 5 core), though a strip of B leaves the first-level cache.
-const DEPTH: usize = 384;
+/// Bytes of a row of a block: its depth is 384 elements of eight bytes, 768 of four. C is read and written once for each: at 2,048 x
+/// 2,048 x 2,048 depths of 128, 256 and 384 reach 0.77, 0.85 and 0.89 of the registers' peak in f64, 384 and 768 about 0.80 and 0.83
+/// in i32 (one Zen 5 core), though a strip of B leaves the first-level cache.
+const DEPTH_BYTES: usize = 3 << 10;
 /// Bytes of a cache line, and of the widest vector.
 const LINE: usize = 64;
 /// Bytes of a packed block of A: half a second-level cache.
@@ -45,12 +46,13 @@ pub(super) fn product<T: Element, const MIN: bool>(
 ) -> bool {
     check_shapes(&a, &b, &c);
     let element = size_of::<T>();
-    let (most_rows, most_cols) = (A_BYTES / (DEPTH * element), B_BYTES / (DEPTH * element));
-    let deepest = a.cols().min(DEPTH);
+    let most = DEPTH_BYTES / element;
+    let (most_rows, most_cols) = (A_BYTES / DEPTH_BYTES, B_BYTES / DEPTH_BYTES);
+    let deepest = a.cols().min(most);
     let a_length = deepest * a.rows().min(most_rows).next_multiple_of(tile.rows);
     let b_length = deepest * b.cols().min(most_cols).next_multiple_of(tile.cols);
     with_scratch(a_length, b_length, |a_block, b_block| {
-        for depth in pieces(a.cols(), DEPTH, 1) {
+        for depth in pieces(a.cols(), most, 1) {
             for cols in pieces(b.cols(), most_cols, tile.cols) {
                 let b_block = &mut b_block[..depth.len() * cols.len().next_multiple_of(tile.cols)];
                 if !pack_rows::<T, MIN>(b_block, b, &depth, &cols, tile.cols) {
@@ -119,14 +121,16 @@ fn pack_rows<T: Element, const MIN: bool>(
     cols: &Range<usize>,
     width: usize,
 ) -> bool {
+    let mut tame = true;
     for (p, row) in depth.clone().enumerate() {
         for (strip, from) in b.row(row)[cols.clone()].chunks(width).enumerate() {
             let to = &mut block[(strip * depth.len() + p) * width..][..width];
             to[..from.len()].copy_from_slice(from);
             to[from.len()..].fill(T::zero::<MIN>());
+            tame &= T::prepare::<MIN>(to);
         }
     }
-    T::prepare::<MIN>(block)
+    tame
 }
 
 /// A block of A as strips of `tile.rows` rows, column after column, the last strip filled up with zeros. False if not all
@@ -140,9 +144,10 @@ fn pack_cols<T: Element, const MIN: bool>(
     depth: &Range<usize>,
 ) -> bool {
     let height = tile.rows;
-    for (strip, to) in block.chunks_exact_mut(depth.len() * height).enumerate() {
+    let mut tame = true;
+    for (strip, whole) in block.chunks_exact_mut(depth.len() * height).enumerate() {
         let first = rows.start + strip * height;
-        let mut done = 0;
+        let (mut done, to) = (0, &mut *whole);
         if let Some(interleave) = tile.interleave.filter(|_| first + 8 <= rows.end) {
             done = depth.len() / 8 * 8;
             let from: [&[T]; 8] = std::array::from_fn(|i| &a.row(first + i)[depth.clone()]);
@@ -159,8 +164,10 @@ fn pack_cols<T: Element, const MIN: bool>(
                 to.for_each(|to| *to = T::zero::<MIN>());
             }
         }
+        // While it is in the first-level cache.
+        tame &= T::prepare::<MIN>(whole);
     }
-    T::prepare::<MIN>(block)
+    tame
 }
 
 /// All tiles of a part of C, a strip of B at a time.

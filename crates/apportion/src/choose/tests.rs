@@ -1,0 +1,77 @@
+//! Which candidate is taken.
+
+use super::*;
+
+fn constant(speeds: &[f64]) -> (Platform, Vec<Model>) {
+    let platform = Platform::from_speeds(speeds).unwrap();
+    let models = speeds.iter().map(|&s| Model::constant("p", s).unwrap()).collect();
+    (platform, models)
+}
+
+#[test]
+fn the_method_follows_ratio_and_network() {
+    let shape = Shape::new(1000, 1000, 1000, "test").unwrap();
+    for (ratio, duplex, expected) in [
+        (9.0, false, "square-corner"),
+        (2.5, false, "straight-line"),
+        (2.5, true, "square-corner"),
+        (1.5, true, "straight-line"),
+    ] {
+        let (mut platform, models) = constant(&[ratio * 1e6, 1e6]);
+        platform.network = Network::uniform(1e-4, 1e6);
+        platform.network.duplex = duplex;
+        let wishes = &Wishes { flow: Some(Flow::Bulk), ..Wishes::open(64, 8) };
+        let choices = plan_matmul(shape, &platform, &models, 64, wishes).unwrap();
+        // Straight-line and columns are the same layout for two processors.
+        let best = &choices[0].plan.method;
+        let same = expected == "straight-line" && best == "columns";
+        assert!(best == expected || same, "{ratio} {duplex}: {best}");
+    }
+}
+
+#[test]
+fn speeds_without_a_network_are_ranked_by_volume() {
+    let shape = Shape::new(100, 100, 100, "test").unwrap();
+    let (platform, models) = constant(&[9.0, 1.0]);
+    let choices =
+        plan_matmul(shape, &platform, &models, 64, &Wishes { relative: true, ..Wishes::open(64, 8) })
+            .unwrap();
+    assert_eq!(choices[0].plan.method, "square-corner");
+    assert!(choices[0].plan.metrics.imbalance >= 1.0);
+}
+
+/// A hierarchy's open levels serve the objective and see the network: no named methods do better.
+#[test]
+fn open_levels_are_chosen_by_the_objective() {
+    let shape = Shape::new(300, 300, 300, "test").unwrap();
+    let (mut platform, models) = constant(&[8e6, 4e6, 1e6, 1e6]);
+    for (i, processor) in platform.processors.iter_mut().enumerate() {
+        processor.cluster = ["a", "a", "b", "b"][i].to_owned();
+    }
+    platform.network = Network::uniform(1e-3, 1e6);
+    let best = |minimise, levels: [Option<Method>; 2]| {
+        let form = Form { levels: Some(levels.to_vec()), ..Form::default() };
+        let wishes = Wishes { form, minimise, flow: Some(Flow::Bulk), ..Wishes::open(64, 8) };
+        plan_matmul(shape, &platform, &models, 64, &wishes).map(|choices| choices[0].clone())
+    };
+    for minimise in [Minimise::Time, Minimise::Sum, Minimise::Largest, Minimise::Volume] {
+        let open = best(minimise, [None, None]).unwrap();
+        for above in [Method::Columns, Method::SquareCorner, Method::Rows] {
+            for below in [Method::Columns, Method::StraightLine, Method::Rows] {
+                let Ok(named) = best(minimise, [Some(above), Some(below)]) else { continue };
+                let even = named.plan.metrics.imbalance <= open.plan.metrics.imbalance;
+                let worse = named.rank.unwrap() >= open.rank.unwrap() * (1.0 - 2.0 * SAME);
+                assert!(worse || (minimise != Minimise::Time && !even), "{minimise:?} {}", named.plan.method);
+            }
+        }
+    }
+}
+
+#[test]
+fn ideal_time_is_work_over_speed() {
+    let shape = Shape::new(10, 20, 30, "test").unwrap();
+    let models = [Model::constant("a", 2.0).unwrap(), Model::constant("b", 1.0).unwrap()];
+    let rates = rates(&models, &[200, 100], 10);
+    assert_eq!(rates, [20.0, 10.0]);
+    assert_eq!(ideal_seconds(shape, &rates), 200.0);
+}

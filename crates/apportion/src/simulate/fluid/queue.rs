@@ -1,0 +1,103 @@
+//! What is to happen, in the order of time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Something that happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// A message's first byte arrives: it begins to drain.
+    Latency(u32),
+    /// A flow has drained.
+    Drained { flow: u32, version: u32 },
+    /// A rank has computed.
+    Computed { rank: u32, version: u32 },
+}
+
+/// Events by time; at one moment by kind, number and version. An event is one number whose order is that: the bits of its
+/// time (of times that are not negative they are in order), 2 of its kind, 30 of its number, 32 of its version.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    events: BinaryHeap<Reverse<u128>>,
+}
+
+/// Bits of a message's, flow's or rank's number.
+const NUMBER: u32 = 30;
+
+fn packed(time: f64, what: What) -> u128 {
+    assert!(time >= 0.0, "events are never at {time}");
+    let (kind, number, version) = match what {
+        What::Latency(message) => (0u64, message, 0),
+        What::Drained { flow, version } => (1, flow, version),
+        What::Computed { rank, version } => (2, rank, version),
+    };
+    assert!(number >> NUMBER == 0, "at most 2^30 of a kind");
+    let time = (time + 0.0).to_bits(); // -0.0 becomes 0.0
+    u128::from(time) << 64 | u128::from(kind << 62 | u64::from(number) << 32 | u64::from(version))
+}
+
+fn unpacked(event: u128) -> (f64, What) {
+    let what = event as u64;
+    let (number, version) = ((what >> 32) as u32 & ((1 << NUMBER) - 1), what as u32);
+    let what = match what >> 62 {
+        0 => What::Latency(number),
+        1 => What::Drained { flow: number, version },
+        _ => What::Computed { rank: number, version },
+    };
+    (f64::from_bits((event >> 64) as u64), what)
+}
+
+impl Queue {
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    pub fn push(&mut self, time: f64, what: What) {
+        self.events.push(Reverse(packed(time, what)));
+    }
+
+    pub fn pop(&mut self) -> Option<(f64, What)> {
+        self.events.pop().map(|event| unpacked(event.0))
+    }
+
+    /// The next event if it is at `now`.
+    pub fn pop_at(&mut self, now: f64) -> Option<What> {
+        let next = self.events.peek()?.0;
+        ((next >> 64) as u64 == now.to_bits()).then(|| self.pop().map(|e| e.1))?
+    }
+
+    pub fn retain(&mut self, keep: impl Fn(What) -> bool) {
+        self.events.retain(|event| keep(unpacked(event.0).1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_by_time_kind_and_number() {
+        let drained = |flow| What::Drained { flow, version: u32::MAX };
+        let order = [
+            (0.0, What::Latency(1)),
+            (1e-300, drained(0)),
+            (0.5, What::Latency(0)),
+            (0.5, What::Latency((1 << NUMBER) - 1)),
+            (0.5, drained(3)),
+            (0.5, drained(4)),
+            (0.5, What::Computed { rank: 0, version: 0 }),
+            (0.5, What::Computed { rank: 0, version: 7 }),
+            (1e300, What::Latency(2)),
+            (f64::INFINITY, What::Latency(0)),
+        ];
+        let mut queue = Queue::default();
+        order.iter().rev().for_each(|&(time, what)| queue.push(time, what));
+        queue.retain(|what| what != drained(4));
+        let mut now = 0.0;
+        for (time, what) in order.into_iter().filter(|e| e.1 != drained(4)) {
+            let next = queue.pop_at(now).or_else(|| queue.pop().inspect(|e| now = e.0).map(|e| e.1));
+            assert_eq!((now, next), (time, Some(what)));
+        }
+        assert_eq!(queue.len(), 0);
+    }
+}

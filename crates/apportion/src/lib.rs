@@ -39,7 +39,7 @@ pub use choose::{
     plan_matmul, rates,
 };
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-pub use distributed::{closure_mpi, measure_world, multiply_mpi, power_mpi};
+pub use distributed::{closure_mpi, measure_world, multiply_mpi, paths_mpi, power_mpi};
 pub use error::{Error, Result};
 pub use fpm_br::{Balanced, fpm_br, plan_fpm_br};
 pub use ideal::ideal_seconds_turning;

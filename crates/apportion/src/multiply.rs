@@ -78,8 +78,8 @@ pub fn multiply<T: Element>(
             (run, Some(adaptation))
         }
     };
-    let initial = what.scaling.initial.map_or(&[][..], Matrix::as_slice);
-    what.kernel.finish(&what.scaling, run.c.as_mut_slice(), initial);
+    let initial = what.scaling.initial.map(Matrix::as_slice);
+    what.kernel.finish(what.scaling.scalars(), run.c.as_mut_slice(), initial);
     let begin = Instant::now();
     let (odds, sampled) = verify(a, b, &run.c, what)?;
     if monitor.is_stopped() {
@@ -135,8 +135,8 @@ fn verify<T: Element>(
     }
     let entry = |row: &[T], column: &[T], (i, j): (usize, usize)| {
         let mut element = [kernel.entry(row, column)];
-        let initial = what.scaling.initial.map_or(&[][..], |initial| &initial.row(i)[j..=j]);
-        kernel.finish(&what.scaling, &mut element, initial);
+        let initial = what.scaling.initial.map(|initial| &initial.row(i)[j..=j]);
+        kernel.finish(what.scaling.scalars(), &mut element, initial);
         element[0]
     };
     let passed = verify_sampled_at((a, b, c), entry, (DRAWS, what.seed))?;

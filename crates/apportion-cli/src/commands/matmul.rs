@@ -2,7 +2,8 @@
 
 use super::distributed::{self, Job, Task};
 use super::panelled::{self, Panelled};
-use super::product::{EngineName, Running, Target, carry_out, not_numbers, read_over, semiring, truth};
+use super::product::{EngineName, Running, carry_out, not_numbers, read_over, semiring, truth};
+use super::results::Target;
 use crate::console::{Console, monitor};
 use apportion::kernels::{Real, Semiring, Tropical};
 use apportion::{
@@ -106,7 +107,8 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     if args.running.engine == EngineName::Mpi {
         only_plain(args)?;
         let factors = (&*args.a, &*args.b);
-        let task = Task { job: Job::Product, factors, semiring: args.semiring, output: args.output.as_ref() };
+        let job = Job::Product(&args.scaled);
+        let task = Task { job, factors, semiring: args.semiring, output: args.output.as_ref() };
         return distributed::run(&task, &args.running, console);
     }
     if args.panels.asked() {
@@ -173,12 +175,10 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
 
 /// Refuses what the MPI engine does not do yet.
 fn only_plain(args: &Arguments) -> Result<()> {
-    let Scaled { transpose_a, transpose_b, alpha, beta, c_in } = &args.scaled;
-    let scaled = *transpose_a || *transpose_b || alpha.is_some() || beta.is_some() || c_in.is_some();
-    if scaled || args.adaptive || args.panels.asked() {
+    if args.adaptive || args.panels.asked() {
         return Err(Error::input(
             "--engine mpi",
-            "transposes, --alpha, --beta, --c-in, --adaptive and panels are for threads only",
+            "--adaptive, --panels, --memory, --checkpoint and --resume are for threads only",
             "leave them out, or use --engine threads",
         ));
     }

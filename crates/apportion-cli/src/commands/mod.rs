@@ -18,6 +18,7 @@ pub mod partition;
 pub mod plot;
 pub mod power;
 mod product;
+mod results;
 mod sections;
 pub mod simulate;
 pub mod study;

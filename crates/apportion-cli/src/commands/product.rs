@@ -1,16 +1,16 @@
 //! What `matmul`, `power` and `closure` share: the flags of a product on unequal processors, and the decisions before it.
 
 use super::blas::BlasArgs;
-use super::chosen::{Chosen, given};
+use super::chosen::given;
+use super::results::{Target, tell_and_keep};
 use super::simulate::in_plan_order;
-use super::{appear, open, picture, timeline};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machine};
 use apportion::kernels::Semiring;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Kernel, Launched, Matrix, Minimise, Model, Models, Multiplication,
-    Order, OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Shape, Speed, Wishes, pairs,
+    AnyMatrix, Choice, Element, Error, Kernel, Launched, Matrix, Model, Models, Multiplication, Order,
+    OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Schedule, Shape, Speed, Wishes,
     plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
@@ -106,32 +106,6 @@ pub fn not_numbers(matrix: &AnyMatrix, semiring: Semiring, path: &Path) -> Error
     )
 }
 
-/// Where a result goes, and as what.
-pub struct Target {
-    pub file: Option<OutputFile>,
-    pub report: Option<OutputFile>,
-    pub trace: Option<OutputFile>,
-    pub svg: Option<OutputFile>,
-    /// Truth values are written as bool.
-    pub bool: bool,
-    /// Seconds that reading took.
-    pub read_seconds: f64,
-}
-
-impl Target {
-    /// Opens all files before the work: one that cannot be written is told at once.
-    pub fn open(output: Option<&PathBuf>, running: &Running) -> Result<Self> {
-        Ok(Self {
-            file: open(output)?,
-            report: open(running.report.as_ref())?,
-            trace: open(running.trace.as_ref())?,
-            svg: open(running.svg.as_ref())?,
-            bool: false,
-            read_seconds: 0.0,
-        })
-    }
-}
-
 /// What is done with a plan: one product, or several. The result may be of other elements than the products.
 pub type Job<'a, T, R = T> = &'a dyn Fn(&Multiplication<'_, T>) -> Result<(Matrix<R>, RunReport)>;
 
@@ -146,17 +120,7 @@ pub fn carry_out<T: Element, R: Element>(
 ) -> Result<()> {
     alone()?;
     let prepared = prepare(kernel, shape, args, console)?;
-    let what = Multiplication {
-        kernel,
-        plan: &prepared.choices[0].plan,
-        order: prepared.choices[0].order,
-        platform: &prepared.platform,
-        models: &prepared.models,
-        models_block: prepared.block,
-        scaling: Scaling::none(kernel.one()),
-        adaptive: None,
-        seed: args.seed,
-    };
+    let what = prepared.multiplication(kernel, args.seed);
     let monitor = crate::console::monitor();
     let (c, mut report) = console.watch("computing", monitor, || job(&what))?;
     let begin = Instant::now();
@@ -171,24 +135,7 @@ pub fn carry_out<T: Element, R: Element>(
     if target.bool {
         report.element = "bool";
     }
-    let chosen = Chosen {
-        choices: prepared.choices.iter().collect(),
-        minimise: Minimise::Time,
-        relative: prepared.relative,
-    };
-    let mut value = report.to_value();
-    if let Some(choice) = chosen.value() {
-        value["choice"] = choice;
-    }
-    appear([
-        (target.report, &|| format!("{value:#}\n")),
-        (target.trace, &|| timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)),
-        (target.svg, &|| picture(&report.plan, &prepared.platform)),
-    ])?;
-    console.detail(report.pairs_text());
-    let line = chosen.line().map_or_else(String::new, |line| pairs(&[("chosen  ", line)]));
-    console.result(|| value.clone(), || report.to_text() + &line);
-    Ok(())
+    tell_and_keep(&report, &prepared, args, target.about, console)
 }
 
 fn write<T: Element>(file: &mut OutputFile, c: &Matrix<T>, bool: bool) -> Result<()> {
@@ -220,6 +167,29 @@ pub struct Prepared {
     pub choices: Vec<Choice>,
     /// True if they were ranked by communication alone.
     pub relative: bool,
+}
+
+impl Prepared {
+    /// The best candidate's steps.
+    pub fn schedule(&self) -> Schedule {
+        let Choice { plan, order, .. } = &self.choices[0];
+        Schedule::matmul(plan.layout.as_ref().expect("a plan of a product has a layout"), *order)
+    }
+
+    /// The plain product by the best candidate.
+    pub fn multiplication<T: Element>(&self, kernel: Kernel<T>, seed: u64) -> Multiplication<'_, T> {
+        Multiplication {
+            kernel,
+            plan: &self.choices[0].plan,
+            order: self.choices[0].order,
+            platform: &self.platform,
+            models: &self.models,
+            models_block: self.block,
+            scaling: Scaling::none(kernel.one()),
+            adaptive: None,
+            seed,
+        }
+    }
 }
 
 /// What the flags and files say.

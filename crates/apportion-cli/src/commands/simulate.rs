@@ -10,8 +10,8 @@ use crate::args::FlowArgs;
 use crate::console::Console;
 use crate::inputs::{Processors, constant};
 use apportion::{
-    Conditions, Error, Lane, Order, Outcome, Plan, Platform, Problem, Rank, Result, Schedule, Trace,
-    export_simgrid, pairs, rates, read_models, read_plan, read_platform, simulate, simulate_explained,
+    Conditions, Error, Flow, Lane, Order, Outcome, Plan, Platform, Problem, Rank, Result, Schedule, Topology,
+    Trace, export_simgrid, pairs, rates, read_models, read_plan, read_platform, simulate, simulate_explained,
     simulate_fluid, table, units,
 };
 use clap::Args;
@@ -65,6 +65,8 @@ struct Forecast {
     outcome: Outcome,
     order: Option<Order>,
     command: Option<String>,
+    /// True if broadcasts on a bus were exported as messages.
+    taken_apart: bool,
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
@@ -87,6 +89,9 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let explained = args.explain.as_deref().map(|who| rank_of(who, &forecast.names)).transpose()?;
     let trace = &forecast.outcome.trace;
     appear([(output, &|| timeline(args.trace.as_ref(), trace, &forecast.names))])?;
+    if forecast.taken_apart {
+        console.note("SimGrid knows no broadcast on a bus: exported, and forecast here, as one message for each receiver");
+    }
     let story = explained.map(|rank| (rank, forecast.outcome.history.clone().unwrap_or_default()));
     console.result(
         || {
@@ -160,7 +165,13 @@ fn of_plan(args: &Arguments, plan: Plan, rule: &Rule) -> Result<Forecast> {
             ));
         }
         let outcome = Outcome { trace: of_units(&plan, &processors), history: None };
-        return Ok(Forecast { outcome, names: plan.processors, order: None, command: None });
+        return Ok(Forecast {
+            outcome,
+            names: plan.processors,
+            order: None,
+            command: None,
+            taken_apart: false,
+        });
     };
     let rates = rates(&processors.models, &plan.shares, processors.block);
     let network = &processors.platform.network;
@@ -189,7 +200,9 @@ fn of_plan(args: &Arguments, plan: Plan, rule: &Rule) -> Result<Forecast> {
         }
         _ => None,
     };
-    Ok(Forecast { outcome, order: Some(order), command, names: plan.processors })
+    let broadcasts = matches!(order.flow, Flow::OneToAll | Flow::Broadcast);
+    let taken_apart = command.is_some() && broadcasts && network.topology == Topology::Bus;
+    Ok(Forecast { outcome, order: Some(order), command, taken_apart, names: plan.processors })
 }
 
 /// The platform's processors, in the order of the plan where there is one, with their speed functions.

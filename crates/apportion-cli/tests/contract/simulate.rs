@@ -130,3 +130,24 @@ fn an_export_reads_back_to_its_own_forecast() {
         assert!((a - theirs).abs() < 2e-9, "{flow}: {a} here, {theirs} there");
     }
 }
+
+/// 400 x 400 in four strips: B crosses a bus once under either rule, three times where SimGrid has to understand it.
+#[test]
+fn a_bus_carries_a_broadcast_once_by_any_rule() {
+    let here = fresh("simulate-bus");
+    let processors: String =
+        (0..4).map(|i| format!("[[processor]]\nname = \"p{i}\"\nspeed = \"1000 Tflop/s\"\n")).collect();
+    let network = "[network]\ntopology = \"bus\"\nbandwidth = \"1 MB/s\"\n";
+    std::fs::write(here.join("bus.toml"), processors + network).unwrap();
+    let plan = "partition --shape 400x400 --platform bus.toml --method rows -o plan.json";
+    assert!(apportion(&here, plan).status.success());
+    let simulate = "simulate --plan plan.json --platform bus.toml --flow broadcast --block 100";
+    for rule in ["fifo", "fair", "weighted"] {
+        let found = json_of(&here, &format!("{simulate} --sharing {rule}"));
+        assert!((found["seconds"].as_f64().unwrap() - 1.28).abs() < 1e-6, "{rule}: {found}");
+    }
+    let exported = json_of(&here, &format!("{simulate} --export-simgrid to"));
+    assert!((exported["seconds"].as_f64().unwrap() - 3.84).abs() < 1e-3, "{exported}");
+    let told = apportion(&here, &format!("{simulate} --export-simgrid to")).stderr;
+    assert!(String::from_utf8_lossy(&told).contains("no broadcast on a bus"));
+}

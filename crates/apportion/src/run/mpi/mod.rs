@@ -116,9 +116,14 @@ impl Mail<'_> {
     }
 }
 
+/// Bytes of a message's elements.
+fn bytes_of<T>(message: &Message) -> usize {
+    message.elements() as usize * size_of::<T>()
+}
+
 /// Words of a message with its time.
 fn words_of<T>(message: &Message) -> usize {
-    (message.elements() as usize * size_of::<T>()).div_ceil(size_of::<u64>()) + 1
+    bytes_of::<T>(message).div_ceil(size_of::<u64>()) + 1
 }
 
 impl<'t, T: Element> Courier<T> for Mail<'t>
@@ -132,7 +137,9 @@ where
         let mpi = self.world.mpi();
         self.sending.retain_mut(|transfer| !mpi.done(transfer));
         let mut words = vec![0u64; words_of::<T>(message)];
-        let mut rest: &mut [T] = bytemuck::cast_slice_mut(&mut words);
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        let bytes = &mut bytes[..bytes_of::<T>(message)];
+        let mut rest: &mut [T] = bytemuck::cast_slice_mut(bytes);
         for piece in &message.pieces {
             let (out, others) = rest.split_at_mut(piece.rect.area() as usize);
             blocks.give(*piece, out);
@@ -155,7 +162,8 @@ where
         let mut transfer = self.receiving.remove(&key).expect("a message is expected before it is received");
         self.world.wait(&mut transfer)?;
         let words = transfer.words();
-        let mut rest: &[T] = bytemuck::cast_slice(words);
+        let bytes: &[u8] = &bytemuck::cast_slice(words)[..bytes_of::<T>(message)];
+        let mut rest: &[T] = bytemuck::cast_slice(bytes);
         for piece in &message.pieces {
             let (elements, others) = rest.split_at(piece.rect.area() as usize);
             blocks.take(*piece, &Parcel { rect: piece.rect, elements });

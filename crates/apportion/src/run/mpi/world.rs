@@ -4,6 +4,7 @@
 use super::raw::{Mpi, Transfer, VARIABLE};
 use crate::error::{Error, Result};
 use crate::run::{Launched, Monitor};
+use bytemuck::Pod;
 use std::time::Duration;
 
 /// Tag of everything but a schedule's messages.
@@ -178,7 +179,7 @@ impl World {
     }
 
     /// Combines every rank's numbers, element by element in the order of ranks; the same bits on every rank.
-    pub fn combine(&self, numbers: &[f64], with: impl Fn(f64, f64) -> f64) -> Result<Vec<f64>> {
+    pub fn combine<N: Pod>(&self, numbers: &[N], with: impl Fn(N, N) -> N) -> Result<Vec<N>> {
         let all = self.gather(bytemuck::cast_slice(numbers))?;
         let mut total = numbers.to_vec();
         for other in all.iter().skip(1) {
@@ -208,8 +209,8 @@ impl World {
 }
 
 /// Bytes as the numbers that they were.
-fn numbers_of(bytes: &[u8]) -> impl Iterator<Item = f64> + '_ {
-    bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned)
+fn numbers_of<N: Pod>(bytes: &[u8]) -> impl Iterator<Item = N> + '_ {
+    bytes.chunks_exact(size_of::<N>()).map(bytemuck::pod_read_unaligned)
 }
 
 /// Bytes as words: their number, then eight to a word.

@@ -8,9 +8,7 @@ use super::queue::{Queue, What};
 use super::rules::Fluid;
 use super::{Action, Deployment, Then};
 use crate::error::{Error, Result};
-use crate::platform::Load;
-use crate::rect::Rank;
-use crate::simulate::explain::{History, Wait};
+use crate::simulate::explain::History;
 use crate::trace::{Activity, Lane};
 use std::collections::VecDeque;
 
@@ -29,31 +27,33 @@ pub(super) enum On {
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    step: usize,
+    pub(super) step: usize,
     pub blocked: Option<(f64, On)>,
     /// Posted and not complete: receives, sends.
-    open: [u32; 2],
+    pub(super) open: [u32; 2],
     /// Requests that a later action may name: receives, sends.
     requests: [VecDeque<u32>; 2],
+    /// The last of those that travel along with its next message.
+    pub(super) riders: Option<u32>,
     pub ended: bool,
 }
 
 /// The state of a simulation.
 pub(super) struct Engine<'a> {
-    rules: &'a Fluid,
-    fabric: Fabric<'a>,
-    flows: Flows,
+    pub(super) rules: &'a Fluid,
+    pub(super) fabric: Fabric<'a>,
+    pub(super) flows: Flows,
     /// By flow: its message.
-    carried: Vec<u32>,
+    pub(super) carried: Vec<u32>,
     hosts: Hosts<'a>,
     pub messages: Messages,
     pub ranks: Vec<State>,
-    events: Queue,
+    pub(super) events: Queue,
     /// Events in the queue that will not happen.
-    stale: usize,
+    pub(super) stale: usize,
     /// Ranks that can go on; none twice.
-    ready: Vec<u32>,
-    now: f64,
+    pub(super) ready: Vec<u32>,
+    pub(super) now: f64,
     pub lanes: Vec<Lane>,
     pub history: Option<History>,
 }
@@ -163,6 +163,10 @@ impl<'a> Engine<'a> {
                 let id = self.send((rank, to.0, tag), load);
                 self.hold(rank, id, true, then)
             }
+            Action::Along { to, tag, load } => {
+                self.ride((rank, to.0, tag), load);
+                None
+            }
             Action::Receive { from, tag, then } => {
                 let id = self.receive((from.0, rank, tag));
                 self.hold(rank, id, false, then)
@@ -221,39 +225,6 @@ impl<'a> Engine<'a> {
         Ok(true)
     }
 
-    fn send(&mut self, key: (usize, usize, u64), load: Load) -> u32 {
-        let id = self.messages.post(key, true);
-        let message = self.messages.get_mut(id);
-        let path = self.fabric.between(key.0, key.1);
-        let amount = self.fabric.path(path).amount(load);
-        message.load = load;
-        message.amount = amount;
-        message.path = path;
-        message.sent = self.now;
-        message.detached = amount < self.rules.detached as f64;
-        if !message.detached {
-            self.ranks[key.0].open[1] += 1;
-        }
-        if !message.received.is_nan() || amount < self.rules.eager as f64 {
-            self.depart(id);
-        }
-        id
-    }
-
-    fn receive(&mut self, key: (usize, usize, u64)) -> u32 {
-        let id = self.messages.post(key, false);
-        let message = self.messages.get_mut(id);
-        message.received = self.now;
-        let (sent, started, done) = (!message.sent.is_nan(), !message.started.is_nan(), message.done);
-        if !done {
-            self.ranks[key.1].open[0] += 1;
-        }
-        if sent && !started {
-            self.depart(id);
-        }
-        id
-    }
-
     /// What becomes of a request just posted.
     fn hold(&mut self, rank: usize, id: u32, sending: bool, then: Then) -> Option<On> {
         let message = self.messages.get_mut(id);
@@ -272,95 +243,6 @@ impl<'a> Engine<'a> {
                 self.messages.retire(id);
                 None
             }
-        }
-    }
-
-    /// A message sets off.
-    fn depart(&mut self, id: u32) {
-        let message = self.messages.get_mut(id);
-        message.started = self.now;
-        let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
-        let latency = self.fabric.path(path).latency * self.fabric.factors(amount).0;
-        if latency > 0.0 {
-            self.events.push(self.now + latency, What::Latency(id));
-        } else {
-            self.drain(id);
-        }
-    }
-
-    /// Its latency is over.
-    fn drain(&mut self, id: u32) {
-        let message = self.messages.get(id);
-        let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
-        let factor = self.fabric.factors(amount).1;
-        let (flow, alone) = self.flows.start(&self.fabric, path, amount, factor, self.now);
-        if flow as usize >= self.carried.len() {
-            self.carried.resize(flow as usize + 1, 0);
-        }
-        self.carried[flow as usize] = id;
-        if alone {
-            let (time, version) = self.flows.end_of(flow);
-            self.events.push(time, What::Drained { flow, version });
-        } else {
-            // The first event of a flow replaces none.
-            self.stale = self.stale.saturating_sub(1);
-        }
-    }
-
-    /// Its last byte is there.
-    fn arrive(&mut self, id: u32) {
-        let message = self.messages.get_mut(id);
-        message.done = true;
-        let (from, to) = (message.from as usize, message.to as usize);
-        let (sends, receives) = (!message.detached, !message.received.is_nan());
-        message.holders += 1; // until both ends know
-        if sends {
-            self.complete(from, id, true);
-        }
-        if receives {
-            self.complete(to, id, false);
-        }
-        self.messages.release(id);
-    }
-
-    /// One end's request is complete: the rank goes on if that was what it waited for.
-    fn complete(&mut self, rank: usize, id: u32, sending: bool) {
-        let state = &mut self.ranks[rank];
-        state.open[usize::from(sending)] -= 1;
-        let Some((since, on)) = state.blocked else { return };
-        let over = match on {
-            On::Message { .. } => on == On::Message { id, sending },
-            On::Sends => sending && state.open[1] == 0,
-            On::All => state.open == [0, 0],
-            On::Work => false,
-        };
-        if !over {
-            return;
-        }
-        state.blocked = None;
-        self.ready.push(rank as u32);
-        let m = self.messages.get(id);
-        let peer = Some(Rank(if sending { m.to } else { m.from } as usize));
-        self.lanes[rank].push(Activity::Idle, since, m.started, peer);
-        self.lanes[rank].push(Activity::Communicate, since.max(m.started), self.now, peer);
-        if let Some(history) = &mut self.history
-            && self.now > since
-        {
-            history.waits[rank].push(Wait {
-                step: self.ranks[rank].step - 1,
-                from: Rank(m.from as usize),
-                to: Rank(m.to as usize),
-                tag: m.tag,
-                bytes: m.load.bytes(),
-                since,
-                until: self.now,
-                sent: m.sent,
-                received: m.received,
-                started: m.started,
-            });
-        }
-        if let On::Message { .. } = on {
-            self.messages.release(id);
         }
     }
 }

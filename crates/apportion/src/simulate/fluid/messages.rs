@@ -26,6 +26,9 @@ pub(super) struct Message {
     pub done: bool,
     /// True if its sender does not wait for it.
     pub detached: bool,
+    /// True if it travels along with another message, and which travels along with this one (and so on).
+    pub rides: bool,
+    pub rider: Option<u32>,
     /// Requests of its two ends that still refer to it.
     pub holders: u8,
     next: u32,
@@ -135,6 +138,8 @@ impl Messages {
             started: f64::NAN,
             done: false,
             detached: false,
+            rides: false,
+            rider: None,
             holders: 0,
             next: NONE,
         };

@@ -17,6 +17,7 @@ mod messages;
 mod queue;
 mod rules;
 mod script;
+mod transfer;
 
 pub(super) use fabric::Fabric;
 pub use hosts::Host;
@@ -25,7 +26,7 @@ pub use rules::{Fluid, Tcp, Weights};
 use super::Conditions;
 use super::explain::History;
 use crate::error::Result;
-use crate::platform::{Load, Network};
+use crate::platform::{Load, Network, Topology};
 use crate::rect::Rank;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
@@ -46,6 +47,16 @@ pub enum Action {
         load: Load,
         /// What becomes of the request.
         then: Then,
+    },
+    /// Posts a message that travels along with the next one that its sender posts, on a medium that all hear: it arrives
+    /// when that does and takes no bandwidth of its own. Its sender never waits for it.
+    Along {
+        /// Its receiver.
+        to: Rank,
+        /// As of a message sent.
+        tag: u64,
+        /// What its receiver gets.
+        load: Load,
     },
     /// Posts room for a message.
     Receive {
@@ -142,8 +153,10 @@ pub fn simulate_fluid(
     let hosts: Vec<Host> = conditions.rates.iter().map(|&speed| Host { speed, cores: 1 }).collect();
     let placement: Vec<usize> = (0..p).collect();
     let on = Deployment { hosts: &hosts, placement: &placement, names, network: conditions.network };
+    let medium =
+        (rules.broadcasts && conditions.network.topology == Topology::Bus).then_some(conditions.network);
     let mut scripts: Vec<_> =
-        (0..p).map(|i| script::Script::new(schedule, Rank(i), conditions.element)).collect();
+        (0..p).map(|i| script::Script::new(schedule, Rank(i), conditions.element, medium)).collect();
     let mut outcome = simulate_actions(&mut scripts, on, rules, explain)?;
     for (lane, script) in outcome.trace.lanes.iter_mut().zip(scripts) {
         script.count(lane);

@@ -111,6 +111,9 @@ pub struct Fluid {
     pub detached: u64,
     /// Bytes that travel with each message besides its own.
     pub envelope: u64,
+    /// True if a schedule's broadcast on a bus is one message that all hear (Ethernet; Tinetti, section 3.2.2), at the pace
+    /// of the slowest receiver's link; else one for each receiver, as everywhere off a bus.
+    pub broadcasts: bool,
     /// Departures from the ideal fluid.
     pub tcp: Tcp,
 }
@@ -119,13 +122,13 @@ impl Fluid {
     /// Equal sharing, every message travels as soon as it is sent and occupies its sender until it has arrived if the
     /// schedule waits for that: what the engines do.
     pub fn fair() -> Self {
-        Self { eager: u64::MAX, ..Self::default() }
+        Self { eager: u64::MAX, broadcasts: true, ..Self::default() }
     }
 
     /// What `smpirun -replay` does under its fluid settings: weights by latency, 16 bytes of envelope, messages travel
-    /// once they are received too, senders of fewer than 65,536 bytes do not wait.
+    /// once they are received too, senders of fewer than 65,536 bytes do not wait, a broadcast is a message for each.
     pub fn simgrid() -> Self {
-        Self { weights: Weights::Latency, eager: 0, detached: 65_536, envelope: 16, tcp: Tcp::default() }
+        Self { weights: Weights::Latency, eager: 0, detached: 65_536, envelope: 16, ..Self::default() }
     }
 
     /// The same with messages of fewer than `bytes` sent eagerly: they travel at once and never hold their sender up.

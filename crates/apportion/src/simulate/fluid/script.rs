@@ -1,9 +1,10 @@
 //! A schedule's steps as actions.
 
 use super::{Action, Then};
+use crate::platform::Network;
 use crate::rect::Rank;
-use crate::schedule::{Message, Schedule, Step};
-use crate::simulate::load_of;
+use crate::schedule::{Broadcast, Message, Schedule, Step};
+use crate::simulate::{load_of, load_of_broadcast};
 use crate::trace::Lane;
 use std::collections::VecDeque;
 
@@ -12,14 +13,17 @@ pub(super) struct Script<'a> {
     steps: Box<dyn Iterator<Item = Step> + 'a>,
     rank: Rank,
     element: u64,
-    /// What remains of a broadcast: here its messages go one by one, on a bus too.
-    rest: VecDeque<Message>,
+    /// The bus on which a broadcast is one message.
+    medium: Option<&'a Network>,
+    /// What remains of a broadcast.
+    rest: VecDeque<Action>,
     counts: Lane,
 }
 
 impl<'a> Script<'a> {
-    pub fn new(schedule: &'a Schedule, rank: Rank, element: u64) -> Self {
-        Self { steps: schedule.steps(rank), rank, element, rest: VecDeque::new(), counts: Lane::default() }
+    pub fn new(schedule: &'a Schedule, rank: Rank, element: u64, medium: Option<&'a Network>) -> Self {
+        let counts = Lane::default();
+        Self { steps: schedule.steps(rank), rank, element, medium, rest: VecDeque::new(), counts }
     }
 
     fn send(&mut self, message: &Message) -> Action {
@@ -27,6 +31,36 @@ impl<'a> Script<'a> {
         self.counts.messages[message.to.0] += 1;
         let load = load_of(message, self.element);
         Action::Send { to: message.to, tag: message.tag, load, then: Then::Forget }
+    }
+
+    /// A message to each receiver; on a medium that all hear, all of them along with that to the slowest receiver, which then
+    /// carries every byte once.
+    fn broadcast(&mut self, broadcast: &Broadcast) {
+        let actions: Vec<Action> = broadcast.messages.iter().map(|message| self.send(message)).collect();
+        self.rest.extend(actions);
+        let Some(network) = self.medium else { return };
+        let once = load_of_broadcast(broadcast, self.element);
+        let seconds = |action: &Action| match *action {
+            Action::Send { to, .. } => {
+                let route = network.route(self.rank, to);
+                route.iter().map(|hop| hop.link.seconds(once.horizontal, once.vertical)).sum()
+            }
+            _ => 0.0,
+        };
+        let slowest =
+            (0..self.rest.len()).max_by(|&a, &b| seconds(&self.rest[a]).total_cmp(&seconds(&self.rest[b])));
+        let Some(slowest) = slowest else { return };
+        let last = self.rest.len() - 1;
+        self.rest.swap(slowest, last);
+        for (place, action) in self.rest.iter_mut().enumerate() {
+            if let Action::Send { to, tag, load, .. } = action {
+                if place == last {
+                    *load = once;
+                } else {
+                    *action = Action::Along { to: *to, tag: *tag, load: *load };
+                }
+            }
+        }
     }
 
     /// Hands over what was counted.
@@ -43,8 +77,8 @@ impl Iterator for Script<'_> {
 
     fn next(&mut self) -> Option<Action> {
         loop {
-            if let Some(message) = self.rest.pop_front() {
-                return Some(self.send(&message));
+            if let Some(action) = self.rest.pop_front() {
+                return Some(action);
             }
             return Some(match self.steps.next()? {
                 Step::Send(message) => {
@@ -53,7 +87,7 @@ impl Iterator for Script<'_> {
                 }
                 Step::Broadcast(broadcast) => {
                     self.counts.carried += broadcast.elements();
-                    self.rest.extend(broadcast.messages);
+                    self.broadcast(&broadcast);
                     continue;
                 }
                 Step::Receive(message) => {

@@ -1,7 +1,10 @@
 //! Worked by hand.
 
 use super::*;
-use crate::platform::Topology;
+use crate::plan::{Layout, Metrics, Shape, shapes};
+use crate::schedule::{Flow, Order};
+use crate::simulate::simulate;
+use proptest::prelude::*;
 
 const B: fn(f64) -> Load = |bytes| Load { horizontal: bytes, vertical: 0.0 };
 
@@ -113,4 +116,99 @@ fn the_chain_of_causes_covers_the_time() {
     assert_eq!(times, [(0.0, 3.0), (3.0, 6.0), (6.0, 8.0)]);
     let wait = history.waits[1][0];
     assert_eq!((wait.since, wait.until, wait.sent, wait.received, wait.step), (0.0, 6.0, 3.0, 0.0, 0));
+}
+
+fn product(layout: &Layout, order: Order, (rates, network): (&[f64], &Network), rules: &Fluid) -> Trace {
+    let names: Vec<String> = (0..rates.len()).map(|i| format!("p{i}")).collect();
+    let conditions = Conditions { rates, network, element: 8 };
+    simulate_fluid(&Schedule::matmul(layout, order), conditions, &names, rules, false).unwrap().trace
+}
+
+fn laid_out(n: u64, weights: &[f64]) -> Layout {
+    shapes::columns(Shape::new(n, n, n, "test").unwrap(), weights).unwrap()
+}
+
+/// On a bus every element crosses once, however many need it; without that rule once for each. Counts stay.
+#[test]
+fn a_bus_carries_a_broadcast_once() {
+    let layout = shapes::rows(Shape::new(60, 60, 60, "test").unwrap(), &[1.0; 4]).unwrap();
+    let mut network = Network::uniform(0.0, 1e3);
+    network.topology = Topology::Bus;
+    let volume = Metrics::of_layout(&layout, 1.0).volume.unwrap();
+    for flow in [Flow::OneToAll, Flow::Broadcast] {
+        for overlap in [false, true] {
+            let order = Order { flow, block: 20, overlap, look_ahead: 1 };
+            let on = (&[1e12; 4][..], &network);
+            let once = product(&layout, order, on, &Fluid::fair());
+            let each = product(&layout, order, on, &Fluid { broadcasts: false, ..Fluid::fair() });
+            // B alone moves, and three of four need each element of it.
+            assert!((once.seconds() - 60.0 * 60.0 * 8.0 / 1e3).abs() < 1e-3, "{}", once.seconds());
+            assert!((each.seconds() - 3.0 * once.seconds()).abs() < 1e-3, "{}", each.seconds());
+            for trace in [&once, &each] {
+                assert_eq!(trace.volume_matrix().iter().flatten().sum::<u64>(), volume);
+                assert_eq!(trace.lanes.iter().map(|l| l.carried).sum::<u64>(), 3600);
+            }
+            // Nothing else is on the bus while one speaks: in turn or at once is the same.
+            let conditions = Conditions { rates: on.0, network: &network, element: 8 };
+            let fifo = simulate(&Schedule::matmul(&layout, order), conditions).unwrap();
+            assert!((fifo.seconds() / once.seconds() - 1.0).abs() < 1e-6);
+        }
+    }
+}
+
+/// All that hear are told at the same moment; the sender waits for the carrier only.
+#[test]
+fn riders_arrive_with_their_carrier() {
+    let mut network = Network::uniform(1.0, 100.0);
+    network.topology = Topology::Bus;
+    let along = |to| Action::Along { to: Rank(to), tag: 0, load: B(50.0) };
+    let sender = [along(1), along(3), send(2, 200.0, Then::Wait)];
+    let late = [Action::Compute(70.0), receive(0, Then::Wait)];
+    let early = [receive(0, Then::Wait), Action::Compute(10.0)];
+    let ends =
+        run(&network, &Fluid::fair(), &[&sender, &early, &early, &late]).unwrap().history.unwrap().ends;
+    assert_eq!(ends, [3.0, 4.0, 4.0, 7.0]);
+}
+
+proptest! {
+    /// No forecast is below any processor's work or what the busiest link carries; messages that share no link take as long
+    /// as in turn; twice the bandwidth never makes a bulk exchange slower.
+    #[test]
+    fn fair_forecasts_obey_their_laws(
+        weights in prop::collection::vec(0.5f64..10.0, 1..6), n in 4u64..40, block in 1u64..20,
+        (overlap, duplex, kind) in (any::<bool>(), any::<bool>(), 0..3usize), eager in prop_oneof![Just(u64::MAX), 0u64..4000],
+    ) {
+        let layout = laid_out(n, &weights);
+        let mut network = Network::uniform(1e-3, 1e4);
+        network.duplex = duplex;
+        network.topology = [Topology::Full, Topology::Bus, Topology::Star { centre: Rank(0) }][kind];
+        let rules = Fluid { eager, ..Fluid::fair() };
+        for flow in Flow::ALL {
+            let order = Order { flow, block, overlap, look_ahead: 1 };
+            let trace = product(&layout, order, (&weights, &network), &rules);
+            let work = layout.shares().iter().zip(&weights).map(|(&s, w)| (s * n) as f64 / w).fold(0.0, f64::max);
+            let table = trace.volume_matrix();
+            let mut links: std::collections::BTreeMap<_, u64> = std::collections::BTreeMap::new();
+            for (to, row) in table.iter().enumerate() {
+                for (from, &elements) in row.iter().enumerate().filter(|(_, n)| **n > 0) {
+                    for hop in network.route(Rank(from), Rank(to)) {
+                        hop.crossings.iter().for_each(|c| *links.entry(c.wire).or_default() += elements);
+                    }
+                }
+            }
+            let carried: u64 = trace.lanes.iter().map(|l| l.carried).sum();
+            let busiest = if kind == 1 { carried } else { links.values().copied().max().unwrap_or(0) };
+            let least = work.max(busiest as f64 * 8.0 / 1e4);
+            prop_assert!(trace.seconds() >= least * (1.0 - 1e-9), "{flow}: {} {least}", trace.seconds());
+        }
+        let bulk = Order { flow: Flow::Bulk, block, overlap, look_ahead: 1 };
+        let seconds = |network: &Network, rules: &Fluid| product(&layout, bulk, (&weights, network), rules).seconds();
+        if kind == 0 && duplex {
+            let conditions = Conditions { rates: &weights, network: &network, element: 8 };
+            let fifo = simulate(&Schedule::matmul(&layout, bulk), conditions).unwrap().seconds();
+            prop_assert!((seconds(&network, &Fluid::fair()) / fifo - 1.0).abs() < 1e-9);
+        }
+        let faster = network.at_bandwidth(2e4);
+        prop_assert!(seconds(&faster, &rules) <= seconds(&network, &rules) * (1.0 + 1e-9));
+    }
 }

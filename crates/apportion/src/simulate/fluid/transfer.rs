@@ -1,0 +1,160 @@
+//! The life of a message: posted, under way, there.
+
+use super::engine::{Engine, On};
+use super::queue::What;
+use crate::platform::Load;
+use crate::rect::Rank;
+use crate::simulate::explain::Wait;
+use crate::trace::Activity;
+
+impl Engine<'_> {
+    /// A message is posted.
+    pub(super) fn send(&mut self, key: (usize, usize, u64), load: Load) -> u32 {
+        let id = self.messages.post(key, true);
+        let message = self.messages.get_mut(id);
+        let path = self.fabric.between(key.0, key.1);
+        let amount = self.fabric.path(path).amount(load);
+        message.load = load;
+        message.amount = amount;
+        message.path = path;
+        message.sent = self.now;
+        message.detached = amount < self.rules.detached as f64;
+        message.rider = self.ranks[key.0].riders.take();
+        if !message.detached {
+            self.ranks[key.0].open[1] += 1;
+        }
+        if !message.received.is_nan() || amount < self.rules.eager as f64 {
+            self.depart(id);
+        }
+        id
+    }
+
+    /// A message is posted that travels along with its sender's next one.
+    pub(super) fn ride(&mut self, key: (usize, usize, u64), load: Load) {
+        let id = self.messages.post(key, true);
+        let message = self.messages.get_mut(id);
+        message.load = load;
+        message.sent = self.now;
+        message.detached = true;
+        message.rides = true;
+        message.rider = self.ranks[key.0].riders.replace(id);
+    }
+
+    /// Room for a message is posted.
+    pub(super) fn receive(&mut self, key: (usize, usize, u64)) -> u32 {
+        let id = self.messages.post(key, false);
+        let message = self.messages.get_mut(id);
+        message.received = self.now;
+        let (sent, started, done) = (!message.sent.is_nan(), !message.started.is_nan(), message.done);
+        let rides = message.rides;
+        if !done {
+            self.ranks[key.1].open[0] += 1;
+        }
+        if sent && !started && !rides {
+            self.depart(id);
+        }
+        id
+    }
+
+    /// A message sets off.
+    fn depart(&mut self, id: u32) {
+        let mut along = Some(id);
+        while let Some(each) = along {
+            let message = self.messages.get_mut(each);
+            message.started = self.now;
+            along = message.rider;
+        }
+        let message = self.messages.get(id);
+        let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
+        let latency = self.fabric.path(path).latency * self.fabric.factors(amount).0;
+        if latency > 0.0 {
+            self.events.push(self.now + latency, What::Latency(id));
+        } else {
+            self.drain(id);
+        }
+    }
+
+    /// Its latency is over.
+    pub(super) fn drain(&mut self, id: u32) {
+        let message = self.messages.get(id);
+        let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
+        let factor = self.fabric.factors(amount).1;
+        let (flow, alone) = self.flows.start(&self.fabric, path, amount, factor, self.now);
+        if flow as usize >= self.carried.len() {
+            self.carried.resize(flow as usize + 1, 0);
+        }
+        self.carried[flow as usize] = id;
+        if alone {
+            let (time, version) = self.flows.end_of(flow);
+            self.events.push(time, What::Drained { flow, version });
+        } else {
+            // The first event of a flow replaces none.
+            self.stale = self.stale.saturating_sub(1);
+        }
+    }
+
+    /// Its last byte is there, and those of the messages that travelled along.
+    pub(super) fn arrive(&mut self, id: u32) {
+        let mut along = Some(id);
+        while let Some(each) = along {
+            along = self.messages.get(each).rider;
+            self.conclude(each);
+        }
+    }
+
+    fn conclude(&mut self, id: u32) {
+        let message = self.messages.get_mut(id);
+        message.done = true;
+        let (from, to) = (message.from as usize, message.to as usize);
+        let (sends, receives) = (!message.detached, !message.received.is_nan());
+        message.holders += 1; // until both ends know
+        if sends {
+            self.complete(from, id, true);
+        }
+        if receives {
+            self.complete(to, id, false);
+        }
+        self.messages.release(id);
+    }
+
+    /// One end's request is complete: the rank goes on if that was what it waited for.
+    fn complete(&mut self, rank: usize, id: u32, sending: bool) {
+        let state = &mut self.ranks[rank];
+        state.open[usize::from(sending)] -= 1;
+        let Some((since, on)) = state.blocked else { return };
+        let over = match on {
+            On::Message { .. } => on == On::Message { id, sending },
+            On::Sends => sending && state.open[1] == 0,
+            On::All => state.open == [0, 0],
+            On::Work => false,
+        };
+        if !over {
+            return;
+        }
+        state.blocked = None;
+        self.ready.push(rank as u32);
+        let m = self.messages.get(id);
+        let peer = Some(Rank(if sending { m.to } else { m.from } as usize));
+        self.lanes[rank].push(Activity::Idle, since, m.started, peer);
+        self.lanes[rank].push(Activity::Communicate, since.max(m.started), self.now, peer);
+        if let Some(history) = &mut self.history
+            && self.now > since
+        {
+            history.waits[rank].push(Wait {
+                step: self.ranks[rank].step - 1,
+                from: Rank(m.from as usize),
+                to: Rank(m.to as usize),
+                tag: m.tag,
+                bytes: m.load.bytes(),
+                since,
+                until: self.now,
+                sent: m.sent,
+                received: m.received,
+                started: m.started,
+            });
+        }
+        if let On::Message { .. } = on {
+            self.messages.release(id);
+        }
+    }
+}

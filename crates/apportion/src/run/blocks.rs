@@ -249,11 +249,13 @@ impl<T> Default for Spare<T> {
 }
 
 impl<T: bytemuck::Pod> Spare<T> {
-    /// The smallest that is long enough, or a new one: pages that are in use already cost nothing more.
+    /// The smallest that is long enough, or a new one: pages that are in use already cost nothing more. Where none is long
+    /// enough the longest is made longer, so that what lies spare is never more than was in use.
     pub fn take(&mut self, length: u64) -> Vec<T> {
         let length = length as usize;
         let fit = (0..self.0.len()).filter(|&i| self.0[i].capacity() >= length);
-        let best = fit.min_by_key(|&i| self.0[i].capacity());
+        let longest = || (0..self.0.len()).max_by_key(|&i| self.0[i].capacity());
+        let best = fit.min_by_key(|&i| self.0[i].capacity()).or_else(longest);
         let Some(best) = best else { return vec![T::zeroed(); length] };
         let mut buffer = self.0.swap_remove(best);
         buffer.resize(length, T::zeroed());

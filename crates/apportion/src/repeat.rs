@@ -254,10 +254,12 @@ impl<'a, T: Element> Products<'a, T> {
         let report = RunReport {
             engine,
             semiring: what.kernel.semiring().name(),
+            kernel: what.kernel.about(),
             element: T::NAME,
             plan: what.plan.clone(),
             order: Schedule::matmul(layout, what.order).order(),
             trace: Trace::empty(what.platform.len()),
+            predicted_memory: vec![0; what.platform.len()],
             forecast_seconds: 0.0,
             ideal_seconds: 0.0,
             adaptation: None,
@@ -275,6 +277,7 @@ impl<'a, T: Element> Products<'a, T> {
         let all = &mut self.report;
         all.plan = one.plan;
         all.trace.append(one.trace);
+        all.most_memory(&one.predicted_memory);
         all.forecast_seconds += one.forecast_seconds;
         all.ideal_seconds += one.ideal_seconds;
         // One missed product makes the whole wrong: the odds add up at most.

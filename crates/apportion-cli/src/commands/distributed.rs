@@ -161,7 +161,7 @@ impl Part<'_> {
         let (models, block) = match world.agree(known_models(&given))? {
             Some(known) => known,
             None => {
-                let block = self.running.flow.block;
+                let block = self.running.flow.block();
                 self.console.detail("measuring speeds on all processes together");
                 let measured =
                     measure_world(kernel, &given.platform, (&QUICK_SIZES, block), world, monitor())?;
@@ -182,7 +182,7 @@ impl Part<'_> {
         let mut decided: Value = serde_json::from_slice(&text).expect("rank 0 sent JSON");
         let order: Order = serde_json::from_value(decided["order"].take()).expect("rank 0 sent an order");
         let plan = Plan::parse(&decided["plan"].to_string(), "rank 0's plan")?;
-        let choices = vec![Choice { plan, order, rank: None }];
+        let choices = vec![Choice { plan, order, rank: None, narrowed: None }];
         Ok(Prepared { platform: given.platform, models, block, choices, relative: false })
     }
 

@@ -114,6 +114,25 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     if args.panels.asked() {
         return panelled::run(args, console);
     }
+    match whole(args, console) {
+        // Panels of C ask less of each processor.
+        Err(error @ Error::TooLittleMemory { .. }) if can_be_cut(args) => {
+            console.detail(format!("{error}: cutting C into panels"));
+            panelled::run(args, console)
+        }
+        outcome => outcome,
+    }
+}
+
+/// True if panels could be made of the files.
+fn can_be_cut(args: &Arguments) -> bool {
+    let npy = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+    let files = [&args.a, &args.b].into_iter().chain(&args.scaled.c_in).all(npy);
+    files && args.running.plan.is_none() && !args.adaptive
+}
+
+/// The product of matrices in memory.
+fn whole(args: &Arguments, console: &Console) -> Result<()> {
     let target = Target::open(args.output.as_ref(), &args.running)?;
     let begin = Instant::now();
     let a = factor(&args.a, args.scaled.transpose_a, args.semiring)?;
@@ -224,7 +243,7 @@ fn job<T: Element>(
     kernel.check(b, &args.b.display().to_string())?;
     let scaling = args.scaled.scaling(kernel, initial)?;
     let adaptive = args.adaptive.then_some(Adaptive { segments: args.segments });
-    if args.adaptive && shape.k <= args.running.flow.block {
+    if args.adaptive && shape.k <= args.running.flow.block() {
         console.note("--adaptive: there is one pivot block only, so nothing can be divided anew; use a smaller --block");
     }
     let product = |what: &Multiplication<'_, T>| {

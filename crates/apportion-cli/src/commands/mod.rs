@@ -6,6 +6,7 @@ mod blas;
 mod chosen;
 pub mod closure;
 mod compare;
+mod cut;
 pub mod demo;
 pub mod detect;
 mod distributed;

@@ -9,7 +9,7 @@ use crate::console::Console;
 use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machine};
 use apportion::kernels::Semiring;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Kernel, Launched, Matrix, Model, Models, Multiplication, Order,
+    AnyMatrix, Carrier, Choice, Element, Error, Fit, Kernel, Launched, Matrix, Model, Models, Multiplication,
     OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Schedule, Shape, Speed, Wishes,
     plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
@@ -58,6 +58,16 @@ pub struct Running {
     /// Draw the plan.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+}
+
+impl Running {
+    /// What is done about the processors' memory.
+    pub(super) fn fit(&self) -> Fit {
+        self.flow.fit(match self.engine {
+            EngineName::Threads => Carrier::Memory,
+            EngineName::Mpi => Carrier::Mpi,
+        })
+    }
 }
 
 /// A semiring by its name.
@@ -216,17 +226,27 @@ pub fn prepare<T: Element>(
     args: &Running,
     console: &Console,
 ) -> Result<Prepared> {
+    let (given, models) = speeds(kernel, args, console)?;
+    settled::<T>(given, models, shape, args, console)
+}
+
+/// Finds processors and their speeds, with the pivot block that these are of.
+pub fn speeds<T: Element>(
+    kernel: Kernel<T>,
+    args: &Running,
+    console: &Console,
+) -> Result<(Given, (Vec<Model>, u64))> {
     let given = given_by(args, this_machine)?;
     let given = Given { platform: as_run(given.platform), ..given };
     given.warn_of_another_kernel(kernel, console);
     let models = match known_models(&given)? {
         Some(known) => known,
         None => {
-            let models = quick_models(kernel, &given.platform, args.flow.block, args.fresh, console)?;
-            (models.in_order(&given.platform.names())?, args.flow.block)
+            let models = quick_models(kernel, &given.platform, args.flow.block(), args.fresh, console)?;
+            (models.in_order(&given.platform.names())?, args.flow.block())
         }
     };
-    settled::<T>(given, models, shape, args, console)
+    Ok((given, models))
 }
 
 /// Reads what the flags name; the processors are `here`'s if nothing names them.
@@ -276,10 +296,10 @@ pub fn settled<T: Element>(
     args: &Running,
     console: &Console,
 ) -> Result<Prepared> {
-    let models = capped::<T>(models, &platform, shape)?;
+    let element = size_of::<T>() as u64;
     let (choices, relative) = match plan {
-        Some(plan) => (given(plan, shape, args, (&platform, &models, block), size_of::<T>() as u64)?, false),
-        None => made(shape, args, (&platform, &models, block), size_of::<T>() as u64, console)?,
+        Some(plan) => (given(plan, shape, args, (&platform, &models, block), element)?, false),
+        None => made(shape, args, (&platform, &models, block), element, console)?,
     };
     Ok(Prepared { platform, models, block, choices, relative })
 }
@@ -295,22 +315,8 @@ fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
     }
 }
 
-/// Memory caps of the platform as caps on elements of C: each stands for itself and its part of A and B.
-fn capped<T: Element>(models: Vec<Model>, platform: &Platform, shape: Shape) -> Result<Vec<Model>> {
-    let per_element =
-        size_of::<T>() as f64 * (1.0 + shape.k as f64 / shape.n as f64 + shape.k as f64 / shape.m as f64);
-    models
-        .into_iter()
-        .zip(&platform.processors)
-        .map(|(model, processor)| match processor.memory {
-            Some(bytes) => model.with_cap(bytes as f64 / per_element),
-            None => Ok(model),
-        })
-        .collect()
-}
-
 /// A plan made on the spot, its rivals after it; true if they were ranked by communication alone.
-pub fn made(
+fn made(
     shape: Shape,
     args: &Running,
     (platform, models, block): (&Platform, &[Model], u64),
@@ -320,11 +326,11 @@ pub fn made(
     let wishes = Wishes {
         method: method_at("--method", &args.method)?,
         flow: args.flow.flow.0,
-        block: args.flow.pivot(shape.k)?,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,
-        ..Wishes::open(args.flow.block, element)
+        fit: args.fit(),
+        ..Wishes::open(args.flow.pivot(shape.k)?, element)
     };
     let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
     let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));
@@ -337,11 +343,6 @@ pub fn made(
                 .zip(&speeds)
                 .map(|(p, s)| Model::constant(&p.name, s.value()))
                 .collect::<Result<_>>()?;
-            let given = platform.processors.iter().zip(given).map(|(p, m)| match p.memory {
-                Some(_) => m.with_cap(models_cap(models, &p.name)),
-                None => Ok(m),
-            });
-            let given: Vec<Model> = given.collect::<Result<_>>()?;
             plan_matmul(shape, platform, &given, 1, &Wishes { relative: true, ..wishes })?
         }
         _ => plan_matmul(shape, platform, models, block, &wishes)?,
@@ -349,20 +350,7 @@ pub fn made(
     for (place, c) in choices.iter().enumerate() {
         let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{r:.4} s"));
         let mark = if place == 0 { "chosen" } else { "against" };
-        console.detail(format!(
-            "{mark}: {:14} {:11} {:12} {rank}",
-            c.plan.method,
-            c.order.flow,
-            overlap_name(c.order)
-        ));
+        console.detail(format!("{mark}: {:14} {:24} {rank}", c.plan.method, c.order.to_string()));
     }
     Ok((choices, relative))
-}
-
-fn overlap_name(order: Order) -> &'static str {
-    if order.overlap { "overlapped" } else { "" }
-}
-
-fn models_cap(models: &[Model], name: &str) -> f64 {
-    models.iter().find(|m| m.processor() == name).and_then(Model::max_size).unwrap_or(f64::MAX)
 }

@@ -4,7 +4,7 @@ use super::chosen::Chosen;
 use super::product::{Prepared, Running};
 use super::{appear, open, picture, timeline};
 use crate::console::Console;
-use apportion::{Minimise, OutputFile, Result, RunReport, pairs};
+use apportion::{OutputFile, Result, RunReport};
 use std::path::PathBuf;
 
 /// Where the words about a run go.
@@ -50,22 +50,15 @@ pub fn tell_and_keep(
     files: Files,
     console: &Console,
 ) -> Result<()> {
-    let chosen = Chosen {
-        choices: prepared.choices.iter().collect(),
-        minimise: Minimise::Time,
-        relative: prepared.relative,
-    };
+    let chosen = Chosen::of(prepared);
     let mut value = report.to_value();
-    if let Some(choice) = chosen.value() {
-        value["choice"] = choice;
-    }
+    chosen.add_to(&mut value, &prepared.platform);
     appear([
         (files.report, &|| format!("{value:#}\n")),
         (files.trace, &|| timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)),
         (files.svg, &|| picture(&report.plan, &prepared.platform)),
     ])?;
     console.detail(report.pairs_text());
-    let line = chosen.line().map_or_else(String::new, |line| pairs(&[("chosen  ", line)]));
-    console.result(|| value.clone(), || report.to_text() + &line);
+    console.result(|| value.clone(), || report.to_text() + &chosen.text(&prepared.platform));
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::report::RunReport;
 use crate::run::kernels::Semiring;
 use crate::run::{Monitor, World, run_mpi};
-use crate::schedule::Schedule;
+use crate::schedule::{Carrier, Schedule, predicted_memory};
 use crate::simulate::Conditions;
 use crate::trace::{Lane, Trace};
 use std::time::Instant;
@@ -46,7 +46,7 @@ pub fn multiply_mpi<T: Element>(
     let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
     assert!(what.scaling.initial.is_none(), "no rank holds a whole matrix");
     let shape = layout.shape();
-    world.agree(check_memory::<T>(layout, what.order))?;
+    world.agree(check_memory::<T>(layout, what.order, what.platform, Carrier::Mpi))?;
     let schedule = Schedule::matmul(layout, what.order);
     let rates = rates(what.models, &what.plan.shares, what.models_block);
     let network = &what.platform.network;
@@ -65,7 +65,9 @@ pub fn multiply_mpi<T: Element>(
     let report = RunReport {
         engine: "mpi",
         semiring: what.kernel.semiring().name(),
+        kernel: what.kernel.about(),
         element: T::NAME,
+        predicted_memory: predicted_memory(layout, what.order, size_of::<T>() as u64, Carrier::Mpi),
         forecast_seconds: predicted.as_ref().map_or(0.0, |p| p.seconds),
         plan: Plan { forecast: predicted, ..what.plan.clone() },
         order: schedule.order(),

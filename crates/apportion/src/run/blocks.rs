@@ -238,11 +238,13 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
         key
     }
 
-    /// A buffer of a released panel, or a new one: pages that are in use already cost nothing more.
+    /// A buffer of a released panel, or a new one: pages that are in use already cost nothing more. Where none is long enough
+    /// the longest is made longer, so that what lies spare is never more than was in use.
     fn buffer(&mut self, length: u64) -> Vec<T> {
         let length = length as usize;
         let fit = (0..self.spare.len()).filter(|&i| self.spare[i].capacity() >= length);
-        let best = fit.min_by_key(|&i| self.spare[i].capacity());
+        let longest = || (0..self.spare.len()).max_by_key(|&i| self.spare[i].capacity());
+        let best = fit.min_by_key(|&i| self.spare[i].capacity()).or_else(longest);
         let mut buffer = best.map_or_else(Vec::new, |i| self.spare.swap_remove(i));
         buffer.resize(length, T::ZERO);
         buffer

@@ -3,8 +3,8 @@
 
 use super::{layouts, shape};
 use apportion::{
-    Conditions, Flow, Layout, Matrix, Metrics, Monitor, Network, Order, Platform, Rank, Schedule, Trace,
-    run_threads, simulate,
+    Carrier, Conditions, Flow, Layout, Matrix, Metrics, Monitor, Network, Order, Platform, Rank, Schedule,
+    Trace, predicted_memory, run_threads, simulate,
 };
 use proptest::prelude::*;
 
@@ -69,7 +69,23 @@ fn check(layout: &Layout, order: Order) {
     let run = run_threads(&a, &b, &schedule, &platform, &Monitor::new()).unwrap();
     assert_eq!(run.trace.volume_matrix(), counted, "received on threads, {order:?}");
     assert_eq!(sent_in(&run.trace), counted, "sent on threads, {order:?}");
+    check_memory(layout, schedule.order(), &run.trace);
     assert_eq!(run.c.as_slice(), product(&a, &b), "small whole numbers: exact, {order:?}");
+}
+
+/// Bytes by formula = bytes counted while running; on a ring that looks ahead the formula is a bound, and no more blocks above the
+/// count than are looked ahead to.
+fn check_memory(layout: &Layout, order: Order, trace: &Trace) {
+    let counted: Vec<u64> = trace.lanes.iter().map(|lane| lane.peak_bytes).collect();
+    let predicted = |order| predicted_memory(layout, order, 8, Carrier::Memory);
+    if order.flow != Flow::Ring || !order.overlap {
+        assert_eq!(predicted(order), counted, "bytes held, {order:?}");
+        return;
+    }
+    let (most, least) = (predicted(order), predicted(Order { look_ahead: 1, ..order }));
+    for ((most, least), counted) in most.into_iter().zip(least).zip(counted) {
+        assert!(least <= counted && counted <= most, "{least} <= {counted} <= {most}, {order:?}");
+    }
 }
 
 fn product(a: &Matrix<f64>, b: &Matrix<f64>) -> Vec<f64> {

@@ -249,8 +249,8 @@ impl<T> Default for Spare<T> {
 }
 
 impl<T: bytemuck::Pod> Spare<T> {
-    /// The smallest that is long enough, or a new one: pages that are in use already cost nothing more. Where none is long enough
-    /// the longest is made longer, so that what lies spare is never more than was in use.
+    /// The smallest that is long enough, or a new one: pages that are in use already cost nothing more. Where none is long
+    /// enough the longest is made longer, so that what lies spare is never more than was in use.
     pub fn take(&mut self, length: u64) -> Vec<T> {
         let length = length as usize;
         let fit = (0..self.0.len()).filter(|&i| self.0[i].capacity() >= length);

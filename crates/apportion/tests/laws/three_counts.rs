@@ -2,9 +2,10 @@
 //! on threads, by direction, for every method, flow and overlap.
 
 use super::{layouts, shape};
+use apportion::kernels::Semiring;
 use apportion::{
-    Carrier, Conditions, Flow, Layout, Matrix, Metrics, Monitor, Network, Order, Platform, Rank, Schedule,
-    Trace, predicted_memory, run_threads, simulate,
+    Carrier, Conditions, Element, Flow, Kernel, Layout, Matrix, Metrics, Monitor, Network, Order, Platform,
+    Rank, Schedule, Trace, predicted_memory, run_kernel, run_threads, simulate,
 };
 use proptest::prelude::*;
 
@@ -71,6 +72,31 @@ fn check(layout: &Layout, order: Order) {
     assert_eq!(sent_in(&run.trace), counted, "sent on threads, {order:?}");
     check_memory(layout, schedule.order(), &run.trace);
     assert_eq!(run.c.as_slice(), product(&a, &b), "small whole numbers: exact, {order:?}");
+    for semiring in [Semiring::MaxPlus, Semiring::MinPlus] {
+        let kernel = Kernel::<f64>::tropical(semiring).unwrap();
+        check_kernel(kernel, [&a, &b], &schedule, (&platform, &counted));
+    }
+    let truth = |m: &Matrix<f64>| {
+        Matrix::new(m.rows(), m.cols(), m.as_slice().iter().map(|x| u8::from(x % 3.0 == 0.0)).collect())
+    };
+    check_kernel(Kernel::or_and(), [&truth(&a), &truth(&b)], &schedule, (&platform, &counted));
+}
+
+/// The same schedule over another semiring: each element by definition, and the same counts.
+fn check_kernel<T: Element>(
+    kernel: Kernel<T>,
+    [a, b]: [&Matrix<T>; 2],
+    schedule: &Schedule,
+    (platform, counted): (&Platform, &[Vec<u64>]),
+) {
+    let (order, semiring) = (schedule.order(), kernel.semiring());
+    let run = run_kernel(kernel, (a, b), schedule, platform, &Monitor::new()).unwrap();
+    assert_eq!(run.trace.volume_matrix(), counted, "received over {semiring}, {order:?}");
+    let columns: Vec<Vec<T>> = (0..b.cols()).map(|j| (0..b.rows()).map(|p| b.row(p)[j]).collect()).collect();
+    for i in 0..a.rows() {
+        let row: Vec<T> = columns.iter().map(|column| kernel.entry(a.row(i), column)).collect();
+        assert_eq!(run.c.row(i), row, "row {i} over {semiring}, {order:?}");
+    }
 }
 
 /// Bytes by formula = bytes counted while running; on a ring that looks ahead the formula is a bound, and no more blocks above the

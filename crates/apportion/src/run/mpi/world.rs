@@ -11,7 +11,7 @@ use std::time::Duration;
 const COLLECTIVE: u16 = 0x7ffe;
 
 /// Looks at a message so often before the core is given to others for longer.
-const EAGER: u32 = 200;
+const EAGER: u32 = 1000;
 
 /// All processes of a run under MPI. Every rank calls the collective operations in the same order.
 #[derive(Debug)]
@@ -116,18 +116,18 @@ impl World {
 
     /// Receives so many words.
     pub fn hear(&self, words: usize, from: usize) -> Result<Vec<u64>> {
-        let mut transfer = self.mpi.receive(words, from, COLLECTIVE);
+        let mut transfer = self.mpi.receive(vec![0; words], from, COLLECTIVE);
         self.wait(&mut transfer)?;
-        Ok(transfer.words().to_vec())
+        Ok(transfer.into_words())
     }
 
     /// Sends words to one rank while receiving from another.
     pub fn exchange(&self, words: Vec<u64>, to: usize, (count, from): (usize, usize)) -> Result<Vec<u64>> {
-        let mut coming = self.mpi.receive(count, from, COLLECTIVE);
+        let mut coming = self.mpi.receive(vec![0; count], from, COLLECTIVE);
         let mut going = self.mpi.send(words, to, COLLECTIVE);
         self.wait(&mut coming)?;
         self.wait(&mut going)?;
-        Ok(coming.words().to_vec())
+        Ok(coming.into_words())
     }
 
     /// Returns once all ranks are here, in ceil(log2 p) rounds (Hensgen, Finkel and Manber 1988).

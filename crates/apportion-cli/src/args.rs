@@ -3,7 +3,7 @@
 use crate::commands::{
     arrange, balance, closure, demo, detect, matmul, measure, partition, plot, power, simulate, study,
 };
-use apportion::{Error, Flow, Order, Result, orders};
+use apportion::{Carrier, Error, Fit, Flow, Order, Result, orders};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -84,16 +84,29 @@ pub struct FlowArgs {
     /// Pivot blocks that travel during an update, each at the cost of one more block's memory; implies --overlap.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub look_ahead: Option<u64>,
-    /// Pivot block size.
-    #[arg(long, value_name = "N", default_value_t = BLOCK, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
-    pub block: u64,
+    /// Pivot block size [default: 256, or less where a processor's memory asks for it].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub block: Option<u64>,
     /// Instead of --block: in how many messages a processor broadcasts its part (broadcast flow); each takes 1/N of the
-    /// memory.
+    /// memory. By default as few as fit, of at most 256 rows of B.
     #[arg(long, value_name = "N", conflicts_with = "block", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub blocks: Option<u64>,
 }
 
 impl FlowArgs {
+    /// Pivot block size, as asked for or by default.
+    pub fn block(&self) -> u64 {
+        self.block.unwrap_or(BLOCK)
+    }
+
+    /// What is done where a processor would hold more than its memory: what was asked for stays.
+    pub fn fit(&self, carrier: Carrier) -> Fit {
+        match (self.block, self.blocks) {
+            (None, None) => Fit::SmallerBlocks(carrier),
+            _ => Fit::AsAsked(carrier),
+        }
+    }
+
     /// Whether to overlap.
     pub fn overlaps(&self) -> bool {
         self.overlap || self.look_ahead.is_some()
@@ -120,7 +133,7 @@ impl FlowArgs {
     /// A block count for another flow than broadcast.
     pub fn pivot(&self, k: u64) -> Result<u64> {
         match (self.blocks, self.flow.0) {
-            (None, _) => Ok(self.block),
+            (None, _) => Ok(self.block()),
             (Some(blocks), Some(Flow::Broadcast)) => Ok(k.div_ceil(blocks)),
             (Some(_), _) => Err(Error::input(
                 "--blocks",

@@ -20,6 +20,11 @@ impl Console {
         Self { json, quiet, verbose }
     }
 
+    /// The same without notes.
+    pub fn silenced(self) -> Self {
+        Self { quiet: true, verbose: 0, ..self }
+    }
+
     /// The result: one JSON object, or text. A reader that has gone (`| head`) is no error.
     pub fn result(&self, value: impl FnOnce() -> Value, text: impl FnOnce() -> String) {
         let out = if self.json { format!("{:#}\n", value()) } else { text() };

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod mpi {
+    mod combinations;
     mod hosts;
     mod launch;
     mod lost;

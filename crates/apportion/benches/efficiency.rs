@@ -4,13 +4,12 @@
 //! beside its targets: at most 1.05 of the ideal, and a forecast within 5 %. The links are as fast as memory: data are copied, and
 //! nothing is waited for.
 
-use apportion::{
-    Kernel, Matrix, MeasureOptions, Monitor, Multiplication, Network, Platform, Scaling, Shape, Wishes,
-    measure_gemm, multiply, plan_matmul, table,
-};
+mod product;
 
-const BLOCK: u64 = 256;
-const RUNS: usize = 5;
+use apportion::{
+    Matrix, MeasureOptions, Monitor, Network, Platform, Shape, Wishes, measure_gemm, plan_matmul, table,
+};
+use product::{BLOCK, RUNS, matrix, seconds, verdict};
 
 /// Slowdowns, whose inverses add up to less than two cores.
 const PLATFORMS: [&[f64]; 4] = [&[1.5, 3.0], &[2.0, 18.0], &[2.0, 3.0, 6.0], &[2.5, 4.0, 5.0, 10.0]];
@@ -52,39 +51,18 @@ fn row(size: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> 
     let choices =
         plan_matmul(shape, platform, &models, BLOCK, &Wishes::open(BLOCK, 8)).expect("columns serve all");
     let (plan, order) = (&choices[0].plan, choices[0].order);
-    let what = Multiplication {
-        kernel: Kernel::plus_times(),
-        plan,
-        order,
-        platform,
-        models: &models,
-        models_block: BLOCK,
-        scaling: Scaling::none(1.0),
-        adaptive: None,
-        seed: 1,
-    };
-    let reports: Vec<_> =
-        (0..RUNS).map(|_| multiply(a, b, &what, &Monitor::new()).expect("nobody stops it").1).collect();
-    let mut seconds: Vec<f64> = reports.iter().map(|report| report.seconds()).collect();
-    seconds.sort_by(f64::total_cmp);
-    let (measured, report) = (seconds[RUNS / 2], &reports[0]);
-    let (slower, forecast) = (measured / report.ideal_seconds, report.forecast_seconds / measured);
-    let verdict = |reached: bool| if reached { "reached" } else { "MISSED" }.to_owned();
+    let took = seconds(plan, order, (platform, &models), (a, b));
+    let (slower, forecast) = (took.measured / took.ideal, took.forecast / took.measured);
     let slowdowns: Vec<String> = platform.processors.iter().map(|p| p.slowdown.to_string()).collect();
     vec![
         slowdowns.join(", "),
         format!("{}, {}{}", plan.method, order.flow, if order.overlap { ", overlap" } else { "" }),
-        format!("{:.3} s", report.forecast_seconds),
-        format!("{measured:.3} s"),
-        format!("{:.3} s", report.ideal_seconds),
+        format!("{:.3} s", took.forecast),
+        format!("{:.3} s", took.measured),
+        format!("{:.3} s", took.ideal),
         format!("{slower:.3}"),
         verdict(slower <= 1.05),
         format!("{forecast:.3}"),
         verdict((forecast - 1.0).abs() <= 0.05),
     ]
-}
-
-fn matrix(size: u64, seed: u64) -> Matrix<f64> {
-    let elements = (0..size * size).map(|i| ((i * 31 + seed * 7) % 1009) as f64 / 500.0 - 1.0);
-    Matrix::new(size as usize, size as usize, elements.collect())
 }

@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::rect::{Rect, Span};
 use crate::schedule::Order;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What makes one product the same as another, bytes included.
@@ -137,6 +138,15 @@ impl Checkpoint {
         Ok(None)
     }
 
+    /// How many panels are kept.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn count(&self) -> Result<usize> {
+        let number = |name: &String| name.strip_prefix("panel-")?.split('-').next().map(str::to_owned);
+        Ok(self.names()?.iter().filter_map(number).collect::<BTreeSet<String>>().len())
+    }
+
     fn names(&self) -> Result<Vec<String>> {
         let unreadable = |e| Error::file(&self.directory, "read", e);
         let entries = std::fs::read_dir(&self.directory).map_err(unreadable)?;
@@ -241,7 +251,9 @@ mod tests {
                 .map(|m| m.as_slice().iter().map(|x| x.to_bits()).collect::<Vec<_>>())
         };
         assert_eq!(load(&mut Vec::new()), None);
+        assert_eq!(checkpoint.count().unwrap(), 0);
         checkpoint.save(7, &panel).unwrap();
+        assert_eq!(checkpoint.count().unwrap(), 1);
         let path = directory.path().join(&checkpoint.names().unwrap()[0]);
         let bytes = std::fs::read(&path).unwrap();
         let wanted: Vec<u64> = panel.as_slice().iter().map(|x| x.to_bits()).collect();

@@ -1,10 +1,15 @@
 //! Plans of matrix products: areas from speed functions, a method and a flow, and what they should take. Where
 //! the user leaves method or flow open, every candidate is simulated and the fastest taken.
 
+mod candidates;
+
+pub use candidates::capped;
+
 use crate::error::Result;
+use crate::fit::{Excess, Fit};
 use crate::model::Model;
 use crate::plan::shapes::{Communication, Method, Terms};
-use crate::plan::{Forecast, Form, Hierarchy, Layout, Metrics, Plan, Problem, Shape, shares, star_volume};
+use crate::plan::{Forecast, Form, Layout, Metrics, Plan, Problem, Shape, shares, star_volume};
 use crate::platform::{Network, Platform, Topology};
 use crate::schedule::{Flow, Order, Schedule};
 use crate::simulate::{Conditions, simulate};
@@ -17,9 +22,6 @@ const SAME: f64 = 1e-3;
 
 /// Imbalance beyond the least one's that excludes a candidate where time does not weigh it.
 const UNEVEN: f64 = 1.05;
-
-/// Most layouts of a hierarchy that are compared: two levels left open.
-const MOST_LEVELS: usize = 200;
 
 /// What a method is chosen for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +59,8 @@ pub struct Wishes {
     pub element: u64,
     /// True if speeds tell ratios only: candidates are compared by communication alone.
     pub relative: bool,
+    /// What is done about the platform's `memory` caps.
+    pub fit: Fit,
 }
 
 /// A candidate: a plan, the order of its steps, and what it should take.
@@ -68,6 +72,8 @@ pub struct Choice {
     pub order: Order,
     /// What it was ranked by: the value of what is minimised. `None` if there are too many processors to simulate.
     pub rank: Option<f64>,
+    /// Who would have held more than its `memory` with the pivot block asked for, where `order` has a smaller one.
+    pub narrowed: Option<Excess>,
 }
 
 /// Multiply-adds per second of each processor at its share of C. `block` is the models' pivot block.
@@ -101,17 +107,12 @@ pub fn plan_matmul(
     models_block: u64,
     wishes: &Wishes,
 ) -> Result<Vec<Choice>> {
-    let areas = shares::fpm(models, shape.elements())?;
-    let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
-    let layouts = layouts(shape, platform, &weights, wishes)?;
-    let orders = wishes.orders();
-    let simulated = affordable(platform.len(), shape, wishes.block, layouts.len() * orders.len());
+    let candidates = candidates::candidates(shape, platform, models, wishes)?;
+    let simulated = affordable(platform.len(), shape, wishes.block, candidates.len());
     let field = Field { platform, models, models_block, wishes };
     let mut choices = Vec::new();
-    for (method, layout) in layouts {
-        for &order in &orders {
-            choices.push(field.candidate(&method, &layout, order, simulated)?);
-        }
+    for (method, layout, order, narrowed) in candidates {
+        choices.push(Choice { narrowed, ..field.candidate(&method, &layout, order, simulated)? });
     }
     let mut choices = chosen(choices, wishes);
     let best = &mut choices[0];
@@ -127,67 +128,6 @@ pub(crate) fn chosen(choices: Vec<Choice>, wishes: &Wishes) -> Vec<Choice> {
     ranked(if weighs_balance { choices } else { even(choices) })
 }
 
-/// The layouts to choose from, by name.
-fn layouts(
-    shape: Shape,
-    platform: &Platform,
-    weights: &[f64],
-    wishes: &Wishes,
-) -> Result<Vec<(String, Layout)>> {
-    if let Some(levels) = &wishes.form.levels {
-        return by_levels(shape, platform, weights, wishes, levels);
-    }
-    let by = |method: Method| {
-        let layout = wishes.form.layout(shape, |s| method.layout(s, weights, &wishes.terms));
-        layout.map(|layout| (method.to_string(), layout))
-    };
-    match wishes.method {
-        Some(method) => Ok(vec![by(method)?]),
-        // Columns serve every input: only what the form asks for can be refused.
-        None => by(Method::Columns).map(|_| Method::candidates().filter_map(|m| by(m).ok()).collect()),
-    }
-}
-
-/// The layouts of a hierarchy to choose from: at each level left open, what moves least there, and every candidate, with
-/// every choice at the others, as far as [`MOST_LEVELS`] allows.
-fn by_levels(
-    shape: Shape,
-    platform: &Platform,
-    weights: &[f64],
-    wishes: &Wishes,
-    levels: &[Option<Method>],
-) -> Result<Vec<(String, Layout)>> {
-    let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
-    let hierarchy = Hierarchy::of_paths(&paths);
-    // The plain reading first: it serves every input, so that what it refuses is the user's to mend.
-    let mut wanted = vec![levels.to_vec()];
-    for level in (0..levels.len()).filter(|&level| levels[level].is_none()) {
-        let with = |method| {
-            wanted.iter().map(move |named| {
-                let mut named: Vec<Option<Method>> = named.clone();
-                named[level] = Some(method);
-                named
-            })
-        };
-        let more: Vec<_> = Method::candidates().flat_map(with).collect();
-        if wanted.len() + more.len() > MOST_LEVELS {
-            break;
-        }
-        wanted.extend(more);
-    }
-    let mut layouts: Vec<(String, Layout)> = Vec::new();
-    for (i, methods) in wanted.iter().enumerate() {
-        match wishes.form.by_levels(shape, weights, &hierarchy, methods, &wishes.terms) {
-            Ok((name, layout)) if layouts.iter().all(|(_, other)| *other != layout) => {
-                layouts.push((name, layout))
-            }
-            Err(error) if i == 0 => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(layouts)
-}
-
 /// Whether so many forecasts of a product on p processors take seconds rather than minutes.
 pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize) -> bool {
     let pivots = shape.k.div_ceil(block.max(1)) as f64;
@@ -195,7 +135,7 @@ pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize)
 }
 
 impl Wishes {
-    /// Everything left open: any method and flow, chosen by time, for pivot blocks of `block` and elements of so many bytes.
+    /// Everything left open, memory not looked at: any method and flow, chosen by time, for pivot blocks of `block` and elements of so many bytes.
     pub fn open(block: u64, element: u64) -> Self {
         Self {
             method: None,
@@ -208,6 +148,7 @@ impl Wishes {
             minimise: Minimise::Time,
             element,
             relative: false,
+            fit: Fit::Unchecked,
         }
     }
 
@@ -264,7 +205,7 @@ impl Field<'_> {
             (Minimise::Volume, Topology::Star { centre }) => Some(star_volume(layout, centre.0)? as f64),
             (Minimise::Volume, _) => plan.metrics.volume.map(|v| v as f64),
         };
-        Ok(Choice { plan, order, rank })
+        Ok(Choice { plan, order, rank, narrowed: None })
     }
 
     /// What a candidate should take.

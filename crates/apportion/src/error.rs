@@ -36,6 +36,14 @@ pub enum Error {
         /// What to do.
         remedy: String,
     },
+    /// Some processor, or all together, may not hold what they would have to.
+    #[error("{what} ({remedy})")]
+    TooLittleMemory {
+        /// Whose memory, how much it would hold, and how much it may.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
     /// The run ended but its result did not pass verification.
     #[error("the result is wrong: {what} (nothing was written)")]
     WrongResult {
@@ -50,7 +58,7 @@ pub enum Error {
         /// Its own last words.
         why: String,
     },
-    /// What another process of the same run met, known to all of them.
+    /// What another process of the same run met, known to all of them; or a failure with more to say.
     #[error("{text}")]
     Agreed {
         /// Its own words.
@@ -86,12 +94,21 @@ impl Error {
         Self::File { path: path.as_ref().to_path_buf(), action, source }
     }
 
+    /// The same failure of a run whose finished parts are kept; `kept` says which, where, and how to go on.
+    #[must_use]
+    pub fn with_kept(self, kept: &str) -> Self {
+        let text = self.to_string();
+        let text = text.strip_suffix(" (nothing was written)").unwrap_or(&text);
+        Self::Agreed { text: format!("{text} ({})", one_line(kept)), code: self.exit_code() }
+    }
+
     /// Process exit code: 2 for bad usage or input, 1 for work that failed.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Agreed { code, .. } => *code,
             Self::Input { .. } | Self::File { .. } => 2,
             Self::Infeasible { .. }
+            | Self::TooLittleMemory { .. }
             | Self::WrongResult { .. }
             | Self::WorkerLost { .. }
             | Self::Interrupted => 1,

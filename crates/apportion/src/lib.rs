@@ -11,6 +11,7 @@ mod choose;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod distributed;
 mod error;
+mod fit;
 mod fpm_br;
 mod ideal;
 mod matrix;
@@ -35,19 +36,20 @@ mod what_if;
 pub use adaptive::{Adaptation, Adaptive, Repartition};
 pub use checkpoint::{Begun, Checkpoint, Identity};
 pub use choose::{
-    Choice, Minimise, Wishes, affordable, communication_of, forecast, ideal_seconds, imbalance, orders,
-    plan_matmul, rates,
+    Choice, Minimise, Wishes, affordable, capped, communication_of, forecast, ideal_seconds, imbalance,
+    orders, plan_matmul, rates,
 };
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-pub use distributed::{closure_mpi, measure_world, multiply_mpi, power_mpi};
+pub use distributed::{closure_mpi, measure_world, multiply_mpi, paths_mpi, power_mpi};
 pub use error::{Error, Result};
+pub use fit::{Excess, Fit, check_caps, fit_order};
 pub use fpm_br::{Balanced, fpm_br, plan_fpm_br};
 pub use ideal::ideal_seconds_turning;
 pub use matrix::*;
 pub use model::*;
 pub use multiply::{Multiplication, multiply};
 pub use output::{OutputFile, write_whole};
-pub use panels::{Files, PanelRun, Panels};
+pub use panels::{Files, PanelRun, Panels, check_panels};
 pub use plan::*;
 pub use platform::*;
 pub use rect::{Rank, Rect, Span, SpanSet};

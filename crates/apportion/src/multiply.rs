@@ -3,16 +3,17 @@
 use crate::adaptive::{Adaptation, Adaptive, adapt};
 use crate::choose::{forecast, rates};
 use crate::error::{Error, Result};
+use crate::fit::check_caps;
 use crate::ideal::ideal_seconds_turning;
 use crate::matrix::{Element, Matrix, Scaling, verify_sampled_at, verify_scaled};
 use crate::model::Model;
-use crate::plan::Plan;
+use crate::plan::{Layout, Plan};
 use crate::platform::{Platform, available_memory};
 use crate::rebalance::Rebalance;
 use crate::report::RunReport;
 use crate::run::kernels::Semiring;
 use crate::run::{Kernel, Monitor, RunOutput, ThreadSegments, run_kernel};
-use crate::schedule::{Order, Schedule};
+use crate::schedule::{Carrier, Order, Schedule, predicted_memory};
 use crate::simulate::Conditions;
 use std::time::Instant;
 
@@ -53,7 +54,7 @@ pub struct Multiplication<'a, T> {
 /// other semirings a sample of elements recomputed ([`verify_sampled`](crate::verify_sampled)); both cover the whole expression.
 ///
 /// # Errors
-/// Not enough memory (exit code 2); a worker lost, a stop from outside, or a wrong result (exit code 1).
+/// Not enough memory here (exit code 2); a processor whose `memory` is too little, a worker lost, a stop from outside, or a wrong result (exit code 1).
 ///
 /// # Panics
 /// If the plan has no layout or does not fit the matrices or the platform.
@@ -65,7 +66,8 @@ pub fn multiply<T: Element>(
 ) -> Result<(Matrix<T>, RunReport)> {
     let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
     let shape = layout.shape();
-    check_memory::<T>(layout, what.order)?;
+    let carrier = Carrier::Memory;
+    check_memory::<T>(layout, what.order, what.platform, carrier)?;
     let schedule = Schedule::matmul(layout, what.order);
     let rates = rates(what.models, &what.plan.shares, what.models_block);
     let network = &what.platform.network;
@@ -78,8 +80,8 @@ pub fn multiply<T: Element>(
             (run, Some(adaptation))
         }
     };
-    let initial = what.scaling.initial.map_or(&[][..], Matrix::as_slice);
-    what.kernel.finish(&what.scaling, run.c.as_mut_slice(), initial);
+    let initial = what.scaling.initial.map(Matrix::as_slice);
+    what.kernel.finish(what.scaling.scalars(), run.c.as_mut_slice(), initial);
     let begin = Instant::now();
     let (odds, sampled) = verify(a, b, &run.c, what)?;
     if monitor.is_stopped() {
@@ -88,10 +90,12 @@ pub fn multiply<T: Element>(
     let report = RunReport {
         engine: "threads",
         semiring: what.kernel.semiring().name(),
+        kernel: what.kernel.about(),
         element: T::NAME,
         plan: Plan { forecast: Some(predicted.clone()), ..what.plan.clone() },
         order: schedule.order(),
         trace: run.trace,
+        predicted_memory: predicted_memory(layout, schedule.order(), size_of::<T>() as u64, carrier),
         forecast_seconds: predicted.seconds,
         ideal_seconds: ideal_seconds_turning(shape, &rates, what.platform),
         adaptation,
@@ -135,29 +139,29 @@ fn verify<T: Element>(
     }
     let entry = |row: &[T], column: &[T], (i, j): (usize, usize)| {
         let mut element = [kernel.entry(row, column)];
-        let initial = what.scaling.initial.map_or(&[][..], |initial| &initial.row(i)[j..=j]);
-        kernel.finish(&what.scaling, &mut element, initial);
+        let initial = what.scaling.initial.map(|initial| &initial.row(i)[j..=j]);
+        kernel.finish(what.scaling.scalars(), &mut element, initial);
         element[0]
     };
     let passed = verify_sampled_at((a, b, c), entry, (DRAWS, what.seed))?;
     Ok((passed.odds_of_miss(WRONG_FRACTION), Some(passed.elements)))
 }
 
-/// Refuses before memory is taken what would not fit: C twice (parts, then whole) and the operands in flight.
-pub(crate) fn check_memory<T>(layout: &crate::plan::Layout, order: Order) -> Result<()> {
-    let shape = layout.shape();
-    let panels: u128 = layout
-        .rows_by_owner()
-        .iter()
-        .zip(layout.cols_by_owner())
-        .map(|(rows, cols)| u128::from(rows.len()) + u128::from(cols.len()))
-        .sum();
-    let depth = match order.flow {
-        crate::schedule::Flow::Bulk => shape.k,
-        _ => order.block.saturating_mul(2.max(1 + order.ahead() as u64)).min(shape.k),
-    };
-    let elements = 2 * u128::from(shape.elements()) + panels * u128::from(depth);
-    let bytes = elements * size_of::<T>() as u128;
+/// Refuses before memory is taken what would not fit: a processor's part its `memory`, or all together this machine. There C comes twice
+/// (parts, then whole), and beside it what the processors hold of others' A and B.
+pub(crate) fn check_memory<T>(
+    layout: &Layout,
+    order: Order,
+    platform: &Platform,
+    carrier: Carrier,
+) -> Result<()> {
+    let (shape, element) = (layout.shape(), size_of::<T>() as u64);
+    check_caps(layout, order, platform, (element, carrier))?;
+    let held: u128 = predicted_memory(layout, order, element, carrier).into_iter().map(u128::from).sum();
+    let [c, a, b] = [(shape.m, shape.n), (shape.m, shape.k), (shape.k, shape.n)]
+        .map(|(rows, cols)| u128::from(rows) * u128::from(cols) * u128::from(element));
+    // The factors are there already.
+    let bytes = held - a - b + c;
     if available_memory().is_some_and(|free| bytes > u128::from(free)) {
         let gib = bytes as f64 / (1u64 << 30) as f64;
         return Err(Error::input(
@@ -166,8 +170,11 @@ pub(crate) fn check_memory<T>(layout: &crate::plan::Layout, order: Order) -> Res
                 "a {} x {} product by this plan needs {gib:.1} GiB more than the factors, beyond what is free",
                 shape.m, shape.n
             ),
-            "use the one-to-all flow, a smaller block, or a machine with more memory",
+            "use the one-to-all flow, a smaller block, --memory to stream from disk, or a machine with more memory",
         ));
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

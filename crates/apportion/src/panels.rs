@@ -5,14 +5,16 @@
 //! C = alpha A B + C. The number of blocks follows from the memory, as in Tinetti, section 3.4.4.
 
 use crate::error::{Error, Result};
+use crate::fit::check_caps;
 use crate::matrix::{Element, Matrix, NpyFile, Scaling};
 use crate::multiply::{Multiplication, multiply};
 use crate::plan::shapes::{Method, Terms, columns};
 use crate::plan::{Layout, Metrics, Plan, Problem, Shape, repeated};
+use crate::platform::Platform;
 use crate::rect::{Rect, Span};
 use crate::report::RunReport;
 use crate::run::Monitor;
-use crate::schedule::{Flow, Order};
+use crate::schedule::{Carrier, Flow, Order};
 use crate::trace::Trace;
 
 /// Bytes that a process needs whatever it computes, most of it the program itself (11 MB of code in a debug build).
@@ -85,6 +87,29 @@ impl Panels {
             )
         })
     }
+}
+
+/// Refuses panels of which some would not fit the processors' `memory`: those of full height, the last one, and their last segments.
+///
+/// # Errors
+/// As [`check_caps`](crate::check_caps).
+pub fn check_panels(
+    plan: &Plan,
+    order: Order,
+    platform: &Platform,
+    (shape, panels): (Shape, Panels),
+    element: u64,
+) -> Result<()> {
+    let last =
+        |whole: u64, part: u64| if whole.is_multiple_of(part) { part.min(whole) } else { whole % part };
+    for m in [panels.rows.min(shape.m), last(shape.m, panels.rows)] {
+        for k in [panels.segment.min(shape.k), last(shape.k, panels.segment)] {
+            let plan = of_panel(plan, Shape { m, k, n: shape.n })?;
+            let layout = plan.layout.as_ref().expect("a plan of a product has a layout");
+            check_caps(layout, order, platform, (element, Carrier::Memory))?;
+        }
+    }
+    Ok(())
 }
 
 /// The matrices of a product, on disk.
@@ -166,6 +191,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
             None => self.report = Some(one),
             Some(all) => {
                 all.trace.append(one.trace);
+                all.most_memory(&one.predicted_memory);
                 all.forecast_seconds += one.forecast_seconds;
                 all.ideal_seconds += one.ideal_seconds;
                 // One wrong panel missed makes the whole wrong: the odds add up at most.
@@ -205,10 +231,12 @@ fn nothing_done<T: Element>(what: &Multiplication<'_, T>) -> RunReport {
     RunReport {
         engine: "threads",
         semiring: what.kernel.semiring().name(),
+        kernel: what.kernel.about(),
         element: T::NAME,
         plan: what.plan.clone(),
         order: what.order,
         trace: Trace::empty(what.platform.len()),
+        predicted_memory: vec![0; what.platform.len()],
         forecast_seconds: 0.0,
         ideal_seconds: 0.0,
         adaptation: None,

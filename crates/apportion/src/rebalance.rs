@@ -3,14 +3,15 @@
 //! The speeds that were measured scale the models at all sizes, as in DFPA where a processor has changed (Lastovetsky
 //! and Reddy 2009). A new layout must save more than the moving of its parts costs.
 
-use crate::choose::{affordable, communication_of, rates};
+use crate::choose::{affordable, capped, communication_of, rates};
 use crate::error::Result;
+use crate::fit::check_caps;
 use crate::model::{Model, Point};
 use crate::plan::shapes::{Method, Terms};
 use crate::plan::{Layout, Part, shares};
 use crate::platform::{Load, Platform, Topology, Wires};
 use crate::rect::{Rank, Span};
-use crate::schedule::{Order, Schedule};
+use crate::schedule::{Carrier, Order, Schedule};
 use crate::simulate::{Conditions, simulate};
 
 /// The least part of the rest's time that a new layout must save: less is noise.
@@ -124,7 +125,8 @@ impl Rebalance<'_> {
         let models = scaled(self.models, slower)?;
         let stay = self.seconds(layout, rest, &models)?;
         let shape = layout.shape();
-        let areas = shares::fpm(&models, shape.elements())?;
+        let areas =
+            shares::fpm(&capped(shape, self.platform, &models, (self.element, 1.0))?, shape.elements())?;
         let best = rates(&models, &areas, self.models_block).iter().sum::<f64>();
         let least = shape.elements() as f64 * rest.len() as f64 / best;
         if stay - least < WORTH_WHILE * stay {
@@ -141,6 +143,9 @@ impl Rebalance<'_> {
         let mut found: Option<Proposal> = None;
         for method in present.into_iter().chain(others) {
             let Ok(layout_by) = method.layout(shape, &weights, &terms) else { continue };
+            if check_caps(&layout_by, self.order, self.platform, (self.element, Carrier::Memory)).is_err() {
+                continue;
+            }
             let moves = Moves::between(layout, &layout_by, rest);
             let copied = moves.total() as f64 * self.element as f64 / COPYING;
             let cost = moves.arrivals(self.platform, self.element).into_iter().fold(copied, f64::max);

@@ -148,29 +148,38 @@ where
     Leg<T>: Element,
 {
     let n = a.cols();
-    assert!(i32::try_from(n).is_ok(), "vertices are numbered by i32");
-    let (absent, empty) = (what.kernel.zero(), what.kernel.one());
-    let edge = |(at, &length): (usize, &T)| {
-        let leg = Leg { length, edges: 1, last: (at / n) as u32 };
-        let loses = match what.kernel.semiring() {
-            Semiring::MaxPlus => length <= empty.length,
-            _ => length >= empty.length,
-        };
-        if length == absent.length {
-            absent
-        } else if at / n == at % n && loses {
-            empty
-        } else {
-            leg
-        }
-    };
-    let legs = Matrix::new(a.rows(), n, a.as_slice().iter().enumerate().map(edge).collect());
-    let (legs, report) = matrix_closure(&legs, what, monitor)?;
-    let before = |leg: &Leg<T>| if leg.edges == 0 { -1 } else { leg.last as i32 };
+    let edges = a.as_slice().iter().enumerate();
+    let legs = edges.map(|(at, &length)| edge(what.kernel, (at / n, at % n), length)).collect();
+    let (legs, report) = matrix_closure(&Matrix::new(a.rows(), n, legs), what, monitor)?;
     let predecessors = legs.as_slice().iter().map(before).collect();
     let lengths = legs.as_slice().iter().map(|leg| leg.length).collect();
     let report = RunReport { element: T::NAME, ..report };
     Ok((Matrix::new(n, n, lengths), Matrix::new(n, n, predecessors), report))
+}
+
+/// The path that consists of an edge of this length, of none, or of nothing where the length says that there is no edge.
+pub(crate) fn edge<T: Tropical>(kernel: Kernel<Leg<T>>, (i, j): (usize, usize), length: T) -> Leg<T>
+where
+    Leg<T>: Element,
+{
+    assert!(i32::try_from(i).is_ok(), "vertices are numbered by i32");
+    let (absent, empty) = (kernel.zero(), kernel.one());
+    let loses = match kernel.semiring() {
+        Semiring::MaxPlus => length <= empty.length,
+        _ => length >= empty.length,
+    };
+    if length == absent.length {
+        absent
+    } else if i == j && loses {
+        empty
+    } else {
+        Leg { length, edges: 1, last: i as u32 }
+    }
+}
+
+/// The vertex before a path's end; -1 where it has no edge.
+pub(crate) fn before<T>(leg: &Leg<T>) -> i32 {
+    if leg.edges == 0 { -1 } else { leg.last as i32 }
 }
 
 /// A path from a vertex to itself that beats the empty one can be gone round for ever.
@@ -245,10 +254,12 @@ impl<'a, T: Element> Products<'a, T> {
         let report = RunReport {
             engine,
             semiring: what.kernel.semiring().name(),
+            kernel: what.kernel.about(),
             element: T::NAME,
             plan: what.plan.clone(),
             order: Schedule::matmul(layout, what.order).order(),
             trace: Trace::empty(what.platform.len()),
+            predicted_memory: vec![0; what.platform.len()],
             forecast_seconds: 0.0,
             ideal_seconds: 0.0,
             adaptation: None,
@@ -266,6 +277,7 @@ impl<'a, T: Element> Products<'a, T> {
         let all = &mut self.report;
         all.plan = one.plan;
         all.trace.append(one.trace);
+        all.most_memory(&one.predicted_memory);
         all.forecast_seconds += one.forecast_seconds;
         all.ideal_seconds += one.ideal_seconds;
         // One missed product makes the whole wrong: the odds add up at most.

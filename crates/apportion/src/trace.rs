@@ -29,6 +29,22 @@ pub struct Event {
     pub peer: Option<Rank>,
 }
 
+/// What a lane's time is told apart by in traces and pictures; [`Event::kind`] says which.
+pub(crate) const KINDS: [&str; 4] = ["compute", "send", "receive", "wait"];
+
+impl Event {
+    /// The place of what happens among [`KINDS`]: communication is with the peer that it came from, or waits until all
+    /// that was sent has left.
+    pub(crate) fn kind(&self) -> usize {
+        match (self.activity, self.peer) {
+            (Activity::Compute, _) => 0,
+            (Activity::Communicate, None) => 1,
+            (Activity::Communicate, Some(_)) => 2,
+            (Activity::Idle, _) => 3,
+        }
+    }
+}
+
 /// Elements by the other end: only those with whom there was an exchange take room.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts(BTreeMap<usize, u64>);

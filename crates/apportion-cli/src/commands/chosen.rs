@@ -1,8 +1,9 @@
 //! What was chosen, against what, and by how much: a line for people, a field for programs.
 
-use super::product::Running;
+use super::product::{Prepared, Running};
 use apportion::{
-    Choice, Error, Minimise, Model, Plan, Platform, Problem, Result, Shape, forecast, rates, units,
+    Choice, Error, Minimise, Model, Plan, Platform, Problem, Result, Shape, fit_order, forecast, pairs,
+    rates, units,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -15,7 +16,48 @@ pub struct Chosen<'a> {
     pub relative: bool,
 }
 
+impl<'a> Chosen<'a> {
+    /// Of what was prepared for a run.
+    pub fn of(prepared: &'a Prepared) -> Self {
+        let choices = prepared.choices.iter().collect();
+        Self { choices, minimise: Minimise::Time, relative: prepared.relative }
+    }
+}
+
 impl Chosen<'_> {
+    /// The lines for people about what was chosen and what was made to fit.
+    pub fn text(&self, platform: &Platform) -> String {
+        let chosen = self.line().map(|line| ("chosen  ", line));
+        let fitted = self.fitted(platform).map(|(line, _)| ("fitted  ", line));
+        pairs(&chosen.into_iter().chain(fitted).collect::<Vec<_>>())
+    }
+
+    /// The fields `choice` and `memory_fit`, as far as there was something to choose or to fit.
+    pub fn add_to(&self, value: &mut Value, platform: &Platform) {
+        if let Some(choice) = self.value() {
+            value["choice"] = choice;
+        }
+        if let Some((_, fitted)) = self.fitted(platform) {
+            value["memory_fit"] = fitted;
+        }
+    }
+
+    /// Into how many blocks the operands were cut so that nobody exceeds its memory, and who would have.
+    fn fitted(&self, platform: &Platform) -> Option<(String, Value)> {
+        let choice = self.choices.first()?;
+        let (excess, shape) = (choice.narrowed?, choice.plan.layout.as_ref()?.shape());
+        let name = &platform.processors[excess.rank.0].name;
+        let (block, count) = (choice.order.block, shape.k.div_ceil(choice.order.block));
+        let bytes = |bytes: u64| units::show_bytes(bytes as f64);
+        let line = format!(
+            "{count} blocks of {block}: with larger ones \"{name}\" would hold {} of its {}",
+            bytes(excess.need),
+            bytes(excess.cap)
+        );
+        let value = json!({"block": block, "blocks": count, "processor": name, "needed_bytes": excess.need, "memory_bytes": excess.cap});
+        Some((line, value))
+    }
+
     fn by(&self) -> &'static str {
         match self.minimise {
             _ if self.choices[0].rank.is_none() || self.is_free() => "volume",
@@ -127,9 +169,18 @@ pub fn given(
     let rates = rates(models, &plan.shares, block);
     let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
     let mut choices = Vec::new();
+    let mut refusal = Ok(());
     for order in args.flow.orders(shape.k)? {
-        let seconds = forecast(layout, order, conditions)?.seconds;
-        choices.push(Choice { plan: plan.clone(), order, rank: Some(seconds) });
+        match fit_order(layout, order, platform, (element, args.fit())) {
+            Ok((order, narrowed)) => {
+                let seconds = forecast(layout, order, conditions)?.seconds;
+                choices.push(Choice { plan: plan.clone(), order, rank: Some(seconds), narrowed });
+            }
+            Err(error) => refusal = refusal.and(Err(error)),
+        }
+    }
+    if choices.is_empty() {
+        refusal?;
     }
     // Within 0.1 % the order of preference decides.
     let least = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);

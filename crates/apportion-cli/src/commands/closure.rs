@@ -3,7 +3,8 @@
 use super::distributed::{self, Job, Task};
 use super::open;
 use super::power::square;
-use super::product::{EngineName, Running, Target, carry_out, not_numbers, read_over, semiring, truth};
+use super::product::{EngineName, Running, carry_out, not_numbers, read_over, semiring, truth};
+use super::results::Target;
 use crate::console::{Console, monitor};
 use apportion::kernels::{Leg, Semiring, Tropical};
 use apportion::{
@@ -55,11 +56,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         _ => args.running.blas.unused(args.semiring)?,
     }
     if args.running.engine == EngineName::Mpi {
-        if args.predecessors.is_some() {
-            let remedy = "use --engine threads";
-            return refused("--predecessors", "the MPI engine does not write them", remedy);
-        }
-        let (job, factors) = (Job::Closure, (&*args.a, &*args.a));
+        let (job, factors) = (Job::Closure(args.predecessors.as_ref()), (&*args.a, &*args.a));
         let task = Task { job, factors, semiring: args.semiring, output: args.output.as_ref() };
         return distributed::run(&task, &args.running, console);
     }

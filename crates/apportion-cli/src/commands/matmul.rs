@@ -2,7 +2,8 @@
 
 use super::distributed::{self, Job, Task};
 use super::panelled::{self, Panelled};
-use super::product::{EngineName, Running, Target, carry_out, not_numbers, read_over, semiring, truth};
+use super::product::{EngineName, Running, carry_out, not_numbers, read_over, semiring, truth};
+use super::results::Target;
 use crate::console::{Console, monitor};
 use apportion::kernels::{Real, Semiring, Tropical};
 use apportion::{
@@ -106,12 +107,32 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     if args.running.engine == EngineName::Mpi {
         only_plain(args)?;
         let factors = (&*args.a, &*args.b);
-        let task = Task { job: Job::Product, factors, semiring: args.semiring, output: args.output.as_ref() };
+        let job = Job::Product(&args.scaled);
+        let task = Task { job, factors, semiring: args.semiring, output: args.output.as_ref() };
         return distributed::run(&task, &args.running, console);
     }
     if args.panels.asked() {
         return panelled::run(args, console);
     }
+    match whole(args, console) {
+        // Panels of C ask less of each processor.
+        Err(error @ Error::TooLittleMemory { .. }) if can_be_cut(args) => {
+            console.detail(format!("{error}: cutting C into panels"));
+            panelled::run(args, console)
+        }
+        outcome => outcome,
+    }
+}
+
+/// True if panels could be made of the files.
+fn can_be_cut(args: &Arguments) -> bool {
+    let npy = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+    let files = [&args.a, &args.b].into_iter().chain(&args.scaled.c_in).all(npy);
+    files && args.running.plan.is_none() && !args.adaptive
+}
+
+/// The product of matrices in memory.
+fn whole(args: &Arguments, console: &Console) -> Result<()> {
     let target = Target::open(args.output.as_ref(), &args.running)?;
     let begin = Instant::now();
     let a = factor(&args.a, args.scaled.transpose_a, args.semiring)?;
@@ -173,12 +194,10 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
 
 /// Refuses what the MPI engine does not do yet.
 fn only_plain(args: &Arguments) -> Result<()> {
-    let Scaled { transpose_a, transpose_b, alpha, beta, c_in } = &args.scaled;
-    let scaled = *transpose_a || *transpose_b || alpha.is_some() || beta.is_some() || c_in.is_some();
-    if scaled || args.adaptive || args.panels.asked() {
+    if args.adaptive || args.panels.asked() {
         return Err(Error::input(
             "--engine mpi",
-            "transposes, --alpha, --beta, --c-in, --adaptive and panels are for threads only",
+            "--adaptive, --panels, --memory, --checkpoint and --resume are for threads only",
             "leave them out, or use --engine threads",
         ));
     }
@@ -224,7 +243,7 @@ fn job<T: Element>(
     kernel.check(b, &args.b.display().to_string())?;
     let scaling = args.scaled.scaling(kernel, initial)?;
     let adaptive = args.adaptive.then_some(Adaptive { segments: args.segments });
-    if args.adaptive && shape.k <= args.running.flow.block {
+    if args.adaptive && shape.k <= args.running.flow.block() {
         console.note("--adaptive: there is one pivot block only, so nothing can be divided anew; use a smaller --block");
     }
     let product = |what: &Multiplication<'_, T>| {

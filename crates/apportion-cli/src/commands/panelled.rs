@@ -1,15 +1,17 @@
 //! `matmul --memory`, `--panels`, `--checkpoint`, `--resume`: panel by panel, from disk to disk.
 
+use super::chosen::Chosen;
+use super::cut::{Cut, Task, cut};
 use super::matmul::Arguments;
-use super::product::{Prepared, made, prepare};
-use super::{appear, open, picture};
+use super::product::{Given, speeds};
+use super::{appear, open, picture, timeline};
 use crate::console::{Console, monitor};
 use apportion::kernels::{Real, Semiring};
 use apportion::units::{self, Dimension};
 use apportion::{
-    Begun, Checkpoint, Element, Error, Files, Flow, Identity, Kernel, Matrix, Multiplication, NpyFile, Order,
-    OutputFile, PanelRun, Panels, Plan, Result, Shape, chrome_trace, forget_peak_memory, npy_header,
-    npy_header_bool, peak_memory, write_npy_rows,
+    Begun, Checkpoint, Element, Error, Files, Identity, Kernel, Matrix, Multiplication, NpyFile, OutputFile,
+    PanelRun, Result, Shape, forget_peak_memory, npy_header, npy_header_bool, pairs, peak_memory,
+    write_npy_rows,
 };
 use clap::Args;
 use serde_json::{Value, json};
@@ -103,22 +105,30 @@ fn job<T: Element>(
     let running = &args.running;
     let (report_file, trace_file, svg) =
         (open(running.report.as_ref())?, open(running.trace.as_ref())?, open(running.svg.as_ref())?);
-    let prepared = prepare(kernel, shape, running, console)?;
+    let (given, models) = speeds(kernel, running, console)?;
     let directory = args.panels.checkpoint.as_ref().or(args.panels.resume.as_ref());
     let saved = match directory {
         None => None,
         Some(directory) => {
-            let identity = identity(&mut files, args, kernel, &prepared)?;
+            let identity = identity(&mut files, args, kernel, &given)?;
             Some((Checkpoint::open(directory, &identity)?, identity, directory))
         }
     };
-    let begun = match &saved {
+    let platform = given.platform.clone();
+    let (begun, decided) = match &saved {
         Some(((_, Some(_)), _, directory)) if args.panels.checkpoint.is_some() => {
             let what = "holds a checkpoint already";
             return Err(Error::input(directory.display().to_string(), what, "continue it with --resume"));
         }
-        Some(((_, Some(begun)), ..)) => begun.clone(),
-        _ => begin(shape, args, &prepared, element, console)?,
+        Some(((_, Some(begun)), _, directory)) => {
+            same_decisions(begun, args, shape, (given.platform.len() as u64, element), directory)?;
+            (begun.clone(), None)
+        }
+        _ => {
+            let Cut { begun, prepared, because } =
+                cut::<T>(&Task { shape, given: &given, models: &models }, args, console)?;
+            (begun, Some((prepared, because)))
+        }
     };
     let checkpoint = saved.as_ref().map(|((checkpoint, _), ..)| checkpoint);
     if let Some(((checkpoint, None), identity, directory)) = &saved {
@@ -131,9 +141,9 @@ fn job<T: Element>(
         kernel,
         plan: &begun.plan,
         order: begun.order,
-        platform: &prepared.platform,
-        models: &prepared.models,
-        models_block: prepared.block,
+        platform: &platform,
+        models: &models.0,
+        models_block: models.1,
         scaling,
         adaptive: None,
         seed: running.seed,
@@ -145,8 +155,8 @@ fn job<T: Element>(
         file.put(&if bool { npy_header_bool(m, n) } else { npy_header::<T>(m, n) })?;
     }
     let panels = begun.panels.of(shape);
-    let resumed = console.watch("computing", monitor(), || {
-        let mut resumed = 0;
+    let mut resumed = 0;
+    let outcome = console.watch("computing", monitor(), || {
         for (i, rows) in panels.iter().enumerate() {
             let damaged = &mut |path: &Path| {
                 console.note(format!("{}: is damaged, and computed again", path.display()));
@@ -155,11 +165,9 @@ fn job<T: Element>(
                 Some(checkpoint) => checkpoint.load(i, (*rows, shape.n), damaged)?,
                 None => None,
             };
+            resumed += usize::from(found.is_some());
             let panel: Matrix<T> = match found {
-                Some(panel) => {
-                    resumed += 1;
-                    panel
-                }
+                Some(panel) => panel,
                 None => {
                     let panel = run.panel(*rows, monitor())?;
                     checkpoint.map_or(Ok(()), |checkpoint| checkpoint.save(i, &panel))?;
@@ -173,18 +181,28 @@ fn job<T: Element>(
                 return Err(Error::Interrupted);
             }
         }
-        Ok(resumed)
+        output.map_or(Ok(()), OutputFile::commit)
+    });
+    outcome.map_err(|error| {
+        let (Some(directory), Some(checkpoint)) = (directory, checkpoint) else { return error };
+        let (count, directory) = (panels.len(), directory.display());
+        let kept = checkpoint.count().map_or_else(|_| "what was finished".into(), |kept| format!("{kept} of {count} panels"));
+        error.with_kept(&format!(
+            "{kept} kept in {directory}: the same command with --resume {directory} instead of --checkpoint goes on"
+        ))
     })?;
-    output.map_or(Ok(()), OutputFile::commit)?;
     let mut report = run.report()?;
     if bool {
         report.element = "bool";
     }
-    let predicted = begun.panels.predicted_bytes(shape, prepared.platform.len() as u64, begun.order, element);
+    let predicted = begun.panels.predicted_bytes(shape, platform.len() as u64, begun.order, element);
+    let because = decided.as_ref().map_or("the run that began it", |(_, because)| because);
+    let chosen = decided.as_ref().map(|(prepared, _)| Chosen::of(prepared));
     let about = json!({
         "count": panels.len(),
         "rows": begun.panels.rows,
         "segment": begun.panels.segment,
+        "decided_by": because,
         "resumed": resumed,
         "memory_cap_bytes": args.panels.memory,
         "predicted_memory_bytes": predicted,
@@ -193,54 +211,90 @@ fn job<T: Element>(
     let value = || {
         let mut value = report.to_value();
         value["panels"] = about.clone();
+        chosen.iter().for_each(|chosen| chosen.add_to(&mut value, &platform));
         value
     };
     appear([
         (report_file, &|| format!("{:#}\n", value())),
-        (trace_file, &|| chrome_trace(&report.trace, &report.plan.processors).to_string()),
-        (svg, &|| picture(&report.plan, &prepared.platform)),
+        (trace_file, &|| timeline(running.trace.as_ref(), &report.trace, &report.plan.processors)),
+        (svg, &|| picture(&report.plan, &platform)),
     ])?;
     let text = || {
         let mib = |bytes: u64| units::show_bytes(bytes as f64);
-        format!(
-            "{}panels of C: {} of {} rows, {resumed} of them resumed; inner segments of {}\nmemory: {} predicted, {} held at most\n",
-            report.to_text(),
-            panels.len(),
-            begun.panels.rows,
-            begun.panels.segment,
-            mib(predicted),
-            peak_memory().map_or_else(|| "unknown".into(), mib),
-        )
+        let cut = [
+            (
+                "panels  ",
+                format!(
+                    "{} of {} rows of C, inner segments of {}, by {because}; {resumed} resumed",
+                    panels.len(),
+                    begun.panels.rows,
+                    begun.panels.segment
+                ),
+            ),
+            (
+                "memory  ",
+                format!(
+                    "{} predicted for the whole process, {} held at most",
+                    mib(predicted),
+                    peak_memory().map_or_else(|| "unknown".into(), mib)
+                ),
+            ),
+        ];
+        let chosen = chosen.as_ref().map_or_else(String::new, |chosen| chosen.text(&platform));
+        report.to_text() + &chosen + &pairs(&cut)
     };
     console.result(value, text);
     Ok(())
 }
 
-/// Cuts C, and makes the plan of a panel.
-fn begin(
-    shape: Shape,
+/// Refuses flags that ask for something else than a checkpoint was begun with.
+fn same_decisions(
+    begun: &Begun,
     args: &Arguments,
-    prepared: &Prepared,
-    element: u64,
-    console: &Console,
-) -> Result<Begun> {
-    let mut order = prepared.choices[0].order;
-    if args.panels.memory.is_some() && args.running.flow.flow.0.is_none() && order.flow == Flow::Bulk {
-        // The flow that holds whole operands is not for those who are short of memory.
-        order = Order { flow: Flow::OneToAll, ..order };
+    shape: Shape,
+    (p, element): (u64, u64),
+    directory: &Path,
+) -> Result<()> {
+    let (flow, panels, order) = (&args.running.flow, &args.panels, begun.order);
+    let (rows, block) = (begun.panels.rows, flow.pivot(shape.k)?.min(shape.k));
+    let needs = begun.panels.predicted_bytes(shape, p, order, element);
+    let refusals = [
+        ("--flow", flow.flow.0.is_some_and(|flow| flow != order.flow), order.flow.to_string()),
+        (
+            "--block",
+            (flow.block.is_some() || flow.blocks.is_some()) && block != order.block,
+            order.block.to_string(),
+        ),
+        ("--overlap", flow.overlap && !order.overlap, "none".into()),
+        (
+            "--look-ahead",
+            flow.look_ahead.is_some_and(|n| !order.overlap || n != order.look_ahead),
+            order.look_ahead.to_string(),
+        ),
+        (
+            "--method",
+            !["auto", &*begun.plan.method].contains(&&*args.running.method),
+            begun.plan.method.clone(),
+        ),
+        (
+            "--panels",
+            panels.panels.is_some_and(|n| shape.m.div_ceil(n) != rows),
+            format!("panels of {rows} rows"),
+        ),
+        (
+            "--memory",
+            panels.memory.is_some_and(|memory| memory < needs),
+            format!("what needs {}", units::show_bytes(needs as f64)),
+        ),
+    ];
+    match refusals.into_iter().find(|(_, refused, _)| *refused) {
+        Some((flag, _, then)) => Err(Error::input(
+            flag,
+            format!("the product in {} was begun with {then}", directory.display()),
+            "leave the flag out, or begin anew in another directory",
+        )),
+        None => Ok(()),
     }
-    order.block = order.block.min(shape.k);
-    let most = args.panels.panels.or(args.panels.memory.is_none().then_some(16));
-    let rows = most.map_or(shape.m, |count| shape.m.div_ceil(count));
-    let p = prepared.platform.len() as u64;
-    let panels = match args.panels.memory {
-        Some(memory) => Panels::within(memory, Shape { m: rows, ..shape }, p, order, element)?,
-        None => Panels { rows, segment: shape.k },
-    };
-    let panel = Shape { m: panels.rows, ..shape };
-    let speeds = (&prepared.platform, &prepared.models[..], prepared.block);
-    let plan: Plan = made(panel, &args.running, speeds, element, console)?.0.swap_remove(0).plan;
-    Ok(Begun { plan, order, panels })
 }
 
 /// What the product is one of.
@@ -248,7 +302,7 @@ fn identity<T: Element>(
     files: &mut Files,
     args: &Arguments,
     kernel: Kernel<T>,
-    prepared: &Prepared,
+    given: &Given,
 ) -> Result<Identity> {
     let named = |file: &mut NpyFile| -> Result<Value> {
         let header = *file.header();
@@ -269,7 +323,7 @@ fn identity<T: Element>(
         "transposed": [args.scaled.transpose_a, args.scaled.transpose_b],
         "alpha": scalar(args.scaled.alpha),
         "beta": scalar(args.scaled.beta),
-        "processors": prepared.platform.names(),
+        "processors": given.platform.names(),
     });
     Ok(Identity { inputs, settings })
 }

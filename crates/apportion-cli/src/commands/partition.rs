@@ -12,8 +12,8 @@ use crate::console::Console;
 use crate::inputs::{Processors, method_at, terms};
 use apportion::shapes::{Communication, Terms};
 use apportion::{
-    Choice, Error, Form, Minimise, Network, Plan, Platform, Result, Shape, Surface, Surfaces, Topology,
-    Wishes, pairs, plan_fpm_br, plan_matmul, table, units,
+    Carrier, Choice, Error, Form, Minimise, Network, Plan, Platform, Result, Shape, Surface, Surfaces,
+    Topology, Wishes, pairs, plan_fpm_br, plan_matmul, table, units,
 };
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -226,10 +226,15 @@ fn by_surfaces(shape: Shape, args: &Arguments, path: &Path) -> Result<(Processor
         })
     };
     let surfaces: Vec<Surface> = platform.names().iter().map(find).collect::<Result<_>>()?;
-    let processors =
-        Processors { platform, models: Vec::new(), block: args.flow.block, relative: false, sampled: false };
+    let processors = Processors {
+        platform,
+        models: Vec::new(),
+        block: args.flow.block(),
+        relative: false,
+        sampled: false,
+    };
     let wishes = wishes(args, &processors, shape)?;
-    let choices = plan_fpm_br(shape, &processors.platform, &surfaces, args.flow.block, &wishes)?;
+    let choices = plan_fpm_br(shape, &processors.platform, &surfaces, args.flow.block(), &wishes)?;
     Ok((processors, choices))
 }
 
@@ -245,6 +250,7 @@ fn wishes(args: &Arguments, processors: &Processors, shape: Shape) -> Result<Wis
         minimise: minimise(args),
         element: 8,
         relative: processors.relative,
+        fit: args.flow.fit(Carrier::Memory),
     })
 }
 

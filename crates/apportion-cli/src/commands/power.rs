@@ -1,7 +1,8 @@
 //! `apportion power`: A multiplied by itself.
 
 use super::distributed::{self, Job, Task};
-use super::product::{EngineName, Running, Target, carry_out, not_numbers, read_over, semiring, truth};
+use super::product::{EngineName, Running, carry_out, not_numbers, read_over, semiring, truth};
+use super::results::Target;
 use crate::console::{Console, monitor};
 use apportion::kernels::{Real, Semiring, Tropical};
 use apportion::{AnyMatrix, Element, Error, Kernel, Matrix, Result, Shape, matrix_power};

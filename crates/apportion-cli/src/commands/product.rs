@@ -1,16 +1,16 @@
 //! What `matmul`, `power` and `closure` share: the flags of a product on unequal processors, and the decisions before it.
 
 use super::blas::BlasArgs;
-use super::chosen::{Chosen, given};
+use super::chosen::given;
+use super::results::{Target, tell_and_keep};
 use super::simulate::in_plan_order;
-use super::{appear, open, picture, timeline};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machine};
 use apportion::kernels::Semiring;
 use apportion::{
-    AnyMatrix, Choice, Element, Error, Kernel, Launched, Matrix, Minimise, Model, Models, Multiplication,
-    Order, OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Shape, Speed, Wishes, pairs,
+    AnyMatrix, Carrier, Choice, Element, Error, Fit, Kernel, Launched, Matrix, Model, Models, Multiplication,
+    OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Schedule, Shape, Speed, Wishes,
     plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
 };
 use clap::{Args, ValueEnum};
@@ -60,6 +60,16 @@ pub struct Running {
     pub svg: Option<PathBuf>,
 }
 
+impl Running {
+    /// What is done about the processors' memory.
+    pub(super) fn fit(&self) -> Fit {
+        self.flow.fit(match self.engine {
+            EngineName::Threads => Carrier::Memory,
+            EngineName::Mpi => Carrier::Mpi,
+        })
+    }
+}
+
 /// A semiring by its name.
 pub fn semiring(text: &str) -> std::result::Result<Semiring, String> {
     text.parse().map_err(|_| "choose plus-times, max-plus, min-plus or or-and".into())
@@ -106,32 +116,6 @@ pub fn not_numbers(matrix: &AnyMatrix, semiring: Semiring, path: &Path) -> Error
     )
 }
 
-/// Where a result goes, and as what.
-pub struct Target {
-    pub file: Option<OutputFile>,
-    pub report: Option<OutputFile>,
-    pub trace: Option<OutputFile>,
-    pub svg: Option<OutputFile>,
-    /// Truth values are written as bool.
-    pub bool: bool,
-    /// Seconds that reading took.
-    pub read_seconds: f64,
-}
-
-impl Target {
-    /// Opens all files before the work: one that cannot be written is told at once.
-    pub fn open(output: Option<&PathBuf>, running: &Running) -> Result<Self> {
-        Ok(Self {
-            file: open(output)?,
-            report: open(running.report.as_ref())?,
-            trace: open(running.trace.as_ref())?,
-            svg: open(running.svg.as_ref())?,
-            bool: false,
-            read_seconds: 0.0,
-        })
-    }
-}
-
 /// What is done with a plan: one product, or several. The result may be of other elements than the products.
 pub type Job<'a, T, R = T> = &'a dyn Fn(&Multiplication<'_, T>) -> Result<(Matrix<R>, RunReport)>;
 
@@ -146,17 +130,7 @@ pub fn carry_out<T: Element, R: Element>(
 ) -> Result<()> {
     alone()?;
     let prepared = prepare(kernel, shape, args, console)?;
-    let what = Multiplication {
-        kernel,
-        plan: &prepared.choices[0].plan,
-        order: prepared.choices[0].order,
-        platform: &prepared.platform,
-        models: &prepared.models,
-        models_block: prepared.block,
-        scaling: Scaling::none(kernel.one()),
-        adaptive: None,
-        seed: args.seed,
-    };
+    let what = prepared.multiplication(kernel, args.seed);
     let monitor = crate::console::monitor();
     let (c, mut report) = console.watch("computing", monitor, || job(&what))?;
     let begin = Instant::now();
@@ -171,24 +145,7 @@ pub fn carry_out<T: Element, R: Element>(
     if target.bool {
         report.element = "bool";
     }
-    let chosen = Chosen {
-        choices: prepared.choices.iter().collect(),
-        minimise: Minimise::Time,
-        relative: prepared.relative,
-    };
-    let mut value = report.to_value();
-    if let Some(choice) = chosen.value() {
-        value["choice"] = choice;
-    }
-    appear([
-        (target.report, &|| format!("{value:#}\n")),
-        (target.trace, &|| timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)),
-        (target.svg, &|| picture(&report.plan, &prepared.platform)),
-    ])?;
-    console.detail(report.pairs_text());
-    let line = chosen.line().map_or_else(String::new, |line| pairs(&[("chosen  ", line)]));
-    console.result(|| value.clone(), || report.to_text() + &line);
-    Ok(())
+    tell_and_keep(&report, &prepared, args, target.about, console)
 }
 
 fn write<T: Element>(file: &mut OutputFile, c: &Matrix<T>, bool: bool) -> Result<()> {
@@ -222,6 +179,29 @@ pub struct Prepared {
     pub relative: bool,
 }
 
+impl Prepared {
+    /// The best candidate's steps.
+    pub fn schedule(&self) -> Schedule {
+        let Choice { plan, order, .. } = &self.choices[0];
+        Schedule::matmul(plan.layout.as_ref().expect("a plan of a product has a layout"), *order)
+    }
+
+    /// The plain product by the best candidate.
+    pub fn multiplication<T: Element>(&self, kernel: Kernel<T>, seed: u64) -> Multiplication<'_, T> {
+        Multiplication {
+            kernel,
+            plan: &self.choices[0].plan,
+            order: self.choices[0].order,
+            platform: &self.platform,
+            models: &self.models,
+            models_block: self.block,
+            scaling: Scaling::none(kernel.one()),
+            adaptive: None,
+            seed,
+        }
+    }
+}
+
 /// What the flags and files say.
 #[derive(Clone)]
 pub struct Given {
@@ -246,17 +226,27 @@ pub fn prepare<T: Element>(
     args: &Running,
     console: &Console,
 ) -> Result<Prepared> {
+    let (given, models) = speeds(kernel, args, console)?;
+    settled::<T>(given, models, shape, args, console)
+}
+
+/// Finds processors and their speeds, with the pivot block that these are of.
+pub fn speeds<T: Element>(
+    kernel: Kernel<T>,
+    args: &Running,
+    console: &Console,
+) -> Result<(Given, (Vec<Model>, u64))> {
     let given = given_by(args, this_machine)?;
     let given = Given { platform: as_run(given.platform), ..given };
     given.warn_of_another_kernel(kernel, console);
     let models = match known_models(&given)? {
         Some(known) => known,
         None => {
-            let models = quick_models(kernel, &given.platform, args.flow.block, args.fresh, console)?;
-            (models.in_order(&given.platform.names())?, args.flow.block)
+            let models = quick_models(kernel, &given.platform, args.flow.block(), args.fresh, console)?;
+            (models.in_order(&given.platform.names())?, args.flow.block())
         }
     };
-    settled::<T>(given, models, shape, args, console)
+    Ok((given, models))
 }
 
 /// Reads what the flags name; the processors are `here`'s if nothing names them.
@@ -306,10 +296,10 @@ pub fn settled<T: Element>(
     args: &Running,
     console: &Console,
 ) -> Result<Prepared> {
-    let models = capped::<T>(models, &platform, shape)?;
+    let element = size_of::<T>() as u64;
     let (choices, relative) = match plan {
-        Some(plan) => (given(plan, shape, args, (&platform, &models, block), size_of::<T>() as u64)?, false),
-        None => made(shape, args, (&platform, &models, block), size_of::<T>() as u64, console)?,
+        Some(plan) => (given(plan, shape, args, (&platform, &models, block), element)?, false),
+        None => made(shape, args, (&platform, &models, block), element, console)?,
     };
     Ok(Prepared { platform, models, block, choices, relative })
 }
@@ -325,22 +315,8 @@ fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
     }
 }
 
-/// Memory caps of the platform as caps on elements of C: each stands for itself and its part of A and B.
-fn capped<T: Element>(models: Vec<Model>, platform: &Platform, shape: Shape) -> Result<Vec<Model>> {
-    let per_element =
-        size_of::<T>() as f64 * (1.0 + shape.k as f64 / shape.n as f64 + shape.k as f64 / shape.m as f64);
-    models
-        .into_iter()
-        .zip(&platform.processors)
-        .map(|(model, processor)| match processor.memory {
-            Some(bytes) => model.with_cap(bytes as f64 / per_element),
-            None => Ok(model),
-        })
-        .collect()
-}
-
 /// A plan made on the spot, its rivals after it; true if they were ranked by communication alone.
-pub fn made(
+fn made(
     shape: Shape,
     args: &Running,
     (platform, models, block): (&Platform, &[Model], u64),
@@ -350,11 +326,11 @@ pub fn made(
     let wishes = Wishes {
         method: method_at("--method", &args.method)?,
         flow: args.flow.flow.0,
-        block: args.flow.pivot(shape.k)?,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,
-        ..Wishes::open(args.flow.block, element)
+        fit: args.fit(),
+        ..Wishes::open(args.flow.pivot(shape.k)?, element)
     };
     let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
     let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));
@@ -367,11 +343,6 @@ pub fn made(
                 .zip(&speeds)
                 .map(|(p, s)| Model::constant(&p.name, s.value()))
                 .collect::<Result<_>>()?;
-            let given = platform.processors.iter().zip(given).map(|(p, m)| match p.memory {
-                Some(_) => m.with_cap(models_cap(models, &p.name)),
-                None => Ok(m),
-            });
-            let given: Vec<Model> = given.collect::<Result<_>>()?;
             plan_matmul(shape, platform, &given, 1, &Wishes { relative: true, ..wishes })?
         }
         _ => plan_matmul(shape, platform, models, block, &wishes)?,
@@ -379,20 +350,7 @@ pub fn made(
     for (place, c) in choices.iter().enumerate() {
         let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{r:.4} s"));
         let mark = if place == 0 { "chosen" } else { "against" };
-        console.detail(format!(
-            "{mark}: {:14} {:11} {:12} {rank}",
-            c.plan.method,
-            c.order.flow,
-            overlap_name(c.order)
-        ));
+        console.detail(format!("{mark}: {:14} {:24} {rank}", c.plan.method, c.order.to_string()));
     }
     Ok((choices, relative))
-}
-
-fn overlap_name(order: Order) -> &'static str {
-    if order.overlap { "overlapped" } else { "" }
-}
-
-fn models_cap(models: &[Model], name: &str) -> f64 {
-    models.iter().find(|m| m.processor() == name).and_then(Model::max_size).unwrap_or(f64::MAX)
 }

@@ -2,7 +2,7 @@
 
 use super::Bench;
 use super::bench::{TWO, product, whole};
-use apportion::AnyMatrix;
+use apportion::{AnyMatrix, Element, Kernel, Matrix};
 
 const FLOWS: [&str; 4] = ["one-to-all", "ring", "bulk", "broadcast"];
 
@@ -43,6 +43,49 @@ fn every_flow_on_every_layout_gives_the_product() {
             }
         }
     }
+}
+
+/// Every semiring, on few and on many rows, with more processors than rows, one of them without a share.
+#[test]
+fn every_semiring_takes_every_flow_and_layout() {
+    let bench = Bench::new();
+    bench.write("some.toml", BUS.replace("1 Mflop/s", "1 flop/s"));
+    for (m, k, n) in [(2, 67, 3), (13, 5, 17)] {
+        let (a, b) = (whole::<f64>(m, k, 1), whole::<f64>(k, n, 2));
+        let truth = |from: &Matrix<f64>| {
+            let bytes = from.as_slice().iter().map(|x| u8::from(x % 4.0 == 0.0)).collect();
+            Matrix::new(from.rows(), from.cols(), bytes)
+        };
+        bench.matrix("a.npy", &a);
+        bench.matrix("b.npy", &b);
+        bench.matrix("ta.npy", &truth(&a));
+        bench.matrix("tb.npy", &truth(&b));
+        for semiring in ["max-plus", "min-plus", "or-and"] {
+            let expected = match semiring {
+                "or-and" => AnyMatrix::U8(by_definition(Kernel::or_and(), &truth(&a), &truth(&b))),
+                "max-plus" => AnyMatrix::F64(by_definition(Kernel::max_plus(), &a, &b)),
+                _ => AnyMatrix::F64(by_definition(Kernel::min_plus(), &a, &b)),
+            };
+            let files = if semiring == "or-and" { ["ta.npy", "tb.npy"] } else { ["a.npy", "b.npy"] };
+            for method in ["rows", "columns", "grid", "recursive"] {
+                for (flow, overlap) in FLOWS.into_iter().flat_map(|f| (0..2).map(move |o| (f, o))) {
+                    let call = ["matmul", files[0], files[1], "-o", "c.npy", "--platform", "some.toml"];
+                    let order = ["--method", method, "--flow", flow, "--block", "4", "--semiring", semiring];
+                    let run = bench.json(&[&call[..], &order, flag(overlap)].concat());
+                    assert_eq!(bench.read("c.npy"), expected, "{semiring} {m} {method} {flow} {overlap}");
+                    assert_eq!(run["volume"], run["plan"]["metrics"]["volume"], "{semiring} {method} {flow}");
+                    assert_eq!((&run["verified"], &run["semiring"]), (&true.into(), &semiring.into()));
+                }
+            }
+        }
+    }
+}
+
+fn by_definition<T: Element>(kernel: Kernel<T>, a: &Matrix<T>, b: &Matrix<T>) -> Matrix<T> {
+    let column = |j: usize| -> Vec<T> { (0..b.rows()).map(|p| b.row(p)[j]).collect() };
+    let columns: Vec<Vec<T>> = (0..b.cols()).map(column).collect();
+    let entry = |at: usize| kernel.entry(a.row(at / b.cols()), &columns[at % b.cols()]);
+    Matrix::new(a.rows(), b.cols(), (0..a.rows() * b.cols()).map(entry).collect())
 }
 
 /// Tinetti 3.4.2 and 3.4.4: P broadcasts to the P - 1 others, in N blocks as many times; the memory beside the

@@ -13,8 +13,14 @@ const CRAWL: &str = "name = \"crawl\"\n\
     [[processor]]\nname = \"b\"\nspeed = \"1 Gflop/s\"\n\
     [network]\nbandwidth = \"1 kB/s\"\nemulate = true\n";
 
-/// Starts what takes long, waits until `begun`, sends the signal, and looks at what is left.
+/// Starts what takes long, waits until `begun`, sends the signal, and looks at what it says.
 fn interrupted(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: Signal) {
+    let said = stopped(bench, arguments, begun, signal);
+    assert_eq!(said, "apportion: interrupted (nothing was written)\n");
+}
+
+/// What it says on stderr when it is stopped so.
+fn stopped(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: Signal) -> String {
     let mut child = bench.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let patience = Instant::now();
     while !begun() {
@@ -41,7 +47,44 @@ fn interrupted(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, sign
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
     assert_eq!(status.code(), Some(1), "{status}: {err}");
     assert_eq!(out, "");
-    assert_eq!(err, "apportion: interrupted (nothing was written)\n");
+    err
+}
+
+/// What is finished is kept, which is said, with what to do; and what is said is true.
+#[test]
+fn a_product_with_a_checkpoint() {
+    let bench = Bench::new();
+    let platform = |slowdown: u32| {
+        let one = |name: &str| {
+            format!("[[processor]]\nname = \"{name}\"\nspeed = \"1 Gflop/s\"\nslowdown = {slowdown}\n")
+        };
+        one("a") + &one("b")
+    };
+    bench.matrix("a.npy", &whole::<f64>(240, 300, 1));
+    bench.matrix("b.npy", &whole::<f64>(300, 250, 2));
+    let run = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--platform", "p.toml", "--panels", "60"];
+    bench.write("p.toml", platform(1));
+    bench.done(&run);
+    let wanted = std::fs::read(bench.path("c.npy")).unwrap();
+    bench.write("c.npy", "an earlier result");
+    bench.write("p.toml", platform(4000));
+    let kept = || {
+        let entries = std::fs::read_dir(bench.path("kept")).into_iter().flatten().flatten();
+        entries.filter(|e| e.file_name().to_string_lossy().starts_with("panel-")).count()
+    };
+    let said = stopped(&bench, &[&run[..], &["--checkpoint", "kept"]].concat(), || kept() > 1, Signal::INT);
+    let count = kept();
+    assert!((2..60).contains(&count), "{count}");
+    let wanted_words = format!(
+        "apportion: interrupted ({count} of 60 panels kept in kept: the same command with --resume kept instead of \
+         --checkpoint goes on)\n"
+    );
+    assert_eq!(said, wanted_words);
+    assert_eq!(bench.text("c.npy"), "an earlier result");
+    bench.write("p.toml", platform(1));
+    let report = bench.json(&[&run[..], &["--resume", "kept"]].concat());
+    assert_eq!(report["panels"]["resumed"], count);
+    assert!(std::fs::read(bench.path("c.npy")).unwrap() == wanted);
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod interrupt;
 mod line;
 mod links;
 mod matmul;
+mod memory;
 #[cfg(unix)]
 mod models;
 mod panels;

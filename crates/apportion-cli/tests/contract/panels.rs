@@ -127,10 +127,13 @@ fn killed_at_any_moment_it_goes_on_to_the_same_bytes() {
         "--panels",
         "12",
     ];
-    bench.done(&run);
-    let wanted = std::fs::read(bench.path("c.npy")).unwrap();
     let mut seed = 12345_u64;
-    for round in 0..3 {
+    let ways =
+        [&[][..], &["--semiring", "max-plus"], &["--flow", "ring", "--overlap"], &["--memory", "15MiB"]];
+    for (round, way) in ways.into_iter().enumerate() {
+        let run = [&run[..], way].concat();
+        bench.done(&run);
+        let wanted = std::fs::read(bench.path("c.npy")).unwrap();
         std::fs::remove_file(bench.path("c.npy")).unwrap();
         let directory = format!("kept{round}");
         let mut kills = 0;
@@ -191,6 +194,71 @@ fn a_damaged_panel_is_computed_again_and_another_product_refused() {
     assert!(scaled.contains("another product"), "{scaled}");
     bench.matrix("b.npy", &irrational::<f64>(30, 20, 2.5));
     assert!(bench.fails(2, &resume).contains("another product"));
+    bench.matrix("b.npy", &irrational::<f64>(30, 20, 2.0));
+    for other in [&["--semiring", "max-plus"][..], &["--transpose-a"], &["--speeds", "1,1"]] {
+        let call = [&["matmul", "a.npy", "b.npy", "-o", "c.npy", "--resume", "kept"][..], other].concat();
+        bench.fails(2, &call);
+    }
+    // What the first run decided cannot be decided otherwise later.
+    let order = bench.value("kept/checkpoint.json")["order"]["flow"].as_str().unwrap().to_owned();
+    let flow = if order == "ring" { "bulk" } else { "ring" };
+    for other in [
+        ["--flow", flow],
+        ["--block", "7"],
+        ["--look-ahead", "5"],
+        ["--method", "cartesian"],
+        ["--panels", "6"],
+        ["--memory", "1MiB"],
+    ] {
+        let refused = bench.fails(2, &[&resume[..], &other].concat());
+        assert!(refused.contains(other[0]) && refused.contains("kept"), "{refused}");
+    }
+    assert_eq!(bench.json(&[&resume[..], &["--panels", "5"]].concat())["panels"]["resumed"], 5);
+}
+
+/// The disk is full: the result's, or that of the finished panels. What was there stays, and goes on elsewhere.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_loses_nothing() {
+    let bench = Bench::new();
+    bench.write("two.toml", TWO);
+    bench.matrix("a.npy", &irrational::<f64>(400, 50, 1.0));
+    bench.matrix("b.npy", &irrational::<f64>(50, 400, 2.0));
+    let run = ["matmul", "a.npy", "b.npy", "--platform", "two.toml", "--panels", "8"];
+    bench.done(&[&run[..], &["-o", "c.npy"]].concat());
+    let wanted = std::fs::read(bench.path("c.npy")).unwrap();
+
+    let output = bench.run(&[&run[..], &["-o", "/dev/full", "--checkpoint", "kept"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains("/dev/full") && said.contains("panels kept in kept"), "{said}");
+    bench.done(&[&run[..], &["-o", "c.npy", "--resume", "kept"]].concat());
+    assert!(std::fs::read(bench.path("c.npy")).unwrap() == wanted);
+
+    // Room for two panels of 50 x 400 and the manifest.
+    std::fs::create_dir_all(bench.path("small")).unwrap();
+    let mount = |arguments: &[&str]| {
+        let done = std::process::Command::new("mount").args(arguments).arg(bench.path("small")).output();
+        done.is_ok_and(|output| output.status.success())
+    };
+    if !mount(&["-t", "tmpfs", "-o", "size=400k", "tmpfs"]) {
+        eprintln!("skipped: a small disk takes the right to mount one");
+        return;
+    }
+    bench.write("c.npy", "an earlier result");
+    let output = bench.run(&[&run[..], &["-o", "c.npy", "--checkpoint", "small"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let earlier = bench.text("c.npy");
+    let grown = mount(&["-o", "remount,size=4m"]);
+    let again = bench.run(&[&run[..], &["-o", "c.npy", "--resume", "small", "--json"]].concat());
+    let report: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap_or_default();
+    let _ = std::process::Command::new("umount").arg(bench.path("small")).status();
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains("No space left") && said.contains("of 8 panels kept in small"), "{said}");
+    assert_eq!(earlier, "an earlier result");
+    assert!(grown && again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    assert!((1..8).contains(&report["panels"]["resumed"].as_u64().unwrap()), "{report}");
+    assert!(std::fs::read(bench.path("c.npy")).unwrap() == wanted);
 }
 
 #[test]

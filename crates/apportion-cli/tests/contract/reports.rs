@@ -69,6 +69,27 @@ fn a_trace_has_one_lane_per_processor() {
         }
         assert!(end > 0.0, "lane {lane} is not empty");
     }
+    let kinds = ["compute", "send", "receive", "wait"];
+    let timed = events.iter().filter(|e| e["ph"] == "X");
+    assert!(timed.into_iter().all(|e| kinds.contains(&e["name"].as_str().unwrap())));
+    let counted = events.iter().filter(|e| e["ph"] == "C").map(|e| e["args"]["elements"].as_u64().unwrap());
+    assert_eq!(counted.sum::<u64>(), bench.value("run.json")["volume"].as_u64().unwrap());
+}
+
+/// The kernel by its name, and of a BLAS, where this machine has one, its file.
+#[test]
+fn a_report_names_the_kernel() {
+    let (bench, printed, _) = ran();
+    assert_eq!(printed["kernel"], serde_json::json!({"name": "gemm-f64", "library": null}));
+    let run = ["matmul", "a.npy", "b.npy", "--platform", "two.toml", "--blas", "auto"];
+    let kernel = &bench.json(&run)["kernel"];
+    match kernel["library"]["name"].as_str() {
+        None => assert_eq!(kernel["name"], "gemm-f64"),
+        Some(name) => {
+            assert_eq!(kernel["name"], format!("gemm-f64-{name}"));
+            assert!(!kernel["library"]["file"].as_str().unwrap().is_empty());
+        }
+    }
 }
 
 #[test]

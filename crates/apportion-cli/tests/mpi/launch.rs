@@ -1,6 +1,7 @@
 //! Matrices, platforms, and the two mpiruns.
 
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -31,6 +32,14 @@ impl Mpi {
 
     /// `mpirun -n P apportion …` in a directory, if there is such an mpirun.
     pub fn command(self, bench: &Bench, processes: usize, arguments: &str) -> Option<Command> {
+        let mut command = self.program(processes, env!("CARGO_BIN_EXE_apportion"))?;
+        command.args(arguments.split(' '));
+        command.current_dir(&bench.directory).env("XDG_CACHE_HOME", bench.directory.join("cache"));
+        Some(command)
+    }
+
+    /// `mpirun -n P program`.
+    pub fn program(self, processes: usize, program: impl AsRef<OsStr>) -> Option<Command> {
         let mut command = Command::new(self.mpirun()?);
         if self == Self::Open {
             command.args(["--oversubscribe", "--bind-to", "none"]);
@@ -38,9 +47,7 @@ impl Mpi {
                 command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             }
         }
-        command.args(["-n", &processes.to_string(), env!("CARGO_BIN_EXE_apportion")]);
-        command.args(arguments.split(' '));
-        command.current_dir(&bench.directory).env("XDG_CACHE_HOME", bench.directory.join("cache"));
+        command.args(["-n", &processes.to_string()]).arg(program);
         Some(command)
     }
 }
@@ -82,7 +89,7 @@ impl Bench {
         std::fs::write(self.at("platform.toml"), (0..processors).map(processor).collect::<String>()).unwrap();
     }
 
-    /// A matrix of whole numbers from -11 to 11, as `<f8`, `<f4`, `|b1` or `|u1`.
+    /// A matrix of whole numbers from -11 to 11, as `<f8`, `<f4`, `<i8`, `<i4`, `|b1` or `|u1`.
     pub fn matrix(&self, name: &str, descr: &str, (rows, cols): (usize, usize), fortran: bool) {
         let number = |i: usize| ((i * 7 + i / 5) % 23) as i32 - 11;
         let order = if fortran { "True" } else { "False" };
@@ -94,6 +101,8 @@ impl Bench {
             match descr {
                 "<f8" => bytes.extend(f64::from(x).to_le_bytes()),
                 "<f4" => bytes.extend((x as f32).to_le_bytes()),
+                "<i8" => bytes.extend(i64::from(x).to_le_bytes()),
+                "<i4" => bytes.extend(x.to_le_bytes()),
                 _ => bytes.push(u8::from(x > 7)),
             }
         }

@@ -1,12 +1,16 @@
 //! A rank that goes ends the run soon; an earlier result stays and nothing else is left behind.
 
 use super::launch::{Bench, Mpi};
+use apportion::shapes::{Method, Terms};
+use apportion::{
+    Flow, Kernel, Launched, Monitor, Order, Platform, Rank, Rect, Schedule, Shape, Tiles, World, run_mpi,
+};
 use rustix::process::{Pid, Signal, kill_process};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Process ids of the ranks that were started in this directory, with their numbers.
-fn ranks(bench: &Bench) -> Vec<(usize, Pid)> {
+pub fn ranks(bench: &Bench) -> Vec<(usize, Pid)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
@@ -25,19 +29,29 @@ fn ranks(bench: &Bench) -> Vec<(usize, Pid)> {
     found
 }
 
-fn killed(mpi: Mpi, victim: usize, signal: Signal) {
-    let bench = Bench::new(&format!("lost-{mpi:?}-{victim}-{}", signal.as_raw()));
-    // Slowed down so far that the run would take minutes.
-    let slow = |i| format!("[[processor]]\nname = \"p{i}\"\nspeed = \"1 Gflop/s\"\nslowdown = 100000.0\n");
+/// What the system says of a process, if it is still there.
+pub fn field(pid: Pid, name: &str) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+    status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
+}
+
+/// Starts a run that would take minutes, does something to one of its ranks, and sees that all end soon. How, and what was said.
+fn ended(mpi: Mpi, victim: usize, name: &str, deed: &dyn Fn(Pid)) -> Option<(ExitStatus, String)> {
+    let bench = Bench::new(&format!("lost-{mpi:?}-{victim}-{name}"));
+    let slow = |i| {
+        format!("[[processor]]\nname = \"p{i}\"\nspeed = \"1 Gflop/s\"\nslowdown = 100000.0\ncores = [0]\n")
+    };
     std::fs::write(bench.at("slow.toml"), (0..3).map(slow).collect::<String>()).unwrap();
     bench.matrix("a.npy", "<f8", (200, 200), false);
     std::fs::write(bench.at("c.npy"), "an earlier result").unwrap();
     let before = bench.files();
     let arguments = "matmul a.npy a.npy -o c.npy --engine mpi --platform slow.toml --report run.json";
-    let Some(mut command) = mpi.command(&bench, 3, arguments) else { return };
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        mpi.command(&bench, 3, arguments)?.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
-    while ranks(&bench).len() < 3 {
+    // Pinned to their core, they are about to begin.
+    let ready = |(_, pid): &(usize, Pid)| field(*pid, "Cpus_allowed_list:").is_some_and(|cores| cores == "0");
+    while ranks(&bench).iter().filter(|rank| ready(rank)).count() < 3 {
         assert!(begun.elapsed() < Duration::from_secs(60), "the ranks never started");
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(Duration::from_millis(20));
@@ -45,25 +59,30 @@ fn killed(mpi: Mpi, victim: usize, signal: Signal) {
     std::thread::sleep(Duration::from_millis(700));
     assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
     let (_, pid) = ranks(&bench).into_iter().find(|(rank, _)| *rank == victim).unwrap();
-    kill_process(pid, signal).unwrap();
+    deed(pid);
     let asked = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        if asked.elapsed() > Duration::from_secs(30) {
+    while child.try_wait().unwrap().is_none() {
+        if asked.elapsed() > Duration::from_secs(20) {
             let _ = child.kill();
-            panic!("it does not end: {mpi:?} {signal:?}");
+            panic!("it does not end: {mpi:?} {name}");
         }
         std::thread::sleep(Duration::from_millis(20));
-    };
-    assert!(!status.success(), "{status}");
+    }
     while !ranks(&bench).is_empty() {
         assert!(asked.elapsed() < Duration::from_secs(30), "a rank lives on");
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(bench.files(), before, "{mpi:?} {signal:?}");
+    assert_eq!(bench.files(), before, "{mpi:?} {name}");
     assert_eq!(std::fs::read(bench.at("c.npy")).unwrap(), b"an earlier result");
+    let output = child.wait_with_output().unwrap();
+    Some((output.status, String::from_utf8_lossy(&output.stderr).into_owned()))
+}
+
+fn killed(mpi: Mpi, victim: usize, signal: Signal) {
+    let kill = |pid| kill_process(pid, signal).unwrap();
+    if let Some((status, said)) = ended(mpi, victim, &format!("{signal:?}"), &kill) {
+        assert!(!status.success(), "{status}: {said}");
+    }
 }
 
 #[test]
@@ -76,4 +95,46 @@ fn a_killed_rank_ends_all() {
 #[test]
 fn a_rank_asked_to_stop_ends_all() {
     killed(Mpi::Open, 2, Signal::TERM);
+}
+
+/// A worker that finds its own part of A missing, a broken promise of its caller's, panics; the others wait for its messages.
+#[test]
+fn a_worker_that_panics_ends_all_with_its_name() {
+    if Launched::here().is_some() {
+        panics_on_rank_one();
+    }
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let name = "mpi::lost::a_worker_that_panics_ends_all_with_its_name";
+        let Some(mut command) = mpi.program(3, std::env::current_exe().unwrap()) else { continue };
+        let begun = Instant::now();
+        let output = command.args(["--exact", name, "--nocapture"]).output().unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(30), "it ended, but late");
+        let text = String::from_utf8_lossy(&output.stderr);
+        let lost =
+            text.lines().filter(|line| line.contains("processor p1 was lost: only own parts are copied"));
+        assert_eq!(lost.count(), 1, "{text}");
+        assert_eq!(output.status.code(), Some(1), "{text}");
+    }
+}
+
+/// As the commands do: an error that one rank alone knows is told by it, which then ends all.
+fn panics_on_rank_one() -> ! {
+    let (monitor, shape) = (Monitor::new(), Shape::new(60, 60, 60, "test").unwrap());
+    let world = World::join(&monitor).unwrap();
+    let layout = Method::Rows.layout(shape, &[1.0; 3], &Terms::default()).unwrap();
+    let order = Order { flow: Flow::Ring, block: 8, overlap: false, look_ahead: 1 };
+    let schedule = Schedule::matmul(&layout, order);
+    let filled =
+        |parts: Vec<Rect>| parts.into_iter().map(|rect| (rect, vec![1.0; rect.area() as usize])).collect();
+    let (a, b) = schedule.own(Rank(world.rank()));
+    let a: Tiles<f64> = filled(a.iter().map(|part| part.rect()).filter(|_| world.rank() != 1).collect());
+    let b = filled(b.iter().map(|part| part.rect()).collect());
+    let platform = Platform::from_speeds(&[1.0; 3]).unwrap();
+    match run_mpi(Kernel::plus_times(), (&a, &b), (&schedule, &world), &platform, &monitor) {
+        Ok(_) => unreachable!("rank 1 lacks its part, and the others need it"),
+        Err(error) => {
+            eprintln!("{error}");
+            world.abort(error.exit_code())
+        }
+    }
 }

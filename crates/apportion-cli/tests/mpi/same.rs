@@ -1,7 +1,9 @@
 //! What MPI computes is what threads compute, byte for byte, and moves as many elements.
 
 use super::launch::{Bench, Mpi, json};
+use super::lost::{field, ranks};
 use serde_json::Value;
+use std::process::Stdio;
 
 /// Runs on threads and under an mpirun; the files must be the same. Returns the reports of both, if there is an mpirun.
 fn both(bench: &Bench, mpi: Mpi, processes: usize, arguments: &str) -> Option<(Value, Value)> {
@@ -31,13 +33,15 @@ fn both(bench: &Bench, mpi: Mpi, processes: usize, arguments: &str) -> Option<(V
     Some((mpi_report, threads_report))
 }
 
-/// Shapes of one element, primes, fewer rows than processors and shares of zero; every flow, method and order of storage.
+/// Shapes of one element, primes, fewer rows than processors and shares of zero; flows, methods and orders of storage in turn.
+/// All of them with each other: `combinations`.
 fn products(mpi: Mpi, worlds: std::ops::RangeInclusive<usize>, rounds: usize) {
     let bench = Bench::new(&format!("products-{mpi:?}"));
     let shapes = [(1, 1, 1), (31, 29, 37), (2, 41, 3), (3, 5, 67), (64, 7, 5)];
-    let flows = ["one-to-all", "ring", "bulk", "one-to-all --overlap", "ring --overlap", "bulk --overlap"];
+    let flows =
+        ["one-to-all", "ring --overlap", "bulk", "broadcast --overlap", "one-to-all --overlap", "ring"];
     let methods = ["columns", "rows", "recursive", "nagamochi-abe", "cartesian"];
-    let semirings = [("plus-times", "<f8"), ("min-plus", "<f4"), ("or-and", "|b1"), ("max-plus", "<f8")];
+    let semirings = [("plus-times", "<f8"), ("min-plus", "<i8"), ("or-and", "|b1"), ("max-plus", "<f4")];
     let mut case = 0;
     for _ in 0..rounds {
         for processes in worlds.clone() {
@@ -61,13 +65,42 @@ fn products(mpi: Mpi, worlds: std::ops::RangeInclusive<usize>, rounds: usize) {
 
 #[test]
 fn products_under_open_mpi() {
-    products(Mpi::Open, 1..=4, 5);
+    products(Mpi::Open, 1..=4, 4);
 }
 
 /// MPICH's ranks spin where there are more of them than cores: fewer cases.
 #[test]
 fn products_under_mpich() {
     products(Mpi::Mpich, 1..=4, 1);
+}
+
+/// Each rank reads its own parts of the transposes and of the initial C.
+#[test]
+fn scaled_and_transposed_products() {
+    let bench = Bench::new("scaled");
+    for (case, (mpi, processes, semiring, descr, scaled)) in [
+        (Mpi::Open, 3, "plus-times", "<f8", "--transpose-a --alpha 0.5 --beta -3"),
+        (Mpi::Open, 4, "plus-times", "<f4", "--transpose-a --transpose-b --alpha 0.3 --beta 0.1"),
+        (Mpi::Open, 2, "plus-times", "<f8", "--transpose-b --alpha 0"),
+        (Mpi::Open, 3, "max-plus", "<i4", "--transpose-b --alpha 2 --beta 5"),
+        (Mpi::Mpich, 2, "min-plus", "<f4", "--transpose-a --alpha -1"),
+        (Mpi::Mpich, 3, "or-and", "|u1", "--transpose-a --transpose-b --beta 1"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (m, k, n) = [(37, 31, 29), (2, 41, 3)][case % 2];
+        let turned =
+            |flag: &str, (rows, cols)| if scaled.contains(flag) { (cols, rows) } else { (rows, cols) };
+        bench.platform(processes, case == 3);
+        bench.matrix("a.npy", descr, turned("--transpose-a", (m, k)), case % 3 == 1);
+        bench.matrix("b.npy", descr, turned("--transpose-b", (k, n)), case % 3 == 2);
+        bench.matrix("c0.npy", descr, (m, n), case % 2 == 1);
+        let arguments = format!(
+            "matmul a.npy b.npy --c-in c0.npy {scaled} --semiring {semiring} --platform platform.toml --block 8"
+        );
+        both(&bench, mpi, processes, &arguments);
+    }
 }
 
 /// A non-rectangular layout, from a plan file, on every flow.
@@ -108,6 +141,68 @@ fn powers_and_closures() {
     }
 }
 
+/// The lengths and the vertices before, each rank its parts.
+#[test]
+fn predecessors() {
+    let bench = Bench::new("predecessors");
+    bench.matrix("whole.npy", "<i4", (23, 23), true);
+    bench.matrix("real.npy", "<f8", (23, 23), false);
+    for (mpi, file, semiring) in [(Mpi::Open, "whole.npy", "min-plus"), (Mpi::Mpich, "real.npy", "max-plus")]
+    {
+        bench.platform(3, false);
+        // Distances that are not negative, and lengths that are not positive.
+        let (sign, item) =
+            (if semiring == "min-plus" { 1 } else { -1 }, if file == "real.npy" { 8 } else { 4 });
+        let mut bytes = std::fs::read(bench.at(file)).unwrap();
+        let body = bytes.len() - 23 * 23 * item;
+        for x in bytes[body..].chunks_exact_mut(item) {
+            if item == 8 {
+                let length = f64::from_le_bytes(x.try_into().unwrap()).abs() * f64::from(sign);
+                x.copy_from_slice(&length.to_le_bytes());
+            } else {
+                let length = i32::from_le_bytes(x.try_into().unwrap()).abs() * sign;
+                x.copy_from_slice(&length.to_le_bytes());
+            }
+        }
+        std::fs::write(bench.at(file), bytes).unwrap();
+        let arguments = format!("closure {file} --semiring {semiring} --platform platform.toml --block 6");
+        let ways = |name: &str| format!("{arguments} --predecessors {name} --json");
+        let Some(mut command) = mpi.command(&bench, 3, &(ways("m.npy") + " -o mpi.npy --engine mpi")) else {
+            return;
+        };
+        let under = json(&command.output().unwrap());
+        let alone = json(&bench.alone(&(ways("t.npy") + " -o threads.npy")));
+        assert_eq!((&under["element"], &under["volume"]), (&alone["element"], &alone["volume"]));
+        for (mpi, threads) in [("mpi.npy", "threads.npy"), ("m.npy", "t.npy")] {
+            assert_eq!(
+                std::fs::read(bench.at(mpi)).unwrap(),
+                std::fs::read(bench.at(threads)).unwrap(),
+                "{mpi}"
+            );
+        }
+    }
+}
+
+/// What was chosen, and against what, is told as on threads.
+#[test]
+fn the_choice_is_told() {
+    let bench = Bench::new("choice");
+    bench.platform(2, false);
+    bench.matrix("a.npy", "<f8", (40, 40), false);
+    let arguments = "matmul a.npy a.npy --platform platform.toml";
+    let Some((mpi, threads)) = both(&bench, Mpi::Open, 2, arguments) else { return };
+    assert!(mpi["choice"]["against"].as_array().unwrap().len() > 5);
+    assert_eq!(mpi["choice"], threads["choice"]);
+    let text = Mpi::Open
+        .command(&bench, 2, &format!("{arguments} --engine mpi --trace trace.svg"))
+        .unwrap()
+        .output()
+        .unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert_eq!(text.lines().filter(|line| line.starts_with("chosen ")).count(), 1, "{text}");
+    assert!(std::fs::read_to_string(bench.at("trace.svg")).unwrap().starts_with("<svg"));
+}
+
 /// Half of B is more than one MPI message may hold here (8 MiB): it travels in parts.
 #[test]
 fn long_messages_and_the_trace() {
@@ -126,6 +221,38 @@ fn long_messages_and_the_trace() {
     for lane in [0, 1] {
         assert!(events.iter().any(|e| e["tid"] == lane && e["ph"] == "X"), "lane {lane} has events");
     }
+}
+
+/// Several threads in each process: the same bytes, on the cores that the platform names.
+#[test]
+fn several_threads_in_each_process() {
+    let bench = Bench::new("hybrid");
+    bench.matrix("a.npy", "<f8", (1021, 1021), false);
+    let arguments = "matmul a.npy a.npy --platform platform.toml --method rows --flow ring --block 64";
+    let mut threads = Vec::new();
+    for cores in ["[0]", "[0, 1]"] {
+        let processor =
+            |i| format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{}0 Gflop/s\"\ncores = {cores}\n", i + 1);
+        std::fs::write(bench.at("platform.toml"), (0..2).map(processor).collect::<String>()).unwrap();
+        if both(&bench, Mpi::Open, 2, arguments).is_none() {
+            return;
+        }
+        let mut child = Mpi::Open.command(&bench, 2, &format!("{arguments} --engine mpi")).unwrap();
+        let mut child = child.stdout(Stdio::null()).spawn().unwrap();
+        let (mut most, mut allowed) = (0, String::new());
+        while child.try_wait().unwrap().is_none() {
+            for (_, pid) in ranks(&bench) {
+                let field = |name: &str| field(pid, name);
+                most = most.max(field("Threads:").map_or(0, |n| n.parse().unwrap()));
+                allowed = field("Cpus_allowed_list:").unwrap_or(allowed);
+            }
+        }
+        // In the end: at the start the library looks at one core after the other.
+        let all = std::thread::available_parallelism().unwrap().get();
+        assert_eq!(allowed == "0", cores == "[0]" || all == 1, "{cores}: {allowed}");
+        threads.push(most);
+    }
+    assert!(threads[1] > threads[0], "two cores have a thread each: {threads:?}");
 }
 
 /// Infinities rule Freivalds' sums out: elements are recomputed instead.

@@ -7,8 +7,9 @@ use crate::error::{Error, Result};
 use crate::matrix::{Element, Tiles};
 use crate::multiply::Multiplication;
 use crate::rect::{Rank, Rect};
-use crate::repeat::{Products, Squares, closure_of, power_of};
+use crate::repeat::{Products, Squares, before, closure_of, edge, power_of};
 use crate::report::RunReport;
+use crate::run::kernels::{Leg, Tropical};
 use crate::run::{Monitor, World};
 use crate::schedule::Schedule;
 
@@ -55,6 +56,37 @@ pub fn closure_mpi<T: Element>(
     Ok((closure, squares.products.report))
 }
 
+/// As [`matrix_paths`](crate::matrix_paths), on the processes of a world: this rank's parts of the lengths and of the
+/// predecessors, and the report as for [`multiply_mpi`].
+///
+/// # Errors
+/// As [`closure_mpi`].
+///
+/// # Panics
+/// As [`power_mpi`], and if the matrix has 2^31 rows.
+pub fn paths_mpi<T: Element + Tropical>(
+    a: &Tiles<T>,
+    what: &Multiplication<'_, Leg<T>>,
+    world: &World,
+    monitor: &Monitor,
+) -> Result<(Tiles<T>, Tiles<i32>, RunReport)>
+where
+    Leg<T>: Element,
+{
+    let legs = a.iter().map(|(rect, tile)| {
+        let width = rect.cols.len() as usize;
+        let place =
+            |at: usize| (rect.rows.start as usize + at / width, rect.cols.start as usize + at % width);
+        let edges = tile.iter().enumerate().map(|(at, &length)| edge(what.kernel, place(at), length));
+        (*rect, edges.collect())
+    });
+    let (legs, report) = closure_mpi(&legs.collect(), what, world, monitor)?;
+    let lengths =
+        legs.iter().map(|(rect, tile)| (*rect, tile.iter().map(|leg| leg.length).collect())).collect();
+    let predecessors = legs.iter().map(|(rect, tile)| (*rect, tile.iter().map(before).collect())).collect();
+    Ok((lengths, predecessors, RunReport { element: T::NAME, ..report }))
+}
+
 /// Square matrices of which each rank holds its own part.
 struct Parts<'a, T> {
     products: Products<'a, T>,
@@ -70,7 +102,7 @@ impl<T: Element> Squares<T> for Parts<'_, T> {
     }
 
     fn times(&mut self, a: &Tiles<T>, b: &Tiles<T>) -> Result<Tiles<T>> {
-        let (c, report) = multiply_mpi((a, b), self.products.what, self.world, self.monitor)?;
+        let (c, report) = multiply_mpi((a, b, None), self.products.what, self.world, self.monitor)?;
         self.products.add(report);
         Ok(c)
     }

@@ -2,9 +2,9 @@
 //! share of each sampled element; only then are the shares put together and compared.
 
 use super::freivalds::each_row;
-use super::{Product, wrong};
+use super::{Claim, wrong};
 use crate::error::Result;
-use crate::matrix::{Element, Sampled, SplitMix64};
+use crate::matrix::{Element, Sampled, SplitMix64, Tiles};
 use crate::plan::Shape;
 use crate::rect::{Rect, Span};
 use crate::run::kernels::Semiring;
@@ -21,12 +21,13 @@ const BLOCK: u64 = 64;
 /// # Errors
 /// Outside: interrupted. Inside: the first wrong element found.
 pub(super) fn verify<T: Element>(
-    (a, b, c): Product<'_, T>,
+    claim: Claim<'_, T>,
     shape: Shape,
     kernel: Kernel<T>,
     (draws, seed): (u64, u64),
     world: &World,
 ) -> Result<Result<Sampled>> {
+    let Claim { a, b, c, initial, .. } = claim;
     let (m, n) = (shape.m as usize, shape.n as usize);
     let all = shape.elements() <= draws;
     let places = if all { whole(m, n) } else { drawn((m, n), draws, seed) };
@@ -48,17 +49,19 @@ pub(super) fn verify<T: Element>(
         });
     }
     let seen = values(c, &places, world)?;
-    let wanted = shares.together(shape.k, world)?;
+    let initial = initial.map(|tiles| values(tiles, &places, world)).transpose()?;
+    shares.put_together(world)?;
     let passed = Sampled { elements: places.len() as u64, drawn: if all { 0 } else { draws }, all };
     if world.rank() > 0 {
         return Ok(Ok(passed));
     }
-    let first_wrong =
-        places.iter().zip(seen.iter().zip(&wanted)).find(|(_, (seen, wanted))| !wanted.allows(**seen));
-    Ok(match first_wrong {
-        None => Ok(passed),
-        Some((place, (seen, wanted))) => Err(wrong(*place, T::from_f64(*seen), wanted.value)),
-    })
+    for (at, (place, seen)) in places.iter().zip(seen).enumerate() {
+        let wanted = shares.wanted(at, claim.scalars, initial.as_ref().map(|all| all[at]), shape.k);
+        if !wanted.allows(seen) {
+            return Ok(Err(wrong(*place, seen, wanted.value)));
+        }
+    }
+    Ok(Ok(passed))
 }
 
 fn whole(m: usize, n: usize) -> Vec<(usize, usize)> {
@@ -107,113 +110,129 @@ fn gathered<T: Element>(b: &[(Rect, Vec<T>)], block: Span, n: usize, world: &Wor
     Ok(all)
 }
 
-/// C's elements at these places, as doubles, which hold every element exactly. On rank 0.
-fn values<T: Element>(c: &[(Rect, Vec<T>)], places: &[(usize, usize)], world: &World) -> Result<Vec<f64>> {
+/// A matrix's elements at these places, on rank 0.
+fn values<T: Element>(tiles: &Tiles<T>, places: &[(usize, usize)], world: &World) -> Result<Vec<T>> {
     let holds = |rect: &Rect, i: u64, j: u64| {
         (rect.rows.start..rect.rows.end).contains(&i) && (rect.cols.start..rect.cols.end).contains(&j)
     };
-    // NaN is a value too: a second word says whose it is.
-    let mut seen = vec![0.0; 2 * places.len()];
+    // First whether each is here, then what it is.
+    let (mut here, mut mine) = (vec![0u8; places.len()], vec![T::ZERO; places.len()]);
     for (at, &(i, j)) in places.iter().enumerate() {
         let (i, j) = (i as u64, j as u64);
-        if let Some((rect, tile)) = c.iter().find(|(rect, _)| holds(rect, i, j)) {
+        if let Some((rect, tile)) = tiles.iter().find(|(rect, _)| holds(rect, i, j)) {
             let place = (i - rect.rows.start) * rect.cols.len() + j - rect.cols.start;
-            seen[2 * at] = tile[place as usize].to_f64();
-            seen[2 * at + 1] = 1.0;
+            (here[at], mine[at]) = (1, tile[place as usize]);
         }
     }
-    let mut all = vec![f64::NAN; places.len()];
-    for bytes in world.gather(bytemuck::cast_slice(&seen))? {
-        for (value, pair) in all.iter_mut().zip(bytes.chunks_exact(16)) {
-            let [x, here]: [f64; 2] = bytemuck::pod_read_unaligned(pair);
-            if here == 1.0 {
-                *value = x;
-            }
+    here.extend_from_slice(bytemuck::cast_slice(&mine));
+    let mut all = vec![T::ZERO; places.len()];
+    for bytes in world.gather(&here)? {
+        let (here, values) = bytes.split_at(places.len());
+        let values = values.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned);
+        for ((value, x), _) in all.iter_mut().zip(values).zip(here).filter(|(_, here)| **here == 1) {
+            *value = x;
         }
     }
     Ok(all)
 }
 
-/// Shares of sampled elements. Over plus-times: the sum and size of the finite products and the sum of the others, all in
-/// double precision; else the best candidate, in the first word.
+/// Shares of sampled elements.
 struct Shares<T> {
     kernel: Kernel<T>,
-    sums: bool,
-    words: Vec<[f64; 3]>,
+    of: Of<T>,
     row: Vec<T>,
 }
 
-/// What a sampled element should be.
-struct Wanted {
-    value: f64,
+enum Of<T> {
+    /// Over plus-times: the sum and the size of the finite products and the sum of the others, in double precision.
+    Sums(Vec<[f64; 3]>),
+    /// Else the best candidates.
+    Best(Vec<T>),
+}
+
+/// What a sampled element should be, and by how much it may be off.
+struct Wanted<T> {
+    value: T,
+    exact: f64,
     margin: f64,
 }
 
 impl<T: Element> Shares<T> {
     fn new(kernel: Kernel<T>, places: usize) -> Self {
-        let sums = kernel.semiring() == Semiring::PlusTimes;
-        let zero = if sums { 0.0 } else { kernel.zero().to_f64() };
-        Self { kernel, sums, words: vec![[zero, 0.0, 0.0]; places], row: Vec::new() }
+        let of = match kernel.semiring() {
+            Semiring::PlusTimes => Of::Sums(vec![[0.0; 3]; places]),
+            _ => Of::Best(vec![kernel.zero(); places]),
+        };
+        Self { kernel, of, row: Vec::new() }
     }
 
     fn add(&mut self, at: usize, left: &[T], right: impl Iterator<Item = T>) {
         self.row.clear();
         self.row.extend(right);
-        if !self.sums {
-            let best = self.kernel.entry(left, &self.row);
-            self.words[at][0] = self.better(self.words[at][0], best.to_f64());
-            return;
-        }
-        let [sum, size, strange] = &mut self.words[at];
-        for (x, y) in left.iter().zip(&self.row) {
-            let (x, y) = (x.to_f64(), y.to_f64());
-            if x.is_finite() && y.is_finite() {
-                *sum += x * y;
-                *size += (x * y).abs();
-            } else {
-                *strange += x * y;
+        match &mut self.of {
+            Of::Best(all) => all[at] = better(self.kernel, all[at], self.kernel.entry(left, &self.row)),
+            Of::Sums(all) => {
+                let [sum, size, strange] = &mut all[at];
+                for (x, y) in left.iter().zip(&self.row) {
+                    let (x, y) = (x.to_f64(), y.to_f64());
+                    if x.is_finite() && y.is_finite() {
+                        *sum += x * y;
+                        *size += (x * y).abs();
+                    } else {
+                        *strange += x * y;
+                    }
+                }
             }
         }
     }
 
-    /// The semiring's sum of two elements.
-    fn better(&self, x: f64, y: f64) -> f64 {
-        let one = self.kernel.one();
-        self.kernel.entry(&[T::from_f64(x), T::from_f64(y)], &[one, one]).to_f64()
-    }
-
-    /// Everybody's shares as one, for products of `k` terms.
-    fn together(&self, k: u64, world: &World) -> Result<Vec<Wanted>> {
-        let add = |x: f64, y: f64| if self.sums { x + y } else { self.better(x, y) };
-        let words: Vec<f64> = if self.sums {
-            self.words.as_flattened().to_vec()
-        } else {
-            self.words.iter().map(|w| w[0]).collect()
+    /// Everybody's shares as one.
+    fn put_together(&mut self, world: &World) -> Result<()> {
+        self.of = match &self.of {
+            Of::Sums(mine) => Of::Sums(world.combine(mine, |x, y| std::array::from_fn(|i| x[i] + y[i]))?),
+            Of::Best(mine) => Of::Best(world.combine(mine, |x, y| better(self.kernel, x, y))?),
         };
-        let all = world.combine(&words, add)?;
-        if !self.sums {
-            return Ok(all.into_iter().map(|value| Wanted { value, margin: 0.0 }).collect());
-        }
-        let rounding = (k as f64 + 1.0) * (T::EPSILON + f64::EPSILON);
-        let wanted = all.chunks_exact(3).map(|w| {
-            let value = if w[2] == 0.0 { w[0] } else { w[2] };
-            // Near the largest number, and beyond, the order of summation decides whether it overflows.
-            let overflows = w[1] >= T::LARGEST / 2.0;
-            Wanted {
-                value,
-                margin: if overflows { f64::INFINITY } else { rounding * w[1] + k as f64 * T::TINY },
+        Ok(())
+    }
+
+    /// An element of alpha A B + beta C0 whose product has `k` terms, given that of C0, if it counts.
+    fn wanted(&self, at: usize, scalars: [T; 2], initial: Option<T>, k: u64) -> Wanted<T> {
+        let sums = match &self.of {
+            Of::Sums(all) => all[at],
+            Of::Best(all) => {
+                let mut value = [all[at]];
+                self.kernel.finish(scalars, &mut value, initial.as_ref().map(std::slice::from_ref));
+                return Wanted { value: value[0], exact: value[0].to_f64(), margin: 0.0 };
             }
-        });
-        Ok(wanted.collect())
+        };
+        let [alpha, beta] = scalars.map(Element::to_f64);
+        let ([sum, size, strange], before) = (sums, initial.map_or(0.0, |x| beta * x.to_f64()));
+        let exact = alpha * if strange == 0.0 { sum } else { strange } + before;
+        let most = alpha.abs() * size + if before.is_finite() { before.abs() } else { 0.0 };
+        let tiny = T::TINY * alpha.abs().max(1.0);
+        let rounding = (k as f64 + if alpha == 1.0 && initial.is_none() { 1.0 } else { 4.0 })
+            * (T::EPSILON + f64::EPSILON);
+        // Near the largest number, and beyond, the order of summation decides whether it overflows.
+        let overflows = size.max(most) >= T::LARGEST / 2.0;
+        let margin = if overflows { f64::INFINITY } else { rounding * most + k as f64 * tiny };
+        Wanted { value: T::from_f64(exact), exact, margin }
     }
 }
 
-impl Wanted {
-    fn allows(&self, seen: f64) -> bool {
+/// The semiring's sum of two elements.
+fn better<T: Element>(kernel: Kernel<T>, x: T, y: T) -> T {
+    let one = kernel.one();
+    kernel.entry(&[x, y], &[one, one])
+}
+
+impl<T: Element> Wanted<T> {
+    fn allows(&self, seen: T) -> bool {
+        let number = seen.to_f64();
         seen == self.value
-            || (seen.is_nan() && self.value.is_nan())
+            || (number.is_nan() && self.exact.is_nan())
             || self.margin == f64::INFINITY
-            || (seen - self.value).abs() <= self.margin
+            // Without a margin only the same element will do: equal as doubles are large whole numbers that differ.
+            || (self.margin > 0.0 && (number - self.exact).abs() <= self.margin)
     }
 }
 
@@ -233,10 +252,14 @@ mod tests {
 
     #[test]
     fn margins_allow_rounding_and_nothing_else() {
-        let wanted = Wanted { value: 1.0, margin: 1e-9 };
+        let wanted = Wanted { value: 1.0, exact: 1.0, margin: 1e-9 };
         assert!(wanted.allows(1.0 + 1e-10) && !wanted.allows(1.1) && !wanted.allows(f64::NAN));
         assert!(!wanted.allows(f64::INFINITY));
-        assert!(Wanted { value: f64::NAN, margin: 0.0 }.allows(f64::NAN));
-        assert!(!Wanted { value: f64::INFINITY, margin: 0.0 }.allows(1e300));
+        let nan = Wanted { value: f64::NAN, exact: f64::NAN, margin: 0.0 };
+        assert!(nan.allows(f64::NAN));
+        let infinite = Wanted { value: f64::INFINITY, exact: f64::INFINITY, margin: 0.0 };
+        assert!(!infinite.allows(1e300) && infinite.allows(f64::INFINITY));
+        let large = Wanted { value: i64::MAX - 1, exact: i64::MAX as f64, margin: 0.0 };
+        assert!(large.allows(i64::MAX - 1) && !large.allows(i64::MAX - 2));
     }
 }

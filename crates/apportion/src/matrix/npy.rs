@@ -30,6 +30,14 @@ pub struct NpyHeader {
     pub data_offset: u64,
 }
 
+impl NpyHeader {
+    /// That of the transpose, read from the same bytes: rows in C order are columns in Fortran order.
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        Self { rows: self.cols, cols: self.rows, fortran: !self.fortran, ..self }
+    }
+}
+
 /// Reads and checks the header of an `.npy` file, and the file's length against it.
 ///
 /// # Errors
@@ -45,11 +53,10 @@ pub(super) fn read(path: &Path) -> Result<AnyMatrix> {
     read_any(path, header, file)
 }
 
-/// Reads the transpose: rows in C order are columns in Fortran order.
+/// Reads the transpose.
 pub(super) fn read_transposed(path: &Path) -> Result<AnyMatrix> {
     let (header, file) = open_npy(path)?;
-    let turned = NpyHeader { rows: header.cols, cols: header.rows, fortran: !header.fortran, ..header };
-    read_any(path, turned, file)
+    read_any(path, header.transposed(), file)
 }
 
 fn read_any(path: &Path, header: NpyHeader, file: File) -> Result<AnyMatrix> {

@@ -22,11 +22,8 @@ impl NpyFile {
     /// # Errors
     /// As [`read_npy_header`](super::read_npy_header).
     pub fn open(path: &Path, transposed: bool) -> Result<Self> {
-        let (mut header, file) = open_npy(path)?;
-        if transposed {
-            // Rows in C order are columns in Fortran order.
-            header = NpyHeader { rows: header.cols, cols: header.rows, fortran: !header.fortran, ..header };
-        }
+        let (header, file) = open_npy(path)?;
+        let header = if transposed { header.transposed() } else { header };
         Ok(Self { path: path.to_path_buf(), header, file })
     }
 

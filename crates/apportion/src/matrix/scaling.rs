@@ -21,6 +21,11 @@ impl<'a, T: Element> Scaling<'a, T> {
         Self { alpha: one, beta: one, initial: None }
     }
 
+    /// Alpha and beta.
+    pub fn scalars(&self) -> [T; 2] {
+        [self.alpha, self.beta]
+    }
+
     /// The initial matrix where it counts, given the semiring's zero.
     pub(crate) fn counted(&self, zero: T) -> Option<&'a Matrix<T>> {
         self.initial.filter(|_| self.beta != zero)

@@ -1,8 +1,8 @@
 //! The picture of a trace: one lane per processor over a time axis.
 
 use super::svg::{INK, escape};
-use crate::trace::{Activity, Event, Trace};
-use crate::units::show_seconds;
+use crate::trace::{Event, KINDS, Lane, Trace};
+use crate::units::{show_count, show_seconds};
 use std::fmt::Write;
 
 /// White space around everything.
@@ -16,9 +16,8 @@ const LONGEST_NAME: usize = 24;
 /// Above this many events a lane is drawn by pixel columns, so that the picture stays small.
 const MOST_EVENTS: usize = 1500;
 
-/// What a lane's time is told apart by: word and colour (Okabe and Ito's, the most common the calmest).
-const KINDS: [(&str, &str); 4] =
-    [("compute", "#56b4e9"), ("send", "#e69f00"), ("receive", "#d55e00"), ("wait", "#dddddd")];
+/// The colours of [`KINDS`] (Okabe and Ito's, the most common the calmest).
+const COLOURS: [&str; 4] = ["#56b4e9", "#e69f00", "#d55e00", "#dddddd"];
 
 /// Draws a trace as a self-contained SVG 1.1 document: a lane per processor, its time coloured by what it did (compute;
 /// wait until what it sent has left; receive; wait for what has not been sent yet), white where it has ended.
@@ -56,17 +55,19 @@ pub fn trace_svg(trace: &Trace, names: &[String]) -> String {
         let top = HEAD + pitch * i as f64;
         let _ = writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{font:.1}\" text-anchor=\"end\">{}</text>",
+            "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{font:.1}\" text-anchor=\"end\">{}<title>{}</title></text>",
             left - 6.0,
             top + bar / 2.0 + font * 0.36,
-            escape(name)
+            escape(name),
+            escape(&exchanged(lane, &names))
         );
         let shapes = if lane.events.len() > MOST_EVENTS {
             columns(&lane.events, scale, [top, bar])
         } else {
             events(&lane.events, scale, [top, bar])
         };
-        for ((word, colour), shape) in KINDS.iter().zip(shapes).filter(|(_, shape)| !shape.is_empty()) {
+        let painted = KINDS.iter().zip(COLOURS).zip(shapes);
+        for ((word, colour), shape) in painted.filter(|(_, shape)| !shape.is_empty()) {
             let place = format!("transform=\"translate({left:.2} 0)\"");
             let _ = writeln!(svg, "<path class=\"{word}\" {place} fill=\"{colour}\" d=\"{shape}\"/>");
         }
@@ -75,14 +76,16 @@ pub fn trace_svg(trace: &Trace, names: &[String]) -> String {
     svg
 }
 
-/// The place of an event's kind among [`KINDS`].
-fn kind(event: &Event) -> usize {
-    match (event.activity, event.peer) {
-        (Activity::Compute, _) => 0,
-        (Activity::Communicate, None) => 1,
-        (Activity::Communicate, Some(_)) => 2,
-        (Activity::Idle, _) => 3,
-    }
+/// What a processor sent to whom, for those who point at its name.
+fn exchanged(lane: &Lane, names: &[String]) -> String {
+    let to = |(to, name): (usize, &String)| {
+        let (messages, elements) = (lane.messages[to], lane.sent[to]);
+        (messages > 0).then(|| {
+            format!("to {name}: {} elements, messages: {messages}", show_count(u128::from(elements)))
+        })
+    };
+    let sent: Vec<String> = names.iter().enumerate().filter_map(to).collect();
+    if sent.is_empty() { "sent nothing".into() } else { sent.join("; ") }
 }
 
 /// A rectangle of a path, by left edge, top, width and height.
@@ -95,7 +98,7 @@ fn events(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [String; 4] {
     let mut shapes: [String; 4] = Default::default();
     for event in events {
         let width = (event.end - event.start) * scale;
-        rectangle(&mut shapes[kind(event)], [event.start * scale, top, width, bar]);
+        rectangle(&mut shapes[event.kind()], [event.start * scale, top, width, bar]);
     }
     shapes
 }
@@ -110,7 +113,7 @@ fn columns(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [String; 4] {
             if end <= start {
                 break;
             }
-            time[kind(event)] += end - start;
+            time[event.kind()] += end - start;
         }
     }
     // In hundredths, so that what looks alike is alike.
@@ -130,7 +133,7 @@ fn columns(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [String; 4] {
 }
 
 fn draw_legend(svg: &mut String) {
-    for (i, (word, colour)) in KINDS.iter().enumerate() {
+    for (i, (word, colour)) in KINDS.iter().zip(COLOURS).enumerate() {
         let x = MARGIN + 95.0 * i as f64;
         let _ = writeln!(
             svg,
@@ -178,7 +181,7 @@ fn shortened(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::rect::Rank;
-    use crate::trace::Lane;
+    use crate::trace::Activity;
 
     fn lane(events: &[(Activity, f64, f64, Option<usize>)]) -> Lane {
         let mut lane = Lane::default();

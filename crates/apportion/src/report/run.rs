@@ -6,7 +6,7 @@ use crate::multiply::WRONG_FRACTION;
 use crate::plan::{Metrics, Plan};
 use crate::schedule::Order;
 use crate::trace::Trace;
-use crate::units::{show_count, show_seconds};
+use crate::units::{show_bytes, show_count, show_seconds};
 use serde_json::{Value, json};
 
 /// What a run did.
@@ -16,6 +16,8 @@ pub struct RunReport {
     pub engine: &'static str,
     /// "plus-times", "max-plus", "min-plus" or "or-and".
     pub semiring: &'static str,
+    /// What computed: [`Kernel::about`](crate::Kernel::about).
+    pub kernel: Value,
     /// "f32", "f64", "bool" or "u8".
     pub element: &'static str,
     /// The plan that was run.
@@ -24,6 +26,9 @@ pub struct RunReport {
     pub order: Order,
     /// What each processor did when.
     pub trace: Trace,
+    /// Bytes that each processor was to hold at most, said before ([`predicted_memory`](crate::predicted_memory)); of what
+    /// an adaptive run begins with.
+    pub predicted_memory: Vec<u64>,
     /// What the simulator said before.
     pub forecast_seconds: f64,
     /// Work over the sum of the speeds.
@@ -47,6 +52,11 @@ impl RunReport {
     /// From the first step of the schedule to the last.
     pub fn seconds(&self) -> f64 {
         self.trace.seconds()
+    }
+
+    /// Of runs one after the other: the most that each processor was to hold in any.
+    pub(crate) fn most_memory(&mut self, next: &[u64]) {
+        self.predicted_memory.iter_mut().zip(next).for_each(|(most, next)| *most = (*most).max(*next));
     }
 
     /// Elements that changed hands, counted while running.
@@ -97,6 +107,7 @@ impl RunReport {
             "version": 1,
             "engine": self.engine,
             "semiring": self.semiring,
+            "kernel": self.kernel,
             "element": self.element,
             "flow": self.order.flow.to_string(),
             "block": self.order.block,
@@ -114,6 +125,7 @@ impl RunReport {
             "volume": self.volume(),
             "carried": self.trace.lanes.iter().map(|l| l.carried).sum::<u64>(),
             "volume_lower_bound": self.volume_lower_bound(),
+            "predicted_memory_bytes": self.predicted_memory,
             "peak_memory_bytes": self.trace.lanes.iter().map(|l| l.peak_bytes).collect::<Vec<_>>(),
             "processors": processors,
             "pairs": self.pairs().map(|[from, to, messages, elements, bytes]| {
@@ -132,6 +144,8 @@ impl RunReport {
         let size = match self.element {
             "f64" => 8,
             "f32" => 4,
+            "i32" => 4,
+            "i64" => 8,
             _ => 1,
         };
         let ranks = 0..self.trace.lanes.len();
@@ -168,9 +182,12 @@ impl RunReport {
                 show_seconds(compute[i]),
                 show_seconds(communicate[i]),
                 show_seconds(idle[i]),
+                show_bytes(self.trace.lanes[i].peak_bytes as f64),
+                show_bytes(self.predicted_memory[i] as f64),
             ]
         });
-        let header = ["processor", "share", "of all", "compute", "communicate", "idle"];
+        let header =
+            ["processor", "share", "of all", "compute", "communicate", "idle", "memory", "predicted"];
         let seconds = self.seconds();
         let volume = self.volume();
         let least = self.volume_lower_bound().unwrap_or(0);

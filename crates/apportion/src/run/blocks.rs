@@ -80,7 +80,7 @@ pub(super) struct Blocks<'a, T, S> {
     own: S,
     /// By the first inner index and the first column.
     panels: BTreeMap<(u64, u64), Panel<T>>,
-    spare: Vec<Vec<T>>,
+    spare: Spare<T>,
     held: u64,
     peak: u64,
 }
@@ -105,7 +105,7 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
         let elements: u64 = own_a.iter().chain(own_b).map(|p| p.rect().area()).sum::<u64>()
             + schedule.rects(rank).iter().map(|r| r.area()).sum::<u64>();
         let held = elements * size_of::<T>() as u64;
-        Self { schedule, rank, own, panels: BTreeMap::new(), spare: Vec::new(), held, peak: held }
+        Self { schedule, rank, own, panels: BTreeMap::new(), spare: Spare::default(), held, peak: held }
     }
 
     /// Most bytes held at once.
@@ -153,7 +153,7 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
         for key in keys {
             if let Some(panel) = self.panels.remove(&key) {
                 self.held -= panel.bytes();
-                self.spare.extend([panel.a, panel.b]);
+                self.spare.0.extend([panel.a, panel.b]);
             }
         }
     }
@@ -220,7 +220,7 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
             let cols = SpanSet::union(schedule.cols(rank).intersect(group));
             let copied = self.in_place(Span::default(), Span::default()).is_none();
             let rows = if copied { schedule.rows(rank).len() } else { 0 };
-            let (a, b) = (self.buffer(rows * inner.len()), self.buffer(inner.len() * cols.len()));
+            let (a, b) = (self.spare.take(rows * inner.len()), self.spare.take(inner.len() * cols.len()));
             let mut panel = Panel { inner, cols, a, b };
             self.held += panel.bytes();
             self.peak = self.peak.max(self.held);
@@ -237,14 +237,28 @@ impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
         }
         key
     }
+}
 
-    /// A buffer of a released panel, or a new one: pages that are in use already cost nothing more.
-    fn buffer(&mut self, length: u64) -> Vec<T> {
+/// Buffers that are no longer needed, for those that will be.
+pub(super) struct Spare<T>(pub Vec<Vec<T>>);
+
+impl<T> Default for Spare<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: bytemuck::Pod> Spare<T> {
+    /// The smallest that is long enough, or a new one: pages that are in use already cost nothing more. Where none is long
+    /// enough the longest is made longer, so that what lies spare is never more than was in use.
+    pub fn take(&mut self, length: u64) -> Vec<T> {
         let length = length as usize;
-        let fit = (0..self.spare.len()).filter(|&i| self.spare[i].capacity() >= length);
-        let best = fit.min_by_key(|&i| self.spare[i].capacity());
-        let mut buffer = best.map_or_else(Vec::new, |i| self.spare.swap_remove(i));
-        buffer.resize(length, T::ZERO);
+        let fit = (0..self.0.len()).filter(|&i| self.0[i].capacity() >= length);
+        let longest = || (0..self.0.len()).max_by_key(|&i| self.0[i].capacity());
+        let best = fit.min_by_key(|&i| self.0[i].capacity()).or_else(longest);
+        let Some(best) = best else { return vec![T::zeroed(); length] };
+        let mut buffer = self.0.swap_remove(best);
+        buffer.resize(length, T::zeroed());
         buffer
     }
 }

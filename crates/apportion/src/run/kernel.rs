@@ -7,6 +7,7 @@ use super::kernels::{
 use crate::error::{Error, Result};
 use crate::matrix::{Element, Matrix};
 use crate::rect::{Rect, Span};
+use serde_json::{Value, json};
 
 /// A semiring for elements of type T: how a tile of C is updated, what C starts with, and the definition that results are
 /// checked against. It holds plain functions, so that choosing it costs one indirect call per update.
@@ -154,6 +155,23 @@ impl<T: Element> Kernel<T> {
             Semiring::OrAnd => "or-and".into(),
             tropical => format!("{tropical}-{}", T::NAME),
         }
+    }
+
+    /// What computes, for `run.json`: its name, and of a library its own name, file and version.
+    pub fn about(&self) -> Value {
+        let library = match self.update {
+            Update::BuiltIn(_) => None,
+            Update::Library(blas, _) => {
+                Some(json!({"name": blas.name(), "file": blas.file(), "version": blas.version()}))
+            }
+        };
+        json!({"name": self.name(), "library": library})
+    }
+
+    /// The same kernel with a defect: another update of tiles.
+    #[cfg(test)]
+    pub(crate) fn with_update(self, update: fn(Tile<'_, T>)) -> Self {
+        Self { update: Update::BuiltIn(update), ..self }
     }
 
     /// What C starts with: the neutral element of the semiring's sum.

@@ -6,23 +6,22 @@ use crate::error::Result;
 use crate::matrix::{Element, Matrix, Scaling};
 
 impl<T: Element> Kernel<T> {
-    /// Turns elements of A B into elements of alpha A B + beta C0, given those of C0 at the same places; each is
-    /// rounded as often as its formula has operations. O(length).
+    /// Turns elements of A B into elements of alpha A B + beta C0, given those of C0 at the same places, if there is one;
+    /// each is rounded as often as its formula has operations. O(length).
     ///
     /// # Panics
-    /// If the scaling has an initial matrix that counts and `initial` is shorter than `product`.
-    pub fn finish(&self, scaling: &Scaling<'_, T>, product: &mut [T], initial: &[T]) {
+    /// If C0 counts, which it does not where beta is the semiring's zero, and `initial` is shorter than `product`.
+    pub fn finish(&self, [alpha, beta]: [T; 2], product: &mut [T], initial: Option<&[T]>) {
         let (zero, one) = (self.zero(), self.one());
-        let (alpha, beta) = (scaling.alpha, scaling.beta);
         if alpha == zero {
             product.fill(zero);
         }
-        if scaling.counted(zero).is_none() {
+        let Some(initial) = initial.filter(|_| beta != zero) else {
             if alpha != zero && alpha != one {
                 product.iter_mut().for_each(|x| *x = self.entry(&[alpha], &[*x]));
             }
             return;
-        }
+        };
         let initial = &initial[..product.len()];
         if self.semiring() == Semiring::PlusTimes {
             let (alpha, beta) = (alpha.to_f64(), beta.to_f64());
@@ -53,10 +52,8 @@ mod tests {
     use super::*;
 
     fn finished<T: Element>(kernel: Kernel<T>, [alpha, beta]: [T; 2], p: T, c0: Option<T>) -> T {
-        let initial = c0.map(|x| Matrix::new(1, 1, vec![x]));
-        let scaling = Scaling { alpha, beta, initial: initial.as_ref() };
         let mut product = [p];
-        kernel.finish(&scaling, &mut product, initial.as_ref().map_or(&[], Matrix::as_slice));
+        kernel.finish([alpha, beta], &mut product, c0.as_ref().map(std::slice::from_ref));
         product[0]
     }
 

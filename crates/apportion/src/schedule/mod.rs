@@ -6,11 +6,13 @@
 mod bands;
 mod broadcast;
 mod bulk;
+mod memory;
 mod one_to_all;
 mod ring;
 mod step;
 
 use bands::Bands;
+pub use memory::{Carrier, predicted_memory};
 pub use step::{Broadcast, Message, Operand, Piece, Step, Update};
 
 use crate::plan::{Layout, Part, communication_free};

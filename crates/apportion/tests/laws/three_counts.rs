@@ -2,9 +2,10 @@
 //! on threads, by direction, for every method, flow and overlap.
 
 use super::{layouts, shape};
+use apportion::kernels::Semiring;
 use apportion::{
-    Conditions, Flow, Layout, Matrix, Metrics, Monitor, Network, Order, Platform, Rank, Schedule, Trace,
-    run_threads, simulate,
+    Carrier, Conditions, Element, Flow, Kernel, Layout, Matrix, Metrics, Monitor, Network, Order, Platform,
+    Rank, Schedule, Trace, predicted_memory, run_kernel, run_threads, simulate,
 };
 use proptest::prelude::*;
 
@@ -69,7 +70,48 @@ fn check(layout: &Layout, order: Order) {
     let run = run_threads(&a, &b, &schedule, &platform, &Monitor::new()).unwrap();
     assert_eq!(run.trace.volume_matrix(), counted, "received on threads, {order:?}");
     assert_eq!(sent_in(&run.trace), counted, "sent on threads, {order:?}");
+    check_memory(layout, schedule.order(), &run.trace);
     assert_eq!(run.c.as_slice(), product(&a, &b), "small whole numbers: exact, {order:?}");
+    for semiring in [Semiring::MaxPlus, Semiring::MinPlus] {
+        let kernel = Kernel::<f64>::tropical(semiring).unwrap();
+        check_kernel(kernel, [&a, &b], &schedule, (&platform, &counted));
+    }
+    let truth = |m: &Matrix<f64>| {
+        Matrix::new(m.rows(), m.cols(), m.as_slice().iter().map(|x| u8::from(x % 3.0 == 0.0)).collect())
+    };
+    check_kernel(Kernel::or_and(), [&truth(&a), &truth(&b)], &schedule, (&platform, &counted));
+}
+
+/// The same schedule over another semiring: each element by definition, and the same counts.
+fn check_kernel<T: Element>(
+    kernel: Kernel<T>,
+    [a, b]: [&Matrix<T>; 2],
+    schedule: &Schedule,
+    (platform, counted): (&Platform, &[Vec<u64>]),
+) {
+    let (order, semiring) = (schedule.order(), kernel.semiring());
+    let run = run_kernel(kernel, (a, b), schedule, platform, &Monitor::new()).unwrap();
+    assert_eq!(run.trace.volume_matrix(), counted, "received over {semiring}, {order:?}");
+    let columns: Vec<Vec<T>> = (0..b.cols()).map(|j| (0..b.rows()).map(|p| b.row(p)[j]).collect()).collect();
+    for i in 0..a.rows() {
+        let row: Vec<T> = columns.iter().map(|column| kernel.entry(a.row(i), column)).collect();
+        assert_eq!(run.c.row(i), row, "row {i} over {semiring}, {order:?}");
+    }
+}
+
+/// Bytes by formula = bytes counted while running; on a ring that looks ahead the formula is a bound, and no more blocks above the
+/// count than are looked ahead to.
+fn check_memory(layout: &Layout, order: Order, trace: &Trace) {
+    let counted: Vec<u64> = trace.lanes.iter().map(|lane| lane.peak_bytes).collect();
+    let predicted = |order| predicted_memory(layout, order, 8, Carrier::Memory);
+    if order.flow != Flow::Ring || !order.overlap {
+        assert_eq!(predicted(order), counted, "bytes held, {order:?}");
+        return;
+    }
+    let (most, least) = (predicted(order), predicted(Order { look_ahead: 1, ..order }));
+    for ((most, least), counted) in most.into_iter().zip(least).zip(counted) {
+        assert!(least <= counted && counted <= most, "{least} <= {counted} <= {most}, {order:?}");
+    }
 }
 
 fn product(a: &Matrix<f64>, b: &Matrix<f64>) -> Vec<f64> {

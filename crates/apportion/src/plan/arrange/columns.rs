@@ -43,7 +43,7 @@ pub(super) enum Rule {
     Ring,
     /// All but the one that closes the ring.
     Chain,
-    /// From each to all others; the dearest source.
+    /// From each to all others, each as often as it holds the pivot.
     OneToAll,
 }
 
@@ -72,9 +72,11 @@ impl Rule {
                 let (sum, least) = ring.fold((close, close), |(s, l), x| (s + x, l.min(x)));
                 sum - least
             }
-            Self::OneToAll => (0..count)
-                .map(|i| (0..count).filter(|&j| j != i).map(|j| between(i, j)).sum::<f64>())
-                .fold(0.0, f64::max),
+            Self::OneToAll => (0..count * count)
+                .map(|x| (x / count, x % count))
+                .filter(|(i, j)| i != j)
+                .map(|(i, j)| between(i, j))
+                .sum(),
         }
     }
 }
@@ -135,16 +137,23 @@ impl<'a> Columns<'a> {
     /// The cost of B's ring in one column.
     pub(super) fn inside(&self, column: &Column) -> f64 {
         let blocks = &column.blocks;
-        column.width as f64
-            * self
-                .rule
-                .total(blocks.len(), |i, j| self.distances.between(blocks[i].owner, blocks[j].owner)[1])
+        let height: u64 = blocks.iter().map(|b| b.height).sum();
+        let between = |i: usize, j: usize| {
+            self.held(blocks[i].height, height) * self.distances.between(blocks[i].owner, blocks[j].owner)[1]
+        };
+        column.width as f64 * self.rule.total(blocks.len(), between)
+    }
+
+    /// How often one of so many lines of all holds the pivot: the part of the pivots, where that counts.
+    fn held(&self, lines: u64, all: u64) -> f64 {
+        if self.rule == Rule::OneToAll { lines as f64 / all as f64 } else { 1.0 }
     }
 
     /// The cost of A's pieces from one column to another: height of overlap times distance, over all overlaps.
     pub(super) fn beside(&self, from: &Column, to: &Column) -> f64 {
         let (mut i, mut j, mut at) = (0, 0, 0);
         let (mut end_i, mut end_j) = (from.blocks[0].height, to.blocks[0].height);
+        let held = self.held(from.width, self.columns.iter().map(|c| c.width).sum());
         let mut sum = 0.0;
         loop {
             let end = end_i.min(end_j);
@@ -153,12 +162,12 @@ impl<'a> Columns<'a> {
             at = end;
             if end == end_i {
                 i += 1;
-                let Some(block) = from.blocks.get(i) else { return sum };
+                let Some(block) = from.blocks.get(i) else { return held * sum };
                 end_i += block.height;
             }
             if end == end_j {
                 j += 1;
-                let Some(block) = to.blocks.get(j) else { return sum };
+                let Some(block) = to.blocks.get(j) else { return held * sum };
                 end_j += block.height;
             }
         }

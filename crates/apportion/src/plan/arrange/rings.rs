@@ -70,22 +70,27 @@ pub(super) fn links<'a>(
     })
 }
 
-/// One-to-all: the holder of the pivot sends to everyone in its ring. The pivot is taken where that costs most:
-/// for A in one column of the matrix for all rings at once, for B in each ring by itself.
+/// One-to-all: the holder of the pivot sends to everyone in its ring; the mean over all positions of the pivot.
 ///
-/// `owner[i]` is who stands on the places of the layout's owner i. Not in the source, which gives a cost function
-/// for the ring flow alone; the same upper bound, applied to the flow of its figure 3.2.
+/// `owner[i]` is who stands on the places of the layout's owner i. Not in the source, which gives a cost function for
+/// the ring flow alone, and takes the pivot's worst position. A product takes every position once: its sum is this mean
+/// times their number.
 pub(super) fn one_to_all(rings: &Rings, distances: &Distances<'_>, owner: &[usize]) -> (f64, f64) {
-    let from = |ring: &Ring, source: usize, axis: usize| -> f64 {
-        let mut reached: Vec<Rank> = ring.stops.iter().map(|s| s.0).collect();
-        reached.sort_unstable();
-        reached.dedup();
-        reached.iter().map(|to| distances.between(owner[source], owner[to.0])[axis]).sum::<f64>()
-            * ring.width as f64
+    let sum = |rings: &[Ring], axis: usize| -> f64 {
+        let mean = |ring: &Ring| {
+            let mut reached: Vec<Rank> = ring.stops.iter().map(|s| s.0).collect();
+            reached.sort_unstable();
+            reached.dedup();
+            let all: u64 = ring.stops.iter().map(|s| s.1.len()).sum();
+            let from = |source: Rank| -> f64 {
+                reached.iter().map(|to| distances.between(owner[source.0], owner[to.0])[axis]).sum()
+            };
+            let held = ring.stops.iter().map(|s| s.1.len() as f64 / all as f64 * from(s.0));
+            ring.width as f64 * held.sum::<f64>()
+        };
+        rings.iter().map(mean).sum()
     };
-    let b = rings.cols.iter().map(|ring| ring.stops.iter().map(|s| from(ring, s.0.0, 1)).fold(0.0, f64::max));
-    let a = most_at_one_cut(&rings.rows, |ring, i| from(ring, ring.stops[i].0.0, 0));
-    (a, b.sum())
+    (sum(&rings.rows, 0), sum(&rings.cols, 1))
 }
 
 /// The greatest over all positions across the rings of the sum of what each ring's stop there weighs.

@@ -7,7 +7,7 @@
 use super::Tile;
 use crate::error::{Error, Result};
 use libloading::Library;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int};
 
 /// Libraries by the name that a user may give them, as the loader finds them; tried in this order by [`Blas::any`].
 const KNOWN: [(&str, &str); 9] = [
@@ -24,6 +24,9 @@ const KNOWN: [(&str, &str); 9] = [
 
 /// What sets the number of threads that a library's products use: OpenBLAS, BLIS, MKL.
 const THREADS: [&str; 3] = ["openblas_set_num_threads", "bli_thread_set_num_threads", "MKL_Set_Num_Threads"];
+
+/// What tells a version: OpenBLAS, BLIS.
+const VERSIONS: [&str; 2] = ["openblas_get_config", "bli_info_get_version_str"];
 
 /// `cblas_dgemm`, and `cblas_sgemm` with f32 for T: order, transposes, m, n, k, alpha, A, its stride, B, its stride, beta, C,
 /// its stride.
@@ -53,6 +56,8 @@ const AS_IT_IS: c_int = 111;
 #[derive(Debug, Clone, Copy)]
 pub struct Blas {
     name: &'static str,
+    file: &'static str,
+    version: Option<&'static str>,
     dgemm: Gemm<f64>,
     sgemm: Gemm<f32>,
 }
@@ -104,15 +109,28 @@ impl Blas {
                 unsafe { set(1) };
             }
         }
+        let version = version(&library);
         // The functions are used until the process ends, and libraries with threads of their own do not like to go.
         std::mem::forget(library);
-        let blas = Self { name: Box::leak(name.to_owned().into_boxed_str()), dgemm, sgemm };
+        let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+        let (name, file, version) = (kept(name), kept(file), version.as_deref().map(kept));
+        let blas = Self { name, file, version, dgemm, sgemm };
         if blas.multiplies() { Ok(blas) } else { Err("multiplies 2 x 3 by 3 x 2 wrongly".into()) }
     }
 
     /// The library's name, or its file's without `lib` and endings: `openblas`, `blis`, `mkl_rt`, …
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// The library's file, as the loader was asked for it.
+    pub fn file(&self) -> &'static str {
+        self.file
+    }
+
+    /// What the library says that it is, where it says so: OpenBLAS its build, BLIS its version.
+    pub fn version(&self) -> Option<&'static str> {
+        self.version
     }
 
     /// A product that shows whether sizes, strides and order are understood as meant.
@@ -141,6 +159,24 @@ impl Blas {
     pub fn sgemm(&self, tile: Tile<'_, f32>) {
         call(self.sgemm, tile, 1.0);
     }
+}
+
+/// A library's own words about its version.
+fn version(library: &Library) -> Option<String> {
+    VERSIONS.iter().find_map(|teller| {
+        // SAFETY: where a library has one of these names, it is a function of nothing that returns a text of its own.
+        let tell =
+            unsafe { library.get::<unsafe extern "C" fn() -> *const c_char>(teller.as_bytes()) }.ok()?;
+        // SAFETY: as above.
+        let text = unsafe { tell() };
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: it is not null, ends with a zero, and stays as long as the library does.
+        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!line.is_empty()).then_some(line)
+    })
 }
 
 fn call<T: Copy>(gemm: Gemm<T>, tile: Tile<'_, T>, one: T) {

@@ -7,7 +7,8 @@ mod world;
 pub use links::measure_links_mpi;
 pub use world::World;
 
-use super::blocks::{Blocks, Parcel, Source};
+use super::blocks::{Blocks, Parcel, Source, Spare};
+use super::clock;
 use super::kernel::Kernel;
 use super::monitor::Monitor;
 use super::post::Halt;
@@ -29,7 +30,7 @@ use std::time::{Duration, Instant};
 const TAGS: u64 = 0x7ff0;
 
 /// How often messages are moved on during an update.
-const NUDGE: Duration = Duration::from_micros(300);
+const NUDGE: Duration = Duration::from_millis(1);
 
 /// Computes this rank's part of C = A B over the kernel's semiring as the schedule says, from its own parts of A and B.
 /// Every rank of the world calls it; it returns this rank's rectangles of C, and what it did when.
@@ -62,7 +63,8 @@ pub fn run_mpi<T: Element>(
         let worker = Worker::new(kernel, (schedule, rank), processor, OwnTiles { a, b }, &halt);
         world.barrier()?;
         let epoch = Instant::now();
-        let mut mail = Mail { world, rank, epoch, sending: Vec::new(), receiving: BTreeMap::new() };
+        let (sending, receiving, spare) = (Vec::new(), BTreeMap::new(), Spare::default());
+        let mut mail = Mail { world, rank, epoch, sending, receiving, spare };
         let output = worker.work(epoch, &mut mail)?;
         <Mail<'_> as Courier<T>>::flush(&mut mail)?;
         Ok(output)
@@ -70,6 +72,8 @@ pub fn run_mpi<T: Element>(
     let output = std::thread::scope(|scope| {
         if schedule.order().overlap && p > 1 && world.mpi().any_thread() {
             scope.spawn(|| {
+                // On a core of its own worker's, not another's.
+                clock::pin(&processor.cores);
                 while !over.load(Ordering::Relaxed) {
                     world.mpi().progress();
                     std::thread::sleep(NUDGE);
@@ -108,6 +112,7 @@ struct Mail<'a> {
     epoch: Instant,
     sending: Vec<Transfer>,
     receiving: BTreeMap<(Rank, u64), Transfer>,
+    spare: Spare<u64>,
 }
 
 impl Mail<'_> {
@@ -116,9 +121,14 @@ impl Mail<'_> {
     }
 }
 
+/// Bytes of a message's elements.
+fn bytes_of<T>(message: &Message) -> usize {
+    message.elements() as usize * size_of::<T>()
+}
+
 /// Words of a message with its time.
-fn words_of<T>(message: &Message) -> usize {
-    (message.elements() as usize * size_of::<T>()).div_ceil(size_of::<u64>()) + 1
+fn words_of<T>(message: &Message) -> u64 {
+    (bytes_of::<T>(message).div_ceil(size_of::<u64>()) + 1) as u64
 }
 
 impl<'t, T: Element> Courier<T> for Mail<'t>
@@ -130,9 +140,12 @@ where
     fn send(&mut self, message: &Message, blocks: &mut Blocks<'_, T, Self::Own>) -> Result<()> {
         debug_assert_eq!(message.from, self.rank, "a rank sends its own messages");
         let mpi = self.world.mpi();
-        self.sending.retain_mut(|transfer| !mpi.done(transfer));
-        let mut words = vec![0u64; words_of::<T>(message)];
-        let mut rest: &mut [T] = bytemuck::cast_slice_mut(&mut words);
+        let gone = self.sending.extract_if(.., |transfer| mpi.done(transfer));
+        self.spare.0.extend(gone.map(Transfer::into_words));
+        let mut words = self.spare.take(words_of::<T>(message));
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        let bytes = &mut bytes[..bytes_of::<T>(message)];
+        let mut rest: &mut [T] = bytemuck::cast_slice_mut(bytes);
         for piece in &message.pieces {
             let (out, others) = rest.split_at_mut(piece.rect.area() as usize);
             blocks.give(*piece, out);
@@ -145,7 +158,8 @@ where
 
     fn expect(&mut self, message: &Message) -> Result<()> {
         let tag = (message.tag % TAGS) as u16;
-        let transfer = self.world.mpi().receive(words_of::<T>(message), message.from.0, tag);
+        let room = self.spare.take(words_of::<T>(message));
+        let transfer = self.world.mpi().receive(room, message.from.0, tag);
         self.receiving.insert((message.from, message.tag), transfer);
         Ok(())
     }
@@ -155,13 +169,15 @@ where
         let mut transfer = self.receiving.remove(&key).expect("a message is expected before it is received");
         self.world.wait(&mut transfer)?;
         let words = transfer.words();
-        let mut rest: &[T] = bytemuck::cast_slice(words);
+        let bytes: &[u8] = &bytemuck::cast_slice(words)[..bytes_of::<T>(message)];
+        let mut rest: &[T] = bytemuck::cast_slice(bytes);
         for piece in &message.pieces {
             let (elements, others) = rest.split_at(piece.rect.area() as usize);
             blocks.take(*piece, &Parcel { rect: piece.rect, elements });
             rest = others;
         }
         let sent = f64::from_bits(words[words.len() - 1]);
+        self.spare.0.push(transfer.into_words());
         // Clocks start together at a barrier, but for the time that its messages take.
         Ok(sent.min(self.now()))
     }

@@ -165,11 +165,10 @@ impl Mpi {
         Transfer { words, requests }
     }
 
-    /// Makes room for so many words from a rank.
-    pub fn receive(&self, words: usize, from: usize, tag: u16) -> Transfer {
+    /// Lets words from a rank come into `room`, all of it.
+    pub fn receive(&self, mut room: Vec<u64>, from: usize, tag: u16) -> Transfer {
         let functions = self.functions();
         let Dialect { world, byte, .. } = self.dialect;
-        let mut room = vec![0u64; words];
         let start = |part: &mut [u64]| {
             let mut request = 0;
             let bytes = size_of_val(part) as c_int;
@@ -188,7 +187,7 @@ impl Mpi {
             assert_eq!(posted, 0, "MPI_Irecv of {bytes} bytes from rank {from} works");
             request
         };
-        let requests = parts(words).map(|part| start(&mut room[part])).collect();
+        let requests = parts(room.len()).map(|part| start(&mut room[part])).collect();
         Transfer { words: room, requests }
     }
 
@@ -246,6 +245,12 @@ impl Transfer {
     pub fn words(&self) -> &[u64] {
         assert!(self.requests.is_empty(), "only what has arrived is read");
         &self.words
+    }
+
+    /// The memory back; [`Mpi::done`] must have said so.
+    pub fn into_words(mut self) -> Vec<u64> {
+        assert!(self.requests.is_empty(), "MPI needs the memory of what is under way");
+        std::mem::take(&mut self.words)
     }
 }
 

@@ -4,13 +4,14 @@
 use super::raw::{Mpi, Transfer, VARIABLE};
 use crate::error::{Error, Result};
 use crate::run::{Launched, Monitor};
+use bytemuck::Pod;
 use std::time::Duration;
 
 /// Tag of everything but a schedule's messages.
 const COLLECTIVE: u16 = 0x7ffe;
 
 /// Looks at a message so often before the core is given to others for longer.
-const EAGER: u32 = 200;
+const EAGER: u32 = 1000;
 
 /// All processes of a run under MPI. Every rank calls the collective operations in the same order.
 #[derive(Debug)]
@@ -115,18 +116,18 @@ impl World {
 
     /// Receives so many words.
     pub fn hear(&self, words: usize, from: usize) -> Result<Vec<u64>> {
-        let mut transfer = self.mpi.receive(words, from, COLLECTIVE);
+        let mut transfer = self.mpi.receive(vec![0; words], from, COLLECTIVE);
         self.wait(&mut transfer)?;
-        Ok(transfer.words().to_vec())
+        Ok(transfer.into_words())
     }
 
     /// Sends words to one rank while receiving from another.
     pub fn exchange(&self, words: Vec<u64>, to: usize, (count, from): (usize, usize)) -> Result<Vec<u64>> {
-        let mut coming = self.mpi.receive(count, from, COLLECTIVE);
+        let mut coming = self.mpi.receive(vec![0; count], from, COLLECTIVE);
         let mut going = self.mpi.send(words, to, COLLECTIVE);
         self.wait(&mut coming)?;
         self.wait(&mut going)?;
-        Ok(coming.words().to_vec())
+        Ok(coming.into_words())
     }
 
     /// Returns once all ranks are here, in ceil(log2 p) rounds (Hensgen, Finkel and Manber 1988).
@@ -178,7 +179,7 @@ impl World {
     }
 
     /// Combines every rank's numbers, element by element in the order of ranks; the same bits on every rank.
-    pub fn combine(&self, numbers: &[f64], with: impl Fn(f64, f64) -> f64) -> Result<Vec<f64>> {
+    pub fn combine<N: Pod>(&self, numbers: &[N], with: impl Fn(N, N) -> N) -> Result<Vec<N>> {
         let all = self.gather(bytemuck::cast_slice(numbers))?;
         let mut total = numbers.to_vec();
         for other in all.iter().skip(1) {
@@ -208,8 +209,8 @@ impl World {
 }
 
 /// Bytes as the numbers that they were.
-fn numbers_of(bytes: &[u8]) -> impl Iterator<Item = f64> + '_ {
-    bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned)
+fn numbers_of<N: Pod>(bytes: &[u8]) -> impl Iterator<Item = N> + '_ {
+    bytes.chunks_exact(size_of::<N>()).map(bytemuck::pod_read_unaligned)
 }
 
 /// Bytes as words: their number, then eight to a word.

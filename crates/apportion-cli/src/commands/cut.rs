@@ -1,0 +1,148 @@
+//! How a product is cut into panels: as asked for, or so that the process or its processors keep within their memory.
+
+use super::matmul::Arguments;
+use super::product::{Given, Prepared, settled};
+use crate::console::Console;
+use apportion::{Begun, Choice, Element, Error, Flow, Model, Order, Panels, Result, Shape, check_panels};
+
+/// What is cut, for whom.
+pub struct Task<'a> {
+    pub shape: Shape,
+    pub given: &'a Given,
+    /// Speeds, with the pivot block that they are of.
+    pub models: &'a (Vec<Model>, u64),
+}
+
+/// How it is cut.
+pub struct Cut {
+    pub begun: Begun,
+    /// What was chosen for a panel.
+    pub prepared: Prepared,
+    /// What decided.
+    pub because: &'static str,
+}
+
+/// Cuts C, and makes the plan of a panel. Of the counts of panels that fit all processors the smallest is taken; the inner
+/// dimension is cut only where rows alone do not help.
+///
+/// # Errors
+/// What was asked for does not fit, or nothing does (exit code 1).
+pub fn cut<T: Element>(task: &Task<'_>, args: &Arguments, console: &Console) -> Result<Cut> {
+    let (asked, flow, element) = (&args.panels, &args.running.flow, size_of::<T>() as u64);
+    let shape = task.shape;
+    let kept = asked.checkpoint.is_some() || asked.resume.is_some();
+    let (count, mut because) = match (asked.panels, asked.memory, kept) {
+        (Some(count), ..) => (count, "--panels"),
+        (None, Some(_), _) => (1, "--memory"),
+        (None, None, kept) => (if kept { 16 } else { 1 }, "default"),
+    };
+    let mut block = flow.pivot(shape.k)?.min(shape.k);
+    let mut panels = Panels { rows: shape.m.div_ceil(count), segment: shape.k };
+    if let Some(memory) = asked.memory {
+        (panels, block) = within::<T>(memory, panels, block, (task, args))?;
+    }
+    let settle = |panels: Panels, console: &Console| {
+        let panel = Shape { m: panels.rows, k: panels.segment, ..shape };
+        let mut prepared =
+            settled::<T>(task.given.clone(), task.models.clone(), panel, &args.running, console)?;
+        let frugal = |choice: &Choice| choice.order.flow != Flow::Bulk;
+        if asked.memory.is_some() && prepared.choices.iter().any(frugal) {
+            // The flow that holds whole operands is not for those who are short of memory.
+            prepared.choices.retain(|choice| frugal(choice) || flow.flow.0.is_some());
+        }
+        let mut refusal = Ok(());
+        prepared.choices.iter_mut().for_each(|choice| choice.order.block = choice.order.block.min(block));
+        prepared.choices.retain(|Choice { plan, order, .. }| {
+            let checked = check_panels(plan, *order, &task.given.platform, (shape, panels), element);
+            let fits = checked.is_ok();
+            refusal = std::mem::replace(&mut refusal, Ok(())).and(checked);
+            fits
+        });
+        if prepared.choices.is_empty() { refusal.map(|()| prepared) } else { Ok(prepared) }
+    };
+    let prepared = match settle(panels, console) {
+        Err(Error::TooLittleMemory { .. }) if asked.panels.is_none() => {
+            because = "the processors' memory";
+            // A segment that the user's blocks do not fill would not be what was asked for.
+            let least = if flow.block.is_some() || flow.blocks.is_some() { block } else { 1 };
+            panels = smaller(panels, shape, least, &|panels| settle(panels, &console.silenced()))?;
+            settle(panels, console)?
+        }
+        settled => settled?,
+    };
+    let best = &prepared.choices[0];
+    let begun = Begun { plan: best.plan.clone(), order: best.order, panels };
+    Ok(Cut { begun, prepared, because })
+}
+
+/// Panels and a pivot block with which the whole process keeps within `memory`.
+fn within<T: Element>(
+    memory: u64,
+    panels: Panels,
+    block: u64,
+    (task, args): (&Task<'_>, &Arguments),
+) -> Result<(Panels, u64)> {
+    let flow = &args.running.flow;
+    let (p, panel) = (task.given.platform.len() as u64, Shape { m: panels.rows, ..task.shape });
+    let with = |block| {
+        let flow_then = flow.flow.0.unwrap_or(Flow::OneToAll);
+        let order =
+            Order { flow: flow_then, block, overlap: flow.overlaps(), look_ahead: flow.look_ahead()? };
+        Panels::within(memory, panel, p, order, size_of::<T>() as u64).map(|panels| (panels, block))
+    };
+    let refused = match with(block) {
+        Err(refused) if flow.block.is_none() && flow.blocks.is_none() => refused,
+        outcome => return outcome,
+    };
+    // Nobody asked for that block: a smaller one may do.
+    let smaller = std::iter::successors(Some(block), |&b| (b > 1).then(|| b.div_ceil(2))).skip(1);
+    smaller.map(with).find(|outcome| outcome.is_ok()).unwrap_or(Err(refused))
+}
+
+/// The least number of panels, at least as many as `from` has, that fit; the inner dimension in one segment if possible, else in
+/// segments of a half, a quarter, …, down to `least` indices. O(log^2) settlements.
+fn smaller(
+    from: Panels,
+    shape: Shape,
+    least: u64,
+    settle: &dyn Fn(Panels) -> Result<Prepared>,
+) -> Result<Panels> {
+    let first = shape.m.div_ceil(from.rows);
+    let (mut segment, mut refusal) = (from.segment, None);
+    loop {
+        let panels = |count: u64| Panels { rows: shape.m.div_ceil(count), segment };
+        let mut fits = |count: u64| match settle(panels(count)) {
+            Ok(_) => Ok(true),
+            Err(error @ Error::TooLittleMemory { .. }) => {
+                refusal = Some(error);
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        };
+        let doubled = std::iter::successors(Some(first), |&c| (c < shape.m).then(|| (2 * c).min(shape.m)));
+        let mut low = first.saturating_sub(1);
+        for count in doubled {
+            if fits(count)? {
+                let mut high = count;
+                while high - low > 1 {
+                    let middle = low + (high - low) / 2;
+                    if fits(middle)? { high = middle } else { low = middle }
+                }
+                return Ok(panels(high));
+            }
+            low = count;
+        }
+        if segment <= least {
+            let why = refusal.expect("nothing fitted").to_string();
+            let what = why.split(" (").next().unwrap_or(&why);
+            return Err(Error::infeasible(
+                format!(
+                    "no panels fit: with {} rows and {segment} inner indices {what}",
+                    panels(shape.m).rows
+                ),
+                "give more memory, or a method and a flow that hold less",
+            ));
+        }
+        segment = (segment / 2).next_multiple_of(least).min(segment - 1).max(least);
+    }
+}

@@ -1,0 +1,58 @@
+//! Runs of a product, several times over.
+
+use apportion::{Kernel, Matrix, Model, Monitor, Multiplication, Order, Plan, Platform, Scaling, multiply};
+
+/// Pivot block, of the runs and of the models.
+pub const BLOCK: u64 = 256;
+/// Runs of which the median is taken.
+pub const RUNS: usize = 5;
+
+/// What several runs took.
+pub struct Seconds {
+    /// What was forecast.
+    pub forecast: f64,
+    /// The median of the runs.
+    pub measured: f64,
+    /// What no partition can beat.
+    pub ideal: f64,
+}
+
+/// Runs a product of f64 [`RUNS`] times.
+pub fn seconds(
+    plan: &Plan,
+    order: Order,
+    (platform, models): (&Platform, &[Model]),
+    (a, b): (&Matrix<f64>, &Matrix<f64>),
+) -> Seconds {
+    let what = Multiplication {
+        kernel: Kernel::plus_times(),
+        plan,
+        order,
+        platform,
+        models,
+        models_block: BLOCK,
+        scaling: Scaling::none(1.0),
+        adaptive: None,
+        seed: 1,
+    };
+    let reports: Vec<_> =
+        (0..RUNS).map(|_| multiply(a, b, &what, &Monitor::new()).expect("nobody stops it").1).collect();
+    let mut seconds: Vec<f64> = reports.iter().map(|report| report.seconds()).collect();
+    seconds.sort_by(f64::total_cmp);
+    Seconds {
+        forecast: reports[0].forecast_seconds,
+        measured: seconds[RUNS / 2],
+        ideal: reports[0].ideal_seconds,
+    }
+}
+
+/// A square matrix of numbers between -1 and 1.02.
+pub fn matrix(size: u64, seed: u64) -> Matrix<f64> {
+    let elements = (0..size * size).map(|i| ((i * 31 + seed * 7) % 1009) as f64 / 500.0 - 1.0);
+    Matrix::new(size as usize, size as usize, elements.collect())
+}
+
+/// A target and whether it was reached.
+pub fn verdict(reached: bool) -> String {
+    if reached { "reached" } else { "MISSED" }.to_owned()
+}

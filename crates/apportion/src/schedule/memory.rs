@@ -1,0 +1,107 @@
+//! Bytes of matrix data that each processor holds at most while it carries out a schedule: by formula on the layout.
+//!
+//! Own parts of A, B and C, and beside them the lines of the pivot blocks that are together at once: the processor's rows of A
+//! and columns of B, others' and its own, as deep as the flow needs. With lines l = r + c, pivot block b and inner dimension k:
+//!
+//! | flow | beside own parts |
+//! | --- | --- |
+//! | one-to-all, broadcast | l b |
+//! | ring | l b max(1, look-ahead), at most: hops of later blocks arrive early |
+//! | bulk | l k |
+//! | broadcast on strips | b times the widest column block of B; A stays where it is |
+//!
+//! The last row is Tinetti, section 3.4.4: in N blocks, b = k / N. Where a message is a permission to copy, look-ahead costs no more
+//! than that. Under MPI the blocks that are looked ahead to are held too, and on strips A's part of them is copied. Not counted:
+//! the kernel's packing buffers (a few hundred KiB a thread), messages in MPI's hands, the product once it is put together.
+
+use super::broadcast::columns_of_b;
+use super::{Flow, Order};
+use crate::plan::{Layout, Part};
+
+/// Who carries the messages of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// The memory of one process: the threads engine.
+    Memory,
+    /// MPI.
+    Mpi,
+}
+
+/// Most bytes that each processor holds at once, by rank; `element` bytes an element. On threads exact for all flows but
+/// the ring with look-ahead, else an upper bound. O(R log R) for R rectangles.
+pub fn predicted_memory(layout: &Layout, order: Order, element: u64, carrier: Carrier) -> Vec<u64> {
+    let k = layout.shape().k;
+    let block = order.block.clamp(1, k);
+    let strips = if order.flow == Flow::Broadcast { columns_of_b(layout) } else { None };
+    let a = areas(layout, &layout.parts_of_a());
+    let b = areas(layout, strips.as_deref().unwrap_or(&layout.parts_of_b()));
+    let lines: Vec<u64> = match &strips {
+        Some(parts) => {
+            let widest = parts.iter().map(|part| part.cols.len()).max().unwrap_or(0);
+            let copied = |rows: u64| if carrier == Carrier::Mpi { rows } else { 0 };
+            let rows = layout.rows_by_owner().into_iter().map(|rows| rows.len());
+            rows.map(|rows| if rows > 0 { widest + copied(rows) } else { 0 }).collect()
+        }
+        None => {
+            let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
+            rows.iter().zip(&cols).map(|(rows, cols)| rows.len() + cols.len()).collect()
+        }
+    };
+    let ahead = order.ahead() as u64;
+    let blocks = match (order.flow, carrier) {
+        (Flow::Bulk, _) => k,
+        (_, Carrier::Mpi) => ahead + 1,
+        (Flow::Ring, _) => ahead.max(1),
+        (Flow::OneToAll | Flow::Broadcast, _) => 1,
+    };
+    let depth = block.saturating_mul(blocks).min(k);
+    let held = |rank: usize| {
+        let own = layout.shares()[rank] + a[rank] + b[rank];
+        lines[rank].saturating_mul(depth).saturating_add(own).saturating_mul(element)
+    };
+    (0..layout.processors()).map(held).collect()
+}
+
+/// Elements of an operand that each processor owns.
+fn areas(layout: &Layout, parts: &[Part]) -> Vec<u64> {
+    let mut areas = vec![0; layout.processors()];
+    parts.iter().for_each(|part| areas[part.owner.0] += part.rect().area());
+    areas
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Shape, shapes};
+
+    fn of(layout: &Layout, flow: Flow, block: u64, look_ahead: u64) -> Vec<u64> {
+        let overlap = look_ahead > 0;
+        predicted_memory(layout, Order { flow, block, overlap, look_ahead }, 8, Carrier::Memory)
+    }
+
+    /// Two processors at 3:1, 8 x 12 x 16 in strips: 6 and 2 rows, counted on paper.
+    #[test]
+    fn by_hand() {
+        let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
+        // A's rows, B's 12 x 16 in the proportion of the rows (9 and 3 of 12), C's rows.
+        let own = [6 * 12 + 9 * 16 + 6 * 16, 2 * 12 + 3 * 16 + 2 * 16].map(|x: u64| 8 * x);
+        let with = |lines: [u64; 2], depth: u64| [0, 1].map(|i| own[i] + 8 * lines[i] * depth);
+        assert_eq!(of(&layout, Flow::OneToAll, 4, 0), with([22, 18], 4));
+        assert_eq!(of(&layout, Flow::OneToAll, 4, 3), with([22, 18], 4));
+        assert_eq!(of(&layout, Flow::Ring, 4, 2), with([22, 18], 8));
+        assert_eq!(of(&layout, Flow::Ring, 4, 9), with([22, 18], 12));
+        assert_eq!(of(&layout, Flow::Bulk, 4, 0), with([22, 18], 12));
+        // B in two column blocks of 8; four blocks of 3 rows: a quarter of 12 x 8 beside the own parts.
+        let own = [6 * 12 + 12 * 8 + 6 * 16, 2 * 12 + 12 * 8 + 2 * 16].map(|x: u64| 8 * x);
+        assert_eq!(of(&layout, Flow::Broadcast, 12, 0), own.map(|own| own + 8 * 12 * 8));
+        assert_eq!(of(&layout, Flow::Broadcast, 3, 1), own.map(|own| own + 8 * 3 * 8));
+    }
+
+    #[test]
+    fn no_share_no_memory() {
+        let layout = shapes::rows(Shape::new(4, 4, 4, "test").unwrap(), &[1.0, 1e-9]).unwrap();
+        for flow in Flow::ALL {
+            assert_eq!(of(&layout, flow, 2, 0)[1], 0, "{flow}");
+        }
+    }
+}

@@ -2,8 +2,8 @@
 //!
 //! `cargo bench --bench replay` replays the same traces here and with SimGrid's `smpirun` (Debian: libsimgrid-dev), where
 //! that is installed: 100 ranks that pass messages around a ring 1,000 times, reading the files included, in turns; medians
-//! of [`RUNS`]. Then it simulates a product on 10,000 processors, with the most memory that this process ever held.
-//! `-- ring` and `-- many` do one of the two.
+//! of [`RUNS`]. Then it simulates a product on 10,000 processors, on a full mesh and behind shared uplinks, with the most memory
+//! that this process ever held. `-- ring`, `-- many` and `-- uplinks` do one of the three.
 
 use apportion::shapes::{Method, Terms};
 use apportion::{
@@ -18,6 +18,8 @@ use std::time::Instant;
 const RANKS: usize = 100;
 const ROUNDS: usize = 1_000;
 const PROCESSORS: usize = 10_000;
+/// Behind uplinks rates are renewed as this part of the messages under way changes.
+const COARSE: f64 = 0.05;
 
 /// Runs of each side.
 const RUNS: usize = 7;
@@ -33,7 +35,10 @@ fn main() {
         ring(&directory);
     }
     if wanted("many") {
-        many();
+        many("mesh", &Network::uniform(50e-6, 125e6), &Fluid::fair());
+    }
+    if wanted("uplinks") {
+        many("uplinks", &clusters().network, &Fluid { coarse: COARSE, ..Fluid::fair() });
     }
 }
 
@@ -165,34 +170,50 @@ fn simgrid(directory: &Path, network: &Network) -> Option<(f64, f64)> {
     Some((seconds, line.split(':').next()?.parse().ok()?))
 }
 
-/// A product on 10,000 processors of 1 to 10 Gflop/s on a full mesh of 1 Gbit/s. (Behind shared uplinks all flows of such a
-/// product hang together, and the fair rates of millions of flows at every event are out of reach.)
-fn many() {
+/// A product on 10,000 processors of 1 to 10 Gflop/s, each flow under each rule.
+fn many(place: &str, network: &Network, rules: &Fluid) {
     let begin = Instant::now();
-    let network = Network::uniform(50e-6, 125e6);
-    let names: Vec<String> = (0..PROCESSORS).map(|i| format!("n{i}")).collect();
     let rates: Vec<f64> = (0..PROCESSORS).map(|i| 1e9 * (1 + i * 7919 % 10) as f64).collect();
     let shape = Shape::new(40_000, 40_000, 40_000, "bench").expect("a sound shape");
     let layout = Method::Columns.layout(shape, &rates, &Terms::default()).expect("any number of processors");
     println!("\n{PROCESSORS} processors, N = 40,000, laid out after {:.1} s", begin.elapsed().as_secs_f64());
-    let conditions = Conditions { rates: &rates, network: &network, element: 8 };
-    for (flow, fluid) in [(Flow::Bulk, false), (Flow::Bulk, true), (Flow::Ring, false), (Flow::Ring, true)] {
+    let names: Vec<String> = (0..PROCESSORS).map(|i| format!("n{i}")).collect();
+    let conditions = Conditions { rates: &rates, network, element: 8 };
+    for (flow, fluid) in [(Flow::Ring, true), (Flow::Ring, false), (Flow::Bulk, true), (Flow::Bulk, false)] {
         let begin = Instant::now();
         let order = Order { flow, block: 40_000, overlap: false, look_ahead: 1 };
         let schedule = Schedule::matmul(&layout, order);
         let seconds = if fluid {
-            simulate_fluid(&schedule, conditions, &names, &Fluid::fair(), false).map(|o| o.trace.seconds())
+            simulate_fluid(&schedule, conditions, &names, rules, false).map(|o| o.trace.seconds())
         } else {
             simulate(&schedule, conditions).map(|trace| trace.seconds())
         };
         println!(
-            "{flow}, {}: {:.1} s, forecast {:.3} s, most memory so far {:.0} MiB",
+            "{place}, {flow}, {}: {:.1} s, forecast {:.3} s, most memory so far {:.0} MiB",
             if fluid { "fair" } else { "fifo" },
             begin.elapsed().as_secs_f64(),
             seconds.expect("no deadlock"),
             peak_mebibytes()
         );
     }
+}
+
+/// 100 clusters of equal size, network cards of 1 Gbit/s, shared uplinks of 10 Gbit/s: all flows hang together.
+fn clusters() -> Platform {
+    let mut text = String::new();
+    for i in 0..PROCESSORS {
+        let _ = writeln!(text, "[[processor]]\nname = \"n{i}\"\ncluster = \"c{}\"", i / (PROCESSORS / 100));
+    }
+    text += "[network]\n";
+    let mut uplink = |of: String, speed: &str| {
+        let _ = writeln!(
+            text,
+            "[[network.uplink]]\nof = \"{of}\"\nbandwidth = \"{speed} Gbit/s\"\nlatency = \"25 us\""
+        );
+    };
+    (0..PROCESSORS).for_each(|i| uplink(format!("n{i}"), "1"));
+    (0..100).for_each(|c| uplink(format!("c{c}"), "10"));
+    parse_platform(&text, "clusters").expect("a sound platform")
 }
 
 /// The most memory that this process has held; 0 where the system does not tell.

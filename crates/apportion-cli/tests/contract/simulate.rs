@@ -146,6 +146,12 @@ fn a_bus_carries_a_broadcast_once_by_any_rule() {
         let found = json_of(&here, &format!("{simulate} --sharing {rule}"));
         assert!((found["seconds"].as_f64().unwrap() - 1.28).abs() < 1e-6, "{rule}: {found}");
     }
+    let coarse = json_of(&here, &format!("{simulate} --sharing fair --coarse 0.02"));
+    assert_eq!(coarse["sharing"], "fair, coarse 0.02");
+    assert!((coarse["seconds"].as_f64().unwrap() - 1.28).abs() < 1e-6, "{coarse}");
+    for wrong in ["--coarse 0.02", "--sharing fair --coarse 2", "--sharing fair --coarse nan"] {
+        assert_eq!(apportion(&here, &format!("{simulate} {wrong}")).status.code(), Some(2), "{wrong}");
+    }
     let exported = json_of(&here, &format!("{simulate} --export-simgrid to"));
     assert!((exported["seconds"].as_f64().unwrap() - 3.84).abs() < 1e-3, "{exported}");
     let told = apportion(&here, &format!("{simulate} --export-simgrid to")).stderr;

@@ -14,6 +14,10 @@ pub struct NetworkArgs {
     /// received, too. Default: all travel at once; with --traces and --export-simgrid none does. Not for fifo.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub eager: Option<u64>,
+    /// Renew the rates of messages that share links only as often as this part of them has come or gone, say 0.02; default 0, at
+    /// every change, which is exact. For many thousands of messages that all hang together through shared uplinks. Not for fifo.
+    #[arg(long, value_name = "PART", value_parser = part)]
+    pub coarse: Option<f64>,
     /// Departures of real networks from the ideal fluid: ideal, or cm02, lv08, smpi as SimGrid has them. Not for fifo.
     #[arg(long, value_name = "MODEL")]
     pub tcp: Option<Tcp>,
@@ -44,8 +48,11 @@ impl fmt::Display for Rule {
             Self::Fifo => f.write_str("fifo"),
             Self::Fluid(rules) => {
                 let ideal = rules.tcp == Tcp::default();
-                let name = if rules.weights == Weights::Equal { "fair" } else { "weighted" };
-                if ideal { f.write_str(name) } else { write!(f, "{name}, {}", rules.tcp) }
+                f.write_str(if rules.weights == Weights::Equal { "fair" } else { "weighted" })?;
+                if !ideal {
+                    write!(f, ", {}", rules.tcp)?;
+                }
+                if rules.coarse > 0.0 { write!(f, ", coarse {}", rules.coarse) } else { Ok(()) }
             }
         }
     }
@@ -61,6 +68,9 @@ impl NetworkArgs {
                 return refuse("--sharing", "fifo is not how traces are replayed");
             }
             (Some(Sharing::Fifo) | None, false) => {
+                if self.coarse.is_some() {
+                    return refuse("--coarse", "one message after the other has no rates to renew");
+                }
                 return match (self.eager, &self.tcp) {
                     (Some(_), _) => refuse("--eager", "one message after the other, all are eager"),
                     (_, Some(_)) => refuse("--tcp", "fifo knows no departures from its rule"),
@@ -71,9 +81,15 @@ impl NetworkArgs {
             (Some(Sharing::Fair), _) => Weights::Equal,
         };
         let base = if referee { Fluid::simgrid() } else { Fluid::fair() };
-        let rules = Fluid { weights, tcp: self.tcp.clone().unwrap_or_default(), ..base };
+        let coarse = self.coarse.unwrap_or(0.0);
+        let rules = Fluid { weights, coarse, tcp: self.tcp.clone().unwrap_or_default(), ..base };
         Ok(Rule::Fluid(self.eager.map_or(Ok(rules.clone()), |bytes| rules.with_eager(bytes))?))
     }
+}
+
+fn part(text: &str) -> std::result::Result<f64, String> {
+    let part = text.parse().ok().filter(|part| (0.0..=0.5).contains(part));
+    part.ok_or_else(|| format!("\"{text}\" is no part: give a number from 0 to 0.5"))
 }
 
 fn bytes(text: &str) -> std::result::Result<u64, String> {

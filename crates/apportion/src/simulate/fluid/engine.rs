@@ -64,7 +64,7 @@ impl<'a> Engine<'a> {
         Self {
             rules,
             fabric: Fabric::new(on.network, on.placement, rules),
-            flows: Flows::default(),
+            flows: Flows::new(rules.coarse),
             carried: Vec::new(),
             hosts: Hosts::new(on.hosts, on.placement),
             messages: Messages::new(ranks),

@@ -17,22 +17,41 @@ pub(super) struct Flow {
     /// Changes with every new rate and every new user of this place, so that events of before are known as stale.
     pub version: u32,
     mark: u32,
+    /// Tells the users of this place apart; 0 while there is none.
+    birth: u32,
 }
 
+/// A link's flows, each with its birth. Those that ended stay in the list, unknown by then, until they are half of it.
 #[derive(Debug, Default)]
 struct OnLink {
-    flows: Vec<u32>,
+    flows: Vec<(u32, u32)>,
+    ended: u32,
     mark: u32,
 }
 
+impl OnLink {
+    /// How many are under way.
+    fn count(&self) -> usize {
+        self.flows.len() - self.ended as usize
+    }
+}
+
 /// All flows. Rates are recomputed only where something changed: for the flows that are joined to a changed link by
-/// links that they share (a connected component), once for all changes of one moment.
+/// links that they share (a connected component), once for all changes of one moment, or, if `coarse` is a part above zero,
+/// once so great a part of the flows under way has come or gone: until then those that come get an even share, and what
+/// those that go leave is not used.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     flows: Vec<Flow>,
     vacant: Vec<u32>,
     links: Vec<OnLink>,
     dirty: Vec<u32>,
+    coarse: f64,
+    /// Flows under way, births so far, those without a rate, and how many came or went since rates were last worked out.
+    count: usize,
+    births: u32,
+    fresh: Vec<u32>,
+    changes: usize,
     round: u32,
     sharing: Sharing,
     // Scratch.
@@ -43,6 +62,10 @@ pub(super) struct Flows {
 }
 
 impl Flows {
+    pub fn new(coarse: f64) -> Self {
+        Self { coarse, ..Self::default() }
+    }
+
     /// A flow begins to drain. True if nobody else is on its links: then its rate is known, else after
     /// [`Flows::share`].
     pub fn start(
@@ -62,17 +85,23 @@ impl Flows {
             self.local.resize(fabric.links(), 0);
         }
         let route = fabric.path(path);
-        let alone = route.uses.iter().all(|&(link, _)| self.links[link as usize].flows.is_empty());
+        let alone = route.uses.iter().all(|&(link, _)| self.links[link as usize].count() == 0);
+        self.births = self.births.checked_add(1).unwrap_or(1);
+        self.count += 1;
         for &(link, _) in &route.uses {
-            self.links[link as usize].flows.push(id);
+            self.links[link as usize].flows.push((id, self.births));
             if !alone {
                 self.dirty.push(link);
             }
         }
+        if !alone {
+            self.fresh.push(id);
+            self.changes += 1;
+        }
         let rate = if alone { rate_alone(fabric, path) } else { -1.0 };
         let flow = &mut self.flows[id as usize];
         let version = flow.version.wrapping_add(1);
-        *flow = Flow { path, rest: amount, rate, factor, since: now, version, mark: 0 };
+        *flow = Flow { path, rest: amount, rate, factor, since: now, version, mark: 0, birth: self.births };
         (id, alone)
     }
 
@@ -80,14 +109,23 @@ impl Flows {
     pub fn finish(&mut self, fabric: &Fabric<'_>, id: u32) {
         let flow = &mut self.flows[id as usize];
         flow.version = flow.version.wrapping_add(1);
+        flow.birth = 0;
+        let mut concerned = 0;
         for &(link, _) in &fabric.path(flow.path).uses {
-            let on = &mut self.links[link as usize].flows;
-            let place = on.iter().position(|&f| f == id).expect("a flow is on its links until it ends");
-            on.swap_remove(place);
-            if !on.is_empty() {
+            let on = &mut self.links[link as usize];
+            on.ended += 1;
+            if 2 * on.ended as usize > on.flows.len() {
+                let flows = &self.flows;
+                on.flows.retain(|&(id, birth)| flows[id as usize].birth == birth);
+                on.ended = 0;
+            }
+            if on.count() > 0 {
                 self.dirty.push(link);
+                concerned = 1;
             }
         }
+        self.changes += concerned;
+        self.count -= 1;
         self.vacant.push(id);
     }
 
@@ -107,6 +145,11 @@ impl Flows {
         if self.dirty.is_empty() {
             return;
         }
+        if (self.changes as f64) < self.coarse * self.count as f64 {
+            return self.provide(fabric, now, changed);
+        }
+        self.changes = 0;
+        self.fresh.clear();
         if self.round == u32::MAX {
             self.round = 0;
             self.links.iter_mut().for_each(|l| l.mark = 0);
@@ -123,6 +166,21 @@ impl Flows {
         self.dirty = dirty;
     }
 
+    /// Gives those that came an even share of their links.
+    fn provide(&mut self, fabric: &Fabric<'_>, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
+        std::mem::swap(&mut self.members, &mut self.fresh);
+        self.fresh.clear();
+        self.rates.clear();
+        for &id in &self.members {
+            let path = fabric.path(self.flows[id as usize].path);
+            let even = |&(link, share): &(u32, f64)| {
+                fabric.capacity(link) / (share * self.links[link as usize].count() as f64)
+            };
+            self.rates.push(path.uses.iter().map(even).fold(path.bound, f64::min));
+        }
+        self.adopt(now, &mut changed);
+    }
+
     /// Gathers what hangs together with a link: `members` and `crossed`. False if no flow does.
     fn component(&mut self, fabric: &Fabric<'_>, link: u32) -> bool {
         self.members.clear();
@@ -134,9 +192,9 @@ impl Flows {
             self.local[link as usize] = next as u32;
             next += 1;
             for place in 0..self.links[link as usize].flows.len() {
-                let id = self.links[link as usize].flows[place];
+                let (id, birth) = self.links[link as usize].flows[place];
                 let flow = &mut self.flows[id as usize];
-                if flow.mark == self.round {
+                if flow.mark == self.round || flow.birth != birth {
                     continue;
                 }
                 flow.mark = self.round;

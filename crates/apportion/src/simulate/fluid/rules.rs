@@ -114,6 +114,9 @@ pub struct Fluid {
     /// True if a schedule's broadcast on a bus is one message that all hear (Ethernet; Tinetti, section 3.2.2), at the pace
     /// of the slowest receiver's link; else one for each receiver, as everywhere off a bus.
     pub broadcasts: bool,
+    /// Rates are worked out anew at every change (0), or once this part of the flows under way has come or gone: an
+    /// approximation for many flows that all hang together.
+    pub coarse: f64,
     /// Departures from the ideal fluid.
     pub tcp: Tcp,
 }

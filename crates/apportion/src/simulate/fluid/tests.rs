@@ -156,6 +156,34 @@ fn a_bus_carries_a_broadcast_once() {
     }
 }
 
+/// 40 processors of four clusters, whose uplinks all messages share: coarse rates give nearly the exact time, with the same
+/// counts; no change at all is waited for where 0 is asked.
+#[test]
+fn coarse_rates_are_nearly_exact() {
+    let mut text: String =
+        (0..40).map(|i| format!("[[processor]]\nname = \"n{i}\"\ncluster = \"c{}\"\n", i / 10)).collect();
+    text += "[network]\n";
+    for (of, speed) in (0..40).map(|i| (format!("n{i}"), 100)).chain((0..4).map(|c| (format!("c{c}"), 300))) {
+        text += &format!("[[network.uplink]]\nof = \"{of}\"\nbandwidth = {speed}e3\nlatency = 1e-4\n");
+    }
+    let platform = crate::platform::parse_platform(&text, "test").unwrap();
+    let weights: Vec<f64> = (0..40).map(|i| f64::from(1 + i * 7919 % 10)).collect();
+    let rates: Vec<f64> = weights.iter().map(|w| w * 1e5).collect();
+    let layout = laid_out(400, &weights);
+    for flow in [Flow::Bulk, Flow::OneToAll, Flow::Ring] {
+        let order = Order { flow, block: 100, overlap: false, look_ahead: 1 };
+        let run =
+            |coarse| product(&layout, order, (&rates, &platform.network), &Fluid { coarse, ..Fluid::fair() });
+        let exact = run(0.0);
+        for coarse in [0.01, 0.05] {
+            let near = run(coarse);
+            let off = near.seconds() / exact.seconds() - 1.0;
+            assert!(off.abs() < 2.0 * coarse, "{flow}, {coarse}: off by {off}");
+            assert_eq!(near.volume_matrix(), exact.volume_matrix());
+        }
+    }
+}
+
 /// All that hear are told at the same moment; the sender waits for the carrier only.
 #[test]
 fn riders_arrive_with_their_carrier() {

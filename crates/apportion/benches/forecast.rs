@@ -152,13 +152,5 @@ fn run(
 }
 
 fn plan(method: &Method, platform: &Platform, layout: Layout) -> Plan {
-    Plan {
-        method: method.to_string(),
-        problem: Problem::Matmul(layout.shape()),
-        processors: platform.names(),
-        shares: layout.shares(),
-        metrics: Metrics::of_layout(&layout, 1.0),
-        layout: Some(layout),
-        forecast: None,
-    }
+    Plan::of_layout(method.to_string(), platform.names(), layout, 1.0)
 }

@@ -233,13 +233,5 @@ fn draw(folder: &Path, name: &str, plan: &Plan, platform: &Platform) -> Result<(
 }
 
 fn plan(method: &str, platform: &Platform, layout: Layout) -> Plan {
-    Plan {
-        method: method.into(),
-        problem: Problem::Matmul(layout.shape()),
-        processors: platform.names(),
-        shares: layout.shares(),
-        metrics: Metrics::of_layout(&layout, 1.0),
-        layout: Some(layout),
-        forecast: None,
-    }
+    Plan::of_layout(method, platform.names(), layout, 1.0)
 }

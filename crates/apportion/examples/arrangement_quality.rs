@@ -5,7 +5,7 @@
 
 use apportion::arrange::{Arranged, Edges, Objective, Pivots, Search, arrange, arrange_grid};
 use apportion::shapes::columns;
-use apportion::{Metrics, Plan, Platform, Problem, Result, Shape, parse_platform, read_platform};
+use apportion::{Plan, Platform, Result, Shape, parse_platform, read_platform};
 use comfy_table::{Table, presets::NOTHING};
 use std::path::Path;
 use std::time::Instant;
@@ -79,15 +79,7 @@ fn plan(platform: &Platform, shape: Shape, spread: f64, seed: u64) -> Result<Pla
     let mut unit = numbers(seed);
     let weights: Vec<f64> = platform.processors.iter().map(|_| spread.powf(unit())).collect();
     let layout = columns(shape, &weights)?;
-    Ok(Plan {
-        method: "columns".into(),
-        problem: Problem::Matmul(shape),
-        processors: platform.names(),
-        shares: layout.shares(),
-        metrics: Metrics::of_layout(&layout, 1.0),
-        layout: Some(layout),
-        forecast: None,
-    })
+    Ok(Plan::of_layout("columns", platform.names(), layout, 1.0))
 }
 
 /// Two hundred instances of six to nine processors: how far above the optimum, on average and at worst.

@@ -194,7 +194,7 @@ fn read<T: Element>(path: &Path, rows: u64, cols: u64) -> Option<Matrix<T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Metrics, Problem, Shape, shapes};
+    use crate::plan::{Shape, shapes};
     use crate::schedule::Flow;
 
     fn identity(hash: u64) -> Identity {
@@ -204,15 +204,7 @@ mod tests {
     fn begun() -> Begun {
         let shape = Shape::new(4, 9, 5, "test").unwrap();
         let layout = shapes::columns(shape, &[2.0, 1.0]).unwrap();
-        let plan = Plan {
-            method: "columns".into(),
-            problem: Problem::Matmul(shape),
-            processors: vec!["a".into(), "b".into()],
-            shares: layout.shares(),
-            metrics: Metrics::of_layout(&layout, 1.0),
-            layout: Some(layout),
-            forecast: None,
-        };
+        let plan = Plan::of_layout("columns", vec!["a".into(), "b".into()], layout, 1.0);
         let order = Order { flow: Flow::Ring, block: 3, overlap: true, look_ahead: 2 };
         Begun { plan, order, panels: Panels { rows: 4, segment: 9 } }
     }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::fit::{Excess, Fit};
 use crate::model::Model;
 use crate::plan::shapes::{Communication, Method, Terms};
-use crate::plan::{Forecast, Form, Layout, Metrics, Plan, Problem, Shape, shares, star_volume};
+use crate::plan::{Forecast, Form, Layout, Plan, Shape, shares, star_volume};
 use crate::platform::{Network, Platform, Topology};
 use crate::schedule::{Flow, Order, Schedule};
 use crate::simulate::{Conditions, simulate};
@@ -185,14 +185,10 @@ impl Field<'_> {
         let shares = layout.shares();
         let rates = rates(self.models, &shares, self.models_block);
         let simulate = |rates: &[f64]| simulated.then(|| self.simulate(layout, order, rates)).transpose();
+        let imbalance = imbalance(self.models, &shares)?;
         let plan = Plan {
-            method: method.to_string(),
-            problem: Problem::Matmul(layout.shape()),
-            processors: self.platform.names(),
-            metrics: Metrics::of_layout(layout, imbalance(self.models, &shares)?),
-            shares,
-            layout: Some(layout.clone()),
             forecast: simulate(&rates)?,
+            ..Plan::of_layout(method, self.platform.names(), layout.clone(), imbalance)
         };
         let rank = match (self.wishes.minimise, self.platform.network.topology) {
             // Ratios say nothing of seconds: communication alone is compared.

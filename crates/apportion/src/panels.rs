@@ -9,7 +9,7 @@ use crate::fit::check_caps;
 use crate::matrix::{Element, Matrix, NpyFile, Scaling};
 use crate::multiply::{Multiplication, multiply};
 use crate::plan::shapes::{Method, Terms, columns};
-use crate::plan::{Layout, Metrics, Plan, Problem, Shape, repeated};
+use crate::plan::{Layout, Plan, Shape, repeated};
 use crate::platform::Platform;
 use crate::rect::{Rect, Span};
 use crate::report::RunReport;
@@ -212,14 +212,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
         let mut report = report.unwrap_or_else(|| nothing_done(&what));
         let panel = what.plan.layout.as_ref().expect("a plan of a product has a layout");
         if let Ok(layout) = repeated(shape, panel) {
-            report.plan = Plan {
-                problem: Problem::Matmul(shape),
-                shares: layout.shares(),
-                metrics: Metrics::of_layout(&layout, what.plan.metrics.imbalance),
-                layout: Some(layout),
-                forecast: None,
-                ..what.plan.clone()
-            };
+            report.plan = what.plan.laid_out(layout);
         }
         report.io_seconds = io_seconds;
         Ok(report)
@@ -262,14 +255,7 @@ fn of_panel(plan: &Plan, shape: Shape) -> Result<Plan> {
             None => columns(shape, &weights)?,
         }
     };
-    Ok(Plan {
-        problem: Problem::Matmul(shape),
-        shares: layout.shares(),
-        metrics: Metrics::of_layout(&layout, plan.metrics.imbalance),
-        layout: Some(layout),
-        forecast: None,
-        ..plan.clone()
-    })
+    Ok(plan.laid_out(layout))
 }
 
 fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> R) -> R {

@@ -6,8 +6,8 @@ use crate::console::{Console, monitor};
 use crate::inputs::quick_models;
 use apportion::shapes::{self, Method, Terms};
 use apportion::{
-    Flow, Kernel, Layout, Matrix, Metrics, Model, Multiplication, Order, Plan, Platform, Problem, Result,
-    RunReport, Scaling, Shape, chrome_trace, imbalance, multiply, parse_platform, table, units,
+    Flow, Kernel, Layout, Matrix, Model, Multiplication, Order, Plan, Platform, Result, RunReport, Scaling,
+    Shape, chrome_trace, imbalance, multiply, parse_platform, table, units,
 };
 use clap::Args;
 use serde_json::json;
@@ -49,7 +49,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     ];
     let mut reports = Vec::new();
     for (name, layout) in plans {
-        let plan = plan(name, shape, &platform, layout, &models)?;
+        let plan = plan(name, &platform, layout, &models)?;
         let what = Multiplication {
             kernel: Kernel::plus_times(),
             plan: &plan,
@@ -103,17 +103,9 @@ fn comparison(reports: &[RunReport]) -> String {
     table(&["plan", "elements moved", "forecast", "measured", "error", "speed-up", "verified"], rows)
 }
 
-fn plan(name: &str, shape: Shape, platform: &Platform, layout: Layout, models: &[Model]) -> Result<Plan> {
-    let shares = layout.shares();
-    Ok(Plan {
-        method: name.into(),
-        problem: Problem::Matmul(shape),
-        processors: platform.names(),
-        metrics: Metrics::of_layout(&layout, imbalance(models, &shares)?),
-        shares,
-        layout: Some(layout),
-        forecast: None,
-    })
+fn plan(name: &str, platform: &Platform, layout: Layout, models: &[Model]) -> Result<Plan> {
+    let imbalance = imbalance(models, &layout.shares())?;
+    Ok(Plan::of_layout(name, platform.names(), layout, imbalance))
 }
 
 /// A matrix of numbers in [-1, 1) from a seed (Steele, Lea and Flood's SplitMix64).

@@ -42,16 +42,11 @@ fn json(place: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&out.stdout).unwrap()
 }
 
-#[test]
-fn an_emulated_network_is_found_again() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
-    fs::write(place.join("lab.toml"), LABORATORY).unwrap();
-    let call = ["measure", "--network", "--platform", "lab.toml", "-o", "out.toml"];
-    let found = json(place, &[&call[..], &["--sizes", "1,20000,200000", "--max-repetitions", "8"]].concat());
+/// Whether what was measured is what [`LABORATORY`] asks for. Sleeps on a busy machine end late: latencies may be far above, bandwidths
+/// somewhat below.
+fn agrees(found: &Value) -> Result<(), String> {
     let links = found["links"].as_array().unwrap();
-    // (from, to, one way only, latency in ms, horizontal and vertical in MB/s). Sleeps on a busy machine end late: latencies may be far
-    // above, bandwidths somewhat below what was asked for.
+    // (from, to, one way only, latency in ms, horizontal and vertical in MB/s).
     let expected = [
         ("a", "b", false, 3.0, 5.0, 40.0),
         ("a", "c", true, 8.0, 20.0, 20.0),
@@ -66,18 +61,35 @@ fn an_emulated_network_is_found_again() {
         if directed {
             assert_eq!(link["directed"], true);
         }
-        let near = |value: &Value, wanted: f64, low: f64, high: f64| {
-            let value = value.as_f64().unwrap();
-            assert!(low * wanted <= value && value <= high * wanted, "{value}, not {wanted}: {link}");
-        };
-        near(&link["latency"], 1e-3 * latency, 0.8, 3.0);
-        near(&link["horizontal"]["bandwidth"], 1e6 * horizontal, 0.5, 1.5);
-        near(&link["vertical"]["bandwidth"], 1e6 * vertical, 0.4, 2.0);
         assert!(link["horizontal"]["low"].as_f64() <= link["horizontal"]["bandwidth"].as_f64());
         assert!(
             link["latency_ci"].as_f64().unwrap() >= 0.0 && link["vertical"]["messages"].as_u64() > Some(5)
         );
+        for (value, wanted, low, high) in [
+            (&link["latency"], 1e-3 * latency, 0.8, 3.0),
+            (&link["horizontal"]["bandwidth"], 1e6 * horizontal, 0.5, 1.5),
+            (&link["vertical"]["bandwidth"], 1e6 * vertical, 0.4, 2.0),
+        ] {
+            let value = value.as_f64().unwrap();
+            if !(low * wanted <= value && value <= high * wanted) {
+                return Err(format!("{value}, not {wanted}: {link}"));
+            }
+        }
     }
+    Ok(())
+}
+
+#[test]
+fn an_emulated_network_is_found_again() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    fs::write(place.join("lab.toml"), LABORATORY).unwrap();
+    let call = ["measure", "--network", "--platform", "lab.toml", "-o", "out.toml"];
+    let call = [&call[..], &["--sizes", "1,20000,200000", "--max-repetitions", "8"]].concat();
+    // A machine that is busy for a moment measures something else: it may try again.
+    let attempts = (0..3).map(|_| agrees(&json(place, &call)).err());
+    let failures: Vec<String> = attempts.map_while(|failure| failure).collect();
+    assert!(failures.len() < 3, "{failures:#?}");
 
     // The file is a platform: all that it was before, and usable at once.
     let text = fs::read_to_string(place.join("out.toml")).unwrap();

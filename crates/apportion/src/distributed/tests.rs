@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::matrix::{Matrix, Scaling};
-use crate::plan::{Metrics, Problem, Shape, shapes};
+use crate::plan::{Shape, shapes};
 use crate::platform::Platform;
 use crate::rect::{Rect, Span};
 use crate::run::Kernel;
@@ -45,15 +45,7 @@ fn each_wrong_element_is_found<T: Element>(
     });
     let c: Vec<T> = elements.collect();
     let layout = shapes::rows(Shape::new(m as u64, k as u64, n as u64, "test").unwrap(), &[1.0]).unwrap();
-    let plan = Plan {
-        method: "rows".into(),
-        problem: Problem::Matmul(layout.shape()),
-        processors: vec!["p0".into()],
-        shares: layout.shares(),
-        metrics: Metrics::of_layout(&layout, 1.0),
-        layout: Some(layout),
-        forecast: None,
-    };
+    let plan = Plan::of_layout("rows", vec!["p0".into()], layout, 1.0);
     let what = Multiplication {
         kernel,
         plan: &plan,

@@ -1,7 +1,7 @@
 //! A bit that flips silently in C while a tile is updated: the run must end with an error, not with a result.
 
 use super::*;
-use crate::plan::{Metrics, Problem, Shape, shapes};
+use crate::plan::{Shape, shapes};
 use crate::run::kernels::{Tile, gemm};
 use crate::schedule::Flow;
 
@@ -37,15 +37,7 @@ fn outcome<T: Element>(
     let layout = shapes::columns(shape, &[3.0, 2.0, 1.0])?;
     let platform = Platform::from_speeds(&[3.0, 2.0, 1.0])?;
     let models: Vec<Model> = [3e9, 2e9, 1e9].map(|s| Model::constant("p", s).unwrap()).to_vec();
-    let plan = Plan {
-        method: "columns".into(),
-        problem: Problem::Matmul(shape),
-        processors: platform.names(),
-        shares: layout.shares(),
-        metrics: Metrics::of_layout(&layout, 1.0),
-        layout: Some(layout),
-        forecast: None,
-    };
+    let plan = Plan::of_layout("columns", platform.names(), layout, 1.0);
     let what = Multiplication {
         kernel,
         plan: &plan,

@@ -59,6 +59,29 @@ struct RawPlan {
 }
 
 impl Plan {
+    /// The plan of a product by its layout, without a forecast; processors by rank, and how even it is (1.0: all end together).
+    pub fn of_layout(
+        method: impl Into<String>,
+        processors: Vec<String>,
+        layout: Layout,
+        imbalance: f64,
+    ) -> Self {
+        Self {
+            method: method.into(),
+            problem: Problem::Matmul(layout.shape()),
+            processors,
+            shares: layout.shares(),
+            metrics: Metrics::of_layout(&layout, imbalance),
+            layout: Some(layout),
+            forecast: None,
+        }
+    }
+
+    /// The same processors with another layout that is as even, of the same or of another problem.
+    pub(crate) fn laid_out(&self, layout: Layout) -> Self {
+        Self::of_layout(self.method.clone(), self.processors.clone(), layout, self.metrics.imbalance)
+    }
+
     /// Reads the text of a plan file; `place` names it in errors.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use super::*;
 use crate::matrix::Scaling;
 use crate::model::Model;
-use crate::plan::{Layout, Metrics, Plan, Problem, Shape, shapes};
+use crate::plan::{Layout, Plan, Shape, shapes};
 use crate::platform::Platform;
 use crate::run::Kernel;
 use crate::run::kernels::{View, closure, power};
@@ -18,15 +18,7 @@ fn with<T: Element, R>(
     let platform = Platform::from_speeds(&[3.0, 1.0]).unwrap();
     let models: Vec<Model> = ["p0", "p1"].iter().map(|name| Model::constant(*name, 1e9).unwrap()).collect();
     let layout: Layout = shapes::straight_line(shape, &[3.0, 1.0]).unwrap();
-    let plan = Plan {
-        method: "straight-line".into(),
-        problem: Problem::Matmul(shape),
-        processors: platform.names(),
-        shares: layout.shares(),
-        metrics: Metrics::of_layout(&layout, 1.0),
-        layout: Some(layout),
-        forecast: None,
-    };
+    let plan = Plan::of_layout("straight-line", platform.names(), layout, 1.0);
     let order = Order { flow: Flow::OneToAll, block: 4, overlap: true, look_ahead: 1 };
     let what = Multiplication {
         kernel,

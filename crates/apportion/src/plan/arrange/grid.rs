@@ -8,7 +8,7 @@ use super::{Arranged, Edges, Objective, Search, cost_of, exhaustive, heuristic, 
 use crate::error::{Error, Result};
 use crate::plan::shapes::consecutive;
 use crate::plan::shares::even;
-use crate::plan::{Layout, Metrics, Part, Plan, Problem, Shape};
+use crate::plan::{Layout, Part, Plan, Shape};
 use crate::platform::Platform;
 use crate::rect::{Rank, Rect};
 
@@ -85,15 +85,8 @@ pub fn arrange_grid(
     let priced = candidates.into_iter().map(|l| (cost_of(&l, &distances, objective), l));
     let (cost_after, layout) =
         priced.min_by(|x, y| x.0.total.total_cmp(&y.0.total)).expect("there is at least the first candidate");
-    let plan = Plan {
-        method: "grid".into(),
-        problem: Problem::Matmul(shape),
-        processors: names.clone(),
-        shares: layout.shares(),
-        metrics: Metrics::of_layout(&layout, p as f64 * largest(&layout) / shape.elements() as f64),
-        layout: Some(layout),
-        forecast: None,
-    };
+    let imbalance = p as f64 * largest(&layout) / shape.elements() as f64;
+    let plan = Plan::of_layout("grid", names.clone(), layout, imbalance);
     Ok(Arranged { plan, cost_before: cost_of(&before, &distances, objective), cost_after, evaluations })
 }
 

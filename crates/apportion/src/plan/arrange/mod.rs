@@ -232,22 +232,14 @@ mod tests {
     use super::columns::tests::three_clusters;
     use super::*;
     use crate::plan::shapes::columns;
-    use crate::plan::{Part, Problem, Shape};
+    use crate::plan::{Part, Shape};
     use crate::rect::Rank;
     use proptest::prelude::*;
 
     const SEARCHES: [Search; 4] = [Search::Exhaustive, Search::Published, Search::Heuristic, Search::Local];
 
     pub(super) fn plan_of(layout: Layout, platform: &Platform) -> Plan {
-        Plan {
-            method: "columns".into(),
-            problem: Problem::Matmul(layout.shape()),
-            processors: platform.names(),
-            shares: layout.shares(),
-            metrics: Metrics::of_layout(&layout, 1.0),
-            layout: Some(layout),
-            forecast: None,
-        }
+        Plan::of_layout("columns", platform.names(), layout, 1.0)
     }
 
     pub(super) fn column_plan(platform: &Platform, weights: &[f64], m: u64, n: u64) -> Plan {

@@ -3,7 +3,7 @@
 use super::columns::Columns;
 use super::distance::Distances;
 use super::*;
-use crate::plan::{Part, Problem, Shape};
+use crate::plan::{Part, Shape};
 use crate::platform::parse_platform;
 use crate::rect::{Rank, Rect, Span};
 
@@ -32,15 +32,7 @@ fn figure(columns: Figure<'_>, scale: u64, links: &str) -> (Plan, Platform) {
     let platform = parse_platform(&(text + links), "figure").unwrap();
     let shape = Shape::new(height * scale, height * scale, left * scale, "figure").unwrap();
     let layout = Layout::new(shape, parts.len(), parts).unwrap();
-    let plan = Plan {
-        method: "columns".into(),
-        problem: Problem::Matmul(shape),
-        processors: platform.names(),
-        shares: layout.shares(),
-        metrics: Metrics::of_layout(&layout, 1.0),
-        layout: Some(layout),
-        forecast: None,
-    };
+    let plan = Plan::of_layout("columns", platform.names(), layout, 1.0);
     (plan, platform)
 }
 

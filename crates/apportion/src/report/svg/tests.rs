@@ -6,15 +6,7 @@ use crate::rect::Rank;
 use proptest::prelude::*;
 
 fn plan(layout: Layout) -> Plan {
-    Plan {
-        method: "square-corner".into(),
-        problem: Problem::Matmul(layout.shape()),
-        processors: (0..layout.processors()).map(|i| format!("p{i}")).collect(),
-        shares: layout.shares(),
-        metrics: Metrics::of_layout(&layout, 1.0),
-        layout: Some(layout),
-        forecast: None,
-    }
+    Plan::of_layout("square-corner", (0..layout.processors()).map(|i| format!("p{i}")).collect(), layout, 1.0)
 }
 
 fn units(shares: Vec<u64>) -> Plan {

@@ -8,8 +8,8 @@ mod product;
 
 use apportion::shapes::{Method, Terms};
 use apportion::{
-    Flow, Layout, Matrix, MeasureOptions, Metrics, Model, Monitor, Order, Plan, Platform, Problem, Shape,
-    measure_gemm, parse_platform, table,
+    Flow, Layout, Matrix, MeasureOptions, Model, Monitor, Order, Plan, Platform, Shape, measure_gemm,
+    parse_platform, table,
 };
 use product::{BLOCK, RUNS, matrix, seconds, verdict};
 

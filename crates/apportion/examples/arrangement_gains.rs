@@ -10,9 +10,9 @@ use apportion::arrange::{
     Arranged, Cost, Edges, Objective, Pivots, Search, arrange, arrange_grid, arrangement_cost,
 };
 use apportion::{
-    Action, Conditions, Deployment, Flow, Fluid, Host, Layout, Load, Metrics, Order, Part, Plan, Platform,
-    Problem, Rank, Rect, Result, Schedule, Shape, Span, Speed, Then, in_blocks, parse_platform, plan_svg,
-    read_platform, shapes, simulate_actions, simulate_fluid, table, write_whole,
+    Action, Conditions, Deployment, Flow, Fluid, Host, Layout, Load, Order, Part, Plan, Platform, Rank, Rect,
+    Result, Schedule, Shape, Span, Speed, Then, in_blocks, parse_platform, plan_svg, read_platform, shapes,
+    simulate_actions, simulate_fluid, table, write_whole,
 };
 use std::path::{Path, PathBuf};
 

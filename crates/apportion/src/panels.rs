@@ -206,7 +206,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
     /// What all panels together did; its plan is the panel's, recurring.
     ///
     /// # Errors
-    /// The plan of the whole cannot be counted: see [`Metrics::of_layout`].
+    /// The plan of the whole cannot be counted: see [`Metrics::of_layout`](crate::plan::Metrics::of_layout).
     pub fn report(self) -> Result<RunReport> {
         let Self { what, shape, report, io_seconds, .. } = self;
         let mut report = report.unwrap_or_else(|| nothing_done(&what));

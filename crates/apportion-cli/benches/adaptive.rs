@@ -4,7 +4,8 @@
 //! slower half-way, with and without `--adaptive` in turn, and prints seconds over those of an oracle that knew (medians of
 //! five): W seconds of CPU time, half of them at 1/8 + 1/8, half at 1/8 + 1/24, are 5 W. It needs an otherwise idle machine.
 
-use apportion::{Matrix, OutputFile, write_npy};
+use apportion::matrix::{Matrix, write_npy};
+use apportion::output::OutputFile;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

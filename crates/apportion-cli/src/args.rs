@@ -3,7 +3,9 @@
 use crate::commands::{
     arrange, balance, closure, demo, detect, matmul, measure, partition, plot, power, simulate, study,
 };
-use apportion::{Carrier, Error, Fit, Flow, Order, Result, orders};
+use apportion::error::{Error, Result};
+use apportion::schedule::{Carrier, Flow, Order};
+use apportion::select::{Fit, orders};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 

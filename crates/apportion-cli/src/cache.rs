@@ -1,6 +1,8 @@
 //! Speed functions kept between runs, one file per machine, kernel and set of processors.
 
-use apportion::{Models, Platform, discover, read_models, write_whole};
+use apportion::model::{Models, read_models};
+use apportion::output::write_whole;
+use apportion::platform::{Platform, discover};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,7 @@
 //! stdout, stderr, progress and Ctrl-C.
 
-use apportion::{Error, Monitor};
+use apportion::error::Error;
+use apportion::run::Monitor;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use std::io::{IsTerminal, Write};

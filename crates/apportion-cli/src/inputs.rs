@@ -3,11 +3,14 @@
 use crate::args::Sources;
 use crate::cache;
 use crate::console::{Console, monitor};
-use apportion::shapes::{Communication, Method, Terms};
-use apportion::{
-    Element, Error, Kernel, MeasureOptions, Model, Models, Network, Platform, Result, Speed, Topology,
-    communication_of, discover, measure_kernel, read_models, read_platform,
-};
+use apportion::error::{Error, Result};
+use apportion::kernels::Kernel;
+use apportion::matrix::Element;
+use apportion::measure::{MeasureOptions, measure_kernel};
+use apportion::model::{Model, Models, read_models};
+use apportion::plan::shapes::{Communication, Method, Terms};
+use apportion::platform::{Network, Platform, Speed, Topology, discover, read_platform};
+use apportion::select::communication_of;
 
 /// Sizes of the quick measurement: elements of C.
 pub const QUICK_SIZES: [f64; 4] = [4096.0, 65_536.0, 524_288.0, 2_097_152.0];

@@ -7,7 +7,8 @@ mod console;
 mod inputs;
 mod world;
 
-use apportion::{Error, Launched};
+use apportion::error::Error;
+use apportion::run::Launched;
 use args::{Arguments, Command};
 use clap::Parser;
 use clap::error::ErrorKind;

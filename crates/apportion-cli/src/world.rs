@@ -1,7 +1,9 @@
 //! From processes that mpirun started to a world: joining, leaving, and who says what.
 
 use crate::console::{Console, monitor, say};
-use apportion::{Error, Launched, Network, Platform, Processor, Result, World};
+use apportion::error::{Error, Result};
+use apportion::platform::{Network, Platform, Processor};
+use apportion::run::{Launched, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Joins the world, does this process's part of the work, and leaves. An error that all know is told by rank 0; one that a

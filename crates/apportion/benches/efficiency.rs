@@ -6,9 +6,13 @@
 
 mod product;
 
-use apportion::{
-    Matrix, MeasureOptions, Monitor, Network, Platform, Shape, Wishes, measure_gemm, plan_matmul, table,
-};
+use apportion::matrix::Matrix;
+use apportion::measure::{MeasureOptions, measure_gemm};
+use apportion::plan::Shape;
+use apportion::platform::{Network, Platform};
+use apportion::report::table;
+use apportion::run::Monitor;
+use apportion::select::{Wishes, plan_matmul};
 use product::{BLOCK, RUNS, matrix, seconds, verdict};
 
 /// Slowdowns, whose inverses add up to less than two cores.

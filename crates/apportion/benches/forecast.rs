@@ -6,11 +6,15 @@
 
 mod product;
 
-use apportion::shapes::{Method, Terms};
-use apportion::{
-    Flow, Layout, Matrix, MeasureOptions, Model, Monitor, Order, Plan, Platform, Shape, measure_gemm,
-    parse_platform, table,
-};
+use apportion::matrix::Matrix;
+use apportion::measure::{MeasureOptions, measure_gemm};
+use apportion::model::Model;
+use apportion::plan::shapes::{Method, Terms};
+use apportion::plan::{Layout, Plan, Shape};
+use apportion::platform::{Platform, parse_platform};
+use apportion::report::table;
+use apportion::run::Monitor;
+use apportion::schedule::{Flow, Order};
 use product::{BLOCK, RUNS, matrix, seconds, verdict};
 
 /// Slowdowns whose inverses add up to less than two cores, and what runs on processors so slowed.

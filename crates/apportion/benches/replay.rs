@@ -5,10 +5,12 @@
 //! of [`RUNS`]. Then it simulates a product on 10,000 processors, on a full mesh and behind shared uplinks, with the most memory
 //! that this process ever held. `-- ring`, `-- many` and `-- uplinks` do one of the three.
 
-use apportion::shapes::{Method, Terms};
-use apportion::{
-    Action, Conditions, Deployment, Flow, Fluid, Host, Network, Order, Platform, Schedule, Shape, Speed,
-    parse_platform, read_traces, simulate, simulate_actions, simulate_fluid,
+use apportion::plan::Shape;
+use apportion::plan::shapes::{Method, Terms};
+use apportion::platform::{Network, Platform, Speed, parse_platform};
+use apportion::schedule::{Flow, Order, Schedule};
+use apportion::simulate::{
+    Action, Conditions, Deployment, Fluid, Host, read_traces, simulate, simulate_actions, simulate_fluid,
 };
 use std::fmt::Write as _;
 use std::path::Path;
@@ -135,7 +137,8 @@ fn simgrid(directory: &Path, network: &Network) -> Option<(f64, f64)> {
         let _ = writeln!(xml, "<host id=\"p{rank}\" speed=\"1Gf\"/>");
     }
     for rank in 0..RANKS {
-        let crossings = network.route(apportion::Rank(rank), apportion::Rank((rank + 1) % RANKS));
+        let crossings =
+            network.route(apportion::geometry::Rank(rank), apportion::geometry::Rank((rank + 1) % RANKS));
         let bandwidth = crossings[0].crossings[0].capacity;
         let _ = writeln!(
             xml,

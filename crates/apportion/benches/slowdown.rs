@@ -4,10 +4,12 @@
 //! prints, for each processor, compute time / (slowdown x CPU time): 1.000 is exact. It needs an otherwise idle
 //! machine, whose cores outnumber the sum of 1 / slowdown.
 
-use apportion::{
-    Element, Flow, Matrix, Monitor, Order, Platform, Schedule, Shape, parse_platform, run_threads, shapes,
-    table,
-};
+use apportion::matrix::{Element, Matrix};
+use apportion::plan::{Shape, shapes};
+use apportion::platform::{Platform, parse_platform};
+use apportion::report::table;
+use apportion::run::{Monitor, run_threads};
+use apportion::schedule::{Flow, Order, Schedule};
 
 fn main() {
     let files = [

@@ -6,13 +6,18 @@
 //! twice, since the thesis does not say how links are shared either: with one link for each pair of clusters, which all
 //! their messages share, and with one for each pair of nodes. With a directory the arrangements are drawn into it.
 
-use apportion::arrange::{
+use apportion::error::Result;
+use apportion::geometry::{Rank, Rect, Span};
+use apportion::output::write_whole;
+use apportion::plan::arrange::{
     Arranged, Cost, Edges, Objective, Pivots, Search, arrange, arrange_grid, arrangement_cost,
 };
-use apportion::{
-    Action, Conditions, Deployment, Flow, Fluid, Host, Layout, Load, Order, Part, Plan, Platform, Rank, Rect,
-    Result, Schedule, Shape, Span, Speed, Then, in_blocks, parse_platform, plan_svg, read_platform, shapes,
-    simulate_actions, simulate_fluid, table, write_whole,
+use apportion::plan::{Layout, Part, Plan, Shape, in_blocks, shapes};
+use apportion::platform::{Load, Platform, Speed, parse_platform, read_platform};
+use apportion::report::{plan_svg, table};
+use apportion::schedule::{Flow, Order, Schedule};
+use apportion::simulate::{
+    Action, Conditions, Deployment, Fluid, Host, Then, simulate_actions, simulate_fluid,
 };
 use std::path::{Path, PathBuf};
 

@@ -3,9 +3,11 @@
 //! Two hundred seeded instances against the optimum; ninety processors with the bandwidths of Malik's Table 3.9; five
 //! thousand processors of sixty clusters; and the MPDATA grid of his Tables 4.1 and 4.2.
 
-use apportion::arrange::{Arranged, Edges, Objective, Pivots, Search, arrange, arrange_grid};
-use apportion::shapes::columns;
-use apportion::{Plan, Platform, Result, Shape, parse_platform, read_platform};
+use apportion::error::Result;
+use apportion::plan::arrange::{Arranged, Edges, Objective, Pivots, Search, arrange, arrange_grid};
+use apportion::plan::shapes::columns;
+use apportion::plan::{Plan, Shape};
+use apportion::platform::{Platform, parse_platform, read_platform};
 use comfy_table::{Table, presets::NOTHING};
 use std::path::Path;
 use std::time::Instant;

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --example fpm_2007_surfaces >platforms/fpm-2007-surfaces.json`
 
-use apportion::Emulated;
+use apportion::platform::Emulated;
 
 /// Million multiply-adds per second against the megabytes of the task (a stripe of A and of C, and all of B). The source gives no
 /// curves: the constants are chosen so that X1 is about 13.5, 3.75 and 57 times as fast as X5 at (500, 1000), (2500, 5000) and (4000,
@@ -19,7 +19,7 @@ const PROCESSORS: [&str; 8] = [
     "peak 10, knee 260 0.89, cliff 745 0.0585",
 ];
 
-fn main() -> apportion::Result<()> {
+fn main() -> apportion::error::Result<()> {
     // Rows up to N, closer together than a cliff is wide; 500, 2,500 and 4,000 among them.
     let mut rows: Vec<f64> = (0..=28).map(|i| (10.0 * 1.28_f64.powi(i)).round()).collect();
     rows.extend([500.0, 2500.0, 4000.0]);

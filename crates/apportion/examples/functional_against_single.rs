@@ -6,11 +6,10 @@
 //! By forecast; with `--emulate` also by eight threads that take as long as the surfaces say, scaled so that the functional
 //! division takes a fifth of a second (about 20 seconds in all).
 
-use apportion::{
-    Plot, Series, Surface, Surfaces, plot_svg,
-    shares::{fpm, proportional},
-    write_whole,
-};
+use apportion::model::{Surface, Surfaces};
+use apportion::output::write_whole;
+use apportion::plan::shares::{fpm, proportional};
+use apportion::report::{Plot, Series, plot_svg};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -19,13 +18,13 @@ const EMULATED: f64 = 0.2;
 /// Where the single-number models are measured: (rows, N).
 const MEASURED: [(f64, f64); 3] = [(500.0, 1000.0), (2500.0, 5000.0), (4000.0, 8000.0)];
 
-fn main() -> apportion::Result<()> {
+fn main() -> apportion::error::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let named = |end: &str| arguments.iter().find(|a| a.ends_with(end)).cloned();
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../platforms/fpm-2007-surfaces.json").to_owned();
     let file = named(".json").unwrap_or(shipped);
     let text = std::fs::read_to_string(&file)
-        .map_err(|e| apportion::Error::input(&file, e.to_string(), "name a surfaces file"))?;
+        .map_err(|e| apportion::error::Error::input(&file, e.to_string(), "name a surfaces file"))?;
     let surfaces = Surfaces::parse(&text, &file)?;
     println!(
         "speed of {} over {} at (rows, N):",

@@ -3,8 +3,9 @@
 //!
 //! `cargo run --release -p apportion --example partition_quality [draws] [steps of the adversarial search] [seed] [seeds]`
 
-use apportion::shapes::{columns, least_cost, recursive};
-use apportion::{Layout, Metrics, Result, Shape};
+use apportion::error::Result;
+use apportion::plan::shapes::{columns, least_cost, recursive};
+use apportion::plan::{Layout, Metrics, Shape};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -220,8 +221,9 @@ fn scale(seed: u64) -> Result<()> {
 
 fn main() -> Result<()> {
     let mut numbers = std::env::args().skip(1).map(|a| {
-        let wrong =
-            |_| apportion::Error::input("argument", format!("\"{a}\" is no number"), "give whole numbers");
+        let wrong = |_| {
+            apportion::error::Error::input("argument", format!("\"{a}\" is no number"), "give whole numbers")
+        };
         a.parse::<u64>().map_err(wrong)
     });
     let mut number = |default| numbers.next().unwrap_or(Ok(default));

@@ -2,13 +2,11 @@
 //!
 //! `cargo run --release --example share_costs`
 
-use apportion::{
-    Model, Point,
-    shares::{exact, fpm},
-};
+use apportion::model::{Model, Point};
+use apportion::plan::shares::{exact, fpm};
 use std::time::Instant;
 
-fn main() -> apportion::Result<()> {
+fn main() -> apportion::error::Result<()> {
     println!("fpm, piecewise-linear models of 50 points; median of 5");
     println!("{:>10} {:>16} {:>12} {:>22}", "processors", "units", "seconds", "ns / (p log2 n)");
     for processors in [10, 100, 1_000, 10_000] {
@@ -34,7 +32,7 @@ fn main() -> apportion::Result<()> {
 }
 
 /// Speed that falls from a random peak over five decades of size.
-fn falling(seed: u64, points: usize) -> apportion::Result<Model> {
+fn falling(seed: u64, points: usize) -> apportion::error::Result<Model> {
     let mut random = Random(seed + 1);
     let mut speed = 1e6 * (1.0 + 9.0 * random.next());
     let points = (0..points).map(|i| {
@@ -46,7 +44,7 @@ fn falling(seed: u64, points: usize) -> apportion::Result<Model> {
 }
 
 /// Times with no order at all, at even multiples of n / points or at scattered sizes.
-fn jumping(seed: u64, points: u64, n: u64, scattered: bool) -> apportion::Result<Model> {
+fn jumping(seed: u64, points: u64, n: u64, scattered: bool) -> apportion::error::Result<Model> {
     let mut random = Random(seed + 77);
     let step = n / points;
     let points = (1..=points).map(|i| {
@@ -57,7 +55,7 @@ fn jumping(seed: u64, points: u64, n: u64, scattered: bool) -> apportion::Result
     Model::piecewise(format!("p{seed}"), points.collect(), None)
 }
 
-fn median_of_5(mut work: impl FnMut() -> apportion::Result<()>) -> apportion::Result<f64> {
+fn median_of_5(mut work: impl FnMut() -> apportion::error::Result<()>) -> apportion::error::Result<f64> {
     let mut seconds = [0.0; 5];
     for s in &mut seconds {
         let start = Instant::now();

@@ -1,6 +1,6 @@
 //! What happened, or would happen: for each processor a lane of timed events. Engines and simulator return it.
 
-use crate::rect::Rank;
+use crate::geometry::Rank;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};

@@ -1,8 +1,9 @@
 //! Laws of every 2-D method, on small matrices, against counting element by element.
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
-use apportion::shapes::*;
-use apportion::{Layout, Metrics, Result, Shape, message_steps, outlines, star_volume};
+use apportion::error::Result;
+use apportion::plan::shapes::*;
+use apportion::plan::{Layout, Metrics, Shape, message_steps, outlines, star_volume};
 use proptest::prelude::*;
 
 type Method = fn(Shape, &[f64]) -> Result<Layout>;

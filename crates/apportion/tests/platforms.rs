@@ -1,8 +1,13 @@
 //! The documents' machines: every file is read, and holds the numbers of its source.
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
-use apportion::shapes::columns;
-use apportion::{Conditions, Flow, Order, Platform, Rank, Shape, Topology, forecast, read_platform};
+use apportion::geometry::Rank;
+use apportion::plan::Shape;
+use apportion::plan::shapes::columns;
+use apportion::platform::{Platform, Topology, read_platform};
+use apportion::schedule::{Flow, Order};
+use apportion::select::forecast;
+use apportion::simulate::Conditions;
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
@@ -47,7 +52,7 @@ fn every_file_is_read_and_simulated() {
     assert!(all.len() >= 90, "{} platforms", all.len());
     for path in all {
         let platform = read_platform(&path).unwrap();
-        let speed = |p: &apportion::Processor| p.speed.map_or(1e9 / p.slowdown, |s| s.value());
+        let speed = |p: &apportion::platform::Processor| p.speed.map_or(1e9 / p.slowdown, |s| s.value());
         let rates: Vec<f64> = platform.processors.iter().map(speed).collect();
         let shape = Shape::new(600, 600, 600, "test").unwrap();
         let layout = columns(shape, &rates).unwrap();

@@ -3,13 +3,17 @@
 use super::simulate::in_plan_order;
 use super::{appear, open, picture};
 use crate::console::Console;
-use apportion::arrange::{
+use apportion::error::{Error, Result};
+use apportion::geometry::Rank;
+use apportion::output::OutputFile;
+use apportion::plan::arrange::{
     Arranged, Cost, Edges, Objective, Pivots, Search, arrange, arrange_grid, machinefile, places_in_order,
     rankfile, slurm_hostfile,
 };
-use apportion::{
-    Error, OutputFile, Plan, Platform, Rank, Result, Shape, pairs, read_plan, read_platform, units,
-};
+use apportion::plan::{Plan, Shape, read_plan};
+use apportion::platform::{Platform, read_platform};
+use apportion::report::pairs;
+use apportion::units;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -2,10 +2,13 @@
 
 use super::measure::{SecondsName, processors};
 use crate::console::{Console, monitor};
-use apportion::{
-    Balance, BalanceOptions, Error, OutputFile, Platform, Result, Round, UserCommand, balance, pairs,
-    read_models, table, units,
-};
+use apportion::error::{Error, Result};
+use apportion::measure::{Balance, BalanceOptions, Round, UserCommand, balance};
+use apportion::model::read_models;
+use apportion::output::OutputFile;
+use apportion::platform::Platform;
+use apportion::report::{pairs, table};
+use apportion::units;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;

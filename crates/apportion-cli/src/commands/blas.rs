@@ -1,7 +1,8 @@
 //! `--blas`: whose kernel multiplies real numbers.
 
+use apportion::error::{Error, Result};
+use apportion::kernels::Kernel;
 use apportion::kernels::{Blas, Real, Semiring};
-use apportion::{Error, Kernel, Result};
 use clap::Args;
 
 #[derive(Debug, Args)]

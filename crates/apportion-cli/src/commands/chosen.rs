@@ -1,10 +1,13 @@
 //! What was chosen, against what, and by how much: a line for people, a field for programs.
 
 use super::product::{Prepared, Running};
-use apportion::{
-    Choice, Error, Minimise, Model, Plan, Platform, Problem, Result, Shape, fit_order, forecast, pairs,
-    rates, units,
-};
+use apportion::error::{Error, Result};
+use apportion::model::Model;
+use apportion::plan::{Plan, Problem, Shape};
+use apportion::platform::Platform;
+use apportion::report::pairs;
+use apportion::select::{Choice, Minimise, fit_order, forecast, rates};
+use apportion::units;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -167,7 +170,7 @@ pub fn given(
         ));
     };
     let rates = rates(models, &plan.shares, block);
-    let conditions = apportion::Conditions { rates: &rates, network: &platform.network, element };
+    let conditions = apportion::simulate::Conditions { rates: &rates, network: &platform.network, element };
     let mut choices = Vec::new();
     let mut refusal = Ok(());
     for order in args.flow.orders(shape.k)? {

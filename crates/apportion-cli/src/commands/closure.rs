@@ -6,11 +6,12 @@ use super::power::square;
 use super::product::{EngineName, Running, carry_out, not_numbers, read_over, semiring, truth};
 use super::results::Target;
 use crate::console::{Console, monitor};
+use apportion::error::{Error, Result};
+use apportion::kernels::Kernel;
 use apportion::kernels::{Leg, Semiring, Tropical};
-use apportion::{
-    AnyMatrix, Element, Error, Kernel, Matrix, Multiplication, OutputFile, Result, matrix_closure,
-    matrix_paths, write_npy,
-};
+use apportion::matrix::{AnyMatrix, Element, Matrix, write_npy};
+use apportion::output::OutputFile;
+use apportion::product::{Multiplication, matrix_closure, matrix_paths};
 use clap::Args;
 use std::cell::RefCell;
 use std::path::PathBuf;

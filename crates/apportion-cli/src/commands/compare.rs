@@ -2,11 +2,15 @@
 
 use super::partition::Arguments;
 use crate::inputs::Processors;
-use apportion::shapes::Method;
-use apportion::{
-    Conditions, Layout, Metrics, Network, Order, Plan, Result, Topology, affordable, forecast, imbalance,
-    message_steps, pairs, rates, star_volume, table, units,
-};
+use apportion::error::Result;
+use apportion::plan::shapes::Method;
+use apportion::plan::{Layout, Metrics, Plan, message_steps, star_volume};
+use apportion::platform::{Network, Topology};
+use apportion::report::{pairs, table};
+use apportion::schedule::Order;
+use apportion::select::{affordable, forecast, imbalance, rates};
+use apportion::simulate::Conditions;
+use apportion::units;
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -46,7 +50,7 @@ pub fn relayed_volume(layout: &Layout, network: &Network) -> Result<Option<u64>>
 pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result<Comparison> {
     let layout = plan.layout.as_ref().expect("clap asks for a shape");
     let shape = layout.shape();
-    let areas = apportion::shares::fpm(&processors.models, shape.elements())?;
+    let areas = apportion::plan::shares::fpm(&processors.models, shape.elements())?;
     let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
     let (terms, form) = (args.terms(&processors.platform)?, args.form()?);
     let simulated =

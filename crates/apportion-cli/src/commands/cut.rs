@@ -3,7 +3,13 @@
 use super::matmul::Arguments;
 use super::product::{Given, Prepared, settled};
 use crate::console::Console;
-use apportion::{Begun, Choice, Element, Error, Flow, Model, Order, Panels, Result, Shape, check_panels};
+use apportion::error::{Error, Result};
+use apportion::matrix::Element;
+use apportion::model::Model;
+use apportion::plan::Shape;
+use apportion::product::{Begun, Panels, check_panels};
+use apportion::schedule::{Flow, Order};
+use apportion::select::Choice;
 
 /// What is cut, for whom.
 pub struct Task<'a> {

@@ -4,11 +4,19 @@ use super::{appear, open, picture};
 use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::quick_models;
-use apportion::shapes::{self, Method, Terms};
-use apportion::{
-    Flow, Kernel, Layout, Matrix, Model, Multiplication, Order, Plan, Platform, Result, RunReport, Scaling,
-    Shape, chrome_trace, imbalance, multiply, parse_platform, table, units,
-};
+use apportion::error::Result;
+use apportion::kernels::Kernel;
+use apportion::matrix::{Matrix, Scaling};
+use apportion::model::Model;
+use apportion::plan::shapes;
+use apportion::plan::shapes::{Method, Terms};
+use apportion::plan::{Layout, Plan, Shape};
+use apportion::platform::{Platform, parse_platform};
+use apportion::product::{Multiplication, multiply};
+use apportion::report::{RunReport, chrome_trace, table};
+use apportion::schedule::{Flow, Order};
+use apportion::select::imbalance;
+use apportion::units;
 use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;

@@ -1,7 +1,10 @@
 //! `apportion detect`.
 
 use crate::console::Console;
-use apportion::{Result, discover, table, write_whole};
+use apportion::error::Result;
+use apportion::output::write_whole;
+use apportion::platform::discover;
+use apportion::report::table;
 use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;

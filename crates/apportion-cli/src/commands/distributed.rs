@@ -9,12 +9,18 @@ use super::results::{Files, tell_and_keep};
 use crate::console::{Console, monitor};
 use crate::inputs::QUICK_SIZES;
 use crate::world::{fits, in_world, processes};
+use apportion::error::{Error, Result};
+use apportion::geometry::{Rank, Rect};
+use apportion::kernels::Kernel;
 use apportion::kernels::{Leg, Real, Semiring, Tropical};
-use apportion::{
-    Choice, Element, Error, Kernel, Multiplication, Order, OutputFile, Plan, Rank, Rect, Result, RunReport,
-    Scaling, Schedule, Shape, Tiles, World, closure_mpi, measure_world, multiply_mpi, paths_mpi, power_mpi,
-    tiles_header, write_tiles,
-};
+use apportion::matrix::{Element, Scaling, Tiles, tiles_header, write_tiles};
+use apportion::output::OutputFile;
+use apportion::plan::{Plan, Shape};
+use apportion::product::{Multiplication, closure_mpi, measure_world, multiply_mpi, paths_mpi, power_mpi};
+use apportion::report::RunReport;
+use apportion::run::World;
+use apportion::schedule::{Order, Schedule};
+use apportion::select::Choice;
 use inputs::{Inputs, Kind, inputs_of};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,9 @@
 //! `--export`: a plan's shares in the words of another tool.
 
 use crate::console::Console;
-use apportion::{ExportFormat, Plan, Result, export, write_whole};
+use apportion::error::Result;
+use apportion::output::write_whole;
+use apportion::plan::{ExportFormat, Plan, export};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -28,7 +30,7 @@ pub struct Format {
 fn format(name: &str) -> std::result::Result<Format, String> {
     match name.parse() {
         Ok(format) => Ok(Format { name: name.into(), format }),
-        Err(apportion::Error::Input { what, remedy, .. }) => Err(format!("{what}: {remedy}")),
+        Err(apportion::error::Error::Input { what, remedy, .. }) => Err(format!("{what}: {remedy}")),
         Err(other) => Err(other.to_string()),
     }
 }

@@ -5,10 +5,14 @@ use super::product::EngineName;
 use super::{appear, open};
 use crate::console::{Console, monitor};
 use crate::world::{fits, in_world, processes};
-use apportion::{
-    Error, Hockney, LinkOptions, MeasureOptions, MeasuredLink, Platform, Result, World, carry_by_threads,
-    measure_links, measure_links_mpi, table,
+use apportion::error::{Error, Result};
+use apportion::measure::{
+    LinkOptions, MeasureOptions, MeasuredLink, carry_by_threads, measure_links, measure_links_mpi,
 };
+use apportion::model::Hockney;
+use apportion::platform::Platform;
+use apportion::report::table;
+use apportion::run::World;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -102,7 +106,7 @@ fn file(platform: &Platform, links: &[MeasuredLink]) -> String {
 }
 
 fn row(platform: &Platform, link: &MeasuredLink) -> [String; 5] {
-    let name = |rank: apportion::Rank| &platform.processors[rank.0].name;
+    let name = |rank: apportion::geometry::Rank| &platform.processors[rank.0].name;
     let arrow = if link.both_ways { "-" } else { "->" };
     let (latency, ci) = link.latency();
     let bandwidth = |fit: &Hockney| {
@@ -138,7 +142,7 @@ fn text(platform: &Platform, links: &[MeasuredLink]) -> String {
 }
 
 fn value(platform: &Platform, links: &[MeasuredLink]) -> Value {
-    let name = |rank: apportion::Rank| &platform.processors[rank.0].name;
+    let name = |rank: apportion::geometry::Rank| &platform.processors[rank.0].name;
     let fit = |fit: &Hockney| {
         let (low, high) = fit.bandwidth_interval;
         json!({"bandwidth": fit.bandwidth, "low": low, "high": high.is_finite().then_some(high),

@@ -5,11 +5,12 @@ use super::panelled::{self, Panelled};
 use super::product::{EngineName, Running, carry_out, not_numbers, read_over, semiring, truth};
 use super::results::Target;
 use crate::console::{Console, monitor};
+use apportion::error::{Error, Result};
+use apportion::kernels::Kernel;
 use apportion::kernels::{Real, Semiring, Tropical};
-use apportion::{
-    Adaptive, AnyMatrix, Element, Error, Kernel, Matrix, Multiplication, Result, Scaling, Shape, multiply,
-    read_matrix_transposed,
-};
+use apportion::matrix::{AnyMatrix, Element, Matrix, Scaling, read_matrix_transposed};
+use apportion::plan::Shape;
+use apportion::product::{Adaptive, Multiplication, multiply};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -6,12 +6,17 @@ use super::product::EngineName;
 use crate::args::BLOCK;
 use crate::console::{Console, monitor};
 use crate::inputs::this_machine;
+use apportion::error::{Error, Result};
+use apportion::kernels::Kernel;
 use apportion::kernels::Semiring;
-use apportion::{
-    AdaptiveSweep, Error, Keep, Kernel, MeasureOptions, Model, Models, Monitor, OutputFile, Platform,
-    Processor, Result, SecondsFrom, Sizes, Sweep, UserCommand, read_models, read_platform, sweep_command,
-    sweep_kernel, sweep_stencil, table, write_whole,
+use apportion::measure::{
+    Keep, MeasureOptions, SecondsFrom, Sizes, Sweep, UserCommand, sweep_command, sweep_kernel, sweep_stencil,
 };
+use apportion::model::{AdaptiveSweep, Model, Models, read_models};
+use apportion::output::{OutputFile, write_whole};
+use apportion::platform::{Platform, Processor, read_platform};
+use apportion::report::table;
+use apportion::run::Monitor;
 use clap::{Args, ValueEnum};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -27,7 +27,12 @@ mod sweep;
 mod units;
 
 use crate::console::monitor;
-use apportion::{Error, OutputFile, Plan, Platform, Result, Trace, chrome_trace, plan_svg, trace_svg};
+use apportion::error::{Error, Result};
+use apportion::output::OutputFile;
+use apportion::plan::Plan;
+use apportion::platform::Platform;
+use apportion::report::{chrome_trace, plan_svg, trace_svg};
+use apportion::trace::Trace;
 use std::path::{Path, PathBuf};
 
 /// Starts an output file before the work, so that one that cannot be written is told at once. From the first one on

@@ -6,13 +6,17 @@ use super::matmul::Arguments;
 use super::product::{Given, speeds};
 use super::{appear, open, picture, timeline};
 use crate::console::{Console, monitor};
+use apportion::error::{Error, Result};
+use apportion::kernels::Kernel;
 use apportion::kernels::{Real, Semiring};
-use apportion::units::{self, Dimension};
-use apportion::{
-    Begun, Checkpoint, Element, Error, Files, Identity, Kernel, Matrix, Multiplication, NpyFile, OutputFile,
-    PanelRun, Result, Shape, forget_peak_memory, npy_header, npy_header_bool, pairs, peak_memory,
-    write_npy_rows,
-};
+use apportion::matrix::{Element, Matrix, NpyFile, npy_header, npy_header_bool, write_npy_rows};
+use apportion::output::OutputFile;
+use apportion::plan::Shape;
+use apportion::platform::{forget_peak_memory, peak_memory};
+use apportion::product::{Begun, Checkpoint, Files, Identity, Multiplication, PanelRun};
+use apportion::report::pairs;
+use apportion::units;
+use apportion::units::Dimension;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

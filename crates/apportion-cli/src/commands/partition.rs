@@ -10,11 +10,15 @@ use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{Processors, method_at, terms};
-use apportion::shapes::{Communication, Terms};
-use apportion::{
-    Carrier, Choice, Error, Form, Minimise, Network, Plan, Platform, Result, Shape, Surface, Surfaces,
-    Topology, Wishes, pairs, plan_fpm_br, plan_matmul, table, units,
-};
+use apportion::error::{Error, Result};
+use apportion::model::{Surface, Surfaces};
+use apportion::plan::shapes::{Communication, Terms};
+use apportion::plan::{Form, Plan, Shape};
+use apportion::platform::{Network, Platform, Topology};
+use apportion::report::{pairs, table};
+use apportion::schedule::Carrier;
+use apportion::select::{Choice, Minimise, Wishes, plan_fpm_br, plan_matmul};
+use apportion::units;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,12 @@
 use crate::args::Sources;
 use crate::console::Console;
 use crate::inputs::Processors;
-use apportion::{Model, Plot, Result, Series, pairs, plot_svg, shares, units, write_whole};
+use apportion::error::Result;
+use apportion::model::Model;
+use apportion::output::write_whole;
+use apportion::plan::shares;
+use apportion::report::{Plot, Series, pairs, plot_svg};
+use apportion::units;
 use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;

@@ -7,12 +7,19 @@ use super::simulate::in_plan_order;
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
 use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machine};
+use apportion::error::{Error, Result};
+use apportion::kernels::Kernel;
 use apportion::kernels::Semiring;
-use apportion::{
-    AnyMatrix, Carrier, Choice, Element, Error, Fit, Kernel, Launched, Matrix, Model, Models, Multiplication,
-    OutputFile, Plan, Platform, Processor, Result, RunReport, Scaling, Schedule, Shape, Speed, Wishes,
-    plan_matmul, read_matrix_with, read_models, read_plan, write_npy, write_npy_bool,
-};
+use apportion::matrix::{AnyMatrix, Element, Matrix, Scaling, read_matrix_with, write_npy, write_npy_bool};
+use apportion::model::{Model, Models, read_models};
+use apportion::output::OutputFile;
+use apportion::plan::{Plan, Shape, read_plan};
+use apportion::platform::{Platform, Processor, Speed};
+use apportion::product::Multiplication;
+use apportion::report::RunReport;
+use apportion::run::Launched;
+use apportion::schedule::{Carrier, Schedule};
+use apportion::select::{Choice, Fit, Wishes, plan_matmul};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -4,7 +4,9 @@ use super::chosen::Chosen;
 use super::product::{Prepared, Running};
 use super::{appear, open, picture, timeline};
 use crate::console::Console;
-use apportion::{OutputFile, Result, RunReport};
+use apportion::error::Result;
+use apportion::output::OutputFile;
+use apportion::report::RunReport;
 use std::path::PathBuf;
 
 /// Where the words about a run go.

@@ -1,7 +1,9 @@
 //! `partition --units --surfaces --at`: surfaces cut where all parameters but one are known, then divided along that one.
 
 use crate::inputs::Processors;
-use apportion::{Error, Model, Platform, Result, Surfaces};
+use apportion::error::{Error, Result};
+use apportion::model::{Model, Surfaces};
+use apportion::platform::Platform;
 use std::path::Path;
 
 /// The sections of a file's surfaces at `fixed`, such as `n=5000`, as processors with speed functions.

@@ -9,11 +9,18 @@ use super::{appear, open, timeline};
 use crate::args::FlowArgs;
 use crate::console::Console;
 use crate::inputs::{Processors, constant};
-use apportion::{
-    Conditions, Error, Flow, Lane, Order, Outcome, Plan, Platform, Problem, Rank, Result, Schedule, Topology,
-    Trace, export_simgrid, pairs, rates, read_models, read_plan, read_platform, simulate, simulate_explained,
-    simulate_fluid, table, units,
-};
+use apportion::error::{Error, Result};
+use apportion::geometry::Rank;
+use apportion::model::read_models;
+use apportion::plan::{Plan, Problem, read_plan};
+use apportion::platform::{Platform, Topology, read_platform};
+use apportion::report::{pairs, table};
+use apportion::schedule::{Flow, Order, Schedule};
+use apportion::select::rates;
+use apportion::simulate::simulate_explained;
+use apportion::simulate::{Conditions, Outcome, export_simgrid, simulate, simulate_fluid};
+use apportion::trace::{Lane, Trace};
+use apportion::units;
 use clap::Args;
 use serde_json::{Value, json};
 use sharing::{NetworkArgs, Rule};
@@ -213,7 +220,7 @@ fn processors(args: &Arguments, plan: Option<&Plan>) -> Result<Processors> {
     match &args.models {
         None => {
             let processors = constant(platform, flops_per_unit)?;
-            let timed = |p: &apportion::Processor| p.speed.is_some() || p.emulated.is_some();
+            let timed = |p: &apportion::platform::Processor| p.speed.is_some() || p.emulated.is_some();
             if args.sweep.sweep.is_none() && !processors.platform.processors.iter().all(timed) {
                 return Err(Error::input(
                     args.platform.display().to_string(),
@@ -236,7 +243,7 @@ fn processors(args: &Arguments, plan: Option<&Plan>) -> Result<Processors> {
 fn of_units(plan: &Plan, processors: &Processors) -> Trace {
     let lanes = plan.shares.iter().zip(&processors.models).map(|(&share, model)| {
         let mut lane = Lane::default();
-        lane.push(apportion::Activity::Compute, 0.0, model.seconds(share as f64), None);
+        lane.push(apportion::trace::Activity::Compute, 0.0, model.seconds(share as f64), None);
         lane
     });
     Trace { lanes: lanes.collect() }

@@ -2,10 +2,11 @@
 
 use super::is_csv;
 use crate::console::{Console, monitor};
-use apportion::{
-    Distribution, Error, Plot, Result, Series, Study, StudyRatio, StudyRow, plot_svg, study, table, units,
-    write_whole,
-};
+use apportion::error::{Error, Result};
+use apportion::explore::{Distribution, Study, StudyRatio, StudyRow, study};
+use apportion::output::write_whole;
+use apportion::report::{Plot, Series, plot_svg, table};
+use apportion::units;
 use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write;

@@ -5,11 +5,13 @@ use super::{appear, is_csv, open};
 use crate::args::FlowArgs;
 use crate::console::{Console, monitor};
 use crate::inputs::{Processors, method_at};
-use apportion::shapes::Method;
-use apportion::{
-    Contender, Error, Order, Parameter, Plan, Plot, Problem, Result, Series, Setting, Shape, Swept, Way,
-    WhatIf, pairs, plot_svg_on, sweep, table, units,
-};
+use apportion::error::{Error, Result};
+use apportion::explore::{Contender, Parameter, Setting, Swept, Way, WhatIf, sweep};
+use apportion::plan::shapes::Method;
+use apportion::plan::{Plan, Problem, Shape};
+use apportion::report::{Plot, Series, pairs, plot_svg_on, table};
+use apportion::schedule::Order;
+use apportion::units;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -1,11 +1,13 @@
 //! `apportion partition --units`: shares of independent units.
 
 use crate::inputs::Processors;
-use apportion::shares::{Limits, Tradeoff};
-use apportion::{
-    Error, Forecast, Interpolation, Metrics, Model, Plan, Problem, Result, imbalance, pairs, shares, table,
-    units,
-};
+use apportion::error::{Error, Result};
+use apportion::model::{Interpolation, Model};
+use apportion::plan::shares::{Limits, Tradeoff};
+use apportion::plan::{Forecast, Metrics, Plan, Problem, shares};
+use apportion::report::{pairs, table};
+use apportion::select::imbalance;
+use apportion::units;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 

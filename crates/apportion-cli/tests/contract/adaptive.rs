@@ -2,7 +2,7 @@
 
 use super::Bench;
 use super::bench::{product, whole};
-use apportion::AnyMatrix;
+use apportion::matrix::AnyMatrix;
 use serde_json::Value;
 
 /// Two alike; the second turns three times slower half-way. Slowed enough for the clock, and for two busy cores.
@@ -66,7 +66,7 @@ fn without_a_repartition_the_bytes_are_those_of_a_plain_run() {
     bench.write("one.toml", "[[processor]]\nname = \"only\"\nspeed = \"1 Gflop/s\"\n");
     let irrational = |x: f64| (x * 0.7310585).sin();
     let filled = |rows: usize, cols: usize| {
-        apportion::Matrix::new(rows, cols, (0..rows * cols).map(|i| irrational(i as f64)).collect())
+        apportion::matrix::Matrix::new(rows, cols, (0..rows * cols).map(|i| irrational(i as f64)).collect())
     };
     bench.matrix("a.npy", &filled(60, 500));
     bench.matrix("b.npy", &filled(500, 70));

@@ -1,6 +1,7 @@
 //! A directory of its own for each test, the binary run in it, and matrices to feed it.
 
-use apportion::{AnyMatrix, Element, Matrix, OutputFile, read_matrix, write_npy};
+use apportion::matrix::{AnyMatrix, Element, Matrix, read_matrix, write_npy};
+use apportion::output::OutputFile;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,7 +1,8 @@
 //! What auto chose, against what, and by how much: said in the text and in the JSON.
 
 use super::Bench;
-use apportion::{Flow, Matrix};
+use apportion::matrix::Matrix;
+use apportion::schedule::Flow;
 
 const PLATFORM: &str = "[[processor]]\nname = \"a\"\nspeed = \"9 Gflop/s\"\n[[processor]]\nname = \"b\"\n\
     speed = \"1 Gflop/s\"\n[network]\nbandwidth = \"100 Mbit/s\"\nlatency = \"50 us\"\nduplex = false\n";

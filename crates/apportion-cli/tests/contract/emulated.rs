@@ -1,7 +1,8 @@
 //! Emulated processors from the command line, and Fig. 10 of Lastovetsky and Reddy 2007 from files.
 
 use super::line::{apportion, error_of, fresh, json_of};
-use apportion::{Matrix, OutputFile, write_npy};
+use apportion::matrix::{Matrix, write_npy};
+use apportion::output::OutputFile;
 use serde_json::Value;
 
 const PAGING: &str = "[[processor]]\nname = \"roomy\"\nemulated = \"peak 1000\"\n\

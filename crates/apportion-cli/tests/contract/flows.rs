@@ -2,7 +2,8 @@
 
 use super::Bench;
 use super::bench::{TWO, product, whole};
-use apportion::{AnyMatrix, Element, Kernel, Matrix};
+use apportion::kernels::Kernel;
+use apportion::matrix::{AnyMatrix, Element, Matrix};
 
 const FLOWS: [&str; 4] = ["one-to-all", "ring", "bulk", "broadcast"];
 

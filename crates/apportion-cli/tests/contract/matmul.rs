@@ -2,7 +2,7 @@
 
 use super::Bench;
 use super::bench::{TWO, product, whole};
-use apportion::{AnyMatrix, Matrix};
+use apportion::matrix::{AnyMatrix, Matrix};
 
 /// m, k, n: one element, primes, fewer rows than processors, a long inner dimension, a row, a column.
 const SIZES: [(usize, usize, usize); 7] =

@@ -2,7 +2,7 @@
 
 use super::Bench;
 use super::bench::{TWO, product, whole};
-use apportion::AnyMatrix;
+use apportion::matrix::AnyMatrix;
 use serde_json::Value;
 
 /// Four processors at 4:3:2:1, the last with a cap.

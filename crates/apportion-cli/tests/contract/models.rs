@@ -282,9 +282,9 @@ fn balance_starts_from_what_is_known() {
 fn models_of_another_kernel_are_used_with_a_warning() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
-    let matrix = apportion::Matrix::new(8, 8, vec![1.0_f64; 64]);
-    let mut file = apportion::OutputFile::create(place.join("a.npy")).unwrap();
-    apportion::write_npy(&mut file, &matrix).unwrap();
+    let matrix = apportion::matrix::Matrix::new(8, 8, vec![1.0_f64; 64]);
+    let mut file = apportion::output::OutputFile::create(place.join("a.npy")).unwrap();
+    apportion::matrix::write_npy(&mut file, &matrix).unwrap();
     file.commit().unwrap();
     fs::write(place.join("m.json"), GOOD).unwrap();
     let plain = run(place, "matmul a.npy a.npy --models m.json");

@@ -2,7 +2,7 @@
 
 use super::Bench;
 use super::bench::{TWO, product, whole};
-use apportion::{AnyMatrix, Element, Matrix};
+use apportion::matrix::{AnyMatrix, Element, Matrix};
 
 fn bench() -> Bench {
     let bench = Bench::new();

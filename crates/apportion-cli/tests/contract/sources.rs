@@ -21,7 +21,7 @@ fn speeds_are_measured_once_and_kept() {
     assert_eq!(first["verified"], true);
     let files = cached(&bench);
     assert_eq!(files.len(), 1, "{files:?}");
-    let models = apportion::read_models(&files[0]).unwrap();
+    let models = apportion::model::read_models(&files[0]).unwrap();
     assert_eq!((models.kernel.as_str(), models.block()), ("gemm-f64", Some(32)));
     assert_eq!(models.models.len(), first["processors"].as_array().unwrap().len());
 
@@ -33,12 +33,12 @@ fn speeds_are_measured_once_and_kept() {
     assert_eq!(std::fs::read_to_string(&files[0]).unwrap(), marked.to_json(), "the cache is used");
     bench.json(&[&run[..], &["--fresh"]].concat());
     assert_eq!(cached(&bench), files);
-    assert_eq!(apportion::read_models(&files[0]).unwrap().unit, models.unit, "--fresh writes it anew");
+    assert_eq!(apportion::model::read_models(&files[0]).unwrap().unit, models.unit, "--fresh writes it anew");
 
     // A damaged cache is measured over, not an error.
     std::fs::write(&files[0], "{").unwrap();
     bench.json(&run);
-    assert!(apportion::read_models(&files[0]).is_ok());
+    assert!(apportion::model::read_models(&files[0]).is_ok());
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn measured_models_divide_work() {
 fn a_detected_platform_is_read_back() {
     let bench = Bench::new();
     bench.done(&["detect", "-o", "platform.toml"]);
-    let platform = apportion::read_platform(&bench.path("platform.toml")).unwrap();
+    let platform = apportion::platform::read_platform(&bench.path("platform.toml")).unwrap();
     let speeds = vec!["2"; platform.len()].join(",");
     let plan =
         bench.json(&["partition", "--units", "100", "--platform", "platform.toml", "--speeds", &speeds]);
@@ -93,7 +93,7 @@ fn every_shipped_platform_is_read() {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|e| e == "toml") {
-                apportion::read_platform(&path).unwrap_or_else(|e| panic!("{e}"));
+                apportion::platform::read_platform(&path).unwrap_or_else(|e| panic!("{e}"));
                 read += 1;
             }
         }

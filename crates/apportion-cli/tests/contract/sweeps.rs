@@ -73,7 +73,11 @@ fn the_flows_of_a_plan() {
     for range in ["bandwidth=10Mbit/s..100Gbit/s", "latency=1us..100ms", "processors=2..5"] {
         let swept = bench.json(&[&call[..], &[range, "--sweep-points", "4", "--block", "100"]].concat());
         assert_eq!(swept["points"].as_array().unwrap().len(), 4, "{range}");
-        assert_eq!(swept["contenders"].as_array().unwrap().len(), 2 * apportion::Flow::ALL.len(), "{range}");
+        assert_eq!(
+            swept["contenders"].as_array().unwrap().len(),
+            2 * apportion::schedule::Flow::ALL.len(),
+            "{range}"
+        );
         for point in swept["points"].as_array().unwrap() {
             assert!(point["seconds"].as_array().unwrap().iter().all(|s| s.as_f64().unwrap() > 0.0));
         }

@@ -2,12 +2,15 @@
 //! ranks are this test again.
 
 use super::launch::Mpi;
+use apportion::geometry::{Rank, Rect};
+use apportion::kernels::Kernel;
 use apportion::kernels::{Semiring, Tropical};
-use apportion::shapes::{Method, Terms};
-use apportion::{
-    Element, Flow, Kernel, Launched, Layout, Matrix, Metrics, Monitor, Order, Platform, Rank, Rect, Schedule,
-    Shape, Tiles, World, repeated, run_mpi,
-};
+use apportion::matrix::{Element, Matrix, Tiles};
+use apportion::plan::shapes::{Method, Terms};
+use apportion::plan::{Layout, Metrics, Shape, repeated};
+use apportion::platform::Platform;
+use apportion::run::{Launched, Monitor, World, run_mpi};
+use apportion::schedule::{Flow, Order, Schedule};
 
 #[test]
 fn every_combination_is_right_and_moves_what_the_formula_says() {

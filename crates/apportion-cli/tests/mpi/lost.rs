@@ -1,10 +1,14 @@
 //! A rank that goes ends the run soon; an earlier result stays and nothing else is left behind.
 
 use super::launch::{Bench, Mpi};
-use apportion::shapes::{Method, Terms};
-use apportion::{
-    Flow, Kernel, Launched, Monitor, Order, Platform, Rank, Rect, Schedule, Shape, Tiles, World, run_mpi,
-};
+use apportion::geometry::{Rank, Rect};
+use apportion::kernels::Kernel;
+use apportion::matrix::Tiles;
+use apportion::plan::Shape;
+use apportion::plan::shapes::{Method, Terms};
+use apportion::platform::Platform;
+use apportion::run::{Launched, Monitor, World, run_mpi};
+use apportion::schedule::{Flow, Order, Schedule};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};

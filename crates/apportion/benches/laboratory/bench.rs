@@ -1,10 +1,19 @@
 //! Emulated machines of the thesis's proportions, and what a product takes on them.
 
-use apportion::{
-    Activity, Conditions, Kernel, Layout, Matrix, MeasureOptions, Model, Monitor, Network, Order, Platform,
-    Plot, Processor, Rank, Schedule, Shape, Topology, Trace, measure_kernel, parse_platform, plot_svg, rates,
-    run_kernel, simulate, verify_product,
-};
+use apportion::geometry::Rank;
+use apportion::kernels::Kernel;
+use apportion::matrix::Matrix;
+use apportion::measure::{MeasureOptions, measure_kernel};
+use apportion::model::Model;
+use apportion::plan::{Layout, Shape};
+use apportion::platform::{Network, Platform, Processor, Topology, parse_platform};
+use apportion::report::{Plot, plot_svg};
+use apportion::run::{Monitor, run_kernel};
+use apportion::schedule::{Order, Schedule};
+use apportion::select::rates;
+use apportion::simulate::{Conditions, simulate};
+use apportion::trace::{Activity, Trace};
+use apportion::verify::verify_product;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -37,7 +46,7 @@ pub struct Times {
 
 impl Times {
     fn of(trace: &Trace) -> Self {
-        let first = |lane: &apportion::Lane| {
+        let first = |lane: &apportion::trace::Lane| {
             lane.events.iter().find(|e| e.activity == Activity::Compute).map(|e| e.start)
         };
         let communication = trace.lanes.iter().filter_map(first).fold(0.0, f64::max);

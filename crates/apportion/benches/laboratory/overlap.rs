@@ -1,8 +1,12 @@
 //! How much of what is recoverable overlap recovers, by flow.
 
 use super::bench::{BLOCK, Bench, HCL, Machine, SLOWDOWN};
-use apportion::shapes::square_corner;
-use apportion::{Flow, Kernel, Layout, Metrics, Order, Platform, Shape, table};
+use apportion::kernels::Kernel;
+use apportion::plan::shapes::square_corner;
+use apportion::plan::{Layout, Metrics, Shape};
+use apportion::platform::Platform;
+use apportion::report::table;
+use apportion::schedule::{Flow, Order};
 
 /// The square corners that end soonest where the part that needs no message is computed while data travel: smaller than in
 /// proportion to speed, since their owners wait meanwhile (6.1.4: the rest of each is in proportion). By search.

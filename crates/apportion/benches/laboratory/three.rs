@@ -2,8 +2,12 @@
 
 use super::bench::{BLOCK, Bench, Machine, Original, SLOWDOWN, cell, joined};
 use super::overlap::shares_for_overlap;
-use apportion::shapes::{square_corner, straight_line};
-use apportion::{Flow, Kernel, Order, Platform, Rank, Topology, table};
+use apportion::geometry::Rank;
+use apportion::kernels::Kernel;
+use apportion::plan::shapes::{square_corner, straight_line};
+use apportion::platform::{Platform, Topology};
+use apportion::report::table;
+use apportion::schedule::{Flow, Order};
 
 /// Nodes of the HCL cluster, N = 5,000.
 pub const HCL_THREE: Original = Original { size: 5000, speed: 1761e6 };

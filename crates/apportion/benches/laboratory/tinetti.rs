@@ -1,8 +1,13 @@
 //! Tinetti's broadcasts on a bus beside his time model (chapter 3, equations (3.6) to (3.11)).
 
 use super::bench::{Bench, HCL, Machine, SLOWDOWN, cell, joined};
-use apportion::shapes::rows;
-use apportion::{BroadcastTime, Flow, Kernel, Order, Platform, Rank, Topology, table};
+use apportion::geometry::Rank;
+use apportion::kernels::Kernel;
+use apportion::plan::shapes::rows;
+use apportion::platform::{Platform, Topology};
+use apportion::report::table;
+use apportion::schedule::{Flow, Order};
+use apportion::simulate::BroadcastTime;
 
 /// Four workstations of 4:3:2:1 on Ethernet of 10 and 100 Mbit/s.
 pub fn broadcasts(bench: &Bench) {

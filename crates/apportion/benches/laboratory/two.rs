@@ -1,8 +1,13 @@
 //! Two processors and two clusters (5.6 to 5.8), and the max-plus product (7.5.1).
 
 use super::bench::{BLOCK, Bench, HCL, Machine, Original, SLOWDOWN, Times, cell, serial};
-use apportion::shapes::{self, Method, Terms};
-use apportion::{Flow, Hierarchy, Kernel, Layout, Network, Order, Plot, Series, table};
+use apportion::kernels::Kernel;
+use apportion::plan::shapes;
+use apportion::plan::shapes::{Method, Terms};
+use apportion::plan::{Hierarchy, Layout};
+use apportion::platform::Network;
+use apportion::report::{Plot, Series, table};
+use apportion::schedule::{Flow, Order};
 
 const BULK: Order = Order { flow: Flow::Bulk, block: BLOCK, overlap: false, look_ahead: 1 };
 
@@ -139,7 +144,7 @@ fn layouts(bench: &Bench, machine: &Machine) -> [Layout; 2] {
 
 fn line(bench: &Bench, kernel: Kernel<f64>, ratio: u64, machine: &Machine, network: &Network) -> Line {
     let machine = Machine {
-        platform: apportion::Platform { network: network.clone(), ..machine.platform.clone() },
+        platform: apportion::platform::Platform { network: network.clone(), ..machine.platform.clone() },
         models: machine.models.clone(),
     };
     let order = if machine.models.len() > 2 { RING } else { BULK };

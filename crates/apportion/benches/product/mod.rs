@@ -1,6 +1,13 @@
 //! Runs of a product, several times over.
 
-use apportion::{Kernel, Matrix, Model, Monitor, Multiplication, Order, Plan, Platform, Scaling, multiply};
+use apportion::kernels::Kernel;
+use apportion::matrix::{Matrix, Scaling};
+use apportion::model::Model;
+use apportion::plan::Plan;
+use apportion::platform::Platform;
+use apportion::product::{Multiplication, multiply};
+use apportion::run::Monitor;
+use apportion::schedule::Order;
 
 /// Pivot block, of the runs and of the models.
 pub const BLOCK: u64 = 256;

@@ -3,9 +3,14 @@
 #![allow(unsafe_code)]
 
 use crate::clock::{median, seconds, verdict};
+use apportion::kernels::Kernel;
 use apportion::kernels::{Blas, Tile};
-use apportion::shapes::straight_line;
-use apportion::{Flow, Kernel, Matrix, Monitor, Order, Platform, Schedule, Shape, run_kernel};
+use apportion::matrix::Matrix;
+use apportion::plan::Shape;
+use apportion::plan::shapes::straight_line;
+use apportion::platform::Platform;
+use apportion::run::{Monitor, run_kernel};
+use apportion::schedule::{Flow, Order, Schedule};
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -1,25 +1,17 @@
 //! Dense matrices in memory and on disk (`.npy`, Matrix Market), and the checks of a product.
 
 mod element;
-mod freivalds;
-mod market;
-mod npy;
-mod npy_file;
-mod sampled;
+mod io;
 mod scaling;
-mod tiles;
 
 pub use element::Element;
-pub(crate) use freivalds::{Scale, SplitMix64, exponent};
-pub use freivalds::{Verified, verify_product, verify_scaled};
-pub use npy::{
-    NpyHeader, npy_header, npy_header_bool, read_npy_header, write_npy, write_npy_bool, write_npy_rows,
+pub(crate) use io::hash_bytes;
+pub use io::{
+    NpyFile, NpyHeader, Tiles, npy_header, npy_header_bool, read_npy_header, read_tiles, tiles_header,
+    write_npy, write_npy_bool, write_npy_rows, write_tiles,
 };
-pub use npy_file::NpyFile;
-pub(crate) use npy_file::hash_bytes;
-pub use sampled::{Sampled, verify_sampled, verify_sampled_at};
+use io::{market, npy};
 pub use scaling::Scaling;
-pub use tiles::{Tiles, read_tiles, tiles_header, write_tiles};
 
 use crate::error::{Error, Result};
 use crate::platform::available_memory;

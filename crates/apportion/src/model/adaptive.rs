@@ -34,7 +34,7 @@ const DOUBT_PER_DOUBLING: f64 = 0.5;
 /// let model = sweep.model("p0")?;
 /// assert!(model.points().len() <= 20);
 /// assert!((model.speed(1e6) / processor.speed(1e6) - 1.0).abs() < 0.05);
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdaptiveSweep {

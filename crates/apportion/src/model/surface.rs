@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 ///
 /// # Example
 /// ```
-/// use apportion::Surface;
+/// use apportion::model::Surface;
 /// // Seconds for rows x columns: twice as fast at 100 columns as at 10.
 /// let measured = [([10.0, 10.0], 1.0), ([20.0, 10.0], 2.0), ([10.0, 100.0], 5.0), ([20.0, 100.0], 10.0)];
 /// let samples: Vec<(Vec<f64>, f64)> = measured.iter().map(|(at, t)| (at.to_vec(), *t)).collect();
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 /// assert_eq!(surface.speed(&[15.0, 55.0]), 150.0);
 /// let model = surface.section(&[None, Some(100.0)])?;
 /// assert_eq!(model.seconds(15.0), 7.5);
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {

@@ -2,7 +2,7 @@
 
 use super::Shape;
 use crate::error::{Error, Result};
-use crate::rect::{Rank, Rect, Span, SpanSet};
+use crate::geometry::{Rank, Rect, Span, SpanSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

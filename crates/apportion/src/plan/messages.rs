@@ -4,7 +4,7 @@
 
 use super::{Layout, Metrics, Part};
 use crate::error::{Error, Result};
-use crate::rect::{Rect, Span, SpanSet};
+use crate::geometry::{Rect, Span, SpanSet};
 
 /// Number of messages that multiplication takes: for every pair of processors, the rectangles of A and of B that one
 /// owns and the other needs, adjacent ones merged.

@@ -3,7 +3,7 @@
 //! Sources: Becker 2010, sections 4.2.4 and 5.5 (half-perimeters, lower bound, interrupts).
 
 use super::{Layout, Part, Shape};
-use crate::rect::{Span, SpanSet};
+use crate::geometry::{Span, SpanSet};
 use serde::{Deserialize, Serialize};
 
 /// Above this many processors the p x p table of moved elements is left out.
@@ -202,7 +202,7 @@ fn fully_owned(pieces: impl Iterator<Item = (Span, u64)>, whole: u64) -> SpanSet
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rect::Rank;
+    use crate::geometry::Rank;
 
     /// The layout of the plan file's example: a 316 x 316 square in the corner of 1000 x 1000.
     fn example() -> Layout {

@@ -20,12 +20,12 @@ use std::fmt;
 ///
 /// # Example
 /// ```
-/// use apportion::Emulated;
+/// use apportion::platform::Emulated;
 /// let paging: Emulated = "peak 2e9, knee 1e5 0.8, cliff 4e6 0.05".parse()?;
 /// assert!((paging.speed(1e3) / 2e9 - 1.0).abs() < 0.001);
 /// assert!((paging.speed(1e6) / 1.6e9 - 1.0).abs() < 0.01);
 /// assert!((paging.speed(1e7) / 8e7 - 1.0).abs() < 0.01);
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]

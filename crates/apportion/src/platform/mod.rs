@@ -2,21 +2,21 @@
 
 mod discover;
 mod emulated;
+mod link_bookings;
 mod network;
 mod parse;
 mod resident;
-mod wires;
 mod write;
 
 pub use discover::{Core, Machine, available_memory, discover};
 pub use emulated::Emulated;
+pub use link_bookings::{Load, Transit, Wires};
 pub use network::{Crossing, Direction, Link, Network, Route, Topology, Wire};
 pub use parse::{parse_platform, read_platform};
 pub use resident::{forget_peak_memory, peak_memory};
-pub use wires::{Load, Transit, Wires};
 
 use crate::error::{Error, Result};
-use crate::rect::Rank;
+use crate::geometry::Rank;
 
 /// A set of processors and the network that joins them.
 #[derive(Debug, Clone, PartialEq)]

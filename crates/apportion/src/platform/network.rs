@@ -4,7 +4,7 @@ mod route;
 
 pub use route::{Crossing, Route, Wire};
 
-use crate::rect::Rank;
+use crate::geometry::Rank;
 use route::Trunk;
 use std::collections::BTreeMap;
 

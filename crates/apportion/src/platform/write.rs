@@ -1,7 +1,7 @@
 //! A network as text: what the platform file needs to say to read the same.
 
 use super::network::{Link, Network, Topology};
-use crate::rect::Rank;
+use crate::geometry::Rank;
 
 impl Network {
     /// The `[network]` table and its exceptions, among processors of these names; empty for a free network.
@@ -110,8 +110,8 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::geometry::Rank;
     use crate::platform::{Link, Network, Platform, Topology, parse_platform};
-    use crate::rect::Rank;
     use proptest::prelude::*;
 
     #[test]

@@ -41,7 +41,7 @@ pub fn chrome_trace(trace: &Trace, names: &[String]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rect::Rank;
+    use crate::geometry::Rank;
     use crate::trace::{Activity, Lane};
 
     #[test]

@@ -180,7 +180,7 @@ fn shortened(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rect::Rank;
+    use crate::geometry::Rank;
     use crate::trace::Activity;
 
     fn lane(events: &[(Activity, f64, f64, Option<usize>)]) -> Lane {

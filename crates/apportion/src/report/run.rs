@@ -1,9 +1,9 @@
 //! `run.json` and the table: what happened, beside what was predicted.
 
 use super::table;
-use crate::adaptive::Adaptation;
-use crate::multiply::WRONG_FRACTION;
 use crate::plan::{Metrics, Plan};
+use crate::product::Adaptation;
+use crate::product::WRONG_FRACTION;
 use crate::schedule::Order;
 use crate::trace::Trace;
 use crate::units::{show_bytes, show_count, show_seconds};
@@ -16,7 +16,7 @@ pub struct RunReport {
     pub engine: &'static str,
     /// "plus-times", "max-plus", "min-plus" or "or-and".
     pub semiring: &'static str,
-    /// What computed: [`Kernel::about`](crate::Kernel::about).
+    /// What computed: [`Kernel::about`](crate::kernels::Kernel::about).
     pub kernel: Value,
     /// "f32", "f64", "bool" or "u8".
     pub element: &'static str,
@@ -26,7 +26,7 @@ pub struct RunReport {
     pub order: Order,
     /// What each processor did when.
     pub trace: Trace,
-    /// Bytes that each processor was to hold at most, said before ([`predicted_memory`](crate::predicted_memory)); of what
+    /// Bytes that each processor was to hold at most, said before ([`predicted_memory`](crate::schedule::predicted_memory)); of what
     /// an adaptive run begins with.
     pub predicted_memory: Vec<u64>,
     /// What the simulator said before.

@@ -2,8 +2,8 @@
 
 use super::legend::Legend;
 use super::palette::colours;
+use crate::geometry::{Rect, Span, SpanSet};
 use crate::plan::{Plan, Problem};
-use crate::rect::{Rect, Span, SpanSet};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

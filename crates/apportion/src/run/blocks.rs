@@ -1,7 +1,7 @@
 //! The operands that one processor holds: its own parts of A and B, and what has arrived, by pivot block.
 
+use crate::geometry::{Rank, Rect, Span, SpanSet};
 use crate::matrix::{Element, Matrix};
-use crate::rect::{Rank, Rect, Span, SpanSet};
 use crate::schedule::{Operand, Piece, Schedule, Update};
 use std::collections::BTreeMap;
 

@@ -2,14 +2,14 @@
 
 /// CPU seconds that the calling thread has used. Waiting, sleeping and being preempted do not count.
 #[cfg(unix)]
-pub(super) fn thread_cpu_seconds() -> f64 {
+pub(crate) fn thread_cpu_seconds() -> f64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }
 
 /// Without a clock of the thread's own, the time of day stands in.
 #[cfg(not(unix))]
-pub(super) fn thread_cpu_seconds() -> f64 {
+pub(crate) fn thread_cpu_seconds() -> f64 {
     use std::sync::OnceLock;
     use std::time::Instant;
     static START: OnceLock<Instant> = OnceLock::new();
@@ -20,7 +20,7 @@ pub(super) fn thread_cpu_seconds() -> f64 {
 ///
 /// A core that does not exist here is skipped: an emulated platform may name more than there are.
 #[cfg(target_os = "linux")]
-pub(super) fn pin(cores: &[usize]) {
+pub(crate) fn pin(cores: &[usize]) {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let Ok(allowed) = sched_getaffinity(None) else { return };
     let mut wanted = CpuSet::new();
@@ -35,15 +35,15 @@ pub(super) fn pin(cores: &[usize]) {
 
 /// Pinning is known on Linux only; elsewhere the system places threads.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn pin(_cores: &[usize]) {}
+pub(crate) fn pin(_cores: &[usize]) {}
 
 /// Lets the calling thread's sleeps end on time: Linux adds 50 us to each unless it is told not to.
 #[cfg(target_os = "linux")]
-pub(super) fn wake_promptly() {
+pub(crate) fn wake_promptly() {
     // Failing only costs those microseconds.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
 /// Only Linux groups wake-ups by default.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn wake_promptly() {}
+pub(crate) fn wake_promptly() {}

@@ -22,7 +22,7 @@ impl Monitor {
         Self::default()
     }
 
-    /// Asks the run to end soon; it returns [`Error::Interrupted`](crate::Error::Interrupted).
+    /// Asks the run to end soon; it returns [`Error::Interrupted`](crate::error::Error::Interrupted).
     pub fn stop(&self) {
         self.inner.stop.store(true, Ordering::Relaxed);
     }

@@ -1,16 +1,16 @@
 //! A product in segments on this machine's threads: the parts of C stay with their processors from one to the next.
 
 use super::blocks::Factors;
-use super::kernel::Kernel;
+use super::mailboxes::Halt;
 use super::monitor::Monitor;
-use super::post::Halt;
 use super::threads::{assembled, run_part};
 use super::worker::empty_tiles;
-use crate::adaptive::Segments;
 use crate::error::Result;
+use crate::geometry::{Rank, Rect};
+use crate::kernels::Kernel;
 use crate::matrix::{Element, Matrix, Tiles};
 use crate::platform::Platform;
-use crate::rect::{Rank, Rect};
+use crate::product::Segments;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 use std::time::Instant;

@@ -1,15 +1,15 @@
 //! The embedded engine: one thread per processor, messages by memory, emulated where the platform says so.
 
 use super::blocks::{Blocks, Factors};
-use super::kernel::Kernel;
-use super::kernels::Real;
+use super::mailboxes::{Gate, Halt, Post};
 use super::monitor::Monitor;
-use super::post::{Gate, Halt, Post};
 use super::worker::{Courier, Worker, WorkerOutput, lost};
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
+use crate::kernels::Kernel;
+use crate::kernels::Real;
 use crate::matrix::{Element, Matrix, Tiles};
 use crate::platform::Platform;
-use crate::rect::Rank;
 use crate::schedule::{Broadcast, Message, Schedule};
 use crate::simulate::load_of;
 use crate::trace::Trace;

@@ -2,14 +2,14 @@
 
 use super::blocks::{Blocks, Source};
 use super::clock;
-use super::governor::Governor;
-use super::kernel::Kernel;
-use super::kernels::Tile;
-use super::post::Halt;
+use super::mailboxes::Halt;
+use super::throttle::Governor;
 use crate::error::{Error, Result};
+use crate::geometry::{Rank, Rect};
+use crate::kernels::Kernel;
+use crate::kernels::Tile;
 use crate::matrix::{Element, Tiles};
 use crate::platform::{Emulated, Processor, SlowdownAfter};
-use crate::rect::{Rank, Rect};
 use crate::schedule::{Broadcast, Message, Schedule, Step, Update};
 use crate::trace::{Activity, Lane};
 use std::any::Any;
@@ -40,7 +40,7 @@ pub(super) trait Courier<T> {
 }
 
 /// What a processor has computed, and what it did when.
-pub(super) struct WorkerOutput<T> {
+pub(crate) struct WorkerOutput<T> {
     /// Its rectangles of C, each row by row.
     pub tiles: Tiles<T>,
     pub lane: Lane,
@@ -200,7 +200,7 @@ fn speed(function: &Emulated, share: &[Rect]) -> f64 {
 }
 
 /// The error of a processor whose worker panicked, with its last words.
-pub(super) fn lost(processor: &Processor, panic: Box<dyn Any + Send>) -> Error {
+pub(crate) fn lost(processor: &Processor, panic: Box<dyn Any + Send>) -> Error {
     let why = panic
         .downcast_ref::<String>()
         .cloned()
@@ -210,7 +210,7 @@ pub(super) fn lost(processor: &Processor, panic: Box<dyn Any + Send>) -> Error {
 }
 
 /// Rectangles that hold `zero` only. Every element is written: the pages are there before a clock starts.
-pub(super) fn empty_tiles<T: Element>(rects: &[Rect], zero: T) -> Tiles<T> {
+pub(crate) fn empty_tiles<T: Element>(rects: &[Rect], zero: T) -> Tiles<T> {
     let filled = |length: usize| {
         let mut tile = Vec::new();
         tile.resize(length, zero);
@@ -220,7 +220,7 @@ pub(super) fn empty_tiles<T: Element>(rects: &[Rect], zero: T) -> Tiles<T> {
 }
 
 /// The update on several threads, C's rows divided among them; the longest CPU time of the threads started.
-pub(super) fn parallel<T: Element>(kernel: Kernel<T>, threads: usize, tile: Tile<'_, T>) -> f64 {
+pub(crate) fn parallel<T: Element>(kernel: Kernel<T>, threads: usize, tile: Tile<'_, T>) -> f64 {
     let Tile { m, k, n, a: (a, lda), b, c: (c, ldc) } = tile;
     let threads = threads.min(m).max(1);
     if threads == 1 {

@@ -10,11 +10,11 @@
 //! its own part of the block to those who need it, and everyone computes what has become possible.
 //!
 //! With overlap as many turns as are looked ahead to are under way during a computation. For equal turns on a bus
-//! ([`crate::BroadcastTime`]): P (t_b + t_c) without overlap, t_b + (P - 1) max(t_b, t_c) + t_c with it.
+//! ([`crate::simulate::BroadcastTime`]): P (t_b + t_c) without overlap, t_b + (P - 1) max(t_b, t_c) + t_c with it.
 
 use super::{Broadcast, Schedule, Step, Update};
+use crate::geometry::{Rank, Rect, Span};
 use crate::plan::{Layout, Part, Shape};
-use crate::rect::{Rank, Rect, Span};
 use std::collections::{BTreeMap, VecDeque};
 
 /// B in equal column blocks among those with a share, if C lies in strips of whole rows; `None` otherwise.

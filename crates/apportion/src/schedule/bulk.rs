@@ -4,7 +4,7 @@
 //! t = max(communication, free part) + the rest.
 
 use super::{Schedule, Step, Update};
-use crate::rect::{Rank, Rect};
+use crate::geometry::{Rank, Rect};
 
 /// Steps of `rank`, each made when it is asked for.
 pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {

@@ -3,20 +3,20 @@
 //! One schedule, several readers: the engines run it, the simulator reads it against a clock, the tests count
 //! its bytes.
 
-mod bands;
 mod broadcast;
 mod bulk;
 mod memory;
 mod one_to_all;
+mod owner_index;
 mod ring;
 mod step;
 
-use bands::Bands;
 pub use memory::{Carrier, predicted_memory};
+use owner_index::Bands;
 pub use step::{Broadcast, Message, Operand, Piece, Step, Update};
 
+use crate::geometry::{Rank, Rect, Span, SpanSet};
 use crate::plan::{Layout, Part, communication_free};
-use crate::rect::{Rank, Rect, Span, SpanSet};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

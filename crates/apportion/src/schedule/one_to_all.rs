@@ -5,7 +5,7 @@
 //! during the update.
 
 use super::{Schedule, Step, Update};
-use crate::rect::{Rank, Span};
+use crate::geometry::{Rank, Span};
 use std::collections::VecDeque;
 
 /// Steps of `rank`: per pivot block O(bands of its rows and columns x log p + its messages).

@@ -5,7 +5,7 @@
 //! bottom. Nobody talks to more than the neighbours of its bands.
 
 use super::{Message, Operand, Piece, Schedule, Step, Update};
-use crate::rect::{Rank, Rect, Span};
+use crate::geometry::{Rank, Rect, Span};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Hops of `rank` for the operands' indices `inner`: by hop number, what it sends and what it receives, by peer.

@@ -1,6 +1,6 @@
 //! What one processor does next.
 
-use crate::rect::{Rank, Rect, Span, SpanSet};
+use crate::geometry::{Rank, Rect, Span, SpanSet};
 use std::collections::BTreeMap;
 
 /// One of the two factors.

@@ -15,7 +15,7 @@ use crate::plan::Shape;
 /// let model = BroadcastTime::new(shape, (0.01, 1e-6), &[30e6, 10e6], 1);
 /// assert!((model.broadcast - 0.015).abs() < 1e-12);
 /// assert!(model.overlapped() < model.sequential());
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BroadcastTime {

@@ -1,8 +1,8 @@
 //! Collective operations as sends and receives, in the orders that SimGrid's replay takes by default.
 
 use super::fluid::{Action, Then};
+use crate::geometry::Rank;
 use crate::platform::Load;
-use crate::rect::Rank;
 
 /// Tags beyond those that traces may use.
 const BROADCAST: u64 = 1 << 40;

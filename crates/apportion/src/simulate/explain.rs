@@ -1,6 +1,6 @@
 //! Why a forecast is what it is: what each processor waited for, and the chain of causes that ends the run.
 
-use crate::rect::Rank;
+use crate::geometry::Rank;
 
 /// A stretch of time that a processor spent waiting for a message.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -20,8 +20,8 @@ pub use replay::{parse_traces, read_traces};
 pub use simgrid::export_simgrid;
 
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
 use crate::platform::{Load, Network, Transit, Wires};
-use crate::rect::Rank;
 use crate::schedule::{Broadcast, Message, Operand, Schedule, Step};
 use crate::trace::{Activity, Lane, Trace};
 use std::cmp::Reverse;

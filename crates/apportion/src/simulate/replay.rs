@@ -158,7 +158,7 @@ fn text_of(path: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rect::Rank;
+    use crate::geometry::Rank;
 
     fn parse(text: &str) -> Result<Vec<Vec<Action>>> {
         parse_traces(&[("t".into(), text.into())])

@@ -3,9 +3,9 @@
 use super::fluid::{Fabric, Fluid};
 use super::{Conditions, load_of};
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
 use crate::output::{OutputFile, write_whole};
 use crate::platform::{Crossing, Load, Wire};
-use crate::rect::Rank;
 use crate::schedule::{Schedule, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

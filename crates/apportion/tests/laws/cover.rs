@@ -1,7 +1,7 @@
 //! Every layout covers C, A and B exactly once; every metric is recounted by its definition on painted matrices.
 
 use super::{layouts, shape};
-use apportion::{Layout, Metrics, Part, Shape, lower_bound};
+use apportion::plan::{Layout, Metrics, Part, Shape, lower_bound};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

@@ -7,8 +7,8 @@ mod parsers;
 mod repeatable;
 mod three_counts;
 
-use apportion::shapes::{Communication, Method, Terms};
-use apportion::{Layout, Shape};
+use apportion::plan::shapes::{Communication, Method, Terms};
+use apportion::plan::{Layout, Shape};
 
 fn shape(m: u64, k: u64, n: u64) -> Shape {
     Shape::new(m, k, n, "test").unwrap()

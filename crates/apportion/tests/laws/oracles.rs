@@ -1,7 +1,9 @@
 //! Optimisers against slow, obviously right searches over every candidate.
 
 use super::shape;
-use apportion::{Layout, Metrics, Model, Part, Point, Rank, Rect, Span, shapes, shares};
+use apportion::geometry::{Rank, Rect, Span};
+use apportion::model::{Model, Point};
+use apportion::plan::{Layout, Metrics, Part, shapes, shares};
 use proptest::prelude::*;
 
 /// Volume of the layout whose processor 1 owns the last `high` rows of the last `wide` columns.
@@ -80,7 +82,7 @@ proptest! {
         m in 2_000u64..9_000, n in 2_000u64..9_000, weights in prop::collection::vec(0.1f64..10.0, 1..7),
     ) {
         let layout = shapes::columns(shape(m, 10, n), &weights).unwrap();
-        let lines = |sets: Vec<apportion::SpanSet>| sets.iter().map(apportion::SpanSet::len).sum::<u64>();
+        let lines = |sets: Vec<apportion::geometry::SpanSet>| sets.iter().map(apportion::geometry::SpanSet::len).sum::<u64>();
         let ours = (lines(layout.rows_by_owner()) + lines(layout.cols_by_owner())) as f64;
         let best = best_columns(m as f64, n as f64, &weights);
         // A column's width is rounded by less than one, and counted once for each of its processors.

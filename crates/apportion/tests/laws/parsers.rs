@@ -1,6 +1,9 @@
 //! Whatever a file holds: it is read, or refused in one line with exit code 2; never a panic.
 
-use apportion::{Error, Models, Plan, parse_platform};
+use apportion::error::Error;
+use apportion::model::Models;
+use apportion::plan::Plan;
+use apportion::platform::parse_platform;
 use proptest::prelude::*;
 
 const PLATFORM: &str = r#"name = "two"

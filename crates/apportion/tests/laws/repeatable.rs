@@ -1,7 +1,11 @@
 //! Same input, same bytes: plans, forecasts and models do not depend on anything but their inputs.
 
 use super::shape;
-use apportion::{Flow, Model, Network, Plan, Platform, Point, Wishes, plan_matmul};
+use apportion::model::{Model, Point};
+use apportion::plan::Plan;
+use apportion::platform::{Network, Platform};
+use apportion::schedule::Flow;
+use apportion::select::{Wishes, plan_matmul};
 use proptest::prelude::*;
 
 fn texts(platform: &Platform, models: &[Model], sizes: (u64, u64, u64), wishes: &Wishes) -> Vec<String> {

@@ -2,11 +2,16 @@
 //! on threads, by direction, for every method, flow and overlap.
 
 use super::{layouts, shape};
+use apportion::geometry::Rank;
+use apportion::kernels::Kernel;
 use apportion::kernels::Semiring;
-use apportion::{
-    Carrier, Conditions, Element, Flow, Kernel, Layout, Matrix, Metrics, Monitor, Network, Order, Platform,
-    Rank, Schedule, Trace, predicted_memory, run_kernel, run_threads, simulate,
-};
+use apportion::matrix::{Element, Matrix};
+use apportion::plan::{Layout, Metrics};
+use apportion::platform::{Network, Platform};
+use apportion::run::{Monitor, run_kernel, run_threads};
+use apportion::schedule::{Carrier, Flow, Order, Schedule, predicted_memory};
+use apportion::simulate::{Conditions, simulate};
+use apportion::trace::Trace;
 use proptest::prelude::*;
 
 /// `[to][from]`, by adding up what the schedule's steps send.

@@ -1,6 +1,7 @@
 //! Times that SimGrid 3.32 gave for 13 programs on 13 platforms, under four of its network models each.
 
-use apportion::{Deployment, Fluid, Host, Speed, Tcp, parse_platform, parse_traces, simulate_actions};
+use apportion::platform::{Speed, parse_platform};
+use apportion::simulate::{Deployment, Fluid, Host, Tcp, parse_traces, simulate_actions};
 use serde_json::Value;
 
 /// A case whose reference differs from the model: how much, relatively, and why.

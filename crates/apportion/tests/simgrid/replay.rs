@@ -1,9 +1,10 @@
 //! The same schedules simulated here and replayed by `smpirun`, where that is installed.
 
-use apportion::shapes::{Method, Terms};
-use apportion::{
-    Conditions, Flow, Fluid, Network, Order, Schedule, Shape, export_simgrid, parse_platform, simulate_fluid,
-};
+use apportion::plan::Shape;
+use apportion::plan::shapes::{Method, Terms};
+use apportion::platform::{Network, parse_platform};
+use apportion::schedule::{Flow, Order, Schedule};
+use apportion::simulate::{Conditions, Fluid, export_simgrid, simulate_fluid};
 use std::path::Path;
 use std::process::Command;
 

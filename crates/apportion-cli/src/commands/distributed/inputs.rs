@@ -2,11 +2,12 @@
 
 use super::super::product::not_numbers;
 use super::{Job, Task};
+use apportion::error::{Error, Result};
+use apportion::geometry::Rect;
+use apportion::kernels::Kernel;
 use apportion::kernels::Semiring;
-use apportion::{
-    AnyMatrix, Element, Error, Kernel, Matrix, NpyHeader, Rect, Result, Shape, Tiles, read_npy_header,
-    read_tiles,
-};
+use apportion::matrix::{AnyMatrix, Element, Matrix, NpyHeader, Tiles, read_npy_header, read_tiles};
+use apportion::plan::Shape;
 use std::path::Path;
 
 /// The elements of the factors, and whether truth values are written as such.

@@ -1,7 +1,9 @@
 //! Why the forecast is what it is, in words and for programs.
 
+use apportion::geometry::Rank;
+use apportion::report::{pairs, table};
+use apportion::simulate::{Cause, Doing, History, Wait};
 use apportion::units::{show_bytes, show_seconds};
-use apportion::{Cause, Doing, History, Rank, Wait, pairs, table};
 use serde_json::{Value, json};
 
 /// Most waits, and most links of the chain, that are spelled out in text.

@@ -1,7 +1,9 @@
 //! Traces of MPI programs against the clock.
 
 use super::{Forecast, Rule};
-use apportion::{Deployment, Error, Host, Platform, Result, Speed, read_traces, simulate_actions};
+use apportion::error::{Error, Result};
+use apportion::platform::{Platform, Speed};
+use apportion::simulate::{Deployment, Host, read_traces, simulate_actions};
 use std::path::Path;
 
 /// Replays traces, rank after rank on the platform's processors, round and round; a processor has as many cores as its file

@@ -1,7 +1,8 @@
 //! How messages share the network, from flags.
 
+use apportion::error::{Error, Result};
+use apportion::simulate::{Fluid, Tcp, Weights};
 use apportion::units::{Dimension, parse};
-use apportion::{Error, Fluid, Result, Tcp, Weights};
 use clap::{Args, ValueEnum};
 use std::fmt;
 

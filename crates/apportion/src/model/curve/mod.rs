@@ -31,7 +31,7 @@ pub enum Interpolation {
 /// assert_eq!(model.speed(100.0), 100.0);
 /// assert_eq!(model.speed(150.0), 75.0); // half-way between 100 and 50 units a second
 /// assert_eq!(model.seconds(150.0), 2.0);
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion::error::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {

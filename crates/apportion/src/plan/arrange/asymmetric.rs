@@ -30,7 +30,8 @@ pub(super) fn asymmetric(rings: &Rings, distances: &Distances<'_>, owner: &[usiz
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::arrange::{Objective, arrangement_cost, tests::column_plan};
+    use crate::plan::arrange::tests::column_plan;
+    use crate::plan::arrange::{Objective, arrangement_cost};
     use crate::platform::parse_platform;
 
     /// Four quarters of 10 x 10: each border of 5 lines once, or twice if the opposite border is a neighbour too.

@@ -32,7 +32,8 @@ pub(super) fn whole_ring(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::arrange::{Objective, arrangement_cost, tests::column_plan};
+    use crate::plan::arrange::tests::column_plan;
+    use crate::plan::arrange::{Objective, arrangement_cost};
     use crate::platform::parse_platform;
 
     /// Two columns of one: 6 rows of 8 bytes there and back at 8 MB/s; alone in a column nothing travels down.

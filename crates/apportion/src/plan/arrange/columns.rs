@@ -5,8 +5,8 @@
 
 use super::distance::Distances;
 use super::{Cost, Edges, Objective, Pivots};
+use crate::geometry::{Rank, Rect, Span};
 use crate::plan::{Layout, Part};
-use crate::rect::{Rank, Rect, Span};
 use std::collections::BTreeMap;
 
 /// One rectangle: its owner and its height.

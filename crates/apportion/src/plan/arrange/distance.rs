@@ -2,8 +2,8 @@
 
 use super::{Objective, hops};
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
 use crate::platform::{Link, Platform, Topology};
-use crate::rect::Rank;
 use std::collections::BTreeMap;
 
 /// Bytes of one element of a pivot row or column: a double.

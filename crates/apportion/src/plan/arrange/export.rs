@@ -4,9 +4,9 @@
 //! launcher is `order[i]` of the plan. One process a processor; the host of a processor is its name, or whatever
 //! stands before its first colon.
 
+use crate::geometry::Rank;
 use crate::plan::{Layout, Part};
 use crate::platform::Platform;
-use crate::rect::Rank;
 
 /// Processors in the order of their first rectangles, column by column; those without one come last.
 pub fn places_in_order(layout: &Layout) -> Vec<Rank> {

@@ -6,11 +6,11 @@ use super::columns::{Block, Column, Columns, Rule};
 use super::distance::Distances;
 use super::{Arranged, Edges, Objective, Search, cost_of, exhaustive, heuristic, local};
 use crate::error::{Error, Result};
+use crate::geometry::{Rank, Rect};
 use crate::plan::shapes::consecutive;
 use crate::plan::shares::even;
 use crate::plan::{Layout, Part, Plan, Shape};
 use crate::platform::Platform;
-use crate::rect::{Rank, Rect};
 
 /// After this many rounds the fixed point is given up; each round costs less than the one before.
 const MOST_ROUNDS: usize = 50;

@@ -4,8 +4,8 @@ use super::distance::Distances;
 use super::rings::Rings;
 use super::{Cost, Objective, Pivots, arrangement_cost_of};
 use crate::error::Result;
+use crate::geometry::Rank;
 use crate::plan::{Layout, Part, repeated};
-use crate::rect::Rank;
 use std::collections::BTreeMap;
 
 /// Stops of rings (from each to all others: pairs of them) that may be visited by a search.

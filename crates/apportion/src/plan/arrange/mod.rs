@@ -231,9 +231,9 @@ fn every_objective() -> [Objective; 6] {
 mod tests {
     use super::columns::tests::three_clusters;
     use super::*;
+    use crate::geometry::Rank;
     use crate::plan::shapes::columns;
     use crate::plan::{Part, Shape};
-    use crate::rect::Rank;
     use proptest::prelude::*;
 
     const SEARCHES: [Search; 4] = [Search::Exhaustive, Search::Published, Search::Heuristic, Search::Local];

@@ -4,8 +4,8 @@
 //! rectangles. Malik 2016, section 3.2.1, calls its height the "overlap" of those rectangles.
 
 use super::distance::Distances;
+use crate::geometry::{Rank, Span};
 use crate::plan::Layout;
-use crate::rect::{Rank, Span};
 
 /// One ring: the rectangles that a band meets, in order.
 #[derive(Debug, Clone)]

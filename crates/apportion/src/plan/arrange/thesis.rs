@@ -3,9 +3,9 @@
 use super::columns::Columns;
 use super::distance::Distances;
 use super::*;
+use crate::geometry::{Rank, Rect, Span};
 use crate::plan::{Part, Shape};
 use crate::platform::parse_platform;
-use crate::rect::{Rank, Rect, Span};
 
 /// Columns as (width, [(height, cluster)]).
 type Figure<'a> = &'a [(u64, &'a [(u64, usize)])];

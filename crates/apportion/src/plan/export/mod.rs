@@ -82,7 +82,7 @@ pub struct Exported {
 /// use apportion::{ExportFormat, export};
 /// let names = ["fast".to_string(), "slow".to_string()];
 /// assert_eq!(export(ExportFormat::LlamaCpp, &names, &[9, 1])?.text, "--tensor-split 9,1\n");
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion::error::Error>(())
 /// ```
 pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<Exported> {
     if names.len() != shares.len() || shares.iter().all(|&x| x == 0) {

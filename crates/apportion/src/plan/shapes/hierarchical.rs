@@ -5,10 +5,10 @@
 
 use super::{Method, Objective, Terms, choose};
 use crate::error::{Error, Result};
-use crate::plan::hierarchy::Member;
+use crate::geometry::{Rank, Rect, Span, SpanSet};
+use crate::plan::Member;
 use crate::plan::shares::proportional;
 use crate::plan::{Hierarchy, Layout, Part, Shape};
-use crate::rect::{Rank, Rect, Span, SpanSet};
 
 /// The matrix divided among the top level's members by the sums of their weights, each one's part again among its own.
 ///
@@ -36,7 +36,7 @@ use crate::rect::{Rank, Rect, Span, SpanSet};
 /// let layout = hierarchical(shape, &[45.0, 45.0, 5.0, 5.0], &Hierarchy::of_paths(&paths), &methods, &Terms::default())?;
 /// // Rennes has a 316 x 316 square in the corner: two halves.
 /// assert_eq!(layout.shares()[2..], [49_928, 49_928]);
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion::error::Error>(())
 /// ```
 pub fn hierarchical(
     shape: Shape,

@@ -76,9 +76,9 @@ fn line_volumes(shape: Shape, slow: f64) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Span;
     use crate::plan::Metrics;
     use crate::plan::shapes::{square_corner, straight_line};
-    use crate::rect::Span;
 
     fn cube(n: u64) -> Shape {
         Shape::new(n, n, n, "test").unwrap()

@@ -1,7 +1,7 @@
 //! 2-D layouts of the m x n matrix C from relative speeds: one file per algorithm.
 //!
 //! Every function takes the shape and one non-negative weight per processor, at least one of them positive (areas
-//! are made proportional to them) and returns a [`Layout`](crate::Layout); a method that cannot serve the input
+//! are made proportional to them) and returns a [`Layout`](crate::plan::Layout); a method that cannot serve the input
 //! says so.
 
 mod block_rectangle;
@@ -46,8 +46,8 @@ pub use square_rectangle::square_rectangle;
 pub use straight_line::straight_line;
 
 use crate::error::{Error, Result};
+use crate::geometry::{Rank, Rect, Span};
 use crate::plan::{Layout, Part};
-use crate::rect::{Rank, Rect, Span};
 
 /// Consecutive spans of the given lengths, from 0.
 pub(crate) fn consecutive(lengths: &[u64]) -> Vec<Span> {

@@ -2,9 +2,9 @@
 
 use super::{consecutive, layout};
 use crate::error::Result;
+use crate::geometry::Span;
 use crate::plan::shares::proportional;
 use crate::plan::{Layout, Shape};
-use crate::rect::Span;
 
 /// Processor i gets consecutive rows in proportion to its weight, left-over rows where they end soonest.
 ///

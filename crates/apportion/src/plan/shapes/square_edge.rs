@@ -5,8 +5,8 @@
 use super::square_corner::one_square;
 use super::{layout, serves};
 use crate::error::Result;
+use crate::geometry::Span;
 use crate::plan::{Layout, Shape};
-use crate::rect::Span;
 
 /// A square as for [`square_corner`](super::square_corner()), in the middle of the lower edge. O(1).
 ///

@@ -24,7 +24,7 @@ pub fn square_middle(shape: Shape, weights: &[f64]) -> Result<Layout> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rect::{Rect, Span};
+    use crate::geometry::{Rect, Span};
 
     #[test]
     fn the_hole_is_in_the_middle() {

@@ -2,9 +2,9 @@
 
 use super::{consecutive, layout, serves};
 use crate::error::Result;
+use crate::geometry::Span;
 use crate::plan::shares::proportional;
 use crate::plan::{Layout, Shape};
-use crate::rect::Span;
 
 /// One straight cut for two processors; for three, the fastest in a strip of its own and the other two
 /// sharing the rest. Cuts run along the shorter side, so that the least is moved. O(1).

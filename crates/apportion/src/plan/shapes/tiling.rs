@@ -3,9 +3,9 @@
 //! A tiling says how a rectangle is divided, not how large the pieces are: sizes follow from the weights, so that
 //! the same tiling can be priced in real arithmetic, changed, and at last rounded to a [`Layout`].
 
+use crate::geometry::{Rank, Rect, Span};
 use crate::plan::shares::proportional;
 use crate::plan::{Layout, Part, Shape};
-use crate::rect::{Rank, Rect, Span};
 
 /// How a rectangle is divided among processors, each of positive weight and in it once.
 #[derive(Debug, Clone, PartialEq)]

@@ -27,7 +27,7 @@ const LARGEST_TABLE: u128 = 1 << 31;
 /// let points = vec![Point::new(4.0, 4.0), Point::new(6.0, 60.0), Point::new(8.0, 8.0)];
 /// let model = Model::piecewise("p", points, None)?;
 /// assert_eq!(exact(&[model.clone(), model], 12)?, [8, 4]);
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion::error::Error>(())
 /// ```
 pub fn exact(models: &[Model], n: u64) -> Result<Vec<u64>> {
     exact_within(models, n, &[])

@@ -26,7 +26,7 @@ use std::collections::BinaryHeap;
 /// let fast = Model::constant("fast", 9.0)?;
 /// let slow = Model::constant("slow", 1.0)?;
 /// assert_eq!(fpm(&[fast, slow], 1000)?, [900, 100]);
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion::error::Error>(())
 /// ```
 pub fn fpm(models: &[Model], n: u64) -> Result<Vec<u64>> {
     fpm_within(models, n, &[])

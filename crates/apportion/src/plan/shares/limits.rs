@@ -11,7 +11,7 @@ use crate::model::Model;
 /// let models = [Model::constant("fast", 9.0)?, Model::constant("slow", 1.0)?];
 /// let blocks = Limits { multiple_of: 64, ..Limits::default() };
 /// assert_eq!(fpm_within(&models, 1024, &[blocks, blocks])?, [960, 64]);
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {

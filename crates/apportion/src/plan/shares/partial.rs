@@ -35,7 +35,7 @@ pub enum Step {
 ///     }
 /// };
 /// assert_eq!(step, Step::Balanced);
-/// # Ok::<(), apportion::Error>(())
+/// # Ok::<(), apportion::error::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Dfpa {

@@ -31,7 +31,7 @@ impl Ord for Seconds {
 ///
 /// # Example
 /// ```
-/// use apportion::shares::proportional;
+/// use apportion::plan::shares::proportional;
 /// assert_eq!(proportional(10, &[9.0, 1.0]), [9, 1]);
 /// assert_eq!(proportional(4, &[1.0, 1.0, 1.0]), [2, 1, 1]);
 /// ```

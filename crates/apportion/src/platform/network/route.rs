@@ -1,7 +1,7 @@
 //! Which wires a message crosses, and with whom it shares them.
 
 use super::{Link, Network, Topology, specificity};
-use crate::rect::Rank;
+use crate::geometry::Rank;
 use std::collections::BTreeMap;
 
 /// A link that many pairs share, and which way a pair uses it.

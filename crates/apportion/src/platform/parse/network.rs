@@ -2,9 +2,9 @@
 
 use super::Reader;
 use crate::error::Result;
+use crate::geometry::Rank;
 use crate::platform::Processor;
 use crate::platform::network::{Exception, Link, Network, Topology};
-use crate::rect::Rank;
 use crate::units::{Dimension, Quantity};
 use serde::Deserialize;
 

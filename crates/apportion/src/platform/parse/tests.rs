@@ -1,6 +1,6 @@
 use super::*;
+use crate::geometry::Rank;
 use crate::platform::Topology;
-use crate::rect::Rank;
 
 const TWO: &str = "name = \"two\"\n[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n";
 

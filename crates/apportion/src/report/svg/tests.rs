@@ -1,8 +1,8 @@
 //! Pictures are XML, complete, and true to the layout.
 
 use super::*;
+use crate::geometry::Rank;
 use crate::plan::{Layout, Metrics, Shape, shapes, shares};
-use crate::rect::Rank;
 use proptest::prelude::*;
 
 fn plan(layout: Layout) -> Plan {

@@ -1,22 +1,20 @@
 //! The MPI engine: one process per processor, which holds its own parts only; messages carry the data.
 
-mod links;
 mod raw;
 mod world;
 
-pub use links::measure_links_mpi;
 pub use world::World;
 
 use super::blocks::{Blocks, Parcel, Source, Spare};
 use super::clock;
-use super::kernel::Kernel;
+use super::mailboxes::Halt;
 use super::monitor::Monitor;
-use super::post::Halt;
 use super::worker::{Courier, Worker, WorkerOutput, lost};
 use crate::error::Result;
+use crate::geometry::Rank;
+use crate::kernels::Kernel;
 use crate::matrix::{Element, Tiles};
 use crate::platform::Platform;
-use crate::rect::Rank;
 use crate::schedule::{Message, Operand, Piece, Schedule};
 use crate::trace::Lane;
 use raw::Transfer;
@@ -42,8 +40,8 @@ const NUDGE: Duration = Duration::from_millis(1);
 /// With overlap a second thread moves messages on while this one computes, where the library allows it.
 ///
 /// # Errors
-/// [`Error::Interrupted`](crate::Error::Interrupted) if the monitor was stopped;
-/// [`Error::WorkerLost`](crate::Error::WorkerLost) if the worker panicked. Then the other ranks wait for messages that will not come:
+/// [`Error::Interrupted`](crate::error::Error::Interrupted) if the monitor was stopped;
+/// [`Error::WorkerLost`](crate::error::Error::WorkerLost) if the worker panicked. Then the other ranks wait for messages that will not come:
 /// end them with [`World::abort`].
 ///
 /// # Panics

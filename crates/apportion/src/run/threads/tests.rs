@@ -1,9 +1,9 @@
 //! The engine against three loops, and the three-count law at run time.
 
 use super::*;
+use crate::kernels::Semiring;
 use crate::plan::{Layout, Metrics, Shape, repeated, shapes};
 use crate::platform::Network;
-use crate::run::kernels::Semiring;
 use crate::schedule::{Flow, Order};
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! Which links a message crosses: the network as the fluid model sees it.
 
 use super::rules::{Fluid, Tcp, Weights};
+use crate::geometry::Rank;
 use crate::platform::{Crossing, Link, Load, Network, Wire};
-use crate::rect::Rank;
 use std::collections::BTreeMap;
 
 /// A pair's way through the network, worked out when its first message is sent.

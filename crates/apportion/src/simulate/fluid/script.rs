@@ -1,8 +1,8 @@
 //! A schedule's steps as actions.
 
 use super::{Action, Then};
+use crate::geometry::Rank;
 use crate::platform::Network;
-use crate::rect::Rank;
 use crate::schedule::{Broadcast, Message, Schedule, Step};
 use crate::simulate::{load_of, load_of_broadcast};
 use crate::trace::Lane;

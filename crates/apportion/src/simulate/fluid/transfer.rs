@@ -2,8 +2,8 @@
 
 use super::engine::{Engine, On};
 use super::queue::What;
+use crate::geometry::Rank;
 use crate::platform::Load;
-use crate::rect::Rank;
 use crate::simulate::explain::Wait;
 use crate::trace::Activity;
 

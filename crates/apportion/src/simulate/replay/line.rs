@@ -1,8 +1,8 @@
 //! One line of a trace, taken apart where it stands: no word is copied.
 
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
 use crate::platform::Load;
-use crate::rect::Rank;
 use crate::simulate::collectives::{barrier, broadcast};
 use crate::simulate::fluid::{Action, Then};
 use std::str::FromStr;

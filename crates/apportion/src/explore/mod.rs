@@ -1,0 +1,7 @@
+//! Machines that are not there: forecasts along one parameter, and Monte Carlo studies of layouts.
+
+mod study;
+mod sweep;
+
+pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, study};
+pub use sweep::{Contender, Crossover, Parameter, Setting, Swept, SweptPoint, Way, WhatIf, sweep};

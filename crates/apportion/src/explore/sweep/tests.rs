@@ -1,0 +1,117 @@
+//! Crossovers of the literature, and laws of any sweep.
+
+use super::*;
+use crate::platform::Network;
+use crate::schedule::Flow;
+use crate::select::orders;
+
+fn contenders(methods: &[Method], flow: Option<Flow>) -> Vec<Contender> {
+    methods
+        .iter()
+        .map(|&m| Contender { name: m.to_string(), way: Way::By(m), orders: orders(flow, 1000, false, 1) })
+        .collect()
+}
+
+fn models(speeds: &[f64]) -> Vec<Model> {
+    speeds.iter().map(|&s| Model::constant("p", s).unwrap()).collect()
+}
+
+fn swept(text: &str, duplex: bool, contenders: &[Contender]) -> Result<Swept> {
+    swept_by(None, text, duplex, contenders)
+}
+
+fn swept_by(sharing: Option<&Fluid>, text: &str, duplex: bool, contenders: &[Contender]) -> Result<Swept> {
+    let mut platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
+    platform.network = Network::uniform(0.0, 1e8);
+    platform.network.duplex = duplex;
+    let shape = Shape::new(1000, 1000, 1000, "t").unwrap();
+    let setting = Setting {
+        shape,
+        platform: &platform,
+        models: &models(&[5e12, 5e12]),
+        models_block: 1,
+        element: 8,
+        relative: false,
+        sharing,
+    };
+    sweep(&setting, contenders, &text.parse().unwrap(), &Monitor::new())
+}
+
+/// Becker 2010, Theorems 5.1 and 5.2: a square corner overtakes the straight line at 3:1 where a link carries one transfer
+/// at a time, at 2:1 where both directions work at once.
+#[test]
+fn the_square_corner_overtakes_the_straight_line() {
+    for (duplex, crossing) in [(false, 3.0), (true, 2.0)] {
+        let both = contenders(&[Method::StraightLine, Method::SquareCorner], Some(Flow::Bulk));
+        let found = swept("ratio=1..25", duplex, &both).unwrap();
+        assert_eq!(found.points.len(), 25);
+        let [one] = found.crossovers[..] else { panic!("{:?}", found.crossovers) };
+        assert_eq!((one.from, one.to), (0, 1));
+        assert!((one.at - crossing).abs() < 0.02, "{duplex}: {}", one.at);
+        // The square's side is a whole number: just at the crossover both take the same time.
+        let before = found.points.iter().filter(|p| p.value < crossing - 0.02);
+        assert!(before.into_iter().all(|p| p.winner == Some(0)));
+    }
+}
+
+/// Two messages that share a half-duplex link fairly end when the later of two in turn does: the same crossover.
+#[test]
+fn crossovers_under_fair_sharing() {
+    for (duplex, crossing) in [(false, 3.0), (true, 2.0)] {
+        let both = contenders(&[Method::StraightLine, Method::SquareCorner], Some(Flow::Bulk));
+        let found = swept_by(Some(&Fluid::fair()), "ratio=1..25", duplex, &both).unwrap();
+        let [one] = found.crossovers[..] else { panic!("{:?}", found.crossovers) };
+        assert!((one.at - crossing).abs() < 0.02, "{duplex}: {}", one.at);
+    }
+    // Rendezvous: the same bulk exchange, since everybody receives at once.
+    let ring = contenders(&[Method::Rows], Some(Flow::Ring));
+    let fifo = swept("latency=1us..1s", true, &ring).unwrap();
+    let late = swept_by(Some(&Fluid::default()), "latency=1us..1s", true, &ring).unwrap();
+    assert_eq!(fifo.points.len(), late.points.len());
+    for (a, b) in fifo.points.iter().zip(&late.points) {
+        let seconds = |p: &SweptPoint| p.forecasts[0].unwrap().0;
+        assert!(
+            seconds(b) >= seconds(a) * (1.0 - 1e-12),
+            "a message that waits for its receiver is no earlier"
+        );
+    }
+}
+
+/// Every winner is the fastest of its row, and winners change exactly at crossovers.
+#[test]
+fn winners_change_at_crossovers() {
+    let all: Vec<Method> = Method::candidates().collect();
+    let contenders = contenders(&all, None);
+    for text in ["bandwidth=1MB/s..10GB/s", "latency=1us..1s", "processors=1..9"] {
+        let found = swept(text, false, &contenders).unwrap();
+        for point in &found.points {
+            let best = point.forecasts.iter().flatten().map(|f| f.0).fold(f64::INFINITY, f64::min);
+            let (won, _) = point.forecasts[point.winner.unwrap()].unwrap();
+            assert!(won <= best * (1.0 + 1e-12));
+        }
+        let mut now = found.points[0].winner;
+        for pair in found.points.windows(2) {
+            for one in found.crossovers.iter().filter(|c| c.at > pair[0].value && c.at <= pair[1].value) {
+                assert_eq!(now, Some(one.from), "{text}");
+                now = Some(one.to);
+            }
+            assert_eq!(now, pair[1].winner, "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_swept_is_said() {
+    let layout =
+        Method::Rows.layout(Shape::new(1000, 1000, 1000, "t").unwrap(), &[1.0; 2], &Terms::default());
+    let given = [Contender {
+        way: Way::Given(Box::new(layout.unwrap())),
+        ..contenders(&[Method::Rows], None).remove(0)
+    }];
+    assert_eq!(swept("ratio=1..2", true, &given).unwrap_err().exit_code(), 2);
+    assert_eq!(swept("latency=1us..1ms", true, &given).unwrap().points.len(), 13);
+    assert_eq!(at_ratio(&models(&[1.0]), 2.0).unwrap_err().exit_code(), 2);
+    let three = at_ratio(&models(&[1.0, 1.0, 2.0]), 2.0).unwrap();
+    let speeds: Vec<f64> = three.iter().map(|m| m.speed(1.0)).collect();
+    assert!((speeds[0] - 2.0).abs() < 1e-12 && (speeds[2] / speeds[1] - 2.0).abs() < 1e-12);
+}

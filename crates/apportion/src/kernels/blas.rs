@@ -1,0 +1,260 @@
+//! Plus-times products by a BLAS that is found while running: OpenBLAS, BLIS, MKL, or any library with the C interface.
+//!
+//! Source of the interface: "Basic Linear Algebra Subprograms Technical Forum Standard", 2001, appendix B (CBLAS).
+
+#![allow(unsafe_code)]
+
+use crate::error::{Error, Result};
+use crate::kernels::Tile;
+use libloading::Library;
+use std::ffi::{CStr, c_char, c_int};
+
+/// Libraries by the name that a user may give them, as the loader finds them; tried in this order by [`Blas::any`].
+const KNOWN: [(&str, &str); 9] = [
+    ("openblas", "libopenblas.so.0"),
+    ("blis", "libblis.so.4"),
+    ("mkl", "libmkl_rt.so.2"),
+    ("mkl", "libmkl_rt.so"),
+    ("cblas", "libcblas.so.3"),
+    ("openblas", "libopenblas.dylib"),
+    ("accelerate", "/System/Library/Frameworks/Accelerate.framework/Accelerate"),
+    ("openblas", "libopenblas.dll"),
+    ("mkl", "mkl_rt.2.dll"),
+];
+
+/// What sets the number of threads that a library's products use: OpenBLAS, BLIS, MKL.
+const THREADS: [&str; 3] = ["openblas_set_num_threads", "bli_thread_set_num_threads", "MKL_Set_Num_Threads"];
+
+/// What tells a version: OpenBLAS, BLIS.
+const VERSIONS: [&str; 2] = ["openblas_get_config", "bli_info_get_version_str"];
+
+/// `cblas_dgemm`, and `cblas_sgemm` with f32 for T: order, transposes, m, n, k, alpha, A, its stride, B, its stride, beta, C,
+/// its stride.
+type Gemm<T> = unsafe extern "C" fn(
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    T,
+    *const T,
+    c_int,
+    *const T,
+    c_int,
+    T,
+    *mut T,
+    c_int,
+);
+
+/// `CblasRowMajor`.
+const ROWS: c_int = 101;
+/// `CblasNoTrans`.
+const AS_IT_IS: c_int = 111;
+
+/// A BLAS in this process, told to use one thread for each product: workers are threads already. It stays until the end.
+#[derive(Debug, Clone, Copy)]
+pub struct Blas {
+    name: &'static str,
+    file: &'static str,
+    version: Option<&'static str>,
+    dgemm: Gemm<f64>,
+    sgemm: Gemm<f32>,
+}
+
+impl Blas {
+    /// The first of OpenBLAS, BLIS, MKL and a plain CBLAS that this machine has; `None` where it has none that works.
+    pub fn any() -> Option<Self> {
+        KNOWN.iter().find_map(|(name, file)| Self::load(file, name).ok())
+    }
+
+    /// A library by its name (`openblas`, `blis`, `mkl`, `cblas`, `accelerate`), or by its file, which the loader looks
+    /// for in its usual places where no directory is given.
+    ///
+    /// # Errors
+    /// It cannot be loaded, lacks `cblas_dgemm` or `cblas_sgemm`, or multiplies wrongly: exit code 2.
+    pub fn open(name: &str) -> Result<Self> {
+        let known: Vec<_> = KNOWN.iter().filter(|(known, _)| *known == name).collect();
+        if known.is_empty() {
+            return Self::load(name, &stem(name)).map_err(|what| refusal(name, &what));
+        }
+        let mut what = String::new();
+        for (_, file) in known {
+            match Self::load(file, name) {
+                Ok(blas) => return Ok(blas),
+                // The first file is the one that this system would have.
+                Err(new) if what.is_empty() => what = new,
+                Err(_) => {}
+            }
+        }
+        Err(refusal(name, &what))
+    }
+
+    fn load(file: &str, name: &str) -> std::result::Result<Self, String> {
+        // SAFETY: loading runs the library's own initialisers. It was named by the user or is one of the known, and a file
+        // that is no library is an error of the loader.
+        let library = unsafe { Library::new(file) }.map_err(|e| one_line(&e))?;
+        // SAFETY: these are the types that the CBLAS standard gives the names, with 32-bit sizes; libraries built with 64-bit
+        // sizes mangle their names, or take the lower halves of the registers, which is what a non-negative c_int fills.
+        let (dgemm, sgemm) = unsafe {
+            let dgemm = library.get::<Gemm<f64>>(b"cblas_dgemm\0").map_err(|_| "has no cblas_dgemm")?;
+            let sgemm = library.get::<Gemm<f32>>(b"cblas_sgemm\0").map_err(|_| "has no cblas_sgemm")?;
+            (*dgemm, *sgemm)
+        };
+        for setter in THREADS {
+            // SAFETY: where a library has one of these names, it is a function of one int (BLIS: a 64-bit int, of which a
+            // non-negative c_int fills the register).
+            if let Ok(set) = unsafe { library.get::<unsafe extern "C" fn(isize)>(setter.as_bytes()) } {
+                // SAFETY: as above; it only sets a number.
+                unsafe { set(1) };
+            }
+        }
+        let version = version(&library);
+        // The functions are used until the process ends, and libraries with threads of their own do not like to go.
+        std::mem::forget(library);
+        let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+        let (name, file, version) = (kept(name), kept(file), version.as_deref().map(kept));
+        let blas = Self { name, file, version, dgemm, sgemm };
+        if blas.multiplies() { Ok(blas) } else { Err("multiplies 2 x 3 by 3 x 2 wrongly".into()) }
+    }
+
+    /// The library's name, or its file's without `lib` and endings: `openblas`, `blis`, `mkl_rt`, …
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The library's file, as the loader was asked for it.
+    pub fn file(&self) -> &'static str {
+        self.file
+    }
+
+    /// What the library says that it is, where it says so: OpenBLAS its build, BLIS its version.
+    pub fn version(&self) -> Option<&'static str> {
+        self.version
+    }
+
+    /// A product that shows whether sizes, strides and order are understood as meant.
+    fn multiplies(&self) -> bool {
+        let (a, b) = ([1.0, 2.0, 3.0, 9.0, 4.0, 5.0, 6.0], [7.0, 8.0, 9.0, 10.0, 11.0, 12.0]);
+        let mut c = [1.0, 0.0, 0.0, 5.0, 0.0];
+        self.dgemm(Tile { m: 2, k: 3, n: 2, a: (&a, 4), b: (&b, 2), c: (&mut c, 3) });
+        let mut single = [1.0_f32, 0.0, 0.0, 5.0, 0.0];
+        let (a, b) = (a.map(|x| x as f32), b.map(|x| x as f32));
+        self.sgemm(Tile { m: 2, k: 3, n: 2, a: (&a, 4), b: (&b, 2), c: (&mut single, 3) });
+        c == [59.0, 64.0, 0.0, 144.0, 154.0] && single.map(f64::from) == c
+    }
+
+    /// C += A B in double precision, on this thread.
+    ///
+    /// # Panics
+    /// If a slice is shorter than its sizes and stride ask for, or a size exceeds 2^31 - 1.
+    pub fn dgemm(&self, tile: Tile<'_, f64>) {
+        call(self.dgemm, tile, 1.0);
+    }
+
+    /// C += A B in single precision, on this thread.
+    ///
+    /// # Panics
+    /// As [`Blas::dgemm`].
+    pub fn sgemm(&self, tile: Tile<'_, f32>) {
+        call(self.sgemm, tile, 1.0);
+    }
+}
+
+/// A library's own words about its version.
+fn version(library: &Library) -> Option<String> {
+    VERSIONS.iter().find_map(|teller| {
+        // SAFETY: where a library has one of these names, it is a function of nothing that returns a text of its own.
+        let tell =
+            unsafe { library.get::<unsafe extern "C" fn() -> *const c_char>(teller.as_bytes()) }.ok()?;
+        // SAFETY: as above.
+        let text = unsafe { tell() };
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: it is not null, ends with a zero, and stays as long as the library does.
+        let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!line.is_empty()).then_some(line)
+    })
+}
+
+fn call<T: Copy>(gemm: Gemm<T>, tile: Tile<'_, T>, one: T) {
+    tile.check();
+    let Tile { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+    if m == 0 || n == 0 || k == 0 {
+        return;
+    }
+    let int = |size: usize| c_int::try_from(size).expect("sizes and strides of a tile are below 2^31");
+    let (m, n, k, lda, ldb, ldc) = (int(m), int(n), int(k), int(lda), int(ldb), int(ldc));
+    let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+    // SAFETY: the check above keeps every address that the sizes and strides reach inside the three slices; C is borrowed
+    // mutably and so overlaps neither A nor B; the library has shown that it takes its arguments as meant.
+    unsafe { gemm(ROWS, AS_IT_IS, AS_IT_IS, m, n, k, one, a, lda, b, ldb, one, c, ldc) }
+}
+
+/// A file's name without directory, `lib` and what follows the first dot.
+fn stem(file: &str) -> String {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let name = name.split('.').next().unwrap_or(name);
+    let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    name.strip_prefix("lib").unwrap_or(&name).to_owned()
+}
+
+fn one_line(error: &libloading::Error) -> String {
+    format!("cannot be loaded: {}", error.to_string().replace('\n', " "))
+}
+
+fn refusal(name: &str, what: &str) -> Error {
+    Error::input(
+        format!("--blas {name}"),
+        what,
+        "install it, give the library's file, or choose --blas none for the built-in kernel",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::gemm;
+
+    #[test]
+    fn names_of_files() {
+        for (file, name) in [
+            ("libopenblas.so.0", "openblas"),
+            ("/opt/x/libmkl_rt.so", "mkl_rt"),
+            ("a\\mkl_rt.2.dll", "mkl_rt"),
+        ] {
+            assert_eq!(stem(file), name);
+        }
+    }
+
+    #[test]
+    fn what_is_no_blas_is_refused_in_one_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("libtext.so");
+        std::fs::write(&path, "no library\n").unwrap();
+        for name in [path.to_str().unwrap(), "/nowhere/libblas.so"] {
+            let error = Blas::open(name).unwrap_err();
+            assert_eq!((error.exit_code(), error.to_string().lines().count()), (2, 1), "{error}");
+            assert!(error.to_string().contains("--blas none"), "{error}");
+        }
+    }
+
+    /// Where this machine has one: tiles of awkward sizes with wide strides, and nothing written outside.
+    #[test]
+    fn products_equal_the_built_in_ones() {
+        let Some(blas) = Blas::any() else { return };
+        for (m, k, n) in [(1, 1, 1), (2, 3, 5), (17, 13, 19), (65, 7, 3), (5, 0, 4), (0, 3, 3)] {
+            let (lda, ldb, ldc) = (k + 3, n + 1, n + 2);
+            let value = |i: usize| (i * i % 11) as f64 - 5.0;
+            let (a, b): (Vec<f64>, Vec<f64>) =
+                ((0..m * lda).map(value).collect(), (0..k * ldb).map(value).collect());
+            let mut found: Vec<f64> = (0..m * ldc).map(value).collect();
+            let mut wanted = found.clone();
+            blas.dgemm(Tile { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut found, ldc) });
+            gemm(Tile { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut wanted, ldc) });
+            assert_eq!(found, wanted, "{} of {m} x {k} x {n}", blas.name());
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! What a run computes with, chosen once: a semiring for an element type.
+
+use crate::error::{Error, Result};
+use crate::geometry::{Rect, Span};
+use crate::kernels::{
+    BitMatrix, Blas, Leg, Real, Semiring, Tile, Tropical, View, ViewMut, check_max_plus, check_min_plus,
+    gemm, legs_product, max_plus, min_plus,
+};
+use crate::matrix::{Element, Matrix};
+use serde_json::{Value, json};
+
+/// A semiring for elements of type T: how a tile of C is updated, what C starts with, and the definition that results are
+/// checked against. It holds plain functions, so that choosing it costs one indirect call per update.
+#[derive(Debug, Clone, Copy)]
+pub struct Kernel<T> {
+    semiring: Semiring,
+    zero: T,
+    one: T,
+    update: Update<T>,
+    entry: Entry<T>,
+    refused: fn(&[T]) -> Option<usize>,
+}
+
+/// One element of a product, from a row and a column.
+type Entry<T> = fn(&[T], &[T]) -> T;
+
+/// What updates a tile.
+#[derive(Debug, Clone, Copy)]
+enum Update<T> {
+    BuiltIn(fn(Tile<'_, T>)),
+    Library(Blas, fn(&Blas, Tile<'_, T>)),
+}
+
+impl<T: Real> Kernel<T> {
+    /// Sums of products, by [`gemm`](crate::kernels::gemm()).
+    pub fn plus_times() -> Self {
+        Self {
+            semiring: Semiring::PlusTimes,
+            zero: T::ZERO,
+            one: T::from_f64(1.0),
+            update: Update::BuiltIn(gemm::<T>),
+            entry: sum::<T>,
+            refused: |_| None,
+        }
+    }
+
+    /// Sums of products, by a library.
+    pub fn by_blas(blas: Blas) -> Self {
+        Self { update: Update::Library(blas, T::by_blas), ..Self::plus_times() }
+    }
+
+    /// The kernel of one of the three semirings of real numbers.
+    ///
+    /// # Errors
+    /// Or-and, which takes truth values ([`Kernel::or_and`]): exit code 2.
+    pub fn over(semiring: Semiring) -> Result<Self> {
+        if semiring == Semiring::PlusTimes { Ok(Self::plus_times()) } else { Self::tropical(semiring) }
+    }
+}
+
+impl<T: Element + Tropical> Kernel<T> {
+    /// The largest of sums, by [`max_plus`].
+    pub fn max_plus() -> Self {
+        let update = |tile: Tile<'_, T>| tropical(max_plus, tile);
+        Self::of(Semiring::MaxPlus, update, best::<T, false>, |x| check_max_plus(x).err())
+    }
+
+    /// The least of sums, by [`min_plus`].
+    pub fn min_plus() -> Self {
+        let update = |tile: Tile<'_, T>| tropical(min_plus, tile);
+        Self::of(Semiring::MinPlus, update, best::<T, true>, |x| check_min_plus(x).err())
+    }
+
+    fn of(
+        semiring: Semiring,
+        update: fn(Tile<'_, T>),
+        entry: Entry<T>,
+        refused: fn(&[T]) -> Option<usize>,
+    ) -> Self {
+        let update = Update::BuiltIn(update);
+        Self { semiring, zero: semiring.zero(), one: semiring.one(), update, entry, refused }
+    }
+
+    /// The kernel of max-plus or min-plus, over real or whole numbers.
+    ///
+    /// # Errors
+    /// The other two semirings: exit code 2.
+    pub fn tropical(semiring: Semiring) -> Result<Self> {
+        let (takes, remedy) = match semiring {
+            Semiring::MaxPlus => return Ok(Self::max_plus()),
+            Semiring::MinPlus => return Ok(Self::min_plus()),
+            Semiring::OrAnd => ("bool or u8", "save the matrix as numpy.bool_ or numpy.uint8"),
+            Semiring::PlusTimes => ("f32 or f64", "save the matrix as numpy.float64"),
+        };
+        Err(Error::input("--semiring", format!("{semiring} takes {takes}, not {}", T::NAME), remedy))
+    }
+}
+
+impl<T: Tropical> Kernel<Leg<T>>
+where
+    Leg<T>: Element,
+{
+    /// The best paths over max-plus or min-plus, each with its last step.
+    ///
+    /// # Errors
+    /// The other two semirings, whose paths have no length: exit code 2.
+    pub fn legs(semiring: Semiring) -> Result<Self> {
+        let of = |zero, update: fn(Tile<'_, Leg<T>>), entry: Entry<Leg<T>>| Self {
+            semiring,
+            zero: Leg { length: zero, ..Leg::empty() },
+            one: Leg::empty(),
+            update: Update::BuiltIn(update),
+            entry,
+            refused: |_| None,
+        };
+        match semiring {
+            Semiring::MaxPlus => Ok(of(T::LOWEST, legs_product::<T, false>, best_leg::<T, false>)),
+            Semiring::MinPlus => Ok(of(T::HIGHEST, legs_product::<T, true>, best_leg::<T, true>)),
+            other => Err(Error::input(
+                "--predecessors",
+                format!("{other} has no best paths"),
+                "choose --semiring min-plus or max-plus",
+            )),
+        }
+    }
+}
+
+impl Kernel<u8> {
+    /// Any of pairs, on packed bits by [`BitMatrix`]: any factor's byte but 0 is true; the product holds 0 and 1.
+    pub fn or_and() -> Self {
+        Self {
+            semiring: Semiring::OrAnd,
+            zero: 0,
+            one: 1,
+            update: Update::BuiltIn(or_and),
+            entry: |row, column| row.iter().zip(column).any(|(x, y)| *x != 0 && *y != 0).into(),
+            refused: |_| None,
+        }
+    }
+}
+
+impl<T: Element> Kernel<T> {
+    /// The semiring.
+    pub fn semiring(&self) -> Semiring {
+        self.semiring
+    }
+
+    /// The name in models and caches: `"gemm-f64"`, `"gemm-f64-openblas"`, `"max-plus-f32"`, …, `"or-and"`.
+    pub fn name(&self) -> String {
+        match self.semiring {
+            Semiring::PlusTimes => match self.update {
+                Update::BuiltIn(_) => format!("gemm-{}", T::NAME),
+                Update::Library(blas, _) => format!("gemm-{}-{}", T::NAME, blas.name()),
+            },
+            Semiring::OrAnd => "or-and".into(),
+            tropical => format!("{tropical}-{}", T::NAME),
+        }
+    }
+
+    /// What computes, for `run.json`: its name, and of a library its own name, file and version.
+    pub fn about(&self) -> Value {
+        let library = match self.update {
+            Update::BuiltIn(_) => None,
+            Update::Library(blas, _) => {
+                Some(json!({"name": blas.name(), "file": blas.file(), "version": blas.version()}))
+            }
+        };
+        json!({"name": self.name(), "library": library})
+    }
+
+    /// The same kernel with a defect: another update of tiles.
+    #[cfg(test)]
+    pub(crate) fn with_update(self, update: fn(Tile<'_, T>)) -> Self {
+        Self { update: Update::BuiltIn(update), ..self }
+    }
+
+    /// What C starts with: the neutral element of the semiring's sum.
+    pub fn zero(&self) -> T {
+        self.zero
+    }
+
+    /// The neutral element of the semiring's product.
+    pub fn one(&self) -> T {
+        self.one
+    }
+
+    /// Updates a tile of C by a product, on one thread.
+    ///
+    /// # Panics
+    /// If a slice is shorter than its sizes and stride ask for.
+    pub fn update(&self, tile: Tile<'_, T>) {
+        match self.update {
+            Update::BuiltIn(update) => update(tile),
+            Update::Library(blas, update) => update(&blas, tile),
+        }
+    }
+
+    /// One element of a product by definition, from a row of A and a column of B.
+    pub fn entry(&self, row: &[T], column: &[T]) -> T {
+        (self.entry)(row, column)
+    }
+
+    /// Refuses a matrix with an element that the semiring does not take: NaN, and +infinity over max-plus or
+    /// -infinity over min-plus. `place` names it, usually by its file.
+    ///
+    /// # Errors
+    /// The first such element with its row and column: exit code 2.
+    pub fn check(&self, matrix: &Matrix<T>, place: &str) -> Result<()> {
+        let whole = Rect::new(Span::new(0, matrix.rows() as u64), Span::new(0, matrix.cols() as u64));
+        self.check_tile((whole, matrix.as_slice()), place)
+    }
+
+    /// [`Kernel::check`] of a rectangle of a matrix, row by row.
+    ///
+    /// # Errors
+    /// As [`Kernel::check`].
+    pub fn check_tile(&self, (rect, elements): (Rect, &[T]), place: &str) -> Result<()> {
+        let Some(at) = (self.refused)(elements) else { return Ok(()) };
+        let (down, right) = (at as u64 / rect.cols.len(), at as u64 % rect.cols.len());
+        let (i, j) = (rect.rows.start + down, rect.cols.start + right);
+        let absent = if self.semiring == Semiring::MaxPlus { "-inf" } else { "inf" };
+        Err(Error::input(
+            place,
+            format!(
+                "element ({i}, {j}), counted from 0, is {}, which {} does not take",
+                elements[at], self.semiring
+            ),
+            format!("use numbers, and {absent} for what is absent"),
+        ))
+    }
+}
+
+/// The sum of the pairs' products, in double precision.
+fn sum<T: Element>(row: &[T], column: &[T]) -> T {
+    T::from_f64(row.iter().zip(column).map(|(x, y)| x.to_f64() * y.to_f64()).sum())
+}
+
+/// The best of the pairs' sums; the first stands among equals.
+fn best<T: Tropical, const MIN: bool>(row: &[T], column: &[T]) -> T {
+    row.iter().zip(column).fold(T::zero::<MIN>(), |best, (x, &y)| x.times::<MIN>(y).over::<MIN>(best))
+}
+
+/// The best of the pairs' paths.
+fn best_leg<T: Tropical, const MIN: bool>(row: &[Leg<T>], column: &[Leg<T>]) -> Leg<T> {
+    let legs = row.iter().zip(column).map(|(x, &y)| x.times::<MIN>(y));
+    legs.fold(Leg::absent::<MIN>(), |best, leg| leg.over::<MIN>(best))
+}
+
+fn tropical<T: Tropical>(product: fn(View<T>, View<T>, ViewMut<T>), tile: Tile<'_, T>) {
+    let Tile { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+    product(View::new(a, m, k, lda), View::new(b, k, n, ldb), ViewMut::new(c, m, n, ldc));
+}
+
+/// Packs both factors, multiplies bits, and adds the result to C's bytes: O(m k + k n + m n) bytes beside the product.
+fn or_and(tile: Tile<'_, u8>) {
+    let Tile { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+    let (a, b, mut c) = (View::new(a, m, k, lda), View::new(b, k, n, ldb), ViewMut::new(c, m, n, ldc));
+    let mut product = BitMatrix::zeros(m, n);
+    product.or_product(&BitMatrix::from_rows(m, k, |i| a.row(i)), &BitMatrix::from_rows(k, n, |i| b.row(i)));
+    for i in 0..m {
+        for (bytes, &word) in c.row(i).chunks_mut(64).zip(product.words(i)) {
+            if word != 0 {
+                bytes.iter_mut().enumerate().for_each(|(bit, byte)| *byte |= (word >> bit & 1) as u8);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tiles of awkward sizes with wide strides: every element inside is the definition's, every one outside untouched.
+    fn check<T: Element>(kernel: Kernel<T>, value: impl Fn(usize) -> T, same: impl Fn(T, T) -> bool) {
+        for (m, k, n) in [(1, 1, 1), (2, 3, 5), (17, 13, 19), (3, 70, 129), (5, 0, 4), (0, 3, 3)] {
+            let (lda, ldb, ldc) = (k + 3, n + 1, n + 2);
+            let a: Vec<T> = (0..m * lda).map(&value).collect();
+            let b: Vec<T> = (0..k * ldb).map(|i| value(i * 5 + 3)).collect();
+            let mut c = vec![kernel.zero(); m * ldc];
+            kernel.update(Tile { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut c, ldc) });
+            for (i, j) in (0..m * ldc).map(|at| (at / ldc, at % ldc)) {
+                let column: Vec<T> = (0..k).map(|p| b[p * ldb + j.min(n)]).collect();
+                let wanted = if j < n { kernel.entry(&a[i * lda..][..k], &column) } else { kernel.zero() };
+                assert!(same(c[i * ldc + j], wanted), "{} at ({i}, {j}) of {m} x {k} x {n}", kernel.name());
+            }
+        }
+    }
+
+    #[test]
+    fn updates_agree_with_the_definition() {
+        // Small whole numbers are exact; an absent element here and there.
+        let number = |i: usize| ((i * i) % 11) as f64 - 5.0;
+        for semiring in [Semiring::PlusTimes, Semiring::MaxPlus, Semiring::MinPlus] {
+            let kernel = Kernel::<f64>::over(semiring).unwrap();
+            let zero = kernel.zero();
+            check(kernel, |i| if i % 5 == 0 { zero } else { number(i) }, |x, y| x == y);
+            check(Kernel::<f32>::over(semiring).unwrap(), |i| number(i) as f32, |x, y| x == y);
+        }
+        check(Kernel::or_and(), |i| if i % 7 == 0 { i as u8 | 1 } else { 0 }, |x, y| x == y);
+        check(Kernel::or_and(), |i| u8::from(i % 7 != 0), |x, y| x == y);
+    }
+
+    #[test]
+    fn names_and_refusals() {
+        assert_eq!(Kernel::<f32>::plus_times().name(), "gemm-f32");
+        assert_eq!(Kernel::<f64>::min_plus().name(), "min-plus-f64");
+        assert_eq!(Kernel::or_and().name(), "or-and");
+        assert_eq!(Kernel::<f64>::over(Semiring::OrAnd).unwrap_err().exit_code(), 2);
+        let matrix = Matrix::new(2, 2, vec![0.0, 1.0, f64::NAN, f64::NEG_INFINITY]);
+        let error = Kernel::max_plus().check(&matrix, "a.npy").unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert_eq!(
+            error.to_string(),
+            "a.npy: element (1, 0), counted from 0, is NaN, which max-plus does not take \
+             (use numbers, and -inf for what is absent)"
+        );
+        assert!(Kernel::plus_times().check(&matrix, "a.npy").is_ok());
+    }
+}

@@ -1,0 +1,250 @@
+//! Paths that remember their last step: an element of max-plus or min-plus with the vertex passed before the end, so that any
+//! engine, flow and layout finds predecessors as it finds distances.
+
+#![allow(unsafe_code)]
+
+use crate::kernels::{Tile, Tropical};
+use crate::matrix::Element;
+use std::fmt;
+
+/// The length of a path, its number of edges, and the vertex before its end.
+///
+/// Ordered by length first; among equal lengths fewer edges are better, then the lesser vertex. So the product of paths
+/// (lengths and edges add up; the last step is the second path's unless that is empty) and the better of two make a
+/// semiring, and following `last` from vertex to vertex loses an edge each time: no chain closes round a cycle of length 0.
+/// The empty path has no edges and ends where it begins; an absent one has the semiring's zero as its length and no edges.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+#[repr(C)]
+pub struct Leg<T> {
+    /// The path's length.
+    pub length: T,
+    /// Edges on it.
+    pub edges: u32,
+    /// The vertex before its end; 0 where there is no edge.
+    pub last: u32,
+}
+
+impl<T: Tropical> Leg<T> {
+    /// No path.
+    pub(in crate::kernels) fn absent<const MIN: bool>() -> Self {
+        Self { length: T::zero::<MIN>(), edges: 0, last: 0 }
+    }
+
+    /// The empty path.
+    pub(in crate::kernels) fn empty() -> Self {
+        Self { length: T::NOUGHT, edges: 0, last: 0 }
+    }
+
+    /// One path after the other.
+    pub(in crate::kernels) fn times<const MIN: bool>(self, then: Self) -> Self {
+        let length = self.length.times::<MIN>(then.length);
+        if length == T::zero::<MIN>() {
+            return Self::absent::<MIN>();
+        }
+        let last = if then.edges == 0 { self.last } else { then.last };
+        Self { length, edges: self.edges + then.edges, last }
+    }
+
+    /// The better of two paths.
+    pub(in crate::kernels) fn over<const MIN: bool>(self, other: Self) -> Self {
+        let shorter = if MIN { self.length < other.length } else { self.length > other.length };
+        let simpler = self.length == other.length && self.step() < other.step();
+        if shorter || simpler { self } else { other }
+    }
+
+    /// Edges and last vertex as one number, by which equally long paths are told apart.
+    fn step(self) -> u64 {
+        u64::from(self.edges) << 32 | u64::from(self.last)
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Leg<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} by {} edges past {}", self.length, self.edges, self.last)
+    }
+}
+
+macro_rules! element {
+    ($number:ident, $name:literal) => {
+        // SAFETY: all bits 0 are a number of T and two of u32.
+        unsafe impl bytemuck::Zeroable for Leg<$number> {}
+        // SAFETY: repr(C) of a number of 4 or 8 bytes and twice 4 bytes has no gaps, and every bit pattern is good.
+        unsafe impl bytemuck::Pod for Leg<$number> {}
+
+        impl Element for Leg<$number> {
+            const NAME: &'static str = $name;
+            const DESCR: &'static str = "|V";
+            const EPSILON: f64 = <$number as Element>::EPSILON;
+            const TINY: f64 = <$number as Element>::TINY;
+            const LARGEST: f64 = <$number as Element>::LARGEST;
+            const ZERO: Self = Self { length: <$number as Element>::ZERO, edges: 0, last: 0 };
+
+            fn to_f64(self) -> f64 {
+                self.length.to_f64()
+            }
+
+            fn from_f64(value: f64) -> Self {
+                Self { length: <$number>::from_f64(value), edges: 1, last: 0 }
+            }
+        }
+    };
+}
+
+element!(f64, "f64-paths");
+element!(f32, "f32-paths");
+element!(i64, "i64-paths");
+element!(i32, "i32-paths");
+
+/// Columns that are worked on together.
+const WIDE: usize = 32;
+/// The bits of [`Leg::step`] that count edges.
+const EDGES: u64 = !0 << 32;
+
+/// A strip of B: lengths, what a step keeps of the first path's, and what is added to it.
+struct Strip<T> {
+    lengths: Vec<[T; WIDE]>,
+    kept: Vec<[u64; WIDE]>,
+    added: Vec<[u64; WIDE]>,
+}
+
+/// C := the better of C and A B over paths. 2 m n k operations on lengths, and as many on steps.
+pub(in crate::kernels) fn legs_product<T: Tropical, const MIN: bool>(tile: Tile<'_, Leg<T>>) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+        // SAFETY: just asked.
+        return unsafe { avx512::<T, MIN>(tile) };
+    } else if is_x86_feature_detected!("avx2") {
+        // SAFETY: just asked.
+        return unsafe { avx2::<T, MIN>(tile) };
+    }
+    body::<T, MIN>(tile);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn avx512<T: Tropical, const MIN: bool>(tile: Tile<'_, Leg<T>>) {
+    body::<T, MIN>(tile);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2<T: Tropical, const MIN: bool>(tile: Tile<'_, Leg<T>>) {
+    body::<T, MIN>(tile);
+}
+
+#[inline(always)]
+fn body<T: Tropical, const MIN: bool>(tile: Tile<'_, Leg<T>>) {
+    tile.check();
+    let Tile { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+    let absent = Leg::<T>::absent::<MIN>();
+    let mut strip = Strip { lengths: Vec::new(), kept: Vec::new(), added: Vec::new() };
+    for first in (0..n).step_by(WIDE) {
+        let wide = WIDE.min(n - first);
+        strip.lengths.clear();
+        strip.kept.clear();
+        strip.added.clear();
+        for p in 0..k {
+            let row = &b[p * ldb + first..][..wide];
+            let at = |j: usize| *row.get(j).unwrap_or(&absent);
+            strip.lengths.push(std::array::from_fn(|j| at(j).length));
+            // Past an empty path the first path's step stays as it is.
+            strip.kept.push(std::array::from_fn(|j| if at(j).edges == 0 { !0 } else { EDGES }));
+            strip.added.push(std::array::from_fn(|j| at(j).step()));
+        }
+        for i in 0..m {
+            let row = &mut c[i * ldc + first..][..wide];
+            let at = |j: usize| *row.get(j).unwrap_or(&absent);
+            let mut lengths: [T; WIDE] = std::array::from_fn(|j| at(j).length);
+            let mut steps: [u64; WIDE] = std::array::from_fn(|j| at(j).step());
+            for (p, leg) in a[i * lda..].iter().take(k).enumerate() {
+                better::<T, MIN>((&mut lengths, &mut steps), *leg, &strip, p);
+            }
+            for ((to, length), step) in row.iter_mut().zip(lengths).zip(steps) {
+                *to = Leg { length, edges: (step >> 32) as u32, last: step as u32 };
+            }
+        }
+    }
+}
+
+/// One path followed by a strip's; written without branches, so that it runs on vectors.
+#[inline(always)]
+fn better<T: Tropical, const MIN: bool>(
+    (lengths, steps): (&mut [T; WIDE], &mut [u64; WIDE]),
+    leg: Leg<T>,
+    strip: &Strip<T>,
+    p: usize,
+) {
+    let (seconds, kept, added) = (&strip.lengths[p], &strip.kept[p], &strip.added[p]);
+    let before = leg.step();
+    for j in 0..WIDE {
+        let sum = leg.length.times::<MIN>(seconds[j]);
+        let step = (before & kept[j]) + added[j];
+        let shorter = if MIN { sum < lengths[j] } else { sum > lengths[j] };
+        // An absent path has step 0, and nothing is less.
+        let simpler = (sum == lengths[j]) & (step < steps[j]);
+        let choose = shorter | simpler;
+        lengths[j] = if choose { sum } else { lengths[j] };
+        steps[j] = if choose { step } else { steps[j] };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn legs<const MIN: bool>(count: usize, seed: u64) -> Vec<Leg<i64>> {
+        let mut state = seed;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        (0..count)
+            .map(|_| match next(6) {
+                0 => Leg::absent::<MIN>(),
+                1 => Leg::empty(),
+                _ => Leg { length: next(5) as i64 - 2, edges: 1 + next(3) as u32, last: next(9) as u32 },
+            })
+            .collect()
+    }
+
+    fn times<const MIN: bool>(a: &[Leg<i64>], b: &[Leg<i64>], [m, k, n]: [usize; 3]) -> Vec<Leg<i64>> {
+        let mut c = vec![Leg::absent::<MIN>(); m * n];
+        legs_product::<i64, MIN>(Tile { m, k, n, a: (a, k), b: (b, n), c: (&mut c, n) });
+        c
+    }
+
+    fn check<const MIN: bool>([m, k, n, l]: [usize; 4], seed: u64) {
+        let (a, b, c) =
+            (legs::<MIN>(m * k, seed), legs::<MIN>(k * n, seed + 1), legs::<MIN>(n * l, seed + 2));
+        let product = times::<MIN>(&a, &b, [m, k, n]);
+        for (at, &found) in product.iter().enumerate() {
+            let pairs = (0..k).map(|p| a[at / n * k + p].times::<MIN>(b[p * n + at % n]));
+            let wanted = pairs.fold(Leg::absent::<MIN>(), |best, leg| leg.over::<MIN>(best));
+            assert_eq!(found, wanted, "({}, {}) of {m} x {k} x {n}", at / n, at % n);
+        }
+        let left = times::<MIN>(&product, &c, [m, n, l]);
+        let right = times::<MIN>(&a, &times::<MIN>(&b, &c, [k, n, l]), [m, k, l]);
+        assert_eq!(left, right, "associative");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn products_are_those_of_the_definition(
+            shape in [1usize..9, 1usize..40, 1usize..70, 1usize..9], seed in 0u64..1 << 40,
+        ) {
+            check::<true>(shape, seed);
+            check::<false>(shape, seed);
+        }
+    }
+
+    #[test]
+    fn infinities_and_extremes_stay_absent() {
+        let far = Leg::<f64>::absent::<true>();
+        let mut c = [far];
+        let (a, b) = ([far, Leg { length: 1.0, edges: 1, last: 3 }], [Leg::empty(), far]);
+        legs_product::<f64, true>(Tile { m: 1, k: 2, n: 1, a: (&a, 2), b: (&b, 1), c: (&mut c, 1) });
+        assert_eq!(c, [far]);
+    }
+}

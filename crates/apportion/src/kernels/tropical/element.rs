@@ -1,0 +1,150 @@
+//! The numbers: their infinities, their sums, and the tiles that work on them.
+
+use crate::kernels::tropical::portable::Lanes;
+use crate::kernels::tropical::tile::Tile;
+
+/// What a product needs to know of an element type. `MIN` is false for max-plus and true for min-plus.
+pub trait Element: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug + 'static {
+    /// The zero of max-plus.
+    const LOWEST: Self;
+    /// The zero of min-plus.
+    const HIGHEST: Self;
+    /// The number 0, the one of both.
+    const NOUGHT: Self;
+    /// The number 1.
+    const UNIT: Self;
+    /// The greatest magnitude of a sum of two packed numbers; sums with a packed zero in them lie beyond it.
+    const REACH: Self;
+    /// The neutral element of the sum.
+    #[inline(always)]
+    fn zero<const MIN: bool>() -> Self {
+        if MIN { Self::HIGHEST } else { Self::LOWEST }
+    }
+    /// `self` if it is strictly better, else `other`.
+    #[inline(always)]
+    fn over<const MIN: bool>(self, other: Self) -> Self {
+        if if MIN { self < other } else { self > other } { self } else { other }
+    }
+    /// The product of two elements, by definition: the zero absorbs, integers saturate.
+    fn times<const MIN: bool>(self, other: Self) -> Self;
+    /// The plain sum of two packed elements.
+    fn plus(self, other: Self) -> Self;
+    /// Turns elements into [`Element::packed`] ones; false if plain sums with them might go wrong.
+    fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool;
+    /// The element as it stands in a packed block.
+    fn packed<const MIN: bool>(self) -> Self;
+    /// Whether a sum of packed elements is a true one, not one with a packed zero in it.
+    fn is_true<const MIN: bool>(self) -> bool;
+    /// Whether the argument checks let it pass.
+    fn is_taken<const MIN: bool>(&self) -> bool;
+    /// The tiles that this processor can run, best first; the last is the portable one.
+    fn tiles<const MIN: bool>() -> Vec<Tile<Self>>;
+}
+
+/// The tiles at hand for vectors of one name in `avx512`, `avx2` and `neon`.
+macro_rules! tiles {
+    ($vector:ident, $lanes:literal) => {
+        fn tiles<const MIN: bool>() -> Vec<Tile<Self>> {
+            let mut tiles = Vec::with_capacity(3);
+            #[cfg(target_arch = "x86_64")]
+            {
+                tiles.extend(super::avx512::tile_of::<super::avx512::$vector, MIN>());
+                tiles.extend(super::avx2::tile_of::<super::avx2::$vector, MIN>());
+            }
+            #[cfg(target_arch = "aarch64")]
+            tiles.extend(super::neon::tile_of::<super::neon::$vector, MIN>());
+            tiles.push(super::portable::tile_of::<Lanes<Self, $lanes>, MIN>());
+            tiles
+        }
+    };
+}
+
+macro_rules! float {
+    ($float:ident, $vector:ident, $lanes:literal) => {
+        impl Element for $float {
+            const LOWEST: Self = $float::NEG_INFINITY;
+            const HIGHEST: Self = $float::INFINITY;
+            const NOUGHT: Self = 0.0;
+            const UNIT: Self = 1.0;
+            const REACH: Self = $float::INFINITY;
+            #[inline(always)]
+            fn times<const MIN: bool>(self, other: Self) -> Self {
+                // The infinities' sum is NaN, which is never better than anything: the zero absorbs.
+                self + other
+            }
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+            #[inline(always)]
+            fn prepare<const MIN: bool>(_: &mut [Self]) -> bool {
+                true
+            }
+            #[inline(always)]
+            fn packed<const MIN: bool>(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn is_true<const MIN: bool>(self) -> bool {
+                true
+            }
+            fn is_taken<const MIN: bool>(&self) -> bool {
+                !self.is_nan() && *self != if MIN { Self::LOWEST } else { Self::HIGHEST }
+            }
+            tiles!($vector, $lanes);
+        }
+    };
+}
+
+macro_rules! integer {
+    ($integer:ident, $vector:ident, $lanes:literal) => {
+        impl Element for $integer {
+            const LOWEST: Self = $integer::MIN;
+            const HIGHEST: Self = $integer::MAX;
+            const NOUGHT: Self = 0;
+            const UNIT: Self = 1;
+            // Packed zeros stand at half the range, Z. With numbers up to R, a sum of two lies within 2 R and a sum
+            // with Z in it beyond Z - R: 3 R < Z keeps them apart.
+            const REACH: Self = 2 * ($integer::MAX / 6 - 1);
+            #[inline(always)]
+            fn times<const MIN: bool>(self, other: Self) -> Self {
+                let zero = Self::zero::<MIN>();
+                if self == zero || other == zero { zero } else { self.saturating_add(other) }
+            }
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool {
+                let largest = Self::REACH / 2;
+                // A number, and no early end: so the loop runs on vectors.
+                let mut wild: Self = 0;
+                for x in elements {
+                    let too_large = (*x > largest) | (*x < -largest);
+                    wild |= Self::from(too_large & (*x != Self::zero::<MIN>()));
+                    *x = x.packed::<MIN>();
+                }
+                wild == 0
+            }
+            #[inline(always)]
+            fn packed<const MIN: bool>(self) -> Self {
+                let stand_in = Self::zero::<MIN>() / 2;
+                if self == Self::zero::<MIN>() { stand_in } else { self }
+            }
+            #[inline(always)]
+            fn is_true<const MIN: bool>(self) -> bool {
+                if MIN { self <= Self::REACH } else { self >= -Self::REACH }
+            }
+            fn is_taken<const MIN: bool>(&self) -> bool {
+                true
+            }
+            tiles!($vector, $lanes);
+        }
+    };
+}
+
+float!(f64, F64, 4);
+float!(f32, F32, 8);
+integer!(i64, I64, 4);
+integer!(i32, I32, 8);

@@ -1,0 +1,113 @@
+//! Products over max-plus and min-plus, packed and blocked like a gemm.
+//!
+//! One body serves every register file: [`tile`](tile::tile) is written against the operations of a
+//! [`Vector`](tile::Vector), and `avx512`, `avx2`, `neon` and `portable` supply them. All give the same bits,
+//! since among equal sums (+0 and -0 among them) the first in the order C, p = 0, 1, … stands.
+
+#![allow(unsafe_code)]
+
+mod block;
+mod element;
+mod portable;
+mod tile;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+
+use crate::kernels::{View, ViewMut};
+use element::Element;
+
+/// An element type of max-plus and min-plus matrices: `f64`, `f32`, `i64`, `i32`.
+///
+/// The zero of max-plus is -infinity or the integers' `MIN`, that of min-plus +infinity or `MAX`; it absorbs:
+/// added to anything, even to the opposite infinity, it gives itself. Sums of floats round, and may overflow
+/// to an infinity; sums of integers saturate. NaN counts as absent: callers refuse it, and the opposite
+/// infinity, by [`check_max_plus`] and [`check_min_plus`].
+pub trait Tropical: Element {}
+
+impl Tropical for f64 {}
+impl Tropical for f32 {}
+impl Tropical for i64 {}
+impl Tropical for i32 {}
+
+/// C := max(C, max over p of a(i, p) + b(p, j)). 2 m n k operations; each thread keeps memory for two packed blocks (about 5 MB).
+///
+/// Exact up to the rounding of each single sum, and the same bits on every processor.
+/// Integers whose magnitude stays below 2^30 / 3 (2^62 / 3 for `i64`), zeros apart, run at full speed; larger ones take a
+/// plain loop of saturating sums.
+///
+/// Source: blocking of Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008.
+///
+/// # Panics
+/// If the shapes do not fit: A is m x k, B k x n, C m x n.
+///
+/// # Example
+/// ```
+/// use apportion::kernels::{View, ViewMut, max_plus};
+/// let (a, b, mut c) = ([1.0, 5.0], [10.0, 2.0], [f64::NEG_INFINITY]);
+/// max_plus(View::dense(&a, 1, 2), View::dense(&b, 2, 1), ViewMut::dense(&mut c, 1, 1));
+/// assert_eq!(c, [11.0]);
+/// ```
+pub fn max_plus<T: Tropical>(a: View<T>, b: View<T>, c: ViewMut<T>) {
+    product::<T, false>(a, b, c);
+}
+
+/// C := min(C, min over p of a(i, p) + b(p, j)); in all else like [`max_plus`].
+///
+/// # Panics
+/// If the shapes do not fit: A is m x k, B k x n, C m x n.
+pub fn min_plus<T: Tropical>(a: View<T>, b: View<T>, c: ViewMut<T>) {
+    product::<T, true>(a, b, c);
+}
+
+/// The place of the first element that max-plus does not take: NaN or +infinity. Every integer is taken.
+///
+/// # Errors
+/// That place.
+pub fn check_max_plus<T: Tropical>(elements: &[T]) -> Result<(), usize> {
+    elements.iter().position(|x| !x.is_taken::<false>()).map_or(Ok(()), Err)
+}
+
+/// The place of the first element that min-plus does not take: NaN or -infinity. Every integer is taken.
+///
+/// # Errors
+/// That place.
+pub fn check_min_plus<T: Tropical>(elements: &[T]) -> Result<(), usize> {
+    elements.iter().position(|x| !x.is_taken::<true>()).map_or(Ok(()), Err)
+}
+
+/// The instruction set that [`max_plus`] and [`min_plus`] use on this processor: "AVX-512", "AVX2", "NEON"
+/// or "portable".
+pub fn instruction_set() -> &'static str {
+    f64::tiles::<false>()[0].name
+}
+
+/// The product with the widest registers at hand, or with saturating sums where plain ones might overflow.
+fn product<T: Tropical, const MIN: bool>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
+    block::check_shapes(&a, &b, &c);
+    let tile = &T::tiles::<MIN>()[0];
+    // SAFETY: `Element::tiles` offers only what the processor has.
+    let done = unsafe { (tile.product)(tile, a, b, c.tile(0, 0, a.rows(), b.cols())) };
+    if !done {
+        // What has been done was true, and does no harm twice.
+        saturating::<T, MIN>(a, b, c);
+    }
+}
+
+/// The product by the definition of the sum, row by row.
+fn saturating<T: Tropical, const MIN: bool>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
+    for i in 0..a.rows() {
+        for (p, x) in a.row(i).iter().enumerate() {
+            for (z, &y) in c.row(i).iter_mut().zip(b.row(p)) {
+                *z = x.times::<MIN>(y).over::<MIN>(*z);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

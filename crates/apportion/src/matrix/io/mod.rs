@@ -1,0 +1,13 @@
+//! Matrices on disk: `.npy`, Matrix Market, and rectangles of them.
+
+pub(super) mod market;
+pub(super) mod npy;
+mod npy_file;
+mod rectangles;
+
+pub use npy::{
+    NpyHeader, npy_header, npy_header_bool, read_npy_header, write_npy, write_npy_bool, write_npy_rows,
+};
+pub use npy_file::NpyFile;
+pub(crate) use npy_file::hash_bytes;
+pub use rectangles::{Tiles, read_tiles, tiles_header, write_tiles};

@@ -1,0 +1,271 @@
+//! Measures how fast this machine's processors run a kernel, as a function of size.
+
+use crate::error::{Error, Result};
+use crate::kernels::Kernel;
+use crate::kernels::{Real, Tile};
+use crate::matrix::Element;
+use crate::measure::sweep;
+use crate::measure::sweep::{Keep, MeasureOptions, Sizes, Subject, Sweep, Trial};
+use crate::model::Models;
+use crate::platform::{Platform, Processor};
+use crate::run::Monitor;
+use crate::run::clock;
+use crate::run::mailboxes::Halt;
+use crate::run::throttle::Governor;
+use crate::run::worker::parallel;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Shortest repetition, in CPU seconds: long against the clock's resolution and a sleep's error.
+pub(super) const SHORTEST: f64 = 0.004;
+
+/// Speed functions of plus-times products for element type T.
+///
+/// # Errors
+/// As [`measure_kernel`].
+pub fn measure_gemm<T: Real>(
+    platform: &Platform,
+    sizes: &[f64],
+    block: u64,
+    options: MeasureOptions,
+    monitor: &Monitor,
+) -> Result<Models> {
+    measure_kernel(Kernel::<T>::plus_times(), platform, (sizes, block), options, monitor)
+}
+
+/// Speed functions of a kernel: the time of one update of `size` elements of C (as square as whole numbers allow) by a
+/// pivot block of `block`, operands copied together first as a run does: each time from another block of larger factors,
+/// so that they come from memory and not from a cache that the last update filled. Truth values are measured with three in
+/// ten true: a product of much fewer is faster.
+///
+/// The monitor advances by one per size and processor.
+///
+/// # Errors
+/// No size, a size that is not a whole number of at least 1 or too large for memory; interrupted.
+pub fn measure_kernel<T: Element>(
+    kernel: Kernel<T>,
+    platform: &Platform,
+    (sizes, block): (&[f64], u64),
+    options: MeasureOptions,
+    monitor: &Monitor,
+) -> Result<Models> {
+    let sweep = Sweep::new(Sizes::Listed(sizes.to_vec()), options);
+    sweep_kernel(kernel, (platform, block), &sweep, &mut |_| Ok(()), monitor)
+}
+
+/// [`measure_kernel`] with sizes chosen by what is seen, points of an earlier sweep, and each point kept as it comes.
+///
+/// # Errors
+/// As [`measure_kernel`]; known points of something else, and those of `keep`.
+pub fn sweep_kernel<T: Element>(
+    kernel: Kernel<T>,
+    (platform, block): (&Platform, u64),
+    sweep: &Sweep,
+    keep: &mut Keep<'_>,
+    monitor: &Monitor,
+) -> Result<Models> {
+    // An adaptive sweep looks for the largest size that fits; all listed ones must.
+    match &sweep.sizes {
+        Sizes::Listed(sizes) => check_sizes::<T>(sizes, block, platform.len())?,
+        Sizes::Adaptive { smallest, .. } => check_sizes::<T>(&[*smallest], block, platform.len())?,
+    }
+    let subject = Subject {
+        platform,
+        kernel: kernel.name(),
+        unit: "C elements updated by one pivot block".into(),
+        parameters: BTreeMap::from([("block".into(), block as f64)]),
+        rounded: |size| size.sqrt().round().powi(2),
+        largest: &|processor| largest::<T>(processor, block, platform.len()),
+    };
+    let trial = |processor: &Processor, _, size: f64| {
+        Bench::new(kernel, processor, size.sqrt() as usize, block as usize)
+    };
+    sweep::run(&subject, sweep, trial, keep, monitor)
+}
+
+/// Refuses sizes that cannot be measured.
+fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
+    let refuse = |what: String| Err(Error::input("--sizes", what, "give sizes such as 4096,65536,1000000"));
+    for &size in sizes {
+        if !(size.is_finite() && size >= 1.0) {
+            return refuse(format!("{size} is not a size of at least 1"));
+        }
+        if bytes::<T>(size, block) > memory(processors) {
+            return refuse(format!(
+                "{size} elements of C on {processors} processors need more memory than is free"
+            ));
+        }
+    }
+    if sizes.is_empty() {
+        return refuse("there is no size".into());
+    }
+    Ok(())
+}
+
+/// Bytes that a processor needs for a size: C, its parts of a pivot block, and the factors that they are copied from.
+fn bytes<T>(size: f64, block: u64) -> f64 {
+    let side = size.sqrt().round();
+    let one = side * block as f64;
+    let blocks = blocks::<T>(side as usize, block as usize) as f64;
+    (side * side + 2.0 * (1.0 + blocks) * one) * size_of::<T>() as f64
+}
+
+/// Bytes of both factors that no cache is expected to keep from one use of a pivot block to the next.
+const COLD: usize = 64 << 20;
+
+/// Pivot blocks in the factors of an update of side x side: as many as a square product has, but no more than leave the caches cold.
+fn blocks<T>(side: usize, block: usize) -> usize {
+    let one = 2 * side.saturating_mul(block).saturating_mul(size_of::<T>());
+    COLD.div_ceil(one.max(1)).min(side.div_ceil(block)).max(1)
+}
+
+/// Bytes that each of so many processors may take of this machine's memory.
+pub(super) fn memory(processors: usize) -> f64 {
+    crate::platform::available_memory().map_or(f64::INFINITY, |free| 0.8 * free as f64 / processors as f64)
+}
+
+/// The largest size that fits into the processor's own memory and its part of this machine's.
+fn largest<T>(processor: &Processor, block: u64, processors: usize) -> f64 {
+    let own = processor.memory.map_or(f64::INFINITY, |bytes| bytes as f64);
+    let elements = own.min(memory(processors)) / size_of::<T>() as f64;
+    let twice = 2.0 * block as f64;
+    // side^2 + 4 side block <= elements, the factors beyond one block of each not counted: they are no part of the
+    // processor's work. Infinite where no memory is known.
+    ((elements + twice * twice).sqrt() - twice).powi(2).max(1.0)
+}
+
+/// One size of one processor.
+struct Bench<T> {
+    kernel: Kernel<T>,
+    side: usize,
+    block: usize,
+    threads: usize,
+    governor: Governor,
+    /// A, side x (blocks block), and B, (blocks block) x side.
+    sources: (Vec<T>, Vec<T>),
+    blocks: usize,
+    /// The pivot block of the next update.
+    next: usize,
+    operands: (Vec<T>, Vec<T>),
+    c: Vec<T>,
+    /// Updates in a repetition.
+    count: u64,
+}
+
+impl<T: Element> Bench<T> {
+    fn new(kernel: Kernel<T>, processor: &Processor, side: usize, block: usize) -> Self {
+        // Small numbers of both signs: no overflow, no denormals, however often it is repeated.
+        let filled = |length: usize| -> Vec<T> {
+            (0..length).map(|i| T::from_f64((i % 13) as f64 / 6.0 - 1.0)).collect()
+        };
+        let mut c = Vec::new();
+        c.resize(side * side, kernel.zero());
+        let blocks = blocks::<T>(side, block);
+        Self {
+            kernel,
+            side,
+            block,
+            threads: processor.cores.len().max(1),
+            governor: Governor::new(processor.slowdown),
+            sources: (filled(side * blocks * block), filled(blocks * block * side)),
+            blocks,
+            next: 0,
+            operands: (filled(side * block), filled(block * side)),
+            c,
+            count: 1,
+        }
+    }
+
+    /// Seconds per update over some updates.
+    fn repeat(&mut self, halt: &Halt<'_>, count: u64) -> Result<f64> {
+        let (kernel, side, block, threads) = (self.kernel, self.side, self.block, self.threads);
+        let start = Instant::now();
+        for _ in 0..count {
+            halt.check()?;
+            let (sources, operands, c) = (&self.sources, &mut self.operands, &mut self.c);
+            let (width, first) = (self.blocks * block, self.next * block);
+            self.next = (self.next + 1) % self.blocks;
+            self.governor.compute(halt, || {
+                for (to, from) in operands.0.chunks_exact_mut(block).zip(sources.0.chunks_exact(width)) {
+                    to.copy_from_slice(&from[first..first + block]);
+                }
+                operands.1.copy_from_slice(&sources.1[first * side..][..block * side]);
+                parallel(
+                    kernel,
+                    threads,
+                    Tile {
+                        m: side,
+                        k: block,
+                        n: side,
+                        a: (&operands.0, block),
+                        b: (&operands.1, side),
+                        c: (c, side),
+                    },
+                )
+            })?;
+        }
+        Ok(start.elapsed().as_secs_f64() / count as f64)
+    }
+}
+
+impl<T: Element> Trial for Bench<T> {
+    const FEWEST_WHEN_LATE: usize = 3;
+
+    /// Also finds how many updates make a repetition long enough.
+    fn warm_up(&mut self, halt: &Halt<'_>) -> Result<f64> {
+        let cpu = clock::thread_cpu_seconds();
+        let seconds = self.repeat(halt, 1)?;
+        let once = (clock::thread_cpu_seconds() - cpu).max(1e-7);
+        self.count = (SHORTEST / once).ceil().clamp(1.0, 1e6) as u64;
+        Ok(seconds)
+    }
+
+    fn time(&mut self, halt: &Halt<'_>) -> Result<f64> {
+        self.repeat(halt, self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slowed(slowdowns: &[f64]) -> Platform {
+        let mut platform = Platform::from_speeds(&vec![1.0; slowdowns.len()]).unwrap();
+        for (processor, &slowdown) in platform.processors.iter_mut().zip(slowdowns) {
+            processor.slowdown = slowdown;
+        }
+        platform
+    }
+
+    /// Times themselves are the benches' business: here only that every processor gets a whole, ordered model.
+    #[test]
+    fn every_processor_gets_a_model() {
+        for alone in [false, true] {
+            let options = MeasureOptions { seconds_per_size: 0.05, alone, ..MeasureOptions::quick() };
+            let monitor = Monitor::new();
+            let sizes = [900.0, 100.0, 99.0];
+            let models = measure_gemm::<f64>(&slowed(&[1.0, 3.0]), &sizes, 16, options, &monitor).unwrap();
+            assert_eq!(models.names(), ["p0", "p1"]);
+            assert_eq!((models.block(), models.kernel.as_str()), (Some(16), "gemm-f64"));
+            for model in &models.models {
+                let measured: Vec<f64> = model.points().iter().map(|p| p.size).collect();
+                assert_eq!(measured, [100.0, 900.0], "99 and 100 are the same square");
+                assert!(model.points().iter().all(|p| p.repetitions >= 2 && p.seconds > 0.0 && p.ci >= 0.0));
+            }
+            assert_eq!(monitor.progress(), (4, 4));
+        }
+    }
+
+    #[test]
+    fn bad_sizes_and_interrupts_are_errors() {
+        let options = MeasureOptions::quick();
+        for bad in [vec![], vec![0.0], vec![f64::NAN], vec![1e30]] {
+            let error = measure_gemm::<f64>(&slowed(&[1.0]), &bad, 64, options, &Monitor::new()).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+        }
+        let monitor = Monitor::new();
+        monitor.stop();
+        let error = measure_gemm::<f32>(&slowed(&[1.0, 2.0]), &[100.0], 64, options, &monitor).unwrap_err();
+        assert!(matches!(error, Error::Interrupted));
+    }
+}

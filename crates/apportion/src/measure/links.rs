@@ -1,0 +1,298 @@
+//! Measures what a message costs between each two processors: latency, and bandwidth of contiguous and of strided data.
+//!
+//! Who carries the messages is somebody else's business ([`Carry`]): threads of this machine do it by
+//! [`carry_by_threads`](super::carry_by_threads).
+
+use crate::error::{Error, Result};
+use crate::geometry::Rank;
+use crate::model::{Hockney, fit_hockney, summarise};
+use crate::platform::{Direction, Link, Platform};
+use crate::run::Monitor;
+
+/// A message to be sent there, answered by an empty one, several times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// Who sends the data.
+    pub from: Rank,
+    /// Who answers.
+    pub to: Rank,
+    /// Bytes of data; at least 1.
+    pub bytes: u64,
+    /// How the data lie in the sender's memory: vertical is one contiguous stretch (rows of B, halo rows), horizontal are
+    /// short stretches far apart (columns of A, halo columns).
+    pub direction: Direction,
+    /// How many times; at least 1.
+    pub times: usize,
+}
+
+/// Carries a probe's messages: the seconds from sending each to having its answer, in the order of sending.
+pub type Carry<'a> = dyn FnMut(&Probe) -> Result<Vec<f64>> + 'a;
+
+/// Which messages to send, and how often.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkOptions {
+    /// Bytes of the messages, ascending; those that would take too long are left out, but never the first three.
+    pub sizes: Vec<u64>,
+    /// A size is repeated until the 95 % interval is within this fraction of its mean.
+    pub tolerance: f64,
+    /// At most so many messages of a size each way.
+    pub most_repetitions: usize,
+    /// At most about so many seconds on a size each way.
+    pub seconds_per_size: f64,
+}
+
+impl Default for LinkOptions {
+    /// 1 byte to 2 MiB by factors of eight; 2.5 %, at most 30 messages and a second.
+    fn default() -> Self {
+        let sizes = [0, 6, 9, 12, 15, 18, 21].map(|power| 1 << power).to_vec();
+        Self { sizes, tolerance: 0.025, most_repetitions: 30, seconds_per_size: 1.0 }
+    }
+}
+
+/// What was found between two processors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeasuredLink {
+    /// One end; the sender where the directions differ.
+    pub from: Rank,
+    /// The other end.
+    pub to: Rank,
+    /// True if it holds in both directions: they did not differ clearly.
+    pub both_ways: bool,
+    /// The fit of strided messages, along rows of processors.
+    pub horizontal: Hockney,
+    /// The fit of contiguous messages, along columns of processors.
+    pub vertical: Hockney,
+}
+
+impl MeasuredLink {
+    /// Latency and the half-width of its 95 % interval, in seconds: both fits weighted by what they know.
+    pub fn latency(&self) -> (f64, f64) {
+        let weight = |fit: &Hockney| 1.0 / (fit.latency_ci * fit.latency_ci).max(1e-30);
+        let (h, v) = (weight(&self.horizontal), weight(&self.vertical));
+        ((h * self.horizontal.latency + v * self.vertical.latency) / (h + v), (1.0 / (h + v)).sqrt())
+    }
+
+    /// The same as a platform's link.
+    pub fn link(&self) -> Link {
+        Link {
+            latency: self.latency().0,
+            horizontal: self.horizontal.bandwidth,
+            vertical: self.vertical.bandwidth,
+        }
+    }
+}
+
+/// Bandwidths of the two directions within this factor are one.
+const ALIKE: f64 = 1.25;
+/// Fewest messages of a size, after one that is not counted.
+const FEWEST: usize = 4;
+/// Fewest sizes: two parameters and a doubt.
+const FEWEST_SIZES: usize = 3;
+
+/// Latency and bandwidth of every pair that has a link of its own, pair by pair, each way, so that nothing else travels.
+///
+/// Each size is repeated as the options say; a line through the seconds of all messages gives the figures
+/// (Hockney 1994, least squares of relative errors, robust: [`fit_hockney`]). Pairs that the platform's topology relays are left out:
+/// their messages take others' links. The monitor advances by one per pair.
+///
+/// # Errors
+/// Sizes that are not at least three, ascending and positive; times from which no bandwidth can be told (exit code 1); those of `carry`; interrupted.
+pub fn measure_links(
+    platform: &Platform,
+    options: &LinkOptions,
+    carry: &mut Carry<'_>,
+    monitor: &Monitor,
+) -> Result<Vec<MeasuredLink>> {
+    check(options)?;
+    let p = platform.len();
+    let joined = |a: usize, b: usize| platform.network.route(Rank(a), Rank(b)).len() == 1;
+    let pairs: Vec<(usize, usize)> =
+        (0..p).flat_map(|a| (a + 1..p).map(move |b| (a, b))).filter(|&(a, b)| joined(a, b)).collect();
+    monitor.begin(pairs.len() as u64);
+    let mut links = Vec::new();
+    for (a, b) in pairs {
+        let names = || format!("{} and {}", platform.processors[a].name, platform.processors[b].name);
+        links.extend(pair((Rank(a), Rank(b)), options, carry, monitor).map_err(|error| match error {
+            Error::Input { what, remedy, .. } => {
+                Error::infeasible(format!("no bandwidth can be told between {}: {what}", names()), remedy)
+            }
+            other => other,
+        })?);
+        monitor.advance(1);
+    }
+    Ok(links)
+}
+
+fn check(options: &LinkOptions) -> Result<()> {
+    let sizes = &options.sizes;
+    if sizes.len() < FEWEST_SIZES || sizes[0] == 0 || sizes.windows(2).any(|w| w[0] >= w[1]) {
+        return Err(Error::input(
+            "message sizes",
+            format!("{sizes:?} are not at least {FEWEST_SIZES} ascending numbers of bytes"),
+            "give some such as 1,4096,65536,1048576",
+        ));
+    }
+    Ok(())
+}
+
+/// One link for both ways, or one each where they clearly differ.
+fn pair(
+    (a, b): (Rank, Rank),
+    options: &LinkOptions,
+    carry: &mut Carry<'_>,
+    monitor: &Monitor,
+) -> Result<Vec<MeasuredLink>> {
+    let mut samples = |from: Rank, to: Rank, direction: Direction| {
+        let probe = Probe { from, to, direction, bytes: 1, times: 1 };
+        one_way(probe, options, carry, monitor)
+    };
+    let there = [samples(a, b, Direction::Horizontal)?, samples(a, b, Direction::Vertical)?];
+    let back = [samples(b, a, Direction::Horizontal)?, samples(b, a, Direction::Vertical)?];
+    let link = |from, to, both_ways, [horizontal, vertical]: &[Vec<(f64, f64)>; 2]| {
+        Ok(MeasuredLink { from, to, both_ways, horizontal: fit(horizontal)?, vertical: fit(vertical)? })
+    };
+    let (forth, home) = (link(a, b, false, &there)?, link(b, a, false, &back)?);
+    if differ(&forth.horizontal, &home.horizontal) || differ(&forth.vertical, &home.vertical) {
+        return Ok(vec![forth, home]);
+    }
+    let both = [0, 1].map(|i| [there[i].clone(), back[i].clone()].concat());
+    Ok(vec![link(a, b, true, &both)?])
+}
+
+/// Bytes and seconds of each message one way.
+fn one_way(
+    mut probe: Probe,
+    options: &LinkOptions,
+    carry: &mut Carry<'_>,
+    monitor: &Monitor,
+) -> Result<Vec<(f64, f64)>> {
+    let mut samples = Vec::new();
+    let mut last: Option<(u64, f64)> = None;
+    for (i, &bytes) in options.sizes.iter().enumerate() {
+        if let Some((before, seconds)) = last {
+            let ahead = seconds * bytes as f64 / before as f64 * (FEWEST + 1) as f64;
+            if i >= FEWEST_SIZES && ahead > options.seconds_per_size {
+                break;
+            }
+        }
+        let mut times = Vec::new();
+        let mut spent = 0.0;
+        while times.len() < options.most_repetitions.max(FEWEST) {
+            if monitor.is_stopped() {
+                return Err(Error::Interrupted);
+            }
+            probe.bytes = bytes;
+            probe.times = FEWEST + 1;
+            let trips = carry(&probe)?;
+            spent += trips.iter().sum::<f64>();
+            // The first finds buffers cold and threads asleep.
+            times.extend_from_slice(trips.get(1..).unwrap_or_default());
+            if summarise(&times).is_within(options.tolerance) || spent > options.seconds_per_size {
+                break;
+            }
+        }
+        last = Some((bytes, summarise(&times).mean));
+        samples.extend(times.into_iter().map(|seconds| (bytes as f64, seconds)));
+    }
+    Ok(samples)
+}
+
+/// The link of messages that were answered by empty ones: half their latency.
+fn fit(samples: &[(f64, f64)]) -> Result<Hockney> {
+    let round = fit_hockney(samples)?;
+    Ok(Hockney { latency: 0.5 * round.latency, latency_ci: 0.5 * round.latency_ci, ..round })
+}
+
+/// Whether two bandwidths are further apart than chance and a quarter.
+fn differ(x: &Hockney, y: &Hockney) -> bool {
+    let apart =
+        x.bandwidth_interval.1 < y.bandwidth_interval.0 || y.bandwidth_interval.1 < x.bandwidth_interval.0;
+    apart && x.bandwidth.max(y.bandwidth) > ALIKE * x.bandwidth.min(y.bandwidth)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::{Network, Topology};
+
+    /// Carries by formula: every message takes latency + bytes / bandwidth, horizontal ones twice as long a byte, and
+    /// from a higher rank to a lower one four times as long.
+    fn by_formula(probe: &Probe) -> Result<Vec<f64>> {
+        let slow = if probe.direction == Direction::Horizontal { 2.0 } else { 1.0 }
+            * if probe.from > probe.to && probe.from.0 == 2 { 4.0 } else { 1.0 };
+        let latency = 1e-5 * (1 + probe.from.0 + probe.to.0) as f64;
+        Ok(vec![2.0 * latency + probe.bytes as f64 * slow / 1e9; probe.times])
+    }
+
+    #[test]
+    fn figures_come_back_as_they_went_in() {
+        let platform = Platform::from_speeds(&[1.0; 3]).unwrap();
+        let monitor = Monitor::new();
+        let links = measure_links(&platform, &LinkOptions::default(), &mut by_formula, &monitor).unwrap();
+        assert_eq!(monitor.progress(), (3, 3));
+        let ends: Vec<_> = links.iter().map(|l| (l.from.0, l.to.0, l.both_ways)).collect();
+        assert_eq!(ends, [(0, 1, true), (0, 2, false), (2, 0, false), (1, 2, false), (2, 1, false)]);
+        for link in &links {
+            let latency = 1e-5 * (1 + link.from.0 + link.to.0) as f64;
+            let slow = if link.from.0 == 2 { 4.0 } else { 1.0 };
+            let found = link.link();
+            assert!((found.latency / latency - 1.0).abs() < 1e-6, "{link:?}");
+            assert!((found.vertical * slow / 1e9 - 1.0).abs() < 1e-6, "{link:?}");
+            assert!((found.horizontal * slow / 5e8 - 1.0).abs() < 1e-6, "{link:?}");
+        }
+    }
+
+    #[test]
+    fn relayed_pairs_have_no_link_and_slow_ones_no_large_messages() {
+        let mut platform = Platform::from_speeds(&[1.0; 4]).unwrap();
+        platform.network = Network::uniform(0.0, 1.0);
+        platform.network.topology = Topology::Star { centre: Rank(1) };
+        let mut largest = 0;
+        // 1 kB/s: 512 bytes take half a second, 4 KiB would take four.
+        let mut crawl = |probe: &Probe| {
+            largest = largest.max(probe.bytes);
+            Ok(vec![0.1 + probe.bytes as f64 / 1e3; probe.times])
+        };
+        let links = measure_links(&platform, &LinkOptions::default(), &mut crawl, &Monitor::new()).unwrap();
+        assert_eq!(links.iter().map(|l| (l.from.0, l.to.0)).collect::<Vec<_>>(), [(0, 1), (1, 2), (1, 3)]);
+        assert_eq!(largest, 512);
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_said() {
+        let platform = Platform::from_speeds(&[1.0; 2]).unwrap();
+        for sizes in [vec![], vec![1, 2], vec![0, 1, 2], vec![1, 3, 3]] {
+            let options = LinkOptions { sizes, ..LinkOptions::default() };
+            let error = measure_links(&platform, &options, &mut by_formula, &Monitor::new()).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+        }
+        let options = LinkOptions::default();
+        let mut flat = |probe: &Probe| Ok(vec![1e-5; probe.times]);
+        let error = measure_links(&platform, &options, &mut flat, &Monitor::new()).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        assert!(error.to_string().contains("p0 and p1"), "{error}");
+        let monitor = Monitor::new();
+        monitor.stop();
+        let error = measure_links(&platform, &options, &mut by_formula, &monitor).unwrap_err();
+        assert!(matches!(error, Error::Interrupted));
+    }
+
+    /// Every byte arrives whatever the pattern: only that threads carry, not how fast.
+    #[test]
+    fn threads_carry_every_pattern() {
+        let platform = Platform::from_speeds(&[1.0; 2]).unwrap();
+        let monitor = Monitor::new();
+        let mut carry = super::super::carry_by_threads(&platform, &monitor);
+        for (bytes, direction) in [1, 63, 64, 65, 5000]
+            .into_iter()
+            .flat_map(|b| [(b, Direction::Horizontal), (b, Direction::Vertical)])
+        {
+            let probe = Probe { from: Rank(1), to: Rank(0), bytes, direction, times: 3 };
+            let times = carry(&probe).unwrap();
+            assert!(times.len() == 3 && times.iter().all(|t| *t > 0.0));
+        }
+        let huge =
+            Probe { from: Rank(0), to: Rank(1), bytes: 1 << 50, direction: Direction::Horizontal, times: 1 };
+        assert_eq!(carry(&huge).unwrap_err().exit_code(), 2);
+    }
+}

@@ -1,0 +1,137 @@
+//! What messages cost between the processes of a world, measured as the engine sends them: packed, sent, received, unpacked.
+
+use crate::error::Result;
+use crate::geometry::Rank;
+use crate::measure::{LinkOptions, MeasuredLink, Probe, measure_links};
+use crate::platform::{Direction, Platform};
+use crate::run::Monitor;
+use crate::run::World;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// A horizontal message is made of stretches of so many words (a cache line) …
+const STRETCH: usize = 8;
+/// … of which each begins so many words after the last.
+const STRIDE: usize = 128;
+
+/// [`measure_links`] between the ranks of a world: rank 0 decides what is sent next and gets the links, the others none. Every
+/// rank calls it.
+///
+/// # Errors
+/// As [`measure_links`], known to all ranks; interrupted.
+///
+/// # Panics
+/// If the world and the platform are not of one size.
+pub fn measure_links_mpi(
+    platform: &Platform,
+    options: &LinkOptions,
+    world: &World,
+    monitor: &Monitor,
+) -> Result<Vec<MeasuredLink>> {
+    assert_eq!(world.size(), platform.len(), "one rank for each processor");
+    let mut measured = Ok(Vec::new());
+    if world.rank() == 0 {
+        measured = measure_links(platform, options, &mut |probe| asked(world, Some(probe)), monitor);
+        asked(world, None)?;
+    } else {
+        while !asked(world, None)?.is_empty() {}
+    }
+    world.agree(measured)
+}
+
+/// Rank 0 announces a probe, or that there are no more; those it names carry it out. Its seconds, on rank 0; on the others
+/// something as long as there are more.
+fn asked(world: &World, probe: Option<&Probe>) -> Result<Vec<f64>> {
+    let said = probe.map_or(Vec::new(), |p| {
+        vec![p.from.0, p.to.0, p.bytes as usize, usize::from(p.direction == Direction::Vertical), p.times]
+    });
+    let heard = world.broadcast(bytemuck::cast_slice(&said))?;
+    let words: Vec<usize> = heard.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
+    let &[from, to, bytes, vertical, times] = &words[..] else { return Ok(Vec::new()) };
+    let direction = if vertical == 1 { Direction::Vertical } else { Direction::Horizontal };
+    let probe = Probe { from: Rank(from), to: Rank(to), bytes: bytes as u64, direction, times };
+    let mut seconds = vec![0.0; times];
+    if world.rank() == from {
+        seconds = ask(world, &probe)?;
+        if from > 0 {
+            world.tell(seconds.iter().map(|s| s.to_bits()).collect(), 0)?;
+        }
+    } else if world.rank() == to {
+        answer(world, &probe)?;
+    }
+    if world.rank() == 0 && from > 0 {
+        seconds = world.hear(times, from)?.into_iter().map(f64::from_bits).collect();
+    }
+    Ok(seconds)
+}
+
+/// Words of a probe's message.
+fn words(probe: &Probe) -> usize {
+    (probe.bytes as usize).div_ceil(8)
+}
+
+/// The places of a message's stretches in memory, each with its length, and how far they reach.
+fn stretches(probe: &Probe) -> (Vec<(usize, usize)>, usize) {
+    let words = words(probe);
+    match probe.direction {
+        Direction::Vertical => (vec![(0, words)], words),
+        Direction::Horizontal => {
+            let length = |i: usize| STRETCH.min(words - i * STRETCH);
+            let count = words.div_ceil(STRETCH);
+            ((0..count).map(|i| (i * STRIDE, length(i))).collect(), count * STRIDE)
+        }
+    }
+}
+
+/// Sends data that were written anew, and waits for each answer.
+fn ask(world: &World, probe: &Probe) -> Result<Vec<f64>> {
+    let (places, extent) = stretches(probe);
+    let mut memory = vec![0u64; extent];
+    let mut seconds = Vec::with_capacity(probe.times);
+    for i in 0..probe.times as u64 {
+        places.iter().for_each(|&(at, length)| memory[at..at + length].fill(i));
+        let begin = Instant::now();
+        let mut message = Vec::with_capacity(words(probe));
+        places.iter().for_each(|&(at, length)| message.extend_from_slice(&memory[at..at + length]));
+        world.exchange(message, probe.to.0, (0, probe.to.0))?;
+        seconds.push(begin.elapsed().as_secs_f64());
+    }
+    Ok(seconds)
+}
+
+/// Takes each message to where it belongs and says so.
+fn answer(world: &World, probe: &Probe) -> Result<()> {
+    let (places, extent) = stretches(probe);
+    let mut memory = vec![0u64; extent];
+    for _ in 0..probe.times {
+        let message = world.hear(words(probe), probe.from.0)?;
+        let mut rest = &message[..];
+        for &(at, length) in &places {
+            let (here, others) = rest.split_at(length);
+            memory[at..at + length].copy_from_slice(here);
+            rest = others;
+        }
+        black_box(&mut memory);
+        world.tell(Vec::new(), probe.from.0)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every word once, whatever its length; strided ones a kilobyte apart.
+    #[test]
+    fn stretches_hold_the_whole_message() {
+        for bytes in [1, 8, 63, 64, 65, 4096, 100_000] {
+            for direction in [Direction::Vertical, Direction::Horizontal] {
+                let probe = Probe { from: Rank(0), to: Rank(1), bytes, direction, times: 1 };
+                let (places, extent) = stretches(&probe);
+                assert_eq!(places.iter().map(|p| p.1).sum::<usize>(), words(&probe));
+                assert!(places.iter().all(|(at, length)| at + length <= extent && *length > 0));
+                assert!(places.windows(2).all(|w| w[1].0 - w[0].0 == STRIDE));
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Carries messages between two threads of this machine as the threads engine does: an announcement by its mailbox (on
+//! emulated wires, if the platform asks for them), then a copy out of the sender's memory.
+
+use crate::error::{Error, Result};
+use crate::measure::links::Probe;
+use crate::platform::{Direction, Load, Platform, available_memory};
+use crate::run::Monitor;
+use crate::run::clock;
+use crate::run::mailboxes::{Gate, Halt, Post};
+use std::hint::black_box;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// A horizontal message is made of stretches of so many bytes (one cache line) …
+const STRETCH: usize = 64;
+/// … of which each begins so many bytes after the last: the same columns of consecutive rows.
+const STRIDE: usize = 1024;
+
+/// Carries probes on two threads pinned to their processors' cores, the sender's data written anew before each message.
+///
+/// # Errors
+/// Of what it returns: messages that need more memory than is free; [`Error::Interrupted`].
+///
+/// # Panics
+/// If a probe names a processor that the platform does not have, or one twice.
+pub fn carry_by_threads<'a>(
+    platform: &'a Platform,
+    monitor: &'a Monitor,
+) -> impl FnMut(&Probe) -> Result<Vec<f64>> + 'a {
+    move |probe| {
+        let source = vec_of(extent(probe))?;
+        let target = vec_of(probe.bytes as usize)?;
+        let exchange = Exchange {
+            probe,
+            platform,
+            post: Post::new(platform.len(), &platform.network),
+            halt: Halt::new(monitor),
+            gate: Gate::new(2),
+            epoch: Instant::now(),
+            source: Mutex::new(source),
+        };
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| exchange.ask());
+            let answering = scope.spawn(|| exchange.answer(target));
+            answering.join().expect("the answering thread does not panic")?;
+            asking.join().expect("the asking thread does not panic")
+        })
+    }
+}
+
+/// Bytes of memory that the sender's data are spread over.
+fn extent(probe: &Probe) -> usize {
+    let bytes = probe.bytes as usize;
+    match probe.direction {
+        Direction::Vertical => bytes,
+        Direction::Horizontal => bytes.div_ceil(STRETCH).saturating_mul(STRIDE),
+    }
+}
+
+fn vec_of(bytes: usize) -> Result<Vec<u8>> {
+    if available_memory().is_some_and(|free| bytes as f64 > 0.4 * free as f64) {
+        let what = format!("a message spread over {bytes} bytes needs more memory than is free");
+        return Err(Error::input("message sizes", what, "leave out the largest sizes"));
+    }
+    Ok(vec![1; bytes])
+}
+
+/// What the two threads share.
+struct Exchange<'a> {
+    probe: &'a Probe,
+    platform: &'a Platform,
+    post: Post<'a>,
+    halt: Halt<'a>,
+    gate: Gate,
+    epoch: Instant,
+    source: Mutex<Vec<u8>>,
+}
+
+impl Exchange<'_> {
+    /// The sender: seconds from each message to its answer.
+    fn ask(&self) -> Result<Vec<f64>> {
+        let Probe { from, to, times, .. } = *self.probe;
+        self.begin(from.0)?;
+        (0..times as u64)
+            .map(|i| {
+                self.write(i as u8);
+                let sent = self.now();
+                self.post.send((from, to, 2 * i), self.load(), sent);
+                self.post.receive((from, to, 2 * i + 1), self.epoch, &self.halt)?;
+                Ok(self.now() - sent)
+            })
+            .collect()
+    }
+
+    /// The receiver: takes the data, says so.
+    fn answer(&self, mut target: Vec<u8>) -> Result<()> {
+        let Probe { from, to, times, .. } = *self.probe;
+        self.begin(to.0)?;
+        for i in 0..times as u64 {
+            self.post.receive((to, from, 2 * i), self.epoch, &self.halt)?;
+            self.copy(&mut target);
+            self.post.send((to, from, 2 * i + 1), Load::default(), self.now());
+        }
+        Ok(())
+    }
+
+    fn begin(&self, rank: usize) -> Result<()> {
+        clock::pin(&self.platform.processors[rank].cores);
+        clock::wake_promptly();
+        self.gate.pass(&self.halt)
+    }
+
+    fn now(&self) -> f64 {
+        self.epoch.elapsed().as_secs_f64()
+    }
+
+    fn load(&self) -> Load {
+        let bytes = self.probe.bytes as f64;
+        match self.probe.direction {
+            Direction::Horizontal => Load { horizontal: bytes, vertical: 0.0 },
+            Direction::Vertical => Load { horizontal: 0.0, vertical: bytes },
+        }
+    }
+
+    /// New data, so that they come out of the sender's cache or memory, not out of the receiver's.
+    fn write(&self, value: u8) {
+        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.probe.direction {
+            Direction::Vertical => source.fill(value),
+            Direction::Horizontal => source.chunks_mut(STRIDE).for_each(|row| row[..STRETCH].fill(value)),
+        }
+    }
+
+    fn copy(&self, target: &mut [u8]) {
+        let source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.probe.direction {
+            Direction::Vertical => target.copy_from_slice(&source),
+            Direction::Horizontal => {
+                for (stretch, row) in target.chunks_mut(STRETCH).zip(source.chunks(STRIDE)) {
+                    stretch.copy_from_slice(&row[..stretch.len()]);
+                }
+            }
+        }
+        black_box(target);
+    }
+}

@@ -1,0 +1,178 @@
+//! Measures how fast this machine's processors advect, as a function of the cells that they have.
+
+use crate::error::{Error, Result};
+use crate::kernels::{Advectable, Advected, donor_cell};
+use crate::measure::kernels::{SHORTEST, memory};
+use crate::measure::sweep;
+use crate::measure::sweep::{Keep, Sizes, Subject, Sweep, Trial};
+use crate::model::Models;
+use crate::platform::{Platform, Processor};
+use crate::run::Monitor;
+use crate::run::clock;
+use crate::run::mailboxes::Halt;
+use crate::run::throttle::Governor;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Values that a cell needs: psi before and after, two Courant numbers.
+const VALUES: f64 = 4.0;
+
+/// Speed functions of one upwind (donor-cell) step: the size is cells, on a grid as square as whole numbers allow; the kernel's name is
+/// `"stencil-f64"` or `"stencil-f32"`, its parameters are `dimensions` = 2 and `passes` = 1. Courant numbers differ from cell to
+/// cell. Every step starts from the same field, so that values stay what they are however often it is repeated.
+///
+/// # Errors
+/// No size, one below 1 or too large for memory; known points of something else; those of `keep`; interrupted.
+pub fn sweep_stencil<T: Advectable>(
+    platform: &Platform,
+    sweep: &Sweep,
+    keep: &mut Keep<'_>,
+    monitor: &Monitor,
+) -> Result<Models> {
+    let most = |processor: &Processor| {
+        let own = processor.memory.map_or(f64::INFINITY, |bytes| bytes as f64);
+        own.min(memory(platform.len())) / (VALUES * size_of::<T>() as f64)
+    };
+    let machine = memory(platform.len()) / (VALUES * size_of::<T>() as f64);
+    let listed = match &sweep.sizes {
+        Sizes::Listed(sizes) => sizes.clone(),
+        Sizes::Adaptive { smallest, .. } => vec![*smallest],
+    };
+    let bad = listed.iter().find(|size| !(size.is_finite() && **size >= 1.0 && **size <= machine));
+    if bad.is_some() || listed.is_empty() {
+        let what = match bad {
+            Some(size) => format!("{size} cells are fewer than 1, or more than memory holds"),
+            None => "there is no size".into(),
+        };
+        return Err(Error::input("--sizes", what, "give sizes such as 4096,65536,1000000"));
+    }
+    let subject = Subject {
+        platform,
+        kernel: format!("stencil-{}", T::NAME),
+        unit: "grid cells advected by one upwind step".into(),
+        parameters: BTreeMap::from([("dimensions".into(), 2.0), ("passes".into(), 1.0)]),
+        rounded: |size| size.sqrt().round().powi(2),
+        largest: &most,
+    };
+    let trial = |processor: &Processor, _, size: f64| Grid::<T>::new(processor, size.sqrt() as usize);
+    sweep::run(&subject, sweep, trial, keep, monitor)
+}
+
+/// One size of one processor.
+struct Grid<T> {
+    side: usize,
+    threads: usize,
+    governor: Governor,
+    psi: Vec<T>,
+    courant: [Vec<T>; 2],
+    out: Vec<T>,
+    /// Steps in a repetition.
+    count: u64,
+}
+
+impl<T: Advectable> Grid<T> {
+    fn new(processor: &Processor, side: usize) -> Self {
+        let filled = |length: usize, scale: f64, shift: f64| -> Vec<T> {
+            (0..length).map(|i| T::from_f64((i % 13) as f64 * scale + shift)).collect()
+        };
+        let faces = (side + 1) * side;
+        Self {
+            side,
+            threads: processor.cores.len().clamp(1, side),
+            governor: Governor::new(processor.slowdown),
+            psi: filled((side + 2) * (side + 2), 0.1, 0.1),
+            courant: [filled(faces, 0.04, -0.24), filled(faces, 0.03, -0.18)],
+            out: filled(side * side, 0.0, 0.0),
+            count: 1,
+        }
+    }
+
+    /// Seconds per step over some steps.
+    fn repeat(&mut self, halt: &Halt<'_>, count: u64) -> Result<f64> {
+        let Self { side, threads, governor, psi, courant: [down, right], out, .. } = self;
+        let field = Advected { rows: *side, cols: *side, psi, down, right };
+        let start = Instant::now();
+        for _ in 0..count {
+            halt.check()?;
+            governor.compute(halt, || in_bands(&field, *threads, out))?;
+        }
+        Ok(start.elapsed().as_secs_f64() / count as f64)
+    }
+}
+
+/// A step on several threads, rows divided among them; the longest CPU time of the threads started.
+fn in_bands<T: Advectable>(field: &Advected<'_, T>, threads: usize, out: &mut [T]) -> f64 {
+    if threads == 1 {
+        donor_cell(field, 0..field.rows, out);
+        return 0.0;
+    }
+    std::thread::scope(|scope| {
+        let mut rest = out;
+        let mut helpers = Vec::new();
+        for t in 0..threads {
+            let rows = t * field.rows / threads..(t + 1) * field.rows / threads;
+            let (mine, others) = rest.split_at_mut(rows.len() * field.cols);
+            rest = others;
+            helpers.push(scope.spawn(move || {
+                donor_cell(field, rows, mine);
+                clock::thread_cpu_seconds()
+            }));
+        }
+        helpers.into_iter().map(|h| h.join().expect("a kernel does not panic")).fold(0.0, f64::max)
+    })
+}
+
+impl<T: Advectable> Trial for Grid<T> {
+    const FEWEST_WHEN_LATE: usize = 3;
+
+    /// Also finds how many steps make a repetition long enough.
+    fn warm_up(&mut self, halt: &Halt<'_>) -> Result<f64> {
+        let cpu = clock::thread_cpu_seconds();
+        let seconds = self.repeat(halt, 1)?;
+        let once = (clock::thread_cpu_seconds() - cpu).max(1e-7);
+        self.count = (SHORTEST / once).ceil().clamp(1.0, 1e6) as u64;
+        Ok(seconds)
+    }
+
+    fn time(&mut self, halt: &Halt<'_>) -> Result<f64> {
+        self.repeat(halt, self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::MeasureOptions;
+
+    /// Times are the benches' business: here only that bands and threads compute the same step.
+    #[test]
+    fn bands_agree_and_every_processor_gets_a_model() {
+        let mut platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
+        platform.processors[1].slowdown = 2.0;
+        let mut grid = Grid::<f64>::new(&platform.processors[0], 37);
+        let field = Advected {
+            rows: 37,
+            cols: 37,
+            psi: &grid.psi.clone(),
+            down: &grid.courant[0].clone(),
+            right: &grid.courant[1].clone(),
+        };
+        in_bands(&field, 1, &mut grid.out);
+        let mut banded = vec![0.0; 37 * 37];
+        in_bands(&field, 5, &mut banded);
+        assert_eq!(grid.out, banded);
+        let options = MeasureOptions { seconds_per_size: 0.05, ..MeasureOptions::quick() };
+        let sweep = Sweep::new(Sizes::Listed(vec![400.0, 90.0]), options);
+        let models = sweep_stencil::<f32>(&platform, &sweep, &mut |_| Ok(()), &Monitor::new()).unwrap();
+        assert_eq!((models.kernel.as_str(), models.parameters["passes"]), ("stencil-f32", 1.0));
+        for model in &models.models {
+            assert_eq!(model.points().iter().map(|p| p.size).collect::<Vec<_>>(), [81.0, 400.0]);
+        }
+        for bad in [vec![], vec![0.0], vec![f64::NAN], vec![1e30]] {
+            let sweep = Sweep::new(Sizes::Listed(bad), options);
+            let error =
+                sweep_stencil::<f64>(&platform, &sweep, &mut |_| Ok(()), &Monitor::new()).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! Measures speed functions point by point, all processors together, keeping what is done as it is done.
+//!
+//! Every round gives each processor its next size; all start together and work until the last has its point, so
+//! that what they share (memory bandwidth, caches, power) is in the figures. A size is repeated until the mean is known
+//! well enough (Malik 2016, section 4.5).
+
+use crate::error::{Error, Result};
+use crate::model::{AdaptiveSweep, Interpolation, Model, Models, Point, Summary, summarise};
+use crate::platform::{Platform, Processor};
+use crate::run::Monitor;
+use crate::run::clock;
+use crate::run::mailboxes::Halt;
+use std::collections::BTreeMap;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Instant;
+
+/// When a size has been measured often enough.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeasureOptions {
+    /// The 95 % interval must be within this fraction of the mean.
+    pub tolerance: f64,
+    /// At most so many repetitions of one size.
+    pub most_repetitions: u64,
+    /// At most about so many seconds on one size.
+    pub seconds_per_size: f64,
+    /// True to measure one processor after the other instead of all together.
+    pub alone: bool,
+}
+
+impl Default for MeasureOptions {
+    fn default() -> Self {
+        Self { tolerance: 0.025, most_repetitions: 200, seconds_per_size: 2.0, alone: false }
+    }
+}
+
+impl MeasureOptions {
+    /// A quick look: what `matmul` does when it is told nothing.
+    pub fn quick() -> Self {
+        Self { most_repetitions: 40, seconds_per_size: 0.5, ..Self::default() }
+    }
+}
+
+/// Which sizes to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sizes {
+    /// These, on every processor.
+    Listed(Vec<f64>),
+    /// Few, chosen for each processor by what was seen there ([`AdaptiveSweep`]).
+    Adaptive {
+        /// The least size, measured.
+        smallest: f64,
+        /// The largest size, measured.
+        largest: f64,
+        /// Speeds that differ by no more than this fraction count as equal.
+        accuracy: f64,
+        /// At most so many points on each processor.
+        most: usize,
+    },
+}
+
+/// What is called with the points measured so far, after each point.
+pub type Keep<'a> = dyn FnMut(&Models) -> Result<()> + 'a;
+
+/// A sweep over sizes: what to measure and how well.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sweep {
+    /// The sizes.
+    pub sizes: Sizes,
+    /// When a size has been measured often enough.
+    pub options: MeasureOptions,
+    /// Points of an earlier sweep of the same thing: they are kept, and not measured again.
+    pub known: Option<Models>,
+}
+
+impl Sweep {
+    /// A sweep that knows nothing yet.
+    pub fn new(sizes: Sizes, options: MeasureOptions) -> Self {
+        Self { sizes, options, known: None }
+    }
+}
+
+/// Something of one size that can be timed on one processor.
+pub(super) trait Trial {
+    /// Fewest timings of a size that is out of time.
+    const FEWEST_WHEN_LATE: usize;
+
+    /// One run that is not counted, and whatever is to be found out first. Its seconds.
+    fn warm_up(&mut self, halt: &Halt<'_>) -> Result<f64>;
+
+    /// Seconds of one run.
+    fn time(&mut self, halt: &Halt<'_>) -> Result<f64>;
+}
+
+/// What is measured, for the file.
+pub(super) struct Subject<'a> {
+    pub platform: &'a Platform,
+    pub kernel: String,
+    pub unit: String,
+    pub parameters: BTreeMap<String, f64>,
+    /// The size that is really measured when this one is asked for.
+    pub rounded: fn(f64) -> f64,
+    /// The largest size that fits into a processor's memory, as far as that is known.
+    pub largest: &'a dyn Fn(&Processor) -> f64,
+}
+
+/// Fewest timings of a size.
+const FEWEST: usize = 3;
+
+/// Runs a sweep; `trial` makes what is timed, on the thread that times it.
+///
+/// # Errors
+/// Known points of something else; those of a trial, of `keep`, interrupted. What was measured before has been kept.
+pub(super) fn run<T: Trial>(
+    subject: &Subject<'_>,
+    sweep: &Sweep,
+    trial: impl Fn(&Processor, usize, f64) -> T + Sync,
+    keep: &mut Keep<'_>,
+    monitor: &Monitor,
+) -> Result<Models> {
+    let mut courses = courses(subject, sweep)?;
+    monitor.begin(0);
+    let everybody: Vec<usize> = (0..courses.len()).collect();
+    let groups: Vec<&[usize]> =
+        if sweep.options.alone { everybody.chunks(1).collect() } else { vec![&everybody[..]] };
+    let mut measured = 0;
+    for group in groups {
+        loop {
+            let wanted: Vec<(usize, Task)> =
+                group.iter().filter_map(|&rank| Some((rank, courses[rank].task()?))).collect();
+            if wanted.iter().all(|(_, task)| matches!(task, Task::Accompany(_))) {
+                break;
+            }
+            monitor.expect(measured + courses.iter().map(Course::expected).sum::<u64>());
+            let mut take = |rank: usize, point: Point| {
+                courses[rank].add(point);
+                measured += 1;
+                monitor.advance(1);
+                keep(&models(subject, &courses)?)
+            };
+            round(subject, &wanted, &sweep.options, &trial, &mut take, monitor)?;
+        }
+    }
+    let models = models(subject, &courses)?;
+    // What was all known has still to be kept: it may be capped, or in other words, or elsewhere.
+    keep(&models)?;
+    Ok(models)
+}
+
+/// What a processor does in a round.
+#[derive(Debug, Clone, Copy)]
+enum Task {
+    /// Measures this size.
+    Measure(f64),
+    /// Has all its points, and works on so that the others' conditions stay as they were.
+    Accompany(f64),
+}
+
+/// One round: every measured point is handed over as soon as it is there.
+fn round<T: Trial>(
+    subject: &Subject<'_>,
+    wanted: &[(usize, Task)],
+    options: &MeasureOptions,
+    trial: &(impl Fn(&Processor, usize, f64) -> T + Sync),
+    take: &mut dyn FnMut(usize, Point) -> Result<()>,
+    monitor: &Monitor,
+) -> Result<()> {
+    // The first ends all work, the second only what accompanies that of others.
+    let (halt, over) = (Halt::new(monitor), Halt::new(monitor));
+    let barrier = Barrier::new(wanted.len());
+    let left = AtomicUsize::new(wanted.iter().filter(|(_, t)| matches!(t, Task::Measure(_))).count());
+    let mut outcome = Ok(());
+    std::thread::scope(|scope| {
+        let (give, points) = channel();
+        for &(rank, task) in wanted {
+            let (halt, over, barrier, left, give) = (&halt, &over, &barrier, &left, give.clone());
+            let processor = &subject.platform.processors[rank];
+            scope.spawn(move || {
+                clock::pin(&processor.cores);
+                let (Task::Measure(size) | Task::Accompany(size)) = task;
+                let mut trial = trial(processor, rank, size);
+                barrier.wait();
+                if let Task::Measure(_) = task {
+                    let summary = settle(&mut trial, halt, options);
+                    let failed = summary.is_err();
+                    // The receiver lives as long as this scope.
+                    let _ = give.send((rank, summary.map(|s| point(size, s))));
+                    if failed {
+                        halt.fail();
+                        over.fail();
+                    }
+                    if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                        over.fail();
+                    }
+                }
+                while trial.time(over).is_ok() {}
+            });
+        }
+        drop(give);
+        for (rank, point) in points {
+            let taken = point.and_then(|point| take(rank, point));
+            let Err(error) = taken else { continue };
+            halt.fail();
+            over.fail();
+            // One that fails interrupts the others: its own words count.
+            if outcome.is_ok() || matches!(outcome, Err(Error::Interrupted)) {
+                outcome = Err(error);
+            }
+        }
+    });
+    outcome
+}
+
+/// Repeats until the mean is known well enough.
+fn settle<T: Trial>(trial: &mut T, halt: &Halt<'_>, options: &MeasureOptions) -> Result<Summary> {
+    let begin = Instant::now();
+    let late = || begin.elapsed().as_secs_f64() >= options.seconds_per_size;
+    let most = options.most_repetitions.max(1) as usize;
+    let first = trial.warm_up(halt)?;
+    if T::FEWEST_WHEN_LATE <= 1 && late() {
+        // So long a run was warm for most of it.
+        return Ok(summarise(&[first]));
+    }
+    let mut times = Vec::new();
+    loop {
+        times.push(trial.time(halt)?);
+        let summary = summarise(&times);
+        let enough = summary.is_within(options.tolerance) && times.len() >= FEWEST;
+        if enough || times.len() >= most || (late() && times.len() >= T::FEWEST_WHEN_LATE) {
+            return Ok(summary);
+        }
+    }
+}
+
+fn point(size: f64, summary: Summary) -> Point {
+    let ci = if summary.ci.is_finite() { summary.ci } else { 0.0 };
+    Point { ci, repetitions: summary.count, ..Point::new(size, summary.mean) }
+}
+
+/// One processor's way through its sizes.
+#[derive(Debug)]
+struct Course {
+    /// All points, ascending by size; those of an earlier sweep included.
+    points: Vec<Point>,
+    plan: Plan,
+    rounded: fn(f64) -> f64,
+    /// No larger size fits into memory.
+    largest: f64,
+}
+
+#[derive(Debug)]
+enum Plan {
+    Listed(Vec<f64>),
+    Adaptive(AdaptiveSweep),
+}
+
+impl Course {
+    /// The size to measure next.
+    fn next(&self) -> Option<f64> {
+        match &self.plan {
+            Plan::Listed(sizes) => sizes.iter().copied().find(|&size| self.known(size).is_none()),
+            Plan::Adaptive(sweep) => sweep.next_size().map(self.rounded),
+        }
+    }
+
+    fn task(&self) -> Option<Task> {
+        let done = || self.points.last().map(|p| Task::Accompany(p.size));
+        self.next().map(Task::Measure).or_else(done)
+    }
+
+    fn known(&self, size: f64) -> Option<Point> {
+        self.points.iter().find(|p| p.size == size).copied()
+    }
+
+    /// Takes a point, and moves on over sizes that are known already.
+    fn add(&mut self, point: Point) {
+        let place = self.points.partition_point(|p| p.size < point.size);
+        self.points.insert(place, point);
+        self.skip();
+    }
+
+    fn skip(&mut self) {
+        while let Some(size) = self.next() {
+            let known = self.known(size);
+            let (Plan::Adaptive(sweep), largest) = (&mut self.plan, self.largest) else { break };
+            match known {
+                Some(point) => sweep.add(point),
+                None if size > largest => sweep.refuse(size),
+                None => break,
+            }
+        }
+    }
+
+    /// Points still to come; a guess where the sweep is adaptive.
+    fn expected(&self) -> u64 {
+        match &self.plan {
+            Plan::Listed(sizes) => sizes.iter().filter(|&&size| self.known(size).is_none()).count() as u64,
+            Plan::Adaptive(sweep) if self.next().is_some() => sweep.expected_more().max(1) as u64,
+            Plan::Adaptive(_) => 0,
+        }
+    }
+}
+
+fn courses(subject: &Subject<'_>, sweep: &Sweep) -> Result<Vec<Course>> {
+    let mut known = match &sweep.known {
+        Some(models) => known_points(subject, models)?,
+        None => BTreeMap::new(),
+    };
+    let rounded = subject.rounded;
+    let plan = match &sweep.sizes {
+        Sizes::Listed(sizes) => {
+            let mut sizes: Vec<f64> = sizes.iter().map(|&size| rounded(size)).collect();
+            sizes.sort_by(f64::total_cmp);
+            sizes.dedup();
+            Ok(sizes)
+        }
+        &Sizes::Adaptive { smallest, largest, accuracy, most } => {
+            let (least, top) = (rounded(smallest), rounded(largest));
+            let sweep = AdaptiveSweep::new(least, top, accuracy)?.with_most(most);
+            Err(sweep)
+        }
+    };
+    let course = |processor: &Processor| {
+        let plan = match &plan {
+            Ok(sizes) => Plan::Listed(sizes.clone()),
+            Err(sweep) => Plan::Adaptive(sweep.clone()),
+        };
+        let points = known.remove(&processor.name).unwrap_or_default();
+        let mut course = Course { points, plan, rounded, largest: (subject.largest)(processor) };
+        course.skip();
+        course
+    };
+    Ok(subject.platform.processors.iter().map(course).collect())
+}
+
+/// The points of an earlier sweep, by processor.
+fn known_points(subject: &Subject<'_>, models: &Models) -> Result<BTreeMap<String, Vec<Point>>> {
+    let refuse =
+        |what: String| Err(Error::input("--resume", what, "measure into another file, or without --resume"));
+    if models.kernel != subject.kernel || models.parameters != subject.parameters {
+        let of = |kernel: &str, parameters: &BTreeMap<String, f64>| {
+            parameters.iter().fold(kernel.to_owned(), |text, (name, value)| format!("{text}, {name} {value}"))
+        };
+        return refuse(format!(
+            "the file holds points of \"{}\", not of \"{}\"",
+            of(&models.kernel, &models.parameters),
+            of(&subject.kernel, &subject.parameters),
+        ));
+    }
+    let names = subject.platform.names();
+    if let Some(stranger) = models.names().iter().find(|name| !names.contains(name)) {
+        return refuse(format!(
+            "the file holds points of processor \"{stranger}\", which is not the platform's"
+        ));
+    }
+    Ok(models.models.iter().map(|m| (m.processor().to_owned(), m.points().to_vec())).collect())
+}
+
+/// The models so far, of the processors that have a point.
+fn models(subject: &Subject<'_>, courses: &[Course]) -> Result<Models> {
+    let models = courses
+        .iter()
+        .zip(&subject.platform.processors)
+        .filter(|(course, _)| !course.points.is_empty())
+        .map(|(course, processor)| {
+            let (interpolation, cap) = match &course.plan {
+                Plan::Listed(_) => (Interpolation::PiecewiseLinear, None),
+                Plan::Adaptive(sweep) => (Interpolation::Akima, sweep.cap()),
+            };
+            Model::new(&processor.name, interpolation, course.points.clone(), cap)
+        })
+        .collect::<Result<_>>()?;
+    Ok(Models {
+        kernel: subject.kernel.clone(),
+        unit: subject.unit.clone(),
+        parameters: subject.parameters.clone(),
+        models,
+    })
+}

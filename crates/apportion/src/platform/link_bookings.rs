@@ -1,0 +1,216 @@
+//! When messages arrive: each wire carries one message at a time, in the order of booking. What is booked for a moment to
+//! come, because a relay has yet to receive it, leaves the wire to others until then.
+//!
+//! The threads engine asks it with the time of day, the simulator with a virtual clock: one rule, two readers.
+
+use crate::geometry::Rank;
+use crate::platform::{Network, Route, Topology, Wire};
+use std::collections::BTreeMap;
+
+/// A message's size by the direction in which its data travel.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Load {
+    /// Bytes of A's pieces: along rows.
+    pub horizontal: f64,
+    /// Bytes of B's pieces: along columns.
+    pub vertical: f64,
+}
+
+impl Load {
+    /// All bytes.
+    pub fn bytes(self) -> f64 {
+        self.horizontal + self.vertical
+    }
+}
+
+/// When a message travels, in seconds on the caller's clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transit {
+    /// Its first byte leaves.
+    pub start: f64,
+    /// Its last byte has left the sender.
+    pub sent: f64,
+    /// Its last byte has arrived.
+    pub arrival: f64,
+}
+
+/// The wires of a network and the moment until which each is taken.
+#[derive(Debug, Clone)]
+pub struct Wires<'a> {
+    network: &'a Network,
+    taken: BTreeMap<Wire, f64>,
+    /// Idle stretches before that moment, in order: a relayed message comes after each.
+    gaps: BTreeMap<Wire, Vec<(f64, f64)>>,
+}
+
+impl<'a> Wires<'a> {
+    /// All wires idle.
+    pub fn new(network: &'a Network) -> Self {
+        Self { network, taken: BTreeMap::new(), gaps: BTreeMap::new() }
+    }
+
+    /// Books the way of a message posted at `now`: every hop takes `latency + bytes / bandwidth` (Hockney) on
+    /// all its wires, after whatever was booked there before; a relay passes a message on once it has it whole, and
+    /// until then its wire serves later ones, in pieces if they are longer. So when a wire is done does not depend on the
+    /// order in which different senders book.
+    pub fn book(&mut self, from: Rank, to: Rank, load: Load, now: f64) -> Transit {
+        let mut transit = Transit { start: now, sent: now, arrival: now };
+        for (i, hop) in self.network.route(from, to).iter().enumerate() {
+            let seconds = hop.link.seconds(load.horizontal, load.vertical);
+            let (start, end) = match hop.crossings.as_slice() {
+                [crossing] => self.occupy(crossing.wire, transit.arrival, seconds, now),
+                crossings => {
+                    let taken = |wire| self.taken.get(wire).copied().unwrap_or(0.0);
+                    let free = crossings.iter().map(|c| taken(&c.wire)).fold(0.0, f64::max);
+                    let start = transit.arrival.max(free);
+                    self.taken.extend(crossings.iter().map(|c| (c.wire, start + seconds)));
+                    (start, start + seconds)
+                }
+            };
+            if i == 0 {
+                (transit.start, transit.sent) = (start, end);
+            }
+            transit.arrival = end;
+        }
+        transit
+    }
+
+    /// Takes a wire for so many seconds from `ready` on, idle stretches first: the first moment and the last.
+    fn occupy(&mut self, wire: Wire, ready: f64, seconds: f64, now: f64) -> (f64, f64) {
+        let taken = self.taken.get(&wire).copied().unwrap_or(0.0);
+        let (mut left, mut first) = (seconds, None);
+        if let Some(gaps) = self.gaps.get_mut(&wire) {
+            let mut rest = Vec::new();
+            for &(from, to) in gaps.iter().filter(|gap| gap.1 > now) {
+                let start = from.max(ready);
+                // What rounding leaves of a message is nothing to wait for.
+                if start >= to || left <= 1e-9 * seconds {
+                    rest.push((from, to));
+                    continue;
+                }
+                let end = to.min(start + left);
+                left -= end - start;
+                first = Some((first.map_or(start, |(start, _)| start), end));
+                rest.extend([(from, start), (end, to)].into_iter().filter(|(from, to)| from < to));
+            }
+            *gaps = rest;
+        }
+        if let Some(stretch) = first.filter(|_| left <= 1e-9 * seconds) {
+            return stretch;
+        }
+        let start = taken.max(ready);
+        if start > taken.max(now) {
+            self.gaps.entry(wire).or_default().push((taken.max(now), start));
+        }
+        self.taken.insert(wire, start + left);
+        (first.map_or(start, |(start, _)| start), start + left)
+    }
+
+    /// Books a broadcast posted at `now`, to each receiver so much, `once` in all with every byte counted once. A bus
+    /// carries it as one message, at the pace of the slowest receiver's link; elsewhere there is one for each, in this
+    /// order.
+    pub fn book_broadcast(&mut self, from: Rank, to: &[(Rank, Load)], once: Load, now: f64) -> Vec<Transit> {
+        if self.network.topology != Topology::Bus {
+            return to.iter().map(|&(to, load)| self.book(from, to, load, now)).collect();
+        }
+        let hops = to.iter().flat_map(|&(to, _)| self.network.route(from, to));
+        let seconds = |hop: &Route| hop.link.seconds(once.horizontal, once.vertical);
+        let Some(slowest) = hops.max_by(|a, b| seconds(a).total_cmp(&seconds(b))) else {
+            return Vec::new();
+        };
+        let taken = |wire| self.taken.get(wire).copied().unwrap_or(0.0);
+        let start = slowest.crossings.iter().map(|c| taken(&c.wire)).fold(now, f64::max);
+        let end = start + seconds(&slowest);
+        self.taken.extend(slowest.crossings.iter().map(|c| (c.wire, end)));
+        vec![Transit { start, sent: end, arrival: end }; to.len()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::Topology;
+    use proptest::prelude::*;
+
+    const FOUR: Load = Load { horizontal: 1.0, vertical: 3.0 };
+
+    #[test]
+    fn a_half_duplex_wire_carries_one_message_at_a_time() {
+        let mut network = Network::uniform(1.0, 2.0);
+        let book = |network: &Network| {
+            let mut wires = Wires::new(network);
+            let first = wires.book(Rank(0), Rank(1), FOUR, 5.0);
+            let second = wires.book(Rank(1), Rank(0), FOUR, 6.0);
+            (first.arrival, second.start, second.arrival)
+        };
+        assert_eq!(book(&network), (8.0, 6.0, 9.0));
+        network.duplex = false;
+        assert_eq!(book(&network), (8.0, 8.0, 11.0));
+    }
+
+    #[test]
+    fn a_bus_carries_a_broadcast_once() {
+        let mut network = Network::uniform(1.0, 2.0);
+        let to = [(Rank(1), FOUR), (Rank(2), Load { horizontal: 1.0, vertical: 0.0 })];
+        let once = Load { horizontal: 2.0, vertical: 3.0 };
+        let book = |network: &Network| {
+            let mut wires = Wires::new(network);
+            let first: Vec<f64> =
+                wires.book_broadcast(Rank(0), &to, once, 0.0).iter().map(|t| t.arrival).collect();
+            (first, wires.book(Rank(1), Rank(0), FOUR, 0.0).arrival)
+        };
+        // Each on a wire of its own, with its own size; on a bus all at once, and the next message after it.
+        assert_eq!(book(&network), (vec![3.0, 1.5], 3.0));
+        network.topology = Topology::Bus;
+        assert_eq!(book(&network), (vec![3.5, 3.5], 6.5));
+    }
+
+    /// What another sends through the centre holds the centre's wire only once the centre has it.
+    #[test]
+    fn a_relayed_message_leaves_the_wire_to_others_until_it_is_there() {
+        let mut network = Network::uniform(0.0, 1.0);
+        network.topology = Topology::Star { centre: Rank(1) };
+        let bytes = |horizontal| Load { horizontal, vertical: 0.0 };
+        let mut wires = Wires::new(&network);
+        assert_eq!(wires.book(Rank(0), Rank(2), bytes(3.0), 0.0).arrival, 6.0);
+        // Three of its four bytes go before the relayed message, the last after it.
+        let own = wires.book(Rank(1), Rank(2), bytes(4.0), 0.0);
+        assert_eq!((own.start, own.arrival), (0.0, 7.0));
+        assert_eq!(wires.book(Rank(1), Rank(2), bytes(1.0), 2.0).arrival, 8.0);
+    }
+
+    proptest! {
+        /// Whoever books first: each receiver has the last of its messages at the same moment.
+        #[test]
+        fn the_order_of_senders_is_all_one(
+            messages in prop::collection::vec((0usize..4, 1usize..4, 0.1f64..9.0), 1..24), centre in 0usize..4,
+        ) {
+            let mut network = Network::uniform(0.25, 3.0);
+            network.topology = Topology::Star { centre: Rank(centre) };
+            let last = |order: &dyn Fn(usize) -> usize| {
+                let mut wires = Wires::new(&network);
+                let mut last = [0.0f64; 4];
+                for from in (0..4).map(order) {
+                    for &(_, offset, horizontal) in messages.iter().filter(|m| m.0 == from) {
+                        let to = (from + offset) % 4;
+                        let load = Load { horizontal, vertical: 0.0 };
+                        last[to] = last[to].max(wires.book(Rank(from), Rank(to), load, 0.0).arrival);
+                    }
+                }
+                last
+            };
+            let (one, other) = (last(&|i| i), last(&|i| 3 - i));
+            for (x, y) in one.iter().zip(&other) {
+                prop_assert!((x - y).abs() <= 1e-6, "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_relay_takes_two_hops() {
+        let mut network = Network::uniform(0.0, 2.0);
+        network.topology = Topology::Star { centre: Rank(1) };
+        let transit = Wires::new(&network).book(Rank(0), Rank(2), FOUR, 0.0);
+        assert_eq!((transit.sent, transit.arrival), (2.0, 4.0));
+    }
+}

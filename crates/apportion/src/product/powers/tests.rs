@@ -1,0 +1,169 @@
+//! Powers and closures on the engine against slow ones by definition.
+
+use super::*;
+use crate::kernels::Kernel;
+use crate::matrix::Scaling;
+use crate::model::Model;
+use crate::plan::{Layout, Plan, Shape, shapes};
+use crate::platform::Platform;
+use crate::schedule::{Flow, Order};
+
+fn with<T: Element, R>(
+    kernel: Kernel<T>,
+    n: usize,
+    run: impl FnOnce(&Multiplication<'_, T>, &Monitor) -> R,
+) -> R {
+    let shape = Shape::new(n as u64, n as u64, n as u64, "test").unwrap();
+    let platform = Platform::from_speeds(&[3.0, 1.0]).unwrap();
+    let models: Vec<Model> = ["p0", "p1"].iter().map(|name| Model::constant(*name, 1e9).unwrap()).collect();
+    let layout: Layout = shapes::straight_line(shape, &[3.0, 1.0]).unwrap();
+    let plan = Plan::of_layout("straight-line", platform.names(), layout, 1.0);
+    let order = Order { flow: Flow::OneToAll, block: 4, overlap: true, look_ahead: 1 };
+    let what = Multiplication {
+        kernel,
+        plan: &plan,
+        order,
+        platform: &platform,
+        models: &models,
+        models_block: 4,
+        scaling: Scaling::none(kernel.one()),
+        adaptive: None,
+        seed: 5,
+    };
+    run(&what, &Monitor::new())
+}
+
+/// A product by the definition of each element.
+fn times<T: Element>(kernel: Kernel<T>, a: &Matrix<T>, b: &Matrix<T>) -> Matrix<T> {
+    let column = |j: usize| -> Vec<T> { (0..b.rows()).map(|l| b.row(l)[j]).collect() };
+    let elements =
+        (0..a.rows() * b.cols()).map(|at| kernel.entry(a.row(at / b.cols()), &column(at % b.cols())));
+    Matrix::new(a.rows(), b.cols(), elements.collect())
+}
+
+/// The identity, multiplied `exponent` times.
+fn power<T: Element>(kernel: Kernel<T>, a: &Matrix<T>, exponent: u64) -> Matrix<T> {
+    let n = a.rows();
+    let unit = |at: usize| if at % (n + 1) == 0 { kernel.one() } else { kernel.zero() };
+    let identity = Matrix::new(n, n, (0..n * n).map(unit).collect());
+    (0..exponent).fold(identity, |so_far, _| times(kernel, &so_far, a))
+}
+
+/// Floyd and Warshall: each vertex in turn may be passed.
+fn closure(a: &Matrix<f64>, semiring: Semiring) -> Vec<f64> {
+    let (n, better): (_, fn(f64, f64) -> f64) =
+        (a.rows(), if semiring == Semiring::MaxPlus { f64::max } else { f64::min });
+    let mut d = a.as_slice().to_vec();
+    d.iter_mut().step_by(n + 1).for_each(|x| *x = better(*x, 0.0));
+    for (via, i, j) in (0..n).flat_map(|via| (0..n * n).map(move |at| (via, at / n, at % n))) {
+        d[i * n + j] = better(d[i * n + j], d[i * n + via] + d[via * n + j]);
+    }
+    d
+}
+
+fn graph(n: usize, absent: f64) -> Matrix<f64> {
+    let value = |i: usize| if i * i % 7 < 4 { absent } else { (i % 5) as f64 * absent.signum() };
+    Matrix::new(n, n, (0..n * n).map(value).collect())
+}
+
+#[test]
+fn powers_equal_those_of_one_thread() {
+    for semiring in [Semiring::PlusTimes, Semiring::MaxPlus, Semiring::MinPlus] {
+        let kernel = Kernel::<f64>::over(semiring).unwrap();
+        let n = 7;
+        let a = match semiring {
+            Semiring::PlusTimes => Matrix::new(n, n, (0..n * n).map(|i| (i % 3) as f64).collect()),
+            _ => graph(n, kernel.zero()),
+        };
+        for (exponent, products) in [(0, 0), (1, 0), (2, 1), (5, 3), (7, 4)] {
+            let (found, report) =
+                with(kernel, n, |what, monitor| matrix_power(&a, exponent, what, monitor)).unwrap();
+            let expected = power(kernel, &a, exponent);
+            assert_eq!(found, expected, "{semiring}, {exponent}");
+            assert_eq!(report.products, products);
+            let one = report.plan.metrics.volume.unwrap();
+            assert_eq!(report.volume(), one * products, "counted over all products");
+        }
+    }
+}
+
+#[test]
+fn closures_equal_those_of_one_thread() {
+    for n in [1, 2, 3, 9, 17] {
+        for semiring in [Semiring::MaxPlus, Semiring::MinPlus] {
+            let kernel = Kernel::<f64>::over(semiring).unwrap();
+            let a = graph(n, kernel.zero());
+            // Over max-plus no weight is positive, over min-plus none negative: no cycle improves.
+            let (found, report) = with(kernel, n, |what, monitor| matrix_closure(&a, what, monitor)).unwrap();
+            let expected = closure(&a, semiring);
+            assert_eq!(found.as_slice(), expected, "{semiring}, {n}");
+            assert!(report.products <= u64::from(n.next_power_of_two().ilog2()));
+            let bits: Vec<u8> = a.as_slice().iter().map(|x| if x.is_finite() { 9 } else { 0 }).collect();
+            let bits = Matrix::new(n, n, bits);
+            let reached: Vec<u8> = expected.iter().map(|x| u8::from(x.is_finite())).collect();
+            let (found, _) =
+                with(Kernel::or_and(), n, |what, monitor| matrix_closure(&bits, what, monitor)).unwrap();
+            assert_eq!(found.as_slice(), reached, "or-and, {n}");
+        }
+    }
+}
+
+#[test]
+fn improving_cycles_are_named() {
+    let far = f64::INFINITY;
+    let a = Matrix::new(3, 3, vec![far, 1.0, far, far, far, -3.0, 1.0, far, far]);
+    let error = with(Kernel::min_plus(), 3, |what, monitor| matrix_closure(&a, what, monitor)).unwrap_err();
+    assert_eq!(error.exit_code(), 1);
+    assert!(error.to_string().starts_with("a cycle of negative weight passes through vertex 0"), "{error}");
+    let error = with(Kernel::plus_times(), 3, |what, monitor| matrix_closure(&a, what, monitor)).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+}
+
+/// Walks every chain of predecessors back: it ends where it should, and its edges add up to the length.
+fn check_paths(semiring: Semiring, a: &Matrix<i64>) {
+    let n = a.rows();
+    let (lengths, before, _) =
+        with(Kernel::legs(semiring).unwrap(), n, |what, monitor| matrix_paths(a, what, monitor)).unwrap();
+    let kernel = Kernel::<i64>::tropical(semiring).unwrap();
+    let (expected, _) = with(kernel, n, |what, monitor| matrix_closure(a, what, monitor)).unwrap();
+    assert_eq!(lengths, expected);
+    for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
+        let (mut at, mut length, mut edges) = (j, 0, 0);
+        while let Ok(previous) = usize::try_from(before.row(i)[at]) {
+            length += a.row(previous)[at];
+            (at, edges) = (previous, edges + 1);
+            assert!(edges < n, "from {i} to {j}");
+        }
+        if at == i {
+            assert_eq!(length, lengths.row(i)[j], "from {i} to {j}");
+        } else {
+            assert_eq!((at, lengths.row(i)[j]), (j, kernel.zero()), "from {i} to {j}");
+        }
+    }
+}
+
+#[test]
+fn predecessors_lead_back_along_best_paths() {
+    for n in [1, 2, 7, 31] {
+        // Potentials: edges of both signs and many cycles of length 0, but none that improves.
+        let height = |i: usize| (i * i % 13) as i64;
+        for sign in [1, -1] {
+            let (semiring, absent) =
+                if sign == 1 { (Semiring::MinPlus, i64::MAX) } else { (Semiring::MaxPlus, i64::MIN) };
+            let edge = |at: usize| {
+                if at * at % 11 < 7 {
+                    absent
+                } else {
+                    sign * ((at % 3) as i64 + height(at / n) - height(at % n))
+                }
+            };
+            check_paths(semiring, &Matrix::new(n, n, (0..n * n).map(edge).collect()));
+        }
+    }
+    let cycle = Matrix::new(2, 2, vec![0, -3, 2, 0]);
+    let error = with(Kernel::legs(Semiring::MinPlus).unwrap(), 2, |what, monitor| {
+        matrix_paths(&cycle, what, monitor)
+    });
+    assert!(error.unwrap_err().to_string().contains("vertex 0"));
+    assert_eq!(Kernel::<Leg<f64>>::legs(Semiring::OrAnd).unwrap_err().exit_code(), 2);
+}

@@ -1,0 +1,159 @@
+//! Carries messages between the workers of one machine, on emulated wires if the platform asks for it, and
+//! makes one worker's end the end of all.
+//!
+//! A message is a permission: once it has arrived, the receiver copies the pieces from their owner's part of the
+//! factor, which never changes during a run. Each element is copied once.
+
+use crate::error::{Error, Result};
+use crate::geometry::Rank;
+use crate::platform::{Load, Network, Transit, Wires};
+use crate::run::monitor::Monitor;
+use crate::schedule::Broadcast;
+use crate::simulate::{load_of, load_of_broadcast};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Tells all workers to end: because the user asked, or because one of them failed.
+#[derive(Debug)]
+pub(crate) struct Halt<'a> {
+    monitor: &'a Monitor,
+    failed: AtomicBool,
+}
+
+impl<'a> Halt<'a> {
+    pub fn new(monitor: &'a Monitor) -> Self {
+        Self { monitor, failed: AtomicBool::new(false) }
+    }
+
+    /// Ends all.
+    pub fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
+    /// The run's progress.
+    pub fn monitor(&self) -> &Monitor {
+        self.monitor
+    }
+
+    /// An error once all are to end.
+    pub fn check(&self) -> Result<()> {
+        if self.failed.load(Ordering::Relaxed) || self.monitor.is_stopped() {
+            return Err(Error::Interrupted);
+        }
+        Ok(())
+    }
+}
+
+/// Mailboxes of all workers and the wires between them.
+#[derive(Debug)]
+pub(crate) struct Post<'a> {
+    boxes: Vec<Mailbox>,
+    wires: Option<Mutex<Wires<'a>>>,
+}
+
+#[derive(Debug)]
+struct Mailbox {
+    arrivals: Mutex<BTreeMap<(Rank, u64), Transit>>,
+    news: Condvar,
+}
+
+impl<'a> Post<'a> {
+    /// Wires are emulated if the network says so; else a message arrives at once.
+    pub fn new(processors: usize, network: &'a Network) -> Self {
+        Self {
+            boxes: (0..processors)
+                .map(|_| Mailbox { arrivals: Mutex::default(), news: Condvar::new() })
+                .collect(),
+            wires: network.emulate.then(|| Mutex::new(Wires::new(network))),
+        }
+    }
+
+    /// Hands a message over at `now`; the time at which its last byte has left the sender.
+    pub fn send(&self, (from, to, tag): (Rank, Rank, u64), load: Load, now: f64) -> f64 {
+        let transit = match &self.wires {
+            None => Transit { start: now, sent: now, arrival: now },
+            Some(wires) => locked(wires).book(from, to, load, now),
+        };
+        let mailbox = &self.boxes[to.0];
+        locked(&mailbox.arrivals).insert((from, tag), transit);
+        mailbox.news.notify_all();
+        transit.sent
+    }
+
+    /// Hands a broadcast over at `now`; the time at which its last byte has left the sender.
+    pub fn broadcast(&self, broadcast: &Broadcast, element: u64, now: f64) -> f64 {
+        let once = load_of_broadcast(broadcast, element);
+        let to: Vec<(Rank, Load)> =
+            broadcast.messages.iter().map(|message| (message.to, load_of(message, element))).collect();
+        let transits = match &self.wires {
+            None => vec![Transit { start: now, sent: now, arrival: now }; to.len()],
+            Some(wires) => locked(wires).book_broadcast(broadcast.from, &to, once, now),
+        };
+        for (message, transit) in broadcast.messages.iter().zip(&transits) {
+            let mailbox = &self.boxes[message.to.0];
+            locked(&mailbox.arrivals).insert((message.from, message.tag), *transit);
+            mailbox.news.notify_all();
+        }
+        transits.iter().map(|transit| transit.sent).fold(now, f64::max)
+    }
+
+    /// Waits for a message and for its arrival on the clock that started at `epoch`.
+    pub fn receive(
+        &self,
+        (at, from, tag): (Rank, Rank, u64),
+        epoch: Instant,
+        halt: &Halt<'_>,
+    ) -> Result<Transit> {
+        let mailbox = &self.boxes[at.0];
+        let mut arrivals = locked(&mailbox.arrivals);
+        let transit = loop {
+            if let Some(transit) = arrivals.remove(&(from, tag)) {
+                break transit;
+            }
+            halt.check()?;
+            arrivals = mailbox
+                .news
+                .wait_timeout(arrivals, Duration::from_millis(20))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        };
+        drop(arrivals);
+        halt.sleep_until(epoch, transit.arrival)?;
+        Ok(transit)
+    }
+}
+
+/// A lock whose holder panicked still guards whole data here: each critical section is one map operation.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets all workers through once the last has come; ends early if one failed on its way.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    missing: Mutex<usize>,
+    open: Condvar,
+}
+
+impl Gate {
+    pub fn new(workers: usize) -> Self {
+        Self { missing: Mutex::new(workers), open: Condvar::new() }
+    }
+
+    pub fn pass(&self, halt: &Halt<'_>) -> Result<()> {
+        let mut missing = locked(&self.missing);
+        *missing -= 1;
+        self.open.notify_all();
+        while *missing > 0 {
+            halt.check()?;
+            missing = self
+                .open
+                .wait_timeout(missing, Duration::from_millis(20))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! What there is to choose from: every layout that serves, with every order of steps, as far as they fit into memory.
+
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::plan::shapes::Method;
+use crate::plan::{Hierarchy, Layout, Shape, shares};
+use crate::platform::{Platform, Processor};
+use crate::schedule::Order;
+use crate::select::Wishes;
+use crate::select::{Excess, Fit, fitted};
+use crate::units::show_bytes;
+
+/// Most layouts of a hierarchy that are compared: two levels left open.
+const MOST_LEVELS: usize = 200;
+
+/// The parts of its `memory` that a capped processor's own data may take, tried one after the other.
+const ROOM: [f64; 5] = [1.0, 0.9, 0.75, 0.5, 0.25];
+
+/// Pivot blocks below this cost kernels much of their speed.
+const SMALL_BLOCK: u64 = 32;
+
+/// A method by its name, its layout, and an order; who would have exceeded a cap with a larger block.
+pub(super) type Candidate = (String, Layout, Order, Option<Excess>);
+
+/// What there is to choose from. Where `memory` caps leave too little room beside the own parts for what travels, capped
+/// processors get smaller shares, as far as [`ROOM`] goes; pivot blocks of less than [`SMALL_BLOCK`] are the last resort.
+pub(super) fn candidates(
+    shape: Shape,
+    platform: &Platform,
+    models: &[Model],
+    wishes: &Wishes,
+) -> Result<Vec<Candidate>> {
+    let orders = wishes.orders();
+    let every = |models: &[Model]| -> Result<Vec<(String, Layout)>> {
+        let areas = shares::fpm(models, shape.elements())?;
+        layouts(shape, platform, &areas.iter().map(|&a| a as f64).collect::<Vec<f64>>(), wishes)
+    };
+    let each = |layouts: Vec<(String, Layout)>| {
+        layouts.into_iter().flat_map(|(name, l)| orders.iter().map(move |&o| (name.clone(), l.clone(), o)))
+    };
+    let (carrier, smaller) = match wishes.fit {
+        Fit::Unchecked => (None, false),
+        Fit::AsAsked(carrier) => (Some(carrier), false),
+        Fit::SmallerBlocks(carrier) => (Some(carrier), true),
+    };
+    let Some(carrier) = carrier.filter(|_| platform.processors.iter().any(|p| p.memory.is_some())) else {
+        return Ok(each(every(models)?).map(|(name, layout, order)| (name, layout, order, None)).collect());
+    };
+    let mut least_excess: Option<Excess> = None;
+    let small = wishes.block.min(SMALL_BLOCK);
+    for (least, room) in [small, 1].into_iter().flat_map(|least| ROOM.map(|room| (least, room))) {
+        let least = if smaller { least } else { u64::MAX };
+        let capped = capped(shape, platform, models, (wishes.element, room))?;
+        let layouts = match every(&capped) {
+            Ok(layouts) => layouts,
+            // Less room is too little for all parts together.
+            Err(_) if least_excess.is_some() => continue,
+            Err(error) => return Err(all_too_small(shape, platform, wishes.element).unwrap_or(error)),
+        };
+        let mut found = Vec::new();
+        for (name, layout, order) in each(layouts) {
+            match fitted(&layout, order, platform, (wishes.element, carrier), least) {
+                Ok((order, narrowed)) => found.push((name, layout, order, narrowed)),
+                Err(excess) => {
+                    let more = |x: &Excess| x.need - x.cap;
+                    least_excess = least_excess.into_iter().chain([excess]).min_by_key(more);
+                }
+            }
+        }
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Err(least_excess.expect("nothing fits: something exceeds").error(platform))
+}
+
+/// Models that give no processor more elements of C than fit a part of its `memory`, `room` from 0 to 1, each element with its
+/// part of A and B; `element` bytes an element.
+///
+/// # Errors
+/// As [`Model::with_cap`].
+pub fn capped(
+    shape: Shape,
+    platform: &Platform,
+    models: &[Model],
+    (element, room): (u64, f64),
+) -> Result<Vec<Model>> {
+    let per_element = per_element(shape, element);
+    let with = |(model, processor): (&Model, &Processor)| match processor.memory {
+        Some(bytes) => model.clone().with_cap(room * bytes as f64 / per_element),
+        None => Ok(model.clone()),
+    };
+    models.iter().zip(&platform.processors).map(with).collect()
+}
+
+/// Bytes that an element of C stands for: itself and its part of A and B.
+fn per_element(shape: Shape, element: u64) -> f64 {
+    element as f64 * (1.0 + shape.k as f64 / shape.n as f64 + shape.k as f64 / shape.m as f64)
+}
+
+/// The refusal where all memory together is too little for A, B and C.
+fn all_too_small(shape: Shape, platform: &Platform, element: u64) -> Option<Error> {
+    let caps: Option<Vec<u64>> = platform.processors.iter().map(|p| p.memory).collect();
+    let (have, need) =
+        (caps?.iter().map(|&c| c as f64).sum::<f64>(), per_element(shape, element) * shape.elements() as f64);
+    (have < need).then(|| Error::TooLittleMemory {
+        what: format!(
+            "A, B and C take {}, more than the memory of all processors together, {}",
+            show_bytes(need),
+            show_bytes(have)
+        ),
+        remedy: "give more memory or processors, or cut C with --panels N".into(),
+    })
+}
+
+/// The layouts to choose from, by name.
+fn layouts(
+    shape: Shape,
+    platform: &Platform,
+    weights: &[f64],
+    wishes: &Wishes,
+) -> Result<Vec<(String, Layout)>> {
+    if let Some(levels) = &wishes.form.levels {
+        return by_levels(shape, platform, weights, wishes, levels);
+    }
+    let by = |method: Method| {
+        let layout = wishes.form.layout(shape, |s| method.layout(s, weights, &wishes.terms));
+        layout.map(|layout| (method.to_string(), layout))
+    };
+    match wishes.method {
+        Some(method) => Ok(vec![by(method)?]),
+        // Columns serve every input: only what the form asks for can be refused.
+        None => by(Method::Columns).map(|_| Method::candidates().filter_map(|m| by(m).ok()).collect()),
+    }
+}
+
+/// The layouts of a hierarchy to choose from: at each level left open, what moves least there, and every candidate, with
+/// every choice at the others, as far as [`MOST_LEVELS`] allows.
+fn by_levels(
+    shape: Shape,
+    platform: &Platform,
+    weights: &[f64],
+    wishes: &Wishes,
+    levels: &[Option<Method>],
+) -> Result<Vec<(String, Layout)>> {
+    let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
+    let hierarchy = Hierarchy::of_paths(&paths);
+    // The plain reading first: it serves every input, so that what it refuses is the user's to mend.
+    let mut wanted = vec![levels.to_vec()];
+    for level in (0..levels.len()).filter(|&level| levels[level].is_none()) {
+        let with = |method| {
+            wanted.iter().map(move |named| {
+                let mut named: Vec<Option<Method>> = named.clone();
+                named[level] = Some(method);
+                named
+            })
+        };
+        let more: Vec<_> = Method::candidates().flat_map(with).collect();
+        if wanted.len() + more.len() > MOST_LEVELS {
+            break;
+        }
+        wanted.extend(more);
+    }
+    let mut layouts: Vec<(String, Layout)> = Vec::new();
+    for (i, methods) in wanted.iter().enumerate() {
+        match wishes.form.by_levels(shape, weights, &hierarchy, methods, &wishes.terms) {
+            Ok((name, layout)) if layouts.iter().all(|(_, other)| *other != layout) => {
+                layouts.push((name, layout))
+            }
+            Err(error) if i == 0 => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(layouts)
+}

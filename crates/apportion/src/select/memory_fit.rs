@@ -1,0 +1,176 @@
+//! Orders of steps that fit into the processors' memory: smaller pivot blocks need less beside the own parts (Tinetti, section
+//! 3.4.4: messages in blocks, the memory for them divided by their number).
+
+use crate::error::{Error, Result};
+use crate::geometry::Rank;
+use crate::plan::Layout;
+use crate::platform::{Platform, Processor};
+use crate::schedule::{Carrier, Order, predicted_memory};
+use crate::units::show_bytes;
+
+/// What is done about the `memory` caps of a platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// Nothing: only the layout is asked for, not how it is run.
+    Unchecked,
+    /// The order must fit as it is.
+    AsAsked(Carrier),
+    /// Where it does not, the largest pivot block that does is taken.
+    SmallerBlocks(Carrier),
+}
+
+/// A processor that would hold more than its cap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Excess {
+    /// Whose.
+    pub rank: Rank,
+    /// Bytes that it would hold.
+    pub need: u64,
+    /// Bytes that it may hold.
+    pub cap: u64,
+}
+
+impl Excess {
+    /// The processor that exceeds its cap by most.
+    pub(crate) fn of(needs: &[u64], platform: &Platform) -> Option<Self> {
+        let over = |(rank, (&need, processor)): (usize, (&u64, &Processor))| {
+            let cap = processor.memory.filter(|&cap| need > cap)?;
+            Some(Self { rank: Rank(rank), need, cap })
+        };
+        let all = needs.iter().zip(&platform.processors).enumerate().filter_map(over);
+        all.max_by_key(|excess| (excess.need - excess.cap, std::cmp::Reverse(excess.rank)))
+    }
+
+    /// The refusal.
+    pub(crate) fn error(self, platform: &Platform) -> Error {
+        let Self { rank, need, cap } = self;
+        Error::TooLittleMemory {
+            what: format!(
+                "processor \"{}\" would hold {} of matrix data, more than its memory of {}",
+                platform.processors[rank.0].name,
+                show_bytes(need as f64),
+                show_bytes(cap as f64)
+            ),
+            remedy: "give it a smaller share or more memory, the flow a smaller --block (or --flow broadcast --blocks N), \
+                     or cut C with --panels N"
+                .into(),
+        }
+    }
+}
+
+/// Refuses a layout and an order with which some processor would hold more than its `memory`.
+///
+/// # Errors
+/// [`Error::TooLittleMemory`] names the one that exceeds its cap by most: exit code 1.
+pub fn check_caps(
+    layout: &Layout,
+    order: Order,
+    platform: &Platform,
+    (element, carrier): (u64, Carrier),
+) -> Result<()> {
+    if platform.processors.iter().all(|p| p.memory.is_none()) {
+        return Ok(());
+    }
+    let excess = Excess::of(&predicted_memory(layout, order, element, carrier), platform);
+    excess.map_or(Ok(()), |excess| Err(excess.error(platform)))
+}
+
+/// An order that fits a layout given, and who would have exceeded a cap with the block asked for, where it has a smaller one.
+///
+/// # Errors
+/// As [`check_caps`].
+pub fn fit_order(
+    layout: &Layout,
+    order: Order,
+    platform: &Platform,
+    (element, fit): (u64, Fit),
+) -> Result<(Order, Option<Excess>)> {
+    let (carrier, least) = match fit {
+        Fit::Unchecked => return Ok((order, None)),
+        Fit::AsAsked(carrier) => (carrier, u64::MAX),
+        Fit::SmallerBlocks(carrier) => (carrier, 1),
+    };
+    fitted(layout, order, platform, (element, carrier), least).map_err(|excess| excess.error(platform))
+}
+
+/// The order, with the largest pivot block from `least` on with which nobody exceeds a cap, and who would have exceeded it with
+/// the block asked for; or who does whatever the block. O(R log R log block).
+pub(crate) fn fitted(
+    layout: &Layout,
+    order: Order,
+    platform: &Platform,
+    (element, carrier): (u64, Carrier),
+    least: u64,
+) -> std::result::Result<(Order, Option<Excess>), Excess> {
+    let excess =
+        |block| Excess::of(&predicted_memory(layout, Order { block, ..order }, element, carrier), platform);
+    let Some(asked) = excess(order.block) else { return Ok((order, None)) };
+    let (mut low, mut high) = (least, order.block.min(layout.shape().k));
+    if low > high || excess(low).is_some() {
+        return Err(asked);
+    }
+    // The need grows with the block: low fits, high does not, or is low.
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if excess(middle).is_some() { high = middle } else { low = middle }
+    }
+    // As few blocks as that, all alike: the smallest count that fits (T4).
+    let count = layout.shape().k.div_ceil(low);
+    Ok((Order { block: layout.shape().k.div_ceil(count), ..order }, Some(asked)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Shape, shapes};
+    use crate::schedule::Flow;
+
+    fn platform(caps: [Option<u64>; 2]) -> Platform {
+        let mut platform = Platform::from_speeds(&[3.0, 1.0]).unwrap();
+        platform.processors.iter_mut().zip(caps).for_each(|(p, cap)| p.memory = cap);
+        platform
+    }
+
+    /// Against trying every block.
+    #[test]
+    fn the_largest_block_that_fits() {
+        let shape = Shape::new(24, 60, 30, "test").unwrap();
+        for layout in [shapes::rows(shape, &[3.0, 1.0]), shapes::square_corner(shape, &[3.0, 1.0])] {
+            let layout = layout.unwrap();
+            for flow in Flow::ALL {
+                for (cap, look_ahead) in (0..60).flat_map(|i| [1, 3].map(|ahead| (i * 500, ahead))) {
+                    let platform = platform([None, Some(cap)]);
+                    let order = Order { flow, block: 40, overlap: true, look_ahead };
+                    let fits = |&block: &u64| {
+                        check_caps(&layout, Order { block, ..order }, &platform, (8, Carrier::Memory)).is_ok()
+                    };
+                    let best = (1..=40).rev().find(fits);
+                    match (fitted(&layout, order, &platform, (8, Carrier::Memory), 1), best) {
+                        (Ok((found, narrowed)), Some(best)) => {
+                            // Blocks of equal length: as many as with the largest block.
+                            assert!(fits(&found.block) && found.block <= best);
+                            assert_eq!(60_u64.div_ceil(found.block), 60_u64.div_ceil(best), "{flow} {cap}");
+                            assert_eq!(narrowed.is_none(), best == 40);
+                        }
+                        (Err(excess), None) => assert_eq!((excess.rank, excess.cap), (Rank(1), cap)),
+                        (found, best) => panic!("{flow} {cap}: {found:?} {best:?}"),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_refusal_names_processor_need_cap_and_remedy() {
+        let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
+        let order = Order { flow: Flow::Bulk, block: 4, overlap: false, look_ahead: 1 };
+        let error =
+            check_caps(&layout, order, &platform([Some(4096), None]), (8, Carrier::Memory)).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        // (6 x 12 + 9 x 16 + 6 x 16 + (6 + 16) x 12) x 8 bytes.
+        let text = error.to_string();
+        assert!(text.contains("\"p0\" would hold 4.6 kB") && text.contains("of 4.1 kB"), "{text}");
+        assert!(text.contains("--panels"), "{text}");
+        assert!(check_caps(&layout, order, &platform([Some(4608), None]), (8, Carrier::Memory)).is_ok());
+    }
+}

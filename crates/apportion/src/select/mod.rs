@@ -1,0 +1,269 @@
+//! Plans of matrix products: areas from speed functions, a method and a flow, and what they should take. Where
+//! the user leaves method or flow open, every candidate is simulated and the fastest taken.
+
+mod bounds;
+mod candidates;
+mod memory_fit;
+mod rebalance;
+mod surfaces;
+
+pub use bounds::ideal_seconds_turning;
+pub use candidates::capped;
+pub(crate) use memory_fit::fitted;
+pub use memory_fit::{Excess, Fit, check_caps, fit_order};
+#[cfg(test)]
+pub(crate) use rebalance::Moves;
+pub(crate) use rebalance::{Proposal, Rebalance};
+pub use surfaces::{Balanced, fpm_br, plan_fpm_br};
+
+use crate::error::Result;
+use crate::model::Model;
+use crate::plan::shapes::{Communication, Method, Terms};
+use crate::plan::{Forecast, Form, Layout, Plan, Shape, shares, star_volume};
+use crate::platform::{Network, Platform, Topology};
+use crate::schedule::{Flow, Order, Schedule};
+use crate::simulate::{Conditions, simulate};
+
+/// Most pairs of processors x pivot blocks x candidates that are simulated (a few seconds); beyond, candidates are
+/// ranked by volume, and only the chosen one is simulated, if that alone is within the limit.
+const MOST_SIMULATED: f64 = 1e8;
+/// Forecasts closer than this are equal; the lesser volume decides.
+const SAME: f64 = 1e-3;
+
+/// Imbalance beyond the least one's that excludes a candidate where time does not weigh it.
+const UNEVEN: f64 = 1.05;
+
+/// What a method is chosen for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Minimise {
+    /// Forecast seconds; where speeds tell ratios only, those of communication alone.
+    Time,
+    /// The sum of half-perimeters.
+    Sum,
+    /// The largest half-perimeter.
+    Largest,
+    /// The elements moved; on a star, those relayed count twice.
+    Volume,
+}
+
+/// What the user asks of a plan; `None` leaves the choice open.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wishes {
+    /// The method of layout.
+    pub method: Option<Method>,
+    /// The flow; where it is left open, so is overlap.
+    pub flow: Option<Flow>,
+    /// Pivot block size.
+    pub block: u64,
+    /// Whether to compute while data travel.
+    pub overlap: bool,
+    /// Pivot blocks under way during an update, with overlap; at least 1.
+    pub look_ahead: u64,
+    /// What some methods need to know.
+    pub terms: Terms,
+    /// Where cuts may fall, what recurs, and the methods of a hierarchy's levels, which go before `method`.
+    pub form: Form,
+    /// What the method is chosen for, where it is left open.
+    pub minimise: Minimise,
+    /// Bytes of one element.
+    pub element: u64,
+    /// True if speeds tell ratios only: candidates are compared by communication alone.
+    pub relative: bool,
+    /// What is done about the platform's `memory` caps.
+    pub fit: Fit,
+}
+
+/// A candidate: a plan, the order of its steps, and what it should take.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// The plan, with its forecast if there are not too many processors to simulate.
+    pub plan: Plan,
+    /// The order of steps.
+    pub order: Order,
+    /// What it was ranked by: the value of what is minimised. `None` if there are too many processors to simulate.
+    pub rank: Option<f64>,
+    /// Who would have held more than its `memory` with the pivot block asked for, where `order` has a smaller one.
+    pub narrowed: Option<Excess>,
+}
+
+/// Multiply-adds per second of each processor at its share of C. `block` is the models' pivot block.
+pub fn rates(models: &[Model], shares: &[u64], block: u64) -> Vec<f64> {
+    models.iter().zip(shares).map(|(m, &share)| m.speed(share as f64) * block as f64).collect()
+}
+
+/// Seconds that no division can beat: all work at the sum of the speeds.
+pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
+    0.5 * shape.flops() / rates.iter().sum::<f64>()
+}
+
+/// What a layout should take, read off its schedule.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn forecast(layout: &Layout, order: Order, conditions: Conditions<'_>) -> Result<Forecast> {
+    let trace = simulate(&Schedule::matmul(layout, order), conditions)?;
+    Ok(Forecast { seconds: trace.seconds(), compute: trace.compute(), communicate: trace.communicate() })
+}
+
+/// Lays out `shape` on the platform's processors by their models (`size` in elements of C, for pivot blocks of
+/// `models_block`), and returns all candidates, the best first.
+///
+/// # Errors
+/// The models' caps cannot hold the matrix, or the wished method cannot serve (exit code 1).
+pub fn plan_matmul(
+    shape: Shape,
+    platform: &Platform,
+    models: &[Model],
+    models_block: u64,
+    wishes: &Wishes,
+) -> Result<Vec<Choice>> {
+    let candidates = candidates::candidates(shape, platform, models, wishes)?;
+    let simulated = affordable(platform.len(), shape, wishes.block, candidates.len());
+    let field = Field { platform, models, models_block, wishes };
+    let mut choices = Vec::new();
+    for (method, layout, order, narrowed) in candidates {
+        choices.push(Choice { narrowed, ..field.candidate(&method, &layout, order, simulated)? });
+    }
+    let mut choices = chosen(choices, wishes);
+    let best = &mut choices[0];
+    if best.plan.forecast.is_none() && affordable(platform.len(), shape, wishes.block, 1) {
+        best.plan.forecast = Some(field.forecast(best)?);
+    }
+    Ok(choices)
+}
+
+/// The candidates in order, the best first, without those that are too uneven where time does not weigh that.
+pub(crate) fn chosen(choices: Vec<Choice>, wishes: &Wishes) -> Vec<Choice> {
+    let weighs_balance = wishes.minimise == Minimise::Time && !wishes.relative;
+    ranked(if weighs_balance { choices } else { even(choices) })
+}
+
+/// Whether so many forecasts of a product on p processors take seconds rather than minutes.
+pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize) -> bool {
+    let pivots = shape.k.div_ceil(block.max(1)) as f64;
+    (processors as f64).powi(2) * pivots * forecasts as f64 <= MOST_SIMULATED
+}
+
+impl Wishes {
+    /// Everything left open, memory not looked at: any method and flow, chosen by time, for pivot blocks of `block` and elements of so many bytes.
+    pub fn open(block: u64, element: u64) -> Self {
+        Self {
+            method: None,
+            flow: None,
+            block,
+            overlap: false,
+            look_ahead: 1,
+            terms: Terms::default(),
+            form: Form::default(),
+            minimise: Minimise::Time,
+            element,
+            relative: false,
+            fit: Fit::Unchecked,
+        }
+    }
+
+    /// The orders to choose from.
+    pub(crate) fn orders(&self) -> Vec<Order> {
+        orders(self.flow, self.block, self.overlap, self.look_ahead)
+    }
+}
+
+/// The orders to choose from: the flow as wished, or every flow with and without overlap, in the order of
+/// preference among equals (less memory first, and slack against noise).
+pub fn orders(flow: Option<Flow>, block: u64, overlap: bool, look_ahead: u64) -> Vec<Order> {
+    match flow {
+        Some(flow) => vec![Order { flow, block, overlap, look_ahead }],
+        None => [true, false]
+            .into_iter()
+            .filter(|&o| o || !overlap)
+            .flat_map(|overlap| Flow::ALL.map(|flow| Order { flow, block, overlap, look_ahead }))
+            .collect(),
+    }
+}
+
+/// What all candidates have in common.
+pub(crate) struct Field<'a> {
+    pub platform: &'a Platform,
+    pub models: &'a [Model],
+    pub models_block: u64,
+    pub wishes: &'a Wishes,
+}
+
+impl Field<'_> {
+    /// The candidate's plan, forecast and rank.
+    pub fn candidate(&self, method: &str, layout: &Layout, order: Order, simulated: bool) -> Result<Choice> {
+        let shares = layout.shares();
+        let rates = rates(self.models, &shares, self.models_block);
+        let simulate = |rates: &[f64]| simulated.then(|| self.simulate(layout, order, rates)).transpose();
+        let imbalance = imbalance(self.models, &shares)?;
+        let plan = Plan {
+            forecast: simulate(&rates)?,
+            ..Plan::of_layout(method, self.platform.names(), layout.clone(), imbalance)
+        };
+        let rank = match (self.wishes.minimise, self.platform.network.topology) {
+            // Ratios say nothing of seconds: communication alone is compared.
+            (Minimise::Time, _) if self.wishes.relative => {
+                simulate(&vec![f64::MAX; rates.len()])?.map(|f| f.seconds)
+            }
+            (Minimise::Time, _) => plan.forecast.as_ref().map(|f| f.seconds),
+            (Minimise::Sum, _) => plan.metrics.sum_half_perimeters,
+            (Minimise::Largest, _) => plan.metrics.largest_half_perimeter,
+            (Minimise::Volume, Topology::Star { centre }) => Some(star_volume(layout, centre.0)? as f64),
+            (Minimise::Volume, _) => plan.metrics.volume.map(|v| v as f64),
+        };
+        Ok(Choice { plan, order, rank, narrowed: None })
+    }
+
+    /// What a candidate should take.
+    fn forecast(&self, choice: &Choice) -> Result<Forecast> {
+        let layout = choice.plan.layout.as_ref().expect("a candidate has a layout");
+        self.simulate(layout, choice.order, &rates(self.models, &choice.plan.shares, self.models_block))
+    }
+
+    fn simulate(&self, layout: &Layout, order: Order, rates: &[f64]) -> Result<Forecast> {
+        let network = &self.platform.network;
+        forecast(layout, order, Conditions { rates, network, element: self.wishes.element })
+    }
+}
+
+/// Without those that are much less even than the most even one.
+fn even(choices: Vec<Choice>) -> Vec<Choice> {
+    let least = choices.iter().map(|c| c.plan.metrics.imbalance).fold(f64::INFINITY, f64::min);
+    choices.into_iter().filter(|c| c.plan.metrics.imbalance <= least * UNEVEN).collect()
+}
+
+/// Best forecast first; among equals the least volume, then the order of the methods.
+fn ranked(mut choices: Vec<Choice>) -> Vec<Choice> {
+    let best = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
+    let key = |c: &Choice| {
+        let near = c.rank.is_none_or(|r| r <= best * (1.0 + SAME));
+        let volume = c.plan.metrics.volume.unwrap_or(u64::MAX);
+        (!near, if near { 0.0 } else { c.rank.unwrap_or(f64::INFINITY) }, volume)
+    };
+    choices.sort_by(|a, b| {
+        let ((x, s, v), (y, t, w)) = (key(a), key(b));
+        x.cmp(&y).then(s.total_cmp(&t)).then(v.cmp(&w))
+    });
+    choices
+}
+
+/// max_i time_i / ideal time: 1.0 where all end together.
+///
+/// # Errors
+/// The models' caps cannot hold the shares' sum.
+pub fn imbalance(models: &[Model], shares: &[u64]) -> Result<f64> {
+    let total: u64 = shares.iter().sum();
+    if total == 0 {
+        return Ok(1.0);
+    }
+    Ok(shares::makespan(models, shares) / shares::ideal_seconds(models, total)?)
+}
+
+/// Serial communication where a link carries one transfer at a time.
+pub fn communication_of(network: &Network) -> Communication {
+    let one_at_a_time = !network.duplex || network.topology == Topology::Bus;
+    if one_at_a_time { Communication::Serial } else { Communication::Parallel }
+}
+
+#[cfg(test)]
+mod tests;

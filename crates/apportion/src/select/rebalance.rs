@@ -1,0 +1,183 @@
+//! Is it worth while to divide the rest of a product anew?
+//!
+//! The speeds that were measured scale the models at all sizes, as in DFPA where a processor has changed (Lastovetsky
+//! and Reddy 2009). A new layout must save more than the moving of its parts costs.
+
+use crate::error::Result;
+use crate::geometry::{Rank, Span};
+use crate::model::{Model, Point};
+use crate::plan::shapes::{Method, Terms};
+use crate::plan::{Layout, Part, shares};
+use crate::platform::{Load, Platform, Topology, Wires};
+use crate::schedule::{Carrier, Order, Schedule};
+use crate::select::check_caps;
+use crate::select::{affordable, capped, communication_of, rates};
+use crate::simulate::{Conditions, simulate};
+
+/// The least part of the rest's time that a new layout must save: less is noise.
+const WORTH_WHILE: f64 = 0.1;
+
+/// Bytes per second at which parts are believed to be copied in memory: a cautious guess, which only decides.
+const COPYING: f64 = 2e9;
+
+/// What does not change during a product.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rebalance<'a> {
+    pub platform: &'a Platform,
+    /// Speeds by rank before anything was measured in this run.
+    pub models: &'a [Model],
+    pub models_block: u64,
+    pub order: Order,
+    /// Bytes of one element.
+    pub element: u64,
+}
+
+/// A better layout of the rest.
+#[derive(Debug, Clone)]
+pub(crate) struct Proposal {
+    pub method: String,
+    pub layout: Layout,
+    /// Seconds of the rest that it saves, without the moving.
+    pub gain: f64,
+    /// Seconds that moving should take.
+    pub cost: f64,
+    pub moves: Moves,
+}
+
+/// Elements that change their owner, `[to][from]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Moves {
+    /// Of C and of A: along rows.
+    pub horizontal: Vec<Vec<u64>>,
+    /// Of B.
+    pub vertical: Vec<Vec<u64>>,
+}
+
+impl Moves {
+    /// From one layout to another, for the inner indices `rest` of A and B. O(R^2) for R rectangles.
+    pub fn between(old: &Layout, new: &Layout, rest: Span) -> Self {
+        let p = old.processors();
+        let mut moves = Self { horizontal: vec![vec![0; p]; p], vertical: vec![vec![0; p]; p] };
+        let add = |table: &mut Vec<Vec<u64>>, old: &[Part], new: &[Part]| {
+            for (from, to) in old.iter().flat_map(|from| new.iter().map(move |to| (from, to))) {
+                if from.owner != to.owner {
+                    table[to.owner.0][from.owner.0] += from.rect().intersect(to.rect()).area();
+                }
+            }
+        };
+        let of_a = |layout: &Layout| -> Vec<Part> {
+            layout.parts_of_a().into_iter().map(|p| Part { cols: p.cols.intersect(rest), ..p }).collect()
+        };
+        let of_b = |layout: &Layout| -> Vec<Part> {
+            layout.parts_of_b().into_iter().map(|p| Part { rows: p.rows.intersect(rest), ..p }).collect()
+        };
+        add(&mut moves.horizontal, old.parts(), new.parts());
+        add(&mut moves.horizontal, &of_a(old), &of_a(new));
+        add(&mut moves.vertical, &of_b(old), &of_b(new));
+        moves
+    }
+
+    /// Elements from one processor to another.
+    pub fn elements(&self, from: usize, to: usize) -> u64 {
+        self.horizontal[to][from] + self.vertical[to][from]
+    }
+
+    /// All elements.
+    pub fn total(&self) -> u64 {
+        self.horizontal.iter().chain(&self.vertical).flatten().sum()
+    }
+
+    /// When the network has brought each processor all that is to come to it, if all is sent at 0.
+    pub fn arrivals(&self, platform: &Platform, element: u64) -> Vec<f64> {
+        let p = self.horizontal.len();
+        let mut wires = Wires::new(&platform.network);
+        let mut arrivals = vec![0.0_f64; p];
+        // To the next in turn, so that not all begin with the same receiver.
+        for (distance, from) in (1..p).flat_map(|d| (0..p).map(move |from| (d, from))) {
+            let to = (from + distance) % p;
+            let bytes = |elements: u64| (elements * element) as f64;
+            let load = Load {
+                horizontal: bytes(self.horizontal[to][from]),
+                vertical: bytes(self.vertical[to][from]),
+            };
+            if load.bytes() > 0.0 {
+                let transit = wires.book(Rank(from), Rank(to), load, 0.0);
+                arrivals[to] = arrivals[to].max(transit.arrival);
+            }
+        }
+        arrivals
+    }
+}
+
+impl Rebalance<'_> {
+    /// A layout that finishes the inner indices `rest` sooner, moving included; `slower` tells by which factor each
+    /// processor is slower than its model. `None` to stay.
+    ///
+    /// # Errors
+    /// As [`simulate`]; the models' caps cannot hold the matrix.
+    pub fn proposal(
+        &self,
+        layout: &Layout,
+        method: &str,
+        rest: Span,
+        slower: &[f64],
+    ) -> Result<Option<Proposal>> {
+        let models = scaled(self.models, slower)?;
+        let stay = self.seconds(layout, rest, &models)?;
+        let shape = layout.shape();
+        let areas =
+            shares::fpm(&capped(shape, self.platform, &models, (self.element, 1.0))?, shape.elements())?;
+        let best = rates(&models, &areas, self.models_block).iter().sum::<f64>();
+        let least = shape.elements() as f64 * rest.len() as f64 / best;
+        if stay - least < WORTH_WHILE * stay {
+            return Ok(None);
+        }
+        let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
+        let centre = match self.platform.network.topology {
+            Topology::Star { centre } => Some(centre.0),
+            _ => None,
+        };
+        let terms = Terms { communication: communication_of(&self.platform.network), centre, groups: None };
+        let present = method.parse::<Method>().ok();
+        let others = Method::candidates().filter(|m| Some(*m) != present);
+        let mut found: Option<Proposal> = None;
+        for method in present.into_iter().chain(others) {
+            let Ok(layout_by) = method.layout(shape, &weights, &terms) else { continue };
+            if check_caps(&layout_by, self.order, self.platform, (self.element, Carrier::Memory)).is_err() {
+                continue;
+            }
+            let moves = Moves::between(layout, &layout_by, rest);
+            let copied = moves.total() as f64 * self.element as f64 / COPYING;
+            let cost = moves.arrivals(self.platform, self.element).into_iter().fold(copied, f64::max);
+            let gain = stay - self.seconds(&layout_by, rest, &models)?;
+            if found.as_ref().is_none_or(|best| gain - cost > best.gain - best.cost) {
+                found = Some(Proposal { method: method.to_string(), layout: layout_by, gain, cost, moves });
+            }
+        }
+        Ok(found.filter(|p| p.gain - p.cost > WORTH_WHILE * stay))
+    }
+
+    /// What the inner indices `rest` should take on a layout.
+    fn seconds(&self, layout: &Layout, rest: Span, models: &[Model]) -> Result<f64> {
+        let shares = layout.shares();
+        let rates = rates(models, &shares, self.models_block);
+        let p = shares.len();
+        let pivots = rest.len().div_ceil(self.order.block) as usize;
+        if !affordable(p, layout.shape(), self.order.block, 1) || p * p * pivots > 100_000 {
+            // Simulating would take a while, and all processors wait for the answer.
+            let own = |(share, rate): (&u64, &f64)| *share as f64 * rest.len() as f64 / rate;
+            return Ok(shares.iter().zip(&rates).filter(|(s, _)| **s > 0).map(own).fold(0.0, f64::max));
+        }
+        let conditions = Conditions { rates: &rates, network: &self.platform.network, element: self.element };
+        Ok(simulate(&Schedule::matmul(layout, self.order).within(rest), conditions)?.seconds())
+    }
+}
+
+/// The models of processors that are slower by these factors.
+fn scaled(models: &[Model], slower: &[f64]) -> Result<Vec<Model>> {
+    let one = |(model, factor): (&Model, &f64)| {
+        let points = model.points().iter().map(|p| Point::new(p.size, p.seconds * factor)).collect();
+        Model::new(model.processor(), model.interpolation(), points, model.max_size())
+    };
+    models.iter().zip(slower).map(one).collect()
+}

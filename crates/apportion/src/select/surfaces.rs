@@ -1,0 +1,227 @@
+//! Areas where speed depends on a part's shape as well as its area: the functional two-dimensional partition (FPM-BR).
+//!
+//! Source: Malik 2016, section 3.2.1 (areas from functional models, then the column-based layout); speeds as surfaces over rows and
+//! columns: Lastovetsky and Reddy 2007, section 2.
+
+use crate::error::{Error, Result};
+use crate::model::{Model, Surface};
+use crate::plan::shapes::Method;
+use crate::plan::{Hierarchy, Layout, Shape};
+use crate::platform::Platform;
+use crate::select::{Choice, Field, Wishes, affordable, chosen};
+
+/// Layouts tried at most.
+const MOST_ROUNDS: usize = 40;
+
+/// A layout whose areas follow the speeds at its own parts' shapes, as closely as was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Balanced {
+    /// The layout.
+    pub layout: Layout,
+    /// Elements of C per second of each processor at the rows and columns that it has; at the mean part for one without.
+    pub speeds: Vec<f64>,
+    /// max_i time_i / ideal time at these speeds; 1.0 means that all end together.
+    pub imbalance: f64,
+    /// Layouts tried.
+    pub rounds: usize,
+}
+
+/// Iterates areas -> layout -> speeds at (rows, columns) of each part -> areas, from speeds at equal squares.
+///
+/// A part that is no rectangle counts with the rows and columns that it touches. Ends at a fixed point (the same layout
+/// again) or after 40 layouts; steps are halved whenever balance did not improve, and the best layout of all is returned, so the
+/// result is never less even than the first. No guarantee of the optimum: speeds need not be continuous.
+/// `lay` makes a layout from weights. Time: 40 layouts at most.
+///
+/// # Errors
+/// Surfaces with other than two (rows, columns) or three (rows, k, columns) axes (exit code 2); those of `lay`.
+pub fn fpm_br(
+    shape: Shape,
+    surfaces: &[Surface],
+    lay: impl Fn(&[f64]) -> Result<Layout>,
+) -> Result<Balanced> {
+    if let Some(odd) = surfaces.iter().find(|s| !(2..=3).contains(&s.names().len())) {
+        return Err(Error::input(
+            format!("surface of \"{}\"", odd.processor()),
+            format!("has {} size parameters", odd.names().len()),
+            "measure over rows and columns of C, or over rows, k and columns",
+        ));
+    }
+    let part = 1.0 / (surfaces.len() as f64).sqrt();
+    let mean = [shape.m as f64 * part, shape.n as f64 * part];
+    let at = |i: usize, [rows, cols]: [f64; 2]| match surfaces[i].names().len() {
+        2 => surfaces[i].speed(&[rows, cols]),
+        _ => surfaces[i].speed(&[rows, shape.k as f64, cols]) / shape.k as f64,
+    };
+    let mut weights = normalised((0..surfaces.len()).map(|i| at(i, mean)).collect());
+    let mut best: Option<Balanced> = None;
+    let mut before: Option<Layout> = None;
+    let mut step = 1.0;
+    for round in 1..=MOST_ROUNDS {
+        let layout = lay(&weights)?;
+        if before.as_ref() == Some(&layout) {
+            break;
+        }
+        let touched = layout.rows_by_owner().into_iter().zip(layout.cols_by_owner());
+        let speeds: Vec<f64> = touched
+            .enumerate()
+            .map(|(i, (rows, cols))| match rows.is_empty() {
+                true => at(i, mean),
+                false => at(i, [rows.len() as f64, cols.len() as f64]),
+            })
+            .collect();
+        let imbalance = unevenness(&layout.shares(), &speeds);
+        let improved = best.as_ref().is_none_or(|b| imbalance < b.imbalance);
+        if !improved {
+            step *= 0.5;
+        }
+        let towards = normalised(speeds.clone());
+        weights = weights.iter().zip(&towards).map(|(w, t)| (1.0 - step) * w + step * t).collect();
+        before = Some(layout.clone());
+        if improved {
+            best = Some(Balanced { layout, speeds, imbalance, rounds: round });
+        } else if let Some(best) = &mut best {
+            best.rounds = round;
+        }
+    }
+    Ok(best.expect("the first layout is the best so far"))
+}
+
+/// Plans as [`plan_matmul`](crate::select::plan_matmul) does, with areas by [`fpm_br`] for each method. Surfaces over (rows, columns) hold the seconds
+/// of one pivot block of `block` indices; those over (rows, k, columns), of the whole product.
+///
+/// # Errors
+/// As [`fpm_br`]; the wished method cannot serve (exit code 1).
+pub fn plan_fpm_br(
+    shape: Shape,
+    platform: &Platform,
+    surfaces: &[Surface],
+    block: u64,
+    wishes: &Wishes,
+) -> Result<Vec<Choice>> {
+    let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
+    let hierarchy = Hierarchy::of_paths(&paths);
+    let by = |method: Method| {
+        let lay = |w: &[f64]| wishes.form.layout(shape, |s| method.layout(s, w, &wishes.terms));
+        fpm_br(shape, surfaces, lay).map(|balanced| (method.to_string(), balanced))
+    };
+    let found: Vec<(String, Balanced)> = match (&wishes.form.levels, wishes.method) {
+        (Some(levels), _) => {
+            let by = |w: &[f64]| wishes.form.by_levels(shape, w, &hierarchy, levels, &wishes.terms);
+            let (name, _) = by(&vec![1.0; surfaces.len()])?;
+            vec![(name, fpm_br(shape, surfaces, |w| by(w).map(|(_, layout)| layout))?)]
+        }
+        (None, Some(method)) => vec![by(method)?],
+        (None, None) => {
+            by(Method::Columns).map(|_| Method::candidates().filter_map(|m| by(m).ok()).collect())?
+        }
+    };
+    let orders = wishes.orders();
+    let simulated = affordable(platform.len(), shape, wishes.block, found.len() * orders.len());
+    let mut choices = Vec::new();
+    for (name, balanced) in found {
+        // At this layout each processor has one speed.
+        let models = surfaces
+            .iter()
+            .zip(&balanced.speeds)
+            .map(|(s, &speed)| Model::constant(s.processor(), speed))
+            .collect::<Result<Vec<Model>>>()?;
+        let per_update = if surfaces[0].names().len() == 2 { block } else { shape.k };
+        let field = Field { platform, models: &models, models_block: per_update, wishes };
+        for &order in &orders {
+            choices.push(field.candidate(&name, &balanced.layout, order, simulated)?);
+        }
+    }
+    Ok(chosen(choices, wishes))
+}
+
+/// max_i (share_i / speed_i) over the time at which all would end together.
+fn unevenness(shares: &[u64], speeds: &[f64]) -> f64 {
+    let longest = shares.iter().zip(speeds).map(|(&x, s)| x as f64 / s).fold(0.0, f64::max);
+    longest * speeds.iter().sum::<f64>() / shares.iter().sum::<u64>() as f64
+}
+
+fn normalised(weights: Vec<f64>) -> Vec<f64> {
+    let total: f64 = weights.iter().sum();
+    weights.into_iter().map(|w| w / total).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::shapes::{columns, rows};
+    use proptest::prelude::*;
+
+    fn shape(m: u64, n: u64) -> Shape {
+        Shape::new(m, 50, n, "test").unwrap()
+    }
+
+    /// An emulated surface: seconds at every node of a grid from a speed in elements per second.
+    fn surface(speed: impl Fn(f64, f64) -> f64) -> Surface {
+        let nodes = [1.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0, 800.0, 900.0, 1000.0];
+        let samples: Vec<(Vec<f64>, f64)> =
+            nodes.iter().flat_map(|&r| nodes.map(|c| (vec![r, c], r * c / speed(r, c)))).collect();
+        Surface::new("p", &["rows", "cols"], &samples).unwrap()
+    }
+
+    #[test]
+    fn flat_surfaces_are_one_number() {
+        let flat = [surface(|_, _| 3.0), surface(|_, _| 1.0)];
+        let whole = shape(1000, 1000);
+        let found = fpm_br(whole, &flat, |w| columns(whole, w)).unwrap();
+        assert_eq!(found.layout, columns(whole, &[3.0, 1.0]).unwrap());
+        assert!((found.imbalance - 1.0).abs() < 1e-9);
+        assert_eq!(found.rounds, 1);
+    }
+
+    /// A processor that slows down on wide parts: in strips across the whole width it has a quarter of the speed that it
+    /// shows on squares. Areas alone cannot know.
+    #[test]
+    fn speeds_that_depend_on_shape_are_followed() {
+        let narrow = surface(|_, c| if c <= 700.0 { 4.0 } else { 1.0 });
+        let steady = surface(|_, _| 1.0);
+        let whole = shape(1000, 1000);
+        let found = fpm_br(whole, &[narrow.clone(), steady.clone()], |w| rows(whole, w)).unwrap();
+        assert_eq!(found.layout.shares(), [500_000, 500_000]);
+        assert!((found.imbalance - 1.0).abs() < 1e-9);
+        // The areas from speeds at squares: four fifths for the one that has become slow.
+        let blind = rows(whole, &[4.0, 1.0]).unwrap().shares();
+        assert!(unevenness(&blind, &found.speeds) > 1.5);
+    }
+
+    /// Paging beyond some rows, so steep that plain iteration would swing for ever: the best so far is kept.
+    #[test]
+    fn cliffs_do_not_make_it_worse_than_the_start() {
+        let paging = surface(|r, _| if r <= 500.0 { 9.0 } else { 0.5 });
+        let steady = surface(|_, _| 2.0);
+        let whole = shape(1000, 1000);
+        let lay = |w: &[f64]| rows(whole, w);
+        let found = fpm_br(whole, &[paging.clone(), steady.clone()], lay).unwrap();
+        let first = rows(whole, &[paging.speed(&[707.1, 707.1]), 2.0]).unwrap();
+        let at = |l: &Layout, s: &Surface, i: usize| s.speed(&[l.rows_by_owner()[i].len() as f64, 1000.0]);
+        let start = unevenness(&first.shares(), &[at(&first, &paging, 0), at(&first, &steady, 1)]);
+        assert!(found.imbalance <= start + 1e-12 && found.rounds <= MOST_ROUNDS);
+        let three = Surface::new("p", &["x"], &[(vec![1.0], 1.0)]).unwrap();
+        assert_eq!(fpm_br(whole, &[three], lay).unwrap_err().exit_code(), 2);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        /// Against every split of the rows between two processors whose time grows with their rows.
+        #[test]
+        fn near_the_best_of_all_splits(a in 1.0f64..8.0, b in 1.0f64..8.0, fall in 0.0f64..0.6, wide in 0.3f64..1.0) {
+            let first = surface(|r, c| a * (1.0 - fall * r / 1000.0) * (1.0 - 0.4 * wide * c / 1000.0));
+            let second = surface(|r, _| b * (1.0 - 0.3 * r / 1000.0));
+            let whole = shape(1000, 800);
+            let time = |at: u64| {
+                let one = |s: &Surface, r: u64| if r == 0 { 0.0 } else { s.seconds(&[r as f64, 800.0]) };
+                one(&first, at).max(one(&second, 1000 - at))
+            };
+            let best = (0..=1000).map(time).fold(f64::INFINITY, f64::min);
+            let found = fpm_br(whole, &[first.clone(), second.clone()], |w| rows(whole, w)).unwrap();
+            let ours = time(found.layout.rows_by_owner()[0].len());
+            prop_assert!(ours <= best * 1.02, "{} against {}", ours, best);
+        }
+    }
+}

@@ -4,8 +4,8 @@ use crate::commands::{
     arrange, balance, closure, demo, detect, matmul, measure, partition, plot, power, simulate, study,
 };
 use apportion::error::{Error, Result};
-use apportion::schedule::{Carrier, Flow, Order};
-use apportion::select::{Fit, orders};
+use apportion::schedule::{Carrier, Flow, ScheduleOptions};
+use apportion::select::{MemoryPolicy, orders};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -102,10 +102,10 @@ impl FlowArgs {
     }
 
     /// What is done where a processor would hold more than its memory: what was asked for stays.
-    pub fn fit(&self, carrier: Carrier) -> Fit {
+    pub fn fit(&self, carrier: Carrier) -> MemoryPolicy {
         match (self.block, self.blocks) {
-            (None, None) => Fit::SmallerBlocks(carrier),
-            _ => Fit::AsAsked(carrier),
+            (None, None) => MemoryPolicy::SmallerBlocks(carrier),
+            _ => MemoryPolicy::AsAsked(carrier),
         }
     }
 
@@ -149,7 +149,7 @@ impl FlowArgs {
     ///
     /// # Errors
     /// As [`FlowArgs::look_ahead`] and [`FlowArgs::pivot`].
-    pub fn orders(&self, k: u64) -> Result<Vec<Order>> {
+    pub fn orders(&self, k: u64) -> Result<Vec<ScheduleOptions>> {
         Ok(orders(self.flow.0, self.pivot(k)?, self.overlaps(), self.look_ahead()?))
     }
 }

@@ -8,7 +8,7 @@ use apportion::kernels::Kernel;
 use apportion::matrix::Element;
 use apportion::measure::{MeasureOptions, measure_kernel};
 use apportion::model::{Model, Models, read_models};
-use apportion::plan::shapes::{Communication, Method, Terms};
+use apportion::plan::shapes::{Communication, Method, MethodOptions};
 use apportion::platform::{Network, Platform, Speed, Topology, discover, read_platform};
 use apportion::select::communication_of;
 
@@ -107,14 +107,14 @@ pub fn terms(
     platform: &Platform,
     communication: Option<Communication>,
     groups: Option<&str>,
-) -> Result<Terms> {
+) -> Result<MethodOptions> {
     let centre = match platform.network.topology {
         Topology::Star { centre } => Some(centre.0),
         _ => None,
     };
     let groups = groups.map(|text| columns_of(text, &platform.names())).transpose()?;
     let communication = communication.unwrap_or_else(|| communication_of(&platform.network));
-    Ok(Terms { communication, centre, groups })
+    Ok(MethodOptions { communication, centre, groups })
 }
 
 /// Reads columns such as `p0,p1;p2,p3`.

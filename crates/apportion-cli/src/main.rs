@@ -8,7 +8,7 @@ mod inputs;
 mod world;
 
 use apportion::error::Error;
-use apportion::run::Launched;
+use apportion::run::MpiLaunch;
 use args::{Arguments, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -64,7 +64,7 @@ fn run(arguments: Arguments) -> ExitCode {
 
 /// The error; of the processes that an mpirun started, the first speaks for all.
 fn tell(error: &Error) {
-    if Launched::here().is_none_or(|launched| launched.rank == 0) {
+    if MpiLaunch::detect().is_none_or(|launched| launched.rank == 0) {
         console::say(error);
     }
 }

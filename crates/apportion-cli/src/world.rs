@@ -3,7 +3,7 @@
 use crate::console::{Console, monitor, say};
 use apportion::error::{Error, Result};
 use apportion::platform::{Network, Platform, Processor};
-use apportion::run::{Launched, World};
+use apportion::run::{MpiLaunch, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Joins the world, does this process's part of the work, and leaves. An error that all know is told by rank 0; one that a
@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>) -> Result<()> {
     let world = match World::join(monitor()) {
         Ok(world) => world,
-        Err(error) if Launched::here().is_some_and(|l| l.rank > 0) => {
+        Err(error) if MpiLaunch::detect().is_some_and(|l| l.rank > 0) => {
             std::process::exit(error.exit_code().into())
         }
         Err(error) => return Err(error),

@@ -12,7 +12,7 @@ use apportion::plan::Shape;
 use apportion::platform::{Network, Platform};
 use apportion::report::table;
 use apportion::run::Monitor;
-use apportion::select::{Wishes, plan_matmul};
+use apportion::select::{PlanOptions, plan_matmul};
 use product::{BLOCK, RUNS, matrix, seconds, verdict};
 
 /// Slowdowns, whose inverses add up to less than two cores.
@@ -52,15 +52,15 @@ fn row(size: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> 
         .expect("nobody stops it")
         .models;
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
-    let choices =
-        plan_matmul(shape, platform, &models, BLOCK, &Wishes::open(BLOCK, 8)).expect("columns serve all");
+    let choices = plan_matmul(shape, platform, &models, BLOCK, &PlanOptions::open(BLOCK, 8))
+        .expect("columns serve all");
     let (plan, order) = (&choices[0].plan, choices[0].order);
     let took = seconds(plan, order, (platform, &models), (a, b));
     let (slower, forecast) = (took.measured / took.ideal, took.forecast / took.measured);
     let slowdowns: Vec<String> = platform.processors.iter().map(|p| p.slowdown.to_string()).collect();
     vec![
         slowdowns.join(", "),
-        format!("{}, {}{}", plan.method, order.flow, if order.overlap { ", overlap" } else { "" }),
+        format!("{}, {}{}", plan.method, order.flow, if order.overlaps() { ", overlap" } else { "" }),
         format!("{:.3} s", took.forecast),
         format!("{:.3} s", took.measured),
         format!("{:.3} s", took.ideal),

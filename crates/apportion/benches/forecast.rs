@@ -9,12 +9,12 @@ mod product;
 use apportion::matrix::Matrix;
 use apportion::measure::{MeasureOptions, measure_gemm};
 use apportion::model::Model;
-use apportion::plan::shapes::{Method, Terms};
+use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Platform, parse_platform};
 use apportion::report::table;
 use apportion::run::Monitor;
-use apportion::schedule::{Flow, Order};
+use apportion::schedule::{Flow, ScheduleOptions};
 use product::{BLOCK, RUNS, matrix, seconds, verdict};
 
 /// Slowdowns whose inverses add up to less than two cores, and what runs on processors so slowed.
@@ -136,8 +136,9 @@ fn run(
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
     let part = shape.elements() as f64 / slowdowns.len() as f64;
     let speeds: Vec<f64> = models.iter().map(|m| m.speed(part)).collect();
-    let layout = method.layout(shape, &speeds, &Terms::default()).expect("the method serves these speeds");
-    let order = Order { flow: *flow, block: BLOCK, overlap: *meanwhile == Overlap, look_ahead: 1 };
+    let layout =
+        method.layout(shape, &speeds, &MethodOptions::default()).expect("the method serves these speeds");
+    let order = ScheduleOptions::new(*flow, BLOCK).with_look_ahead(u64::from(*meanwhile == Overlap));
     let plan = plan(method, &platform, layout);
     let took = seconds(&plan, order, (&platform, models), (a, b));
     let error = took.forecast / took.measured - 1.0;

@@ -6,11 +6,11 @@
 //! that this process ever held. `-- ring`, `-- many` and `-- uplinks` do one of the three.
 
 use apportion::plan::Shape;
-use apportion::plan::shapes::{Method, Terms};
+use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::platform::{Network, Platform, Speed, parse_platform};
-use apportion::schedule::{Flow, Order, Schedule};
+use apportion::schedule::{Flow, Schedule, ScheduleOptions};
 use apportion::simulate::{
-    Action, Conditions, Deployment, Fluid, Host, read_traces, simulate, simulate_actions, simulate_fluid,
+    Action, CostModel, Deployment, Fluid, Host, read_traces, simulate, simulate_actions, simulate_fluid,
 };
 use std::fmt::Write as _;
 use std::path::Path;
@@ -178,13 +178,14 @@ fn many(place: &str, network: &Network, rules: &Fluid) {
     let begin = Instant::now();
     let rates: Vec<f64> = (0..PROCESSORS).map(|i| 1e9 * (1 + i * 7919 % 10) as f64).collect();
     let shape = Shape::new(40_000, 40_000, 40_000, "bench").expect("a sound shape");
-    let layout = Method::Columns.layout(shape, &rates, &Terms::default()).expect("any number of processors");
+    let layout =
+        Method::Columns.layout(shape, &rates, &MethodOptions::default()).expect("any number of processors");
     println!("\n{PROCESSORS} processors, N = 40,000, laid out after {:.1} s", begin.elapsed().as_secs_f64());
     let names: Vec<String> = (0..PROCESSORS).map(|i| format!("n{i}")).collect();
-    let conditions = Conditions { rates: &rates, network, element: 8 };
+    let conditions = CostModel { rates: &rates, network, element: 8 };
     for (flow, fluid) in [(Flow::Ring, true), (Flow::Ring, false), (Flow::Bulk, true), (Flow::Bulk, false)] {
         let begin = Instant::now();
-        let order = Order { flow, block: 40_000, overlap: false, look_ahead: 1 };
+        let order = ScheduleOptions::new(flow, 40_000);
         let schedule = Schedule::matmul(&layout, order);
         let seconds = if fluid {
             simulate_fluid(&schedule, conditions, &names, rules, false).map(|o| o.trace.seconds())

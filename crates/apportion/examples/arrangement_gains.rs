@@ -15,9 +15,9 @@ use apportion::plan::arrange::{
 use apportion::plan::{Layout, Part, Plan, Shape, in_blocks, shapes};
 use apportion::platform::{Load, Platform, Speed, parse_platform, read_platform};
 use apportion::report::{plan_svg, table};
-use apportion::schedule::{Flow, Order, Schedule};
+use apportion::schedule::{Flow, Schedule, ScheduleOptions};
 use apportion::simulate::{
-    Action, Conditions, Deployment, Fluid, Host, Then, simulate_actions, simulate_fluid,
+    Action, CostModel, Deployment, Fluid, Host, Then, simulate_actions, simulate_fluid,
 };
 use std::path::{Path, PathBuf};
 
@@ -149,9 +149,9 @@ fn ninety(title: &str, name: &str, printed: &[Printed; 3], pictures: Option<&Pat
 }
 
 fn simulated(plan: &Plan, flow: Flow, platform: &Platform, rates: &[f64]) -> Result<f64> {
-    let order = Order { flow, block: BLOCK, overlap: false, look_ahead: 1 };
+    let order = ScheduleOptions::new(flow, BLOCK);
     let layout = plan.layout.as_ref().expect("a plan of a matrix");
-    let conditions = Conditions { rates, network: &platform.network, element: 8 };
+    let conditions = CostModel { rates, network: &platform.network, element: 8 };
     let schedule = Schedule::matmul(layout, order);
     Ok(simulate_fluid(&schedule, conditions, &platform.names(), &Fluid::fair(), false)?.trace.seconds())
 }

@@ -5,9 +5,9 @@ use apportion::geometry::Rank;
 use apportion::plan::Shape;
 use apportion::plan::shapes::columns;
 use apportion::platform::{Platform, Topology, read_platform};
-use apportion::schedule::{Flow, Order};
+use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::select::forecast;
-use apportion::simulate::Conditions;
+use apportion::simulate::CostModel;
 use std::path::{Path, PathBuf};
 
 fn folder() -> PathBuf {
@@ -57,8 +57,8 @@ fn every_file_is_read_and_simulated() {
         let shape = Shape::new(600, 600, 600, "test").unwrap();
         let layout = columns(shape, &rates).unwrap();
         for flow in Flow::ALL {
-            let order = Order { flow, block: 300, overlap: false, look_ahead: 1 };
-            let conditions = Conditions { rates: &rates, network: &platform.network, element: 8 };
+            let order = ScheduleOptions::new(flow, 300);
+            let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
             let forecast = forecast(&layout, order, conditions).unwrap();
             assert!(forecast.seconds.is_finite() && forecast.seconds > 0.0, "{}", path.display());
         }

@@ -136,7 +136,7 @@ impl Chosen<'_> {
     pub fn value(&self) -> Option<Value> {
         let best = self.choices.first()?;
         self.rival()?;
-        let each = |c: &Choice| json!({"method": c.plan.method, "flow": c.order.flow.to_string(), "overlap": c.order.overlap, "value": self.value_of(c)});
+        let each = |c: &Choice| json!({"method": c.plan.method, "flow": c.order.flow.to_string(), "overlap": c.order.overlaps(), "value": self.value_of(c)});
         let against = self.choices[1..].iter().map(|c| {
             let mut value = each(c);
             let excess = self.value_of(best).zip(self.value_of(c)).filter(|(least, _)| *least > 0.0);
@@ -170,7 +170,7 @@ pub fn given(
         ));
     };
     let rates = rates(models, &plan.shares, block);
-    let conditions = apportion::simulate::Conditions { rates: &rates, network: &platform.network, element };
+    let conditions = apportion::simulate::CostModel { rates: &rates, network: &platform.network, element };
     let mut choices = Vec::new();
     let mut refusal = Ok(());
     for order in args.flow.orders(shape.k)? {

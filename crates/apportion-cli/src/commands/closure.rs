@@ -8,10 +8,10 @@ use super::results::Target;
 use crate::console::{Console, monitor};
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
-use apportion::kernels::{Leg, Semiring, Tropical};
+use apportion::kernels::{PathElement, Semiring, Tropical};
 use apportion::matrix::{AnyMatrix, Element, Matrix, write_npy};
 use apportion::output::OutputFile;
-use apportion::product::{Multiplication, matrix_closure, matrix_paths};
+use apportion::product::{MatmulJob, matrix_closure, matrix_paths};
 use clap::Args;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ fn numbers<T: Element + Tropical>(
     console: &Console,
 ) -> Result<()>
 where
-    Leg<T>: Element,
+    PathElement<T>: Element,
 {
     match open(args.predecessors.as_ref())? {
         Some(file) => paths(a, args, (target, file), console),
@@ -113,16 +113,16 @@ fn paths<T: Element + Tropical>(
     console: &Console,
 ) -> Result<()>
 where
-    Leg<T>: Element,
+    PathElement<T>: Element,
 {
     let shape = square(a, &args.a)?;
     Kernel::<T>::tropical(args.semiring)?.check(a, &args.a.display().to_string())?;
     let file = RefCell::new(file);
-    let job = |what: &Multiplication<'_, Leg<T>>| {
+    let job = |what: &MatmulJob<'_, PathElement<T>>| {
         let (lengths, predecessors, report) = matrix_paths(a, what, monitor())?;
         write_npy(&mut file.borrow_mut(), &predecessors)?;
         Ok((lengths, report))
     };
-    carry_out(Kernel::<Leg<T>>::legs(args.semiring)?, shape, &args.running, target, &job, console)?;
+    carry_out(Kernel::<PathElement<T>>::legs(args.semiring)?, shape, &args.running, target, &job, console)?;
     file.into_inner().commit()
 }

@@ -7,9 +7,9 @@ use apportion::plan::shapes::Method;
 use apportion::plan::{Layout, Metrics, Plan, message_steps, star_volume};
 use apportion::platform::{Network, Topology};
 use apportion::report::{pairs, table};
-use apportion::schedule::Order;
+use apportion::schedule::ScheduleOptions;
 use apportion::select::{affordable, forecast, imbalance, rates};
-use apportion::simulate::Conditions;
+use apportion::simulate::CostModel;
 use apportion::units;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -66,8 +66,8 @@ pub fn compare(args: &Arguments, plan: &Plan, processors: &Processors) -> Result
                 let shares = layout.shares();
                 let rates = rates(&processors.models, &shares, processors.block);
                 let network = &processors.platform.network;
-                let seconds = |order: Order| {
-                    forecast(&layout, order, Conditions { rates: &rates, network, element: 8 })
+                let seconds = |order: ScheduleOptions| {
+                    forecast(&layout, order, CostModel { rates: &rates, network, element: 8 })
                         .map(|f| f.seconds)
                 };
                 let best = || -> Result<f64> {

@@ -7,8 +7,8 @@ use apportion::error::{Error, Result};
 use apportion::matrix::Element;
 use apportion::model::Model;
 use apportion::plan::Shape;
-use apportion::product::{Begun, Panels, check_panels};
-use apportion::schedule::{Flow, Order};
+use apportion::product::{Manifest, Panels, check_panels};
+use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::select::Choice;
 
 /// What is cut, for whom.
@@ -21,7 +21,7 @@ pub struct Task<'a> {
 
 /// How it is cut.
 pub struct Cut {
-    pub begun: Begun,
+    pub begun: Manifest,
     /// What was chosen for a panel.
     pub prepared: Prepared,
     /// What decided.
@@ -77,7 +77,7 @@ pub fn cut<T: Element>(task: &Task<'_>, args: &Arguments, console: &Console) -> 
         settled => settled?,
     };
     let best = &prepared.choices[0];
-    let begun = Begun { plan: best.plan.clone(), order: best.order, panels };
+    let begun = Manifest { plan: best.plan.clone(), order: best.order, panels };
     Ok(Cut { begun, prepared, because })
 }
 
@@ -92,8 +92,11 @@ fn within<T: Element>(
     let (p, panel) = (task.given.platform.len() as u64, Shape { m: panels.rows, ..task.shape });
     let with = |block| {
         let flow_then = flow.flow.0.unwrap_or(Flow::OneToAll);
-        let order =
-            Order { flow: flow_then, block, overlap: flow.overlaps(), look_ahead: flow.look_ahead()? };
+        let order = ScheduleOptions::new(flow_then, block).with_look_ahead(if flow.overlaps() {
+            flow.look_ahead()?
+        } else {
+            0
+        });
         Panels::within(memory, panel, p, order, size_of::<T>() as u64).map(|panels| (panels, block))
     };
     let refused = match with(block) {

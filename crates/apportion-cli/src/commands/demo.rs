@@ -9,12 +9,12 @@ use apportion::kernels::Kernel;
 use apportion::matrix::{Matrix, Scaling};
 use apportion::model::Model;
 use apportion::plan::shapes;
-use apportion::plan::shapes::{Method, Terms};
+use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Platform, parse_platform};
-use apportion::product::{Multiplication, multiply};
+use apportion::product::{MatmulJob, multiply};
 use apportion::report::{RunReport, chrome_trace, table};
-use apportion::schedule::{Flow, Order};
+use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::select::imbalance;
 use apportion::units;
 use clap::Args;
@@ -52,16 +52,16 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let (a, b) = (random(args.size as usize, 1), random(args.size as usize, 2));
     let plans = [
         ("even split", shapes::straight_line(shape, &[1.0, 1.0])?),
-        ("straight line", Method::StraightLine.layout(shape, &speeds, &Terms::default())?),
-        ("square corner", Method::SquareCorner.layout(shape, &speeds, &Terms::default())?),
+        ("straight line", Method::StraightLine.layout(shape, &speeds, &MethodOptions::default())?),
+        ("square corner", Method::SquareCorner.layout(shape, &speeds, &MethodOptions::default())?),
     ];
     let mut reports = Vec::new();
     for (name, layout) in plans {
         let plan = plan(name, &platform, layout, &models)?;
-        let what = Multiplication {
+        let what = MatmulJob {
             kernel: Kernel::plus_times(),
             plan: &plan,
-            order: Order { flow: Flow::Bulk, block: BLOCK, overlap: false, look_ahead: 1 },
+            order: ScheduleOptions::new(Flow::Bulk, BLOCK),
             platform: &platform,
             models: &models,
             models_block: BLOCK,
@@ -105,7 +105,7 @@ fn comparison(reports: &[RunReport]) -> String {
             units::show_seconds(seconds),
             format!("{:+.1} %", 100.0 * (r.forecast_seconds / seconds - 1.0)),
             format!("{:.2} x", slowest / seconds),
-            if r.odds_of_a_miss.is_some() { "yes" } else { "no" }.into(),
+            if r.error_probability.is_some() { "yes" } else { "no" }.into(),
         ]
     });
     table(&["plan", "elements moved", "forecast", "measured", "error", "speed-up", "verified"], rows)

@@ -12,14 +12,14 @@ use crate::world::{fits, in_world, processes};
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rank, Rect};
 use apportion::kernels::Kernel;
-use apportion::kernels::{Leg, Real, Semiring, Tropical};
-use apportion::matrix::{Element, Scaling, Tiles, tiles_header, write_tiles};
+use apportion::kernels::{PathElement, Real, Semiring, Tropical};
+use apportion::matrix::{Element, LocalBlocks, Scaling, tiles_header, write_tiles};
 use apportion::output::OutputFile;
 use apportion::plan::{Plan, Shape};
-use apportion::product::{Multiplication, closure_mpi, measure_world, multiply_mpi, paths_mpi, power_mpi};
+use apportion::product::{MatmulJob, closure_mpi, measure_world, multiply_mpi, paths_mpi, power_mpi};
 use apportion::report::RunReport;
 use apportion::run::World;
-use apportion::schedule::{Order, Schedule};
+use apportion::schedule::{Schedule, ScheduleOptions};
 use apportion::select::Choice;
 use inputs::{Inputs, Kind, inputs_of};
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ impl Part<'_> {
         let begin = Instant::now();
         let (a, b, initial) = world.agree(self.read(kernel, &prepared.schedule()))?;
         let read_seconds = begin.elapsed().as_secs_f64();
-        let what = Multiplication { scaling, ..prepared.multiplication(kernel, self.running.seed) };
+        let what = MatmulJob { scaling, ..prepared.multiplication(kernel, self.running.seed) };
         let job = || match self.task.job {
             Job::Product(_) => multiply_mpi((&a, &b, initial.as_ref()), &what, world, monitor()),
             Job::Power(exponent) => power_mpi(&a, exponent, &what, world, monitor()),
@@ -124,10 +124,10 @@ impl Part<'_> {
     /// A closure with the vertices before; both files appear, or none.
     fn paths<T: Element + Tropical>(&self, before: &Path) -> Result<()>
     where
-        Leg<T>: Element,
+        PathElement<T>: Element,
     {
         let world = self.world;
-        let kernel = world.agree(Kernel::<Leg<T>>::legs(self.task.semiring))?;
+        let kernel = world.agree(Kernel::<PathElement<T>>::legs(self.task.semiring))?;
         let prepared = self.prepare(kernel)?;
         let begin = Instant::now();
         let lengths = world.agree(Kernel::<T>::tropical(self.task.semiring))?;
@@ -186,7 +186,8 @@ impl Part<'_> {
         world.agree(Ok(()))?;
         let text = world.broadcast(&[])?;
         let mut decided: Value = serde_json::from_slice(&text).expect("rank 0 sent JSON");
-        let order: Order = serde_json::from_value(decided["order"].take()).expect("rank 0 sent an order");
+        let order: ScheduleOptions =
+            serde_json::from_value(decided["order"].take()).expect("rank 0 sent an order");
         let plan = Plan::parse(&decided["plan"].to_string(), "rank 0's plan")?;
         let choices = vec![Choice { plan, order, rank: None, narrowed: None }];
         Ok(Prepared { platform: given.platform, models, block, choices, relative: false })
@@ -219,12 +220,12 @@ impl Part<'_> {
                 Ok((a.read(kernel, &of_a)?, b.read(kernel, &of_b)?, initial))
             }
             // The parts of a square matrix are those of its product.
-            Job::Power(_) | Job::Closure(_) => Ok((a.read(kernel, mine)?, Tiles::new(), None)),
+            Job::Power(_) | Job::Closure(_) => Ok((a.read(kernel, mine)?, LocalBlocks::new(), None)),
         }
     }
 
     /// Every rank writes its part of a result into one file, which is rank 0's to let [appear](Self::appear).
-    fn write<T: Element>(&self, path: &Path, c: &Tiles<T>, bool: bool) -> Result<Option<OutputFile>> {
+    fn write<T: Element>(&self, path: &Path, c: &LocalBlocks<T>, bool: bool) -> Result<Option<OutputFile>> {
         let (world, Shape { m, n, .. }) = (self.world, self.shape);
         let header = tiles_header::<T>(m as usize, n as usize, bool);
         let length = header.len() as u64 + m * n * size_of::<T>() as u64;
@@ -252,7 +253,7 @@ impl Part<'_> {
 }
 
 /// A rank's parts of A, of B, and of the initial C if there is one.
-type Parts<T> = (Tiles<T>, Tiles<T>, Option<Tiles<T>>);
+type Parts<T> = (LocalBlocks<T>, LocalBlocks<T>, Option<LocalBlocks<T>>);
 
 /// A file that is removed unless this is forgotten.
 struct Stray<'a>(Option<&'a PathBuf>);

@@ -7,7 +7,7 @@ use crate::console::{Console, monitor};
 use crate::world::{fits, in_world, processes};
 use apportion::error::{Error, Result};
 use apportion::measure::{
-    LinkOptions, MeasureOptions, MeasuredLink, carry_by_threads, measure_links, measure_links_mpi,
+    LinkOptions, MeasureOptions, MeasuredLink, measure_links, measure_links_mpi, threads_probe,
 };
 use apportion::model::Hockney;
 use apportion::platform::Platform;
@@ -25,7 +25,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     let monitor = monitor();
     let output = open(args.output.as_ref())?;
     let links = console.watch("measuring", monitor, || {
-        measure_links(&platform, &options, &mut carry_by_threads(&platform, monitor), monitor)
+        measure_links(&platform, &options, &mut threads_probe(&platform, monitor), monitor)
     })?;
     appear([(output, &|| file(&platform, &links))])?;
     console.result(|| value(&platform, &links), || text(&platform, &links));

@@ -10,7 +10,7 @@ use apportion::kernels::Kernel;
 use apportion::kernels::{Real, Semiring, Tropical};
 use apportion::matrix::{AnyMatrix, Element, Matrix, Scaling, read_matrix_transposed};
 use apportion::plan::Shape;
-use apportion::product::{Adaptive, Multiplication, multiply};
+use apportion::product::{Adaptive, MatmulJob, multiply};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -247,9 +247,8 @@ fn job<T: Element>(
     if args.adaptive && shape.k <= args.running.flow.block() {
         console.note("--adaptive: there is one pivot block only, so nothing can be divided anew; use a smaller --block");
     }
-    let product = |what: &Multiplication<'_, T>| {
-        multiply(a, b, &Multiplication { scaling, adaptive, ..*what }, monitor())
-    };
+    let product =
+        |what: &MatmulJob<'_, T>| multiply(a, b, &MatmulJob { scaling, adaptive, ..*what }, monitor());
     carry_out(kernel, shape, &args.running, target, &product, console)
 }
 

@@ -13,7 +13,7 @@ use apportion::matrix::{Element, Matrix, NpyFile, npy_header, npy_header_bool, w
 use apportion::output::OutputFile;
 use apportion::plan::Shape;
 use apportion::platform::{forget_peak_memory, peak_memory};
-use apportion::product::{Begun, Checkpoint, Files, Identity, Multiplication, PanelRun};
+use apportion::product::{Checkpoint, Files, Fingerprint, Manifest, MatmulJob, PanelRun};
 use apportion::report::pairs;
 use apportion::units;
 use apportion::units::Dimension;
@@ -141,7 +141,7 @@ fn job<T: Element>(
         }
         checkpoint.begin(identity, &begun)?;
     }
-    let what = Multiplication {
+    let what = MatmulJob {
         kernel,
         plan: &begun.plan,
         order: begun.order,
@@ -253,7 +253,7 @@ fn job<T: Element>(
 
 /// Refuses flags that ask for something else than a checkpoint was begun with.
 fn same_decisions(
-    begun: &Begun,
+    begun: &Manifest,
     args: &Arguments,
     shape: Shape,
     (p, element): (u64, u64),
@@ -269,10 +269,10 @@ fn same_decisions(
             (flow.block.is_some() || flow.blocks.is_some()) && block != order.block,
             order.block.to_string(),
         ),
-        ("--overlap", flow.overlap && !order.overlap, "none".into()),
+        ("--overlap", flow.overlap && !order.overlaps(), "none".into()),
         (
             "--look-ahead",
-            flow.look_ahead.is_some_and(|n| !order.overlap || n != order.look_ahead),
+            flow.look_ahead.is_some_and(|n| !order.overlaps() || n != order.look_ahead),
             order.look_ahead.to_string(),
         ),
         (
@@ -307,7 +307,7 @@ fn identity<T: Element>(
     args: &Arguments,
     kernel: Kernel<T>,
     given: &Given,
-) -> Result<Identity> {
+) -> Result<Fingerprint> {
     let named = |file: &mut NpyFile| -> Result<Value> {
         let header = *file.header();
         Ok(json!({
@@ -329,5 +329,5 @@ fn identity<T: Element>(
         "beta": scalar(args.scaled.beta),
         "processors": given.platform.names(),
     });
-    Ok(Identity { inputs, settings })
+    Ok(Fingerprint { inputs, settings })
 }

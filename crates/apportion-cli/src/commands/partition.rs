@@ -12,12 +12,12 @@ use crate::console::Console;
 use crate::inputs::{Processors, method_at, terms};
 use apportion::error::{Error, Result};
 use apportion::model::{Surface, Surfaces};
-use apportion::plan::shapes::{Communication, Terms};
-use apportion::plan::{Form, Plan, Shape};
+use apportion::plan::shapes::{Communication, MethodOptions};
+use apportion::plan::{LayoutConstraints, Plan, Shape};
 use apportion::platform::{Network, Platform, Topology};
 use apportion::report::{pairs, table};
 use apportion::schedule::Carrier;
-use apportion::select::{Choice, Minimise, Wishes, plan_fpm_br, plan_matmul};
+use apportion::select::{Choice, Minimise, PlanOptions, plan_fpm_br, plan_matmul};
 use apportion::units;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// What the methods need to know.
-    pub fn terms(&self, platform: &Platform) -> Result<Terms> {
+    pub fn terms(&self, platform: &Platform) -> Result<MethodOptions> {
         let communication = self.communication.map(|name| match name {
             CommunicationName::Serial => Communication::Serial,
             CommunicationName::Parallel => Communication::Parallel,
@@ -121,9 +121,9 @@ impl Arguments {
     }
 
     /// What the layout's cuts must keep to.
-    pub fn form(&self) -> Result<Form> {
+    pub fn form(&self) -> Result<LayoutConstraints> {
         let methods = |names: &Vec<String>| names.iter().map(|name| method_at("--levels", name)).collect();
-        Ok(Form {
+        Ok(LayoutConstraints {
             granularity: self.granularity.unwrap_or(1),
             repeat: self.repeat.as_deref().map(block_size).transpose()?,
             levels: self.levels.as_ref().map(methods).transpose()?,
@@ -242,8 +242,8 @@ fn by_surfaces(shape: Shape, args: &Arguments, path: &Path) -> Result<(Processor
     Ok((processors, choices))
 }
 
-fn wishes(args: &Arguments, processors: &Processors, shape: Shape) -> Result<Wishes> {
-    Ok(Wishes {
+fn wishes(args: &Arguments, processors: &Processors, shape: Shape) -> Result<PlanOptions> {
+    Ok(PlanOptions {
         method: method_at("--method", args.method.as_deref().unwrap_or("auto"))?,
         flow: args.flow.flow.0,
         block: args.flow.pivot(shape.k)?,
@@ -349,7 +349,7 @@ fn rivals(candidates: &[Choice], network: &Network, relative: bool) -> String {
             relayed.or(c.plan.metrics.volume).map_or_else(String::new, |v| units::show_count(u128::from(v)));
         let mut row = vec![c.plan.method.clone(), volume];
         if let Some(f) = c.plan.forecast.as_ref().filter(|_| !relative) {
-            let flow = format!("{}{}", c.order.flow, if c.order.overlap { ", overlapped" } else { "" });
+            let flow = format!("{}{}", c.order.flow, if c.order.overlaps() { ", overlapped" } else { "" });
             row.extend([flow, units::show_seconds(f.seconds)]);
         }
         row

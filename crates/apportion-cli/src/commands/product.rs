@@ -15,11 +15,11 @@ use apportion::model::{Model, Models, read_models};
 use apportion::output::OutputFile;
 use apportion::plan::{Plan, Shape, read_plan};
 use apportion::platform::{Platform, Processor, Speed};
-use apportion::product::Multiplication;
+use apportion::product::MatmulJob;
 use apportion::report::RunReport;
-use apportion::run::Launched;
+use apportion::run::MpiLaunch;
 use apportion::schedule::{Carrier, Schedule};
-use apportion::select::{Choice, Fit, Wishes, plan_matmul};
+use apportion::select::{Choice, MemoryPolicy, PlanOptions, plan_matmul};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -69,7 +69,7 @@ pub struct Running {
 
 impl Running {
     /// What is done about the processors' memory.
-    pub(super) fn fit(&self) -> Fit {
+    pub(super) fn fit(&self) -> MemoryPolicy {
         self.flow.fit(match self.engine {
             EngineName::Threads => Carrier::Memory,
             EngineName::Mpi => Carrier::Mpi,
@@ -124,7 +124,7 @@ pub fn not_numbers(matrix: &AnyMatrix, semiring: Semiring, path: &Path) -> Error
 }
 
 /// What is done with a plan: one product, or several. The result may be of other elements than the products.
-pub type Job<'a, T, R = T> = &'a dyn Fn(&Multiplication<'_, T>) -> Result<(Matrix<R>, RunReport)>;
+pub type Job<'a, T, R = T> = &'a dyn Fn(&MatmulJob<'_, T>) -> Result<(Matrix<R>, RunReport)>;
 
 /// Decides, does the job, writes its result and its report.
 pub fn carry_out<T: Element, R: Element>(
@@ -165,8 +165,8 @@ fn write<T: Element>(file: &mut OutputFile, c: &Matrix<T>, bool: bool) -> Result
 
 /// Refuses to do the same thing several times over.
 fn alone() -> Result<()> {
-    match Launched::here() {
-        Some(Launched { size, .. }) if size > 1 => Err(Error::input(
+    match MpiLaunch::detect() {
+        Some(MpiLaunch { size, .. }) if size > 1 => Err(Error::input(
             "--engine",
             format!("mpirun started {size} processes, each of which would do the whole work on threads"),
             "add --engine mpi, or run it without mpirun",
@@ -194,8 +194,8 @@ impl Prepared {
     }
 
     /// The plain product by the best candidate.
-    pub fn multiplication<T: Element>(&self, kernel: Kernel<T>, seed: u64) -> Multiplication<'_, T> {
-        Multiplication {
+    pub fn multiplication<T: Element>(&self, kernel: Kernel<T>, seed: u64) -> MatmulJob<'_, T> {
+        MatmulJob {
             kernel,
             plan: &self.choices[0].plan,
             order: self.choices[0].order,
@@ -330,14 +330,14 @@ fn made(
     element: u64,
     console: &Console,
 ) -> Result<(Vec<Choice>, bool)> {
-    let wishes = Wishes {
+    let wishes = PlanOptions {
         method: method_at("--method", &args.method)?,
         flow: args.flow.flow.0,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,
         fit: args.fit(),
-        ..Wishes::open(args.flow.pivot(shape.k)?, element)
+        ..PlanOptions::open(args.flow.pivot(shape.k)?, element)
     };
     let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
     let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));
@@ -350,7 +350,7 @@ fn made(
                 .zip(&speeds)
                 .map(|(p, s)| Model::constant(&p.name, s.value()))
                 .collect::<Result<_>>()?;
-            plan_matmul(shape, platform, &given, 1, &Wishes { relative: true, ..wishes })?
+            plan_matmul(shape, platform, &given, 1, &PlanOptions { relative: true, ..wishes })?
         }
         _ => plan_matmul(shape, platform, models, block, &wishes)?,
     };

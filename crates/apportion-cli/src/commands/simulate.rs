@@ -15,10 +15,10 @@ use apportion::model::read_models;
 use apportion::plan::{Plan, Problem, read_plan};
 use apportion::platform::{Platform, Topology, read_platform};
 use apportion::report::{pairs, table};
-use apportion::schedule::{Flow, Order, Schedule};
+use apportion::schedule::{Flow, Schedule, ScheduleOptions};
 use apportion::select::rates;
 use apportion::simulate::simulate_explained;
-use apportion::simulate::{Conditions, Outcome, export_simgrid, simulate, simulate_fluid};
+use apportion::simulate::{CostModel, Outcome, export_simgrid, simulate, simulate_fluid};
 use apportion::trace::{Lane, Trace};
 use apportion::units;
 use clap::Args;
@@ -70,7 +70,7 @@ pub struct Arguments {
 struct Forecast {
     names: Vec<String>,
     outcome: Outcome,
-    order: Option<Order>,
+    order: Option<ScheduleOptions>,
     command: Option<String>,
     /// True if broadcasts on a bus were exported as messages.
     taken_apart: bool,
@@ -127,7 +127,7 @@ fn json(forecast: &Forecast) -> Value {
         json!({"name": name, "compute": compute[i], "communicate": communicate[i], "idle": idle[i]})
     });
     let mut object = json!({"seconds": trace.seconds(), "flow": order.map(|o| o.flow.to_string()),
-        "overlap": order.map(|o| o.overlap), "processors": each.collect::<Vec<_>>()});
+        "overlap": order.map(|o| o.overlaps()), "processors": each.collect::<Vec<_>>()});
     if let Some(command) = &forecast.command {
         object["command"] = command.as_str().into();
     }
@@ -182,8 +182,8 @@ fn of_plan(args: &Arguments, plan: Plan, rule: &Rule) -> Result<Forecast> {
     };
     let rates = rates(&processors.models, &plan.shares, processors.block);
     let network = &processors.platform.network;
-    let conditions = Conditions { rates: &rates, network, element: args.element };
-    let forecast = |order: Order, explain: bool| {
+    let conditions = CostModel { rates: &rates, network, element: args.element };
+    let forecast = |order: ScheduleOptions, explain: bool| {
         let schedule = Schedule::matmul(layout, order);
         match rule {
             Rule::Fluid(rules) => simulate_fluid(&schedule, conditions, &plan.processors, rules, explain),
@@ -192,7 +192,7 @@ fn of_plan(args: &Arguments, plan: Plan, rule: &Rule) -> Result<Forecast> {
         }
     };
     // Only the fastest is kept: traces of many processors are large.
-    let mut fastest: Option<(Order, Outcome)> = None;
+    let mut fastest: Option<(ScheduleOptions, Outcome)> = None;
     for order in args.flow.orders(layout.shape().k)? {
         let outcome = forecast(order, explain)?;
         if fastest.as_ref().is_none_or(|(_, best)| outcome.trace.seconds() < best.trace.seconds()) {

@@ -6,11 +6,13 @@ use crate::args::FlowArgs;
 use crate::console::{Console, monitor};
 use crate::inputs::{Processors, method_at};
 use apportion::error::{Error, Result};
-use apportion::explore::{Contender, Parameter, Setting, Swept, Way, WhatIf, sweep};
+use apportion::explore::{
+    Candidate, LayoutSource, Parameter, ParameterSweep, SweepResult, SweepSetup, sweep,
+};
 use apportion::plan::shapes::Method;
 use apportion::plan::{Plan, Problem, Shape};
 use apportion::report::{Plot, Series, pairs, plot_svg_on, table};
-use apportion::schedule::Order;
+use apportion::schedule::ScheduleOptions;
 use apportion::units;
 use clap::Args;
 use serde_json::{Value, json};
@@ -24,7 +26,7 @@ pub struct SweepArgs {
     /// fast the first processor is as the others are on average; the sum of the speeds stays), processors=2..64 (the
     /// platform's, and again from the first).
     #[arg(long, value_name = "PARAMETER=FROM..TO", conflicts_with_all = ["trace", "explain", "export_simgrid"])]
-    pub sweep: Option<WhatIf>,
+    pub sweep: Option<ParameterSweep>,
     /// How many values, in equal ratios; default: each whole ratio or number of processors up to 25 of them, else 13.
     #[arg(long, value_name = "N", requires = "sweep", value_parser = clap::value_parser!(u64).range(2..=1000))]
     pub sweep_points: Option<u64>,
@@ -66,7 +68,7 @@ pub fn run(
         }
     };
     let contenders = contenders(args, plan, &flow.orders(shape.k)?, wanted.parameter)?;
-    let setting = Setting {
+    let setting = SweepSetup {
         shape,
         platform: &processors.platform,
         models: &processors.models,
@@ -96,10 +98,10 @@ pub fn run(
 fn contenders(
     args: &SweepArgs,
     plan: Option<&Plan>,
-    orders: &[Order],
+    orders: &[ScheduleOptions],
     parameter: Parameter,
-) -> Result<Vec<Contender>> {
-    let by = |method: Method| (method.to_string(), Way::By(method));
+) -> Result<Vec<Candidate>> {
+    let by = |method: Method| (method.to_string(), LayoutSource::By(method));
     let mut ways = Vec::new();
     match (&args.methods, plan.and_then(|p| Some((p, p.layout.as_ref()?)))) {
         (Some(names), _) => {
@@ -111,7 +113,7 @@ fn contenders(
             }
         }
         (None, Some((plan, layout))) if parameter.is_of_the_network() => {
-            ways.push((plan.method.clone(), Way::Given(Box::new(layout.clone()))));
+            ways.push((plan.method.clone(), LayoutSource::Given(Box::new(layout.clone()))));
         }
         (None, Some((plan, _))) => match plan.method.parse() {
             Ok(method) => ways.push(by(method)),
@@ -133,17 +135,17 @@ fn contenders(
     Ok(match &ways[..] {
         [(_, way)] => orders
             .iter()
-            .map(|&order| Contender { name: order.to_string(), way: way.clone(), orders: vec![order] })
+            .map(|&order| Candidate { name: order.to_string(), way: way.clone(), orders: vec![order] })
             .collect(),
-        _ => ways.into_iter().map(|(name, way)| Contender { name, way, orders: orders.to_vec() }).collect(),
+        _ => ways.into_iter().map(|(name, way)| Candidate { name, way, orders: orders.to_vec() }).collect(),
     })
 }
 
 /// A sweep as text, JSON, CSV and picture.
 struct Told<'a> {
-    wanted: WhatIf,
-    contenders: &'a [Contender],
-    swept: &'a Swept,
+    wanted: ParameterSweep,
+    contenders: &'a [Candidate],
+    swept: &'a SweepResult,
     rule: &'a Rule,
 }
 

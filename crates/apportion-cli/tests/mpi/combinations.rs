@@ -5,16 +5,16 @@ use super::launch::Mpi;
 use apportion::geometry::{Rank, Rect};
 use apportion::kernels::Kernel;
 use apportion::kernels::{Semiring, Tropical};
-use apportion::matrix::{Element, Matrix, Tiles};
-use apportion::plan::shapes::{Method, Terms};
+use apportion::matrix::{Element, LocalBlocks, Matrix};
+use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Metrics, Shape, repeated};
 use apportion::platform::Platform;
-use apportion::run::{Launched, Monitor, World, run_mpi};
-use apportion::schedule::{Flow, Order, Schedule};
+use apportion::run::{Monitor, MpiLaunch, World, run_mpi};
+use apportion::schedule::{Flow, Schedule, ScheduleOptions};
 
 #[test]
 fn every_combination_is_right_and_moves_what_the_formula_says() {
-    if Launched::here().is_some() {
+    if MpiLaunch::detect().is_some() {
         let world = World::join(&Monitor::new()).unwrap();
         on_rank(&world);
         world.leave();
@@ -38,10 +38,12 @@ fn every_combination_is_right_and_moves_what_the_formula_says() {
 /// All of them, on this rank.
 fn on_rank(world: &World) {
     let p = world.size();
-    let orders: Vec<Order> = Flow::ALL
+    let orders: Vec<ScheduleOptions> = Flow::ALL
         .into_iter()
         .flat_map(|flow| {
-            [(false, 1), (true, 2)].map(|(overlap, look_ahead)| Order { flow, block: 8, overlap, look_ahead })
+            [(false, 1), (true, 2)].map(|(overlap, look_ahead)| {
+                ScheduleOptions::new(flow, 8).with_look_ahead(u64::from(overlap) * look_ahead)
+            })
         })
         .collect();
     let mut count = 0;
@@ -59,7 +61,7 @@ fn on_rank(world: &World) {
     }
     let shape = Shape::new(31, 29, 37, "test").unwrap();
     let layouts = layouts(shape, &[5.0, 3.0, 2.0, 1.0][..p]);
-    let every = |count: &mut usize, check: &dyn Fn(&Layout, Order)| {
+    let every = |count: &mut usize, check: &dyn Fn(&Layout, ScheduleOptions)| {
         for order in &orders {
             check(&layouts[*count % layouts.len()], *order);
             *count += 1;
@@ -87,7 +89,7 @@ fn on_rank(world: &World) {
 /// By every method that serves so many processors, and one that recurs.
 fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
     let groups = (0..weights.len()).collect::<Vec<_>>().chunks(2).map(<[usize]>::to_vec).collect();
-    let terms = Terms { groups: Some(groups), ..Terms::default() };
+    let terms = MethodOptions { groups: Some(groups), ..MethodOptions::default() };
     let mut all: Vec<Layout> =
         Method::all().flat_map(|method| method.layout(shape, weights, &terms)).collect();
     assert!(
@@ -126,7 +128,7 @@ impl<T: Element> Product<T> {
     }
 
     /// This rank's parts of the product, and the three counts.
-    fn check(&self, layout: &Layout, order: Order, world: &World) {
+    fn check(&self, layout: &Layout, order: ScheduleOptions, world: &World) {
         let what = format!("{} {order:?} {layout:?}", self.kernel.name());
         let schedule = Schedule::matmul(layout, order);
         let (a, b) = schedule.own(Rank(world.rank()));
@@ -143,7 +145,7 @@ impl<T: Element> Product<T> {
     }
 }
 
-fn cut<T: Element>(matrix: &Matrix<T>, rects: impl Iterator<Item = Rect>) -> Tiles<T> {
+fn cut<T: Element>(matrix: &Matrix<T>, rects: impl Iterator<Item = Rect>) -> LocalBlocks<T> {
     let part = |rect: Rect| {
         let cols = rect.cols.start as usize..rect.cols.end as usize;
         (

@@ -3,12 +3,12 @@
 use super::launch::{Bench, Mpi};
 use apportion::geometry::{Rank, Rect};
 use apportion::kernels::Kernel;
-use apportion::matrix::Tiles;
+use apportion::matrix::LocalBlocks;
 use apportion::plan::Shape;
-use apportion::plan::shapes::{Method, Terms};
+use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::platform::Platform;
-use apportion::run::{Launched, Monitor, World, run_mpi};
-use apportion::schedule::{Flow, Order, Schedule};
+use apportion::run::{Monitor, MpiLaunch, World, run_mpi};
+use apportion::schedule::{Flow, Schedule, ScheduleOptions};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -104,7 +104,7 @@ fn a_rank_asked_to_stop_ends_all() {
 /// A worker that finds its own part of A missing, a broken promise of its caller's, panics; the others wait for its messages.
 #[test]
 fn a_worker_that_panics_ends_all_with_its_name() {
-    if Launched::here().is_some() {
+    if MpiLaunch::detect().is_some() {
         panics_on_rank_one();
     }
     for mpi in [Mpi::Open, Mpi::Mpich] {
@@ -125,13 +125,14 @@ fn a_worker_that_panics_ends_all_with_its_name() {
 fn panics_on_rank_one() -> ! {
     let (monitor, shape) = (Monitor::new(), Shape::new(60, 60, 60, "test").unwrap());
     let world = World::join(&monitor).unwrap();
-    let layout = Method::Rows.layout(shape, &[1.0; 3], &Terms::default()).unwrap();
-    let order = Order { flow: Flow::Ring, block: 8, overlap: false, look_ahead: 1 };
+    let layout = Method::Rows.layout(shape, &[1.0; 3], &MethodOptions::default()).unwrap();
+    let order = ScheduleOptions::new(Flow::Ring, 8);
     let schedule = Schedule::matmul(&layout, order);
     let filled =
         |parts: Vec<Rect>| parts.into_iter().map(|rect| (rect, vec![1.0; rect.area() as usize])).collect();
     let (a, b) = schedule.own(Rank(world.rank()));
-    let a: Tiles<f64> = filled(a.iter().map(|part| part.rect()).filter(|_| world.rank() != 1).collect());
+    let a: LocalBlocks<f64> =
+        filled(a.iter().map(|part| part.rect()).filter(|_| world.rank() != 1).collect());
     let b = filled(b.iter().map(|part| part.rect()).collect());
     let platform = Platform::from_speeds(&[1.0; 3]).unwrap();
     match run_mpi(Kernel::plus_times(), (&a, &b), (&schedule, &world), &platform, &monitor) {

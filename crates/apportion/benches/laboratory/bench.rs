@@ -9,9 +9,9 @@ use apportion::plan::{Layout, Shape};
 use apportion::platform::{Network, Platform, Processor, Topology, parse_platform};
 use apportion::report::{Plot, plot_svg};
 use apportion::run::{Monitor, run_kernel};
-use apportion::schedule::{Order, Schedule};
+use apportion::schedule::{Schedule, ScheduleOptions};
 use apportion::select::rates;
-use apportion::simulate::{Conditions, simulate};
+use apportion::simulate::{CostModel, simulate};
 use apportion::trace::{Activity, Trace};
 use apportion::verify::verify_product;
 use std::collections::BTreeMap;
@@ -73,9 +73,9 @@ impl Machine {
     }
 
     /// What a layout should take.
-    pub fn forecast(&self, layout: &Layout, order: Order) -> Trace {
+    pub fn forecast(&self, layout: &Layout, order: ScheduleOptions) -> Trace {
         let conditions =
-            Conditions { rates: &self.rates(layout), network: &self.platform.network, element: 8 };
+            CostModel { rates: &self.rates(layout), network: &self.platform.network, element: 8 };
         simulate(&Schedule::matmul(layout, order), conditions).expect("speeds are positive")
     }
 }
@@ -190,7 +190,7 @@ impl Bench {
         kernel: Kernel<f64>,
         machine: &Machine,
         layout: &Layout,
-        order: Order,
+        order: ScheduleOptions,
     ) -> (Times, Times) {
         let forecast = Times::of(&machine.forecast(layout, order));
         let schedule = Schedule::matmul(layout, order);

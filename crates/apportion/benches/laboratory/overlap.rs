@@ -6,12 +6,12 @@ use apportion::plan::shapes::square_corner;
 use apportion::plan::{Layout, Metrics, Shape};
 use apportion::platform::Platform;
 use apportion::report::table;
-use apportion::schedule::{Flow, Order};
+use apportion::schedule::{Flow, ScheduleOptions};
 
 /// The square corners that end soonest where the part that needs no message is computed while data travel: smaller than in
 /// proportion to speed, since their owners wait meanwhile (6.1.4: the rest of each is in proportion). By search.
 pub fn shares_for_overlap(machine: &Machine, weights: &[f64], shape: Shape) -> Layout {
-    let order = Order { flow: Flow::Bulk, block: BLOCK, overlap: true, look_ahead: 1 };
+    let order = ScheduleOptions::new(Flow::Bulk, BLOCK).with_look_ahead(1);
     let candidates = (20..=100).filter_map(|percent| {
         let scaled: Vec<f64> = weights
             .iter()
@@ -38,8 +38,8 @@ pub fn recovered(bench: &Bench) {
         let corner = square_corner(bench.shape, &weights).expect("two parts");
         for flow in [Flow::Bulk, Flow::OneToAll, Flow::Ring, Flow::Broadcast] {
             let block = if flow == Flow::Bulk { BLOCK } else { BLOCK / 4 };
-            let order = Order { flow, block, overlap: false, look_ahead: 1 };
-            let with = Order { overlap: true, ..order };
+            let order = ScheduleOptions::new(flow, block);
+            let with = order.with_look_ahead(1);
             let times = |layout: &Layout, order| bench.times(Kernel::plus_times(), &machine, layout, order);
             let (without, _) = times(&corner, order);
             let layout = match flow {

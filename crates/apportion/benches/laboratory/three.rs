@@ -7,14 +7,14 @@ use apportion::kernels::Kernel;
 use apportion::plan::shapes::{square_corner, straight_line};
 use apportion::platform::{Platform, Topology};
 use apportion::report::table;
-use apportion::schedule::{Flow, Order};
+use apportion::schedule::{Flow, ScheduleOptions};
 
 /// Nodes of the HCL cluster, N = 5,000.
 pub const HCL_THREE: Original = Original { size: 5000, speed: 1761e6 };
 
 pub fn star_and_full(bench: &Bench) {
-    let order = Order { flow: Flow::Bulk, block: BLOCK, overlap: false, look_ahead: 1 };
-    let overlapped = Order { overlap: true, ..order };
+    let order = ScheduleOptions::new(Flow::Bulk, BLOCK);
+    let overlapped = order.with_look_ahead(1);
     let slow = bench.some(&[5, 10, 15, 20, 25], &[5, 25]);
     let machines: Vec<(u64, Machine)> = slow
         .into_iter()

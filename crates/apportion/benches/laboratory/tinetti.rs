@@ -6,7 +6,7 @@ use apportion::kernels::Kernel;
 use apportion::plan::shapes::rows;
 use apportion::platform::{Platform, Topology};
 use apportion::report::table;
-use apportion::schedule::{Flow, Order};
+use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::simulate::BroadcastTime;
 
 /// Four workstations of 4:3:2:1 on Ethernet of 10 and 100 Mbit/s.
@@ -28,7 +28,7 @@ pub fn broadcasts(bench: &Bench) {
             let model = BroadcastTime::new(bench.shape, (link.latency, 8.0 / link.vertical), &speeds, blocks);
             for overlap in [false, true] {
                 let block = bench.shape.k.div_ceil(blocks);
-                let order = Order { flow: Flow::Broadcast, block, overlap, look_ahead: 1 };
+                let order = ScheduleOptions::new(Flow::Broadcast, block).with_look_ahead(u64::from(overlap));
                 let (now, then) = bench.times(Kernel::plus_times(), &machine, &layout, order);
                 let equation = if overlap { model.overlapped() } else { model.sequential() };
                 lines.push(vec![

@@ -3,16 +3,16 @@
 use super::bench::{BLOCK, Bench, HCL, Machine, Original, SLOWDOWN, Times, cell, serial};
 use apportion::kernels::Kernel;
 use apportion::plan::shapes;
-use apportion::plan::shapes::{Method, Terms};
+use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Hierarchy, Layout};
 use apportion::platform::Network;
 use apportion::report::{Plot, Series, table};
-use apportion::schedule::{Flow, Order};
+use apportion::schedule::{Flow, ScheduleOptions};
 
-const BULK: Order = Order { flow: Flow::Bulk, block: BLOCK, overlap: false, look_ahead: 1 };
+const BULK: ScheduleOptions = ScheduleOptions::new(Flow::Bulk, BLOCK);
 
 /// In clusters what several nodes need crosses the cable once and is forwarded; all communication first there, too.
-const RING: Order = Order { flow: Flow::Ring, block: u64::MAX, ..BULK };
+const RING: ScheduleOptions = ScheduleOptions::new(Flow::Ring, u64::MAX);
 
 /// 5.8: the fastest cluster alone took 198 s.
 const BORDEAUX: Original = Original { size: 15_000, speed: 2.0 * 15e3 * 15e3 * 15e3 / 198.0 };
@@ -137,7 +137,7 @@ fn layouts(bench: &Bench, machine: &Machine) -> [Layout; 2] {
     [Method::StraightLine, Method::SquareCorner].map(|method| {
         let methods = [Some(method), Some(Method::Columns)];
         let methods = &methods[..hierarchy.levels()];
-        shapes::hierarchical(bench.shape, &weights, &hierarchy, methods, &Terms::default())
+        shapes::hierarchical(bench.shape, &weights, &hierarchy, methods, &MethodOptions::default())
             .expect("two parts")
     })
 }

@@ -5,9 +5,9 @@ use apportion::matrix::{Matrix, Scaling};
 use apportion::model::Model;
 use apportion::plan::Plan;
 use apportion::platform::Platform;
-use apportion::product::{Multiplication, multiply};
+use apportion::product::{MatmulJob, multiply};
 use apportion::run::Monitor;
-use apportion::schedule::Order;
+use apportion::schedule::ScheduleOptions;
 
 /// Pivot block, of the runs and of the models.
 pub const BLOCK: u64 = 256;
@@ -27,11 +27,11 @@ pub struct Seconds {
 /// Runs a product of f64 [`RUNS`] times.
 pub fn seconds(
     plan: &Plan,
-    order: Order,
+    order: ScheduleOptions,
     (platform, models): (&Platform, &[Model]),
     (a, b): (&Matrix<f64>, &Matrix<f64>),
 ) -> Seconds {
-    let what = Multiplication {
+    let what = MatmulJob {
         kernel: Kernel::plus_times(),
         plan,
         order,

@@ -4,13 +4,13 @@
 
 use crate::clock::{median, seconds, verdict};
 use apportion::kernels::Kernel;
-use apportion::kernels::{Blas, Tile};
+use apportion::kernels::{Blas, GemmUpdate};
 use apportion::matrix::Matrix;
 use apportion::plan::Shape;
 use apportion::plan::shapes::straight_line;
 use apportion::platform::Platform;
 use apportion::run::{Monitor, run_kernel};
-use apportion::schedule::{Flow, Order, Schedule};
+use apportion::schedule::{Flow, Schedule, ScheduleOptions};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ fn one_core(n: usize, blas: Blas, turns: usize) {
     for _ in 0..turns {
         let library = flops
             / seconds(|| {
-                blas.dgemm(Tile { m: n, k: n, n, a: (&a, n), b: (&b, n), c: (&mut c, n) });
+                blas.dgemm(GemmUpdate { m: n, k: n, n, a: (&a, n), b: (&b, n), c: (&mut c, n) });
                 black_box(&mut c);
             });
         let mut rate = |kernel: Kernel<f64>| flops / seconds(|| by_updates(kernel, n, (&a, &b), &mut c));
@@ -70,7 +70,7 @@ fn by_updates(kernel: Kernel<f64>, n: usize, (a, b): (&[f64], &[f64]), c: &mut [
         for i in 0..n {
             panel[i * k..][..k].copy_from_slice(&a[i * n + start..][..k]);
         }
-        kernel.update(Tile { m: n, k, n, a: (&panel, k), b: (&b[start * n..], n), c: (&mut *c, n) });
+        kernel.update(GemmUpdate { m: n, k, n, a: (&panel, k), b: (&b[start * n..], n), c: (&mut *c, n) });
     }
     black_box(c);
 }
@@ -87,7 +87,7 @@ fn two_cores(n: usize, blas: Blas, turns: usize) {
     let shape = Shape::new(n as u64, n as u64, n as u64, "example").expect("a small shape");
     let platform = Platform::from_speeds(&[1.0, 1.0]).expect("two processors");
     let layout = straight_line(shape, &[1.0, 1.0]).expect("two processors");
-    let order = Order { flow: Flow::OneToAll, block: BLOCK as u64, overlap: false, look_ahead: 1 };
+    let order = ScheduleOptions::new(Flow::OneToAll, BLOCK as u64);
     let schedule = Schedule::matmul(&layout, order);
     let (a, b) = (Matrix::new(n, n, filled(n * n)), Matrix::new(n, n, filled(n * n)));
     let mut c = vec![0.0; n * n];
@@ -97,7 +97,7 @@ fn two_cores(n: usize, blas: Blas, turns: usize) {
         // SAFETY: it only sets a number; no product is under way.
         unsafe { set_threads(2) };
         let start = Instant::now();
-        blas.dgemm(Tile { m: n, k: n, n, a: (a.as_slice(), n), b: (b.as_slice(), n), c: (&mut c, n) });
+        blas.dgemm(GemmUpdate { m: n, k: n, n, a: (a.as_slice(), n), b: (b.as_slice(), n), c: (&mut c, n) });
         let library = flops / start.elapsed().as_secs_f64();
         // SAFETY: as above.
         unsafe { set_threads(1) };

@@ -4,4 +4,6 @@ mod study;
 mod sweep;
 
 pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, study};
-pub use sweep::{Contender, Crossover, Parameter, Setting, Swept, SweptPoint, Way, WhatIf, sweep};
+pub use sweep::{
+    Candidate, Crossover, LayoutSource, Parameter, ParameterSweep, SweepPoint, SweepResult, SweepSetup, sweep,
+};

@@ -3,24 +3,24 @@
 
 mod range;
 
-pub use range::{Parameter, WhatIf};
+pub use range::{Parameter, ParameterSweep};
 
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::plan::shapes::{Method, Terms};
+use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Layout, Shape, shares};
 use crate::platform::{Platform, Topology};
 use crate::run::Monitor;
-use crate::schedule::{Order, Schedule};
+use crate::schedule::{Schedule, ScheduleOptions};
 use crate::select::{communication_of, forecast, rates};
-use crate::simulate::{Conditions, Fluid, simulate_fluid};
+use crate::simulate::{CostModel, Fluid, simulate_fluid};
 
 /// A crossover is found to this part of its value.
 const NEAR: f64 = 1e-4;
 
 /// What all contenders have in common.
 #[derive(Debug, Clone, Copy)]
-pub struct Setting<'a> {
+pub struct SweepSetup<'a> {
     /// The product's sizes.
     pub shape: Shape,
     /// The machine, of which one parameter is varied.
@@ -39,7 +39,7 @@ pub struct Setting<'a> {
 
 /// Where a contender's layout comes from.
 #[derive(Debug, Clone)]
-pub enum Way {
+pub enum LayoutSource {
     /// This one throughout: only for parameters of the network.
     Given(Box<Layout>),
     /// Laid out anew for each value's speeds.
@@ -48,22 +48,22 @@ pub enum Way {
 
 /// One of those compared.
 #[derive(Debug, Clone)]
-pub struct Contender {
+pub struct Candidate {
     /// Its name in reports.
     pub name: String,
     /// Its layout.
-    pub way: Way,
+    pub way: LayoutSource,
     /// The orders of steps that it may take; the fastest counts.
-    pub orders: Vec<Order>,
+    pub orders: Vec<ScheduleOptions>,
 }
 
 /// The forecasts at one value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SweptPoint {
+pub struct SweepPoint {
     /// The parameter's value in base units.
     pub value: f64,
     /// Seconds of each contender with its fastest order; `None` where its method cannot serve.
-    pub forecasts: Vec<Option<(f64, Order)>>,
+    pub forecasts: Vec<Option<(f64, ScheduleOptions)>>,
     /// Who wins: the first of the fastest.
     pub winner: Option<usize>,
 }
@@ -83,9 +83,9 @@ pub struct Crossover {
 
 /// All of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Swept {
+pub struct SweepResult {
     /// By value, ascending.
-    pub points: Vec<SweptPoint>,
+    pub points: Vec<SweepPoint>,
     /// By value, ascending. Two within one step of the sweep that end with the same winner are missed.
     pub crossovers: Vec<Crossover>,
 }
@@ -101,11 +101,11 @@ pub struct Swept {
 /// network that costs nothing where speeds tell ratios only (exit code 2); no contender that can serve; those of a
 /// forecast; stopped through the monitor.
 pub fn sweep(
-    setting: &Setting<'_>,
-    contenders: &[Contender],
-    sweep: &WhatIf,
+    setting: &SweepSetup<'_>,
+    contenders: &[Candidate],
+    sweep: &ParameterSweep,
     monitor: &Monitor,
-) -> Result<Swept> {
+) -> Result<SweepResult> {
     if setting.relative && !sweep.parameter.is_of_the_network() && setting.platform.network.is_free() {
         return Err(Error::input(
             "--sweep",
@@ -131,12 +131,12 @@ pub fn sweep(
     for pair in points.windows(2) {
         race.between(&pair[0], &pair[1], &mut crossovers)?;
     }
-    Ok(Swept { points, crossovers })
+    Ok(SweepResult { points, crossovers })
 }
 
 struct Race<'a> {
-    setting: &'a Setting<'a>,
-    contenders: &'a [Contender],
+    setting: &'a SweepSetup<'a>,
+    contenders: &'a [Candidate],
     parameter: Parameter,
     monitor: &'a Monitor,
 }
@@ -144,7 +144,7 @@ struct Race<'a> {
 impl Race<'_> {
     /// The machine at a value.
     fn machine(&self, value: f64) -> Result<(Platform, Vec<Model>)> {
-        let Setting { platform, models, .. } = *self.setting;
+        let SweepSetup { platform, models, .. } = *self.setting;
         let network = match self.parameter {
             Parameter::Bandwidth => platform.network.at_bandwidth(value),
             Parameter::Latency => platform.network.at_latency(value),
@@ -158,7 +158,7 @@ impl Race<'_> {
         Ok((Platform { network, ..platform.clone() }, models.to_vec()))
     }
 
-    fn point(&self, value: f64) -> Result<SweptPoint> {
+    fn point(&self, value: f64) -> Result<SweepPoint> {
         let (platform, models) = self.machine(value)?;
         let areas = shares::fpm(&models, self.setting.shape.elements())?;
         let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
@@ -168,22 +168,24 @@ impl Race<'_> {
                 return Err(Error::Interrupted);
             }
             let layout = match &contender.way {
-                Way::Given(_) if !self.parameter.is_of_the_network() => {
+                LayoutSource::Given(_) if !self.parameter.is_of_the_network() => {
                     return Err(Error::input(
                         "--sweep",
                         format!("a given layout is for given processors, and the {} varies", self.parameter),
                         "name --methods to lay out anew for each value",
                     ));
                 }
-                Way::Given(layout) => Some((**layout).clone()),
-                Way::By(method) => self.laid_out(*method, &weights, &platform)?,
+                LayoutSource::Given(layout) => Some((**layout).clone()),
+                LayoutSource::By(method) => self.laid_out(*method, &weights, &platform)?,
             };
             forecasts.push(layout.map(|l| self.fastest(&l, contender, &platform, &models)).transpose()?);
         }
         let best = forecasts.iter().flatten().map(|f| f.0).fold(f64::INFINITY, f64::min);
         // Equal but for rounding: the first counts.
-        let wins = |f: &Option<(f64, Order)>| f.is_some_and(|(seconds, _)| seconds <= best * (1.0 + 1e-12));
-        Ok(SweptPoint { value, winner: forecasts.iter().position(wins), forecasts })
+        let wins = |f: &Option<(f64, ScheduleOptions)>| {
+            f.is_some_and(|(seconds, _)| seconds <= best * (1.0 + 1e-12))
+        };
+        Ok(SweepPoint { value, winner: forecasts.iter().position(wins), forecasts })
     }
 
     /// The method's layout, if it can serve.
@@ -192,7 +194,8 @@ impl Race<'_> {
             Topology::Star { centre } => Some(centre.0),
             _ => None,
         };
-        let terms = Terms { communication: communication_of(&platform.network), centre, groups: None };
+        let terms =
+            MethodOptions { communication: communication_of(&platform.network), centre, groups: None };
         match method.layout(self.setting.shape, weights, &terms) {
             Ok(layout) => Ok(Some(layout)),
             Err(error) if error.exit_code() == 1 => Ok(None),
@@ -203,17 +206,17 @@ impl Race<'_> {
     fn fastest(
         &self,
         layout: &Layout,
-        contender: &Contender,
+        contender: &Candidate,
         platform: &Platform,
         models: &[Model],
-    ) -> Result<(f64, Order)> {
+    ) -> Result<(f64, ScheduleOptions)> {
         let rates = match self.setting.relative {
             true => vec![f64::MAX; models.len()],
             false => rates(models, &layout.shares(), self.setting.models_block),
         };
         let network = &platform.network;
-        let conditions = Conditions { rates: &rates, network, element: self.setting.element };
-        let mut best: Option<(f64, Order)> = None;
+        let conditions = CostModel { rates: &rates, network, element: self.setting.element };
+        let mut best: Option<(f64, ScheduleOptions)> = None;
         for &order in &contender.orders {
             let seconds = match self.setting.sharing {
                 None => forecast(layout, order, conditions)?.seconds,
@@ -230,7 +233,7 @@ impl Race<'_> {
     }
 
     /// Adds the crossovers between two values.
-    fn between(&self, low: &SweptPoint, high: &SweptPoint, found: &mut Vec<Crossover>) -> Result<()> {
+    fn between(&self, low: &SweepPoint, high: &SweepPoint, found: &mut Vec<Crossover>) -> Result<()> {
         let (Some(from), Some(to)) = (low.winner, high.winner) else { return Ok(()) };
         if from == to {
             return Ok(());

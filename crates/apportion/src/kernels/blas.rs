@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
-use crate::kernels::Tile;
+use crate::kernels::GemmUpdate;
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int};
 
@@ -137,10 +137,10 @@ impl Blas {
     fn multiplies(&self) -> bool {
         let (a, b) = ([1.0, 2.0, 3.0, 9.0, 4.0, 5.0, 6.0], [7.0, 8.0, 9.0, 10.0, 11.0, 12.0]);
         let mut c = [1.0, 0.0, 0.0, 5.0, 0.0];
-        self.dgemm(Tile { m: 2, k: 3, n: 2, a: (&a, 4), b: (&b, 2), c: (&mut c, 3) });
+        self.dgemm(GemmUpdate { m: 2, k: 3, n: 2, a: (&a, 4), b: (&b, 2), c: (&mut c, 3) });
         let mut single = [1.0_f32, 0.0, 0.0, 5.0, 0.0];
         let (a, b) = (a.map(|x| x as f32), b.map(|x| x as f32));
-        self.sgemm(Tile { m: 2, k: 3, n: 2, a: (&a, 4), b: (&b, 2), c: (&mut single, 3) });
+        self.sgemm(GemmUpdate { m: 2, k: 3, n: 2, a: (&a, 4), b: (&b, 2), c: (&mut single, 3) });
         c == [59.0, 64.0, 0.0, 144.0, 154.0] && single.map(f64::from) == c
     }
 
@@ -148,7 +148,7 @@ impl Blas {
     ///
     /// # Panics
     /// If a slice is shorter than its sizes and stride ask for, or a size exceeds 2^31 - 1.
-    pub fn dgemm(&self, tile: Tile<'_, f64>) {
+    pub fn dgemm(&self, tile: GemmUpdate<'_, f64>) {
         call(self.dgemm, tile, 1.0);
     }
 
@@ -156,7 +156,7 @@ impl Blas {
     ///
     /// # Panics
     /// As [`Blas::dgemm`].
-    pub fn sgemm(&self, tile: Tile<'_, f32>) {
+    pub fn sgemm(&self, tile: GemmUpdate<'_, f32>) {
         call(self.sgemm, tile, 1.0);
     }
 }
@@ -179,9 +179,9 @@ fn version(library: &Library) -> Option<String> {
     })
 }
 
-fn call<T: Copy>(gemm: Gemm<T>, tile: Tile<'_, T>, one: T) {
+fn call<T: Copy>(gemm: Gemm<T>, tile: GemmUpdate<'_, T>, one: T) {
     tile.check();
-    let Tile { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+    let GemmUpdate { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
     if m == 0 || n == 0 || k == 0 {
         return;
     }
@@ -252,8 +252,8 @@ mod tests {
                 ((0..m * lda).map(value).collect(), (0..k * ldb).map(value).collect());
             let mut found: Vec<f64> = (0..m * ldc).map(value).collect();
             let mut wanted = found.clone();
-            blas.dgemm(Tile { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut found, ldc) });
-            gemm(Tile { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut wanted, ldc) });
+            blas.dgemm(GemmUpdate { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut found, ldc) });
+            gemm(GemmUpdate { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut wanted, ldc) });
             assert_eq!(found, wanted, "{} of {m} x {k} x {n}", blas.name());
         }
     }

@@ -8,17 +8,17 @@ use crate::matrix::Element;
 /// An element type of plus-times: `f32` and `f64`, which are numbers of every semiring of numbers.
 pub trait Real: Element + Tropical {
     /// C += A B by a library, on this thread.
-    fn by_blas(blas: &Blas, tile: Tile<'_, Self>);
+    fn by_blas(blas: &Blas, tile: GemmUpdate<'_, Self>);
 }
 
 impl Real for f64 {
-    fn by_blas(blas: &Blas, tile: Tile<'_, Self>) {
+    fn by_blas(blas: &Blas, tile: GemmUpdate<'_, Self>) {
         blas.dgemm(tile);
     }
 }
 
 impl Real for f32 {
-    fn by_blas(blas: &Blas, tile: Tile<'_, Self>) {
+    fn by_blas(blas: &Blas, tile: GemmUpdate<'_, Self>) {
         blas.sgemm(tile);
     }
 }
@@ -29,7 +29,7 @@ const TILE: usize = 512;
 
 /// One update's operands and result, all row by row.
 #[derive(Debug)]
-pub struct Tile<'a, T> {
+pub struct GemmUpdate<'a, T> {
     /// Rows of A and C.
     pub m: usize,
     /// Columns of A, rows of B.
@@ -44,7 +44,7 @@ pub struct Tile<'a, T> {
     pub c: (&'a mut [T], usize),
 }
 
-impl<T> Tile<'_, T> {
+impl<T> GemmUpdate<'_, T> {
     /// # Panics
     /// If a slice is shorter than its sizes and stride ask for, or a stride is shorter than a row.
     pub(super) fn check(&self) {
@@ -63,9 +63,9 @@ impl<T> Tile<'_, T> {
 ///
 /// # Panics
 /// If a slice is shorter than its sizes and stride ask for, or a stride is shorter than a row.
-pub fn gemm<T: Real>(tile: Tile<'_, T>) {
+pub fn gemm<T: Real>(tile: GemmUpdate<'_, T>) {
     tile.check();
-    let Tile { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+    let GemmUpdate { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
     if m == 0 || n == 0 || k == 0 {
         return;
     }
@@ -121,7 +121,7 @@ mod tests {
         let b: Vec<T> = (0..k * ldb).map(|i| value(i + 5)).collect();
         let mut c: Vec<T> = (0..m * ldc).map(|i| value(i + 2)).collect();
         let before = c.clone();
-        gemm(Tile { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut c, ldc) });
+        gemm(GemmUpdate { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut c, ldc) });
         for i in 0..m {
             for j in 0..ldc {
                 let mut expected = before[i * ldc + j].to_f64();

@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
 use crate::kernels::{
-    BitMatrix, Blas, Leg, Real, Semiring, Tile, Tropical, View, ViewMut, check_max_plus, check_min_plus,
-    gemm, legs_product, max_plus, min_plus,
+    BitMatrix, Blas, GemmUpdate, PathElement, Real, Semiring, Tropical, View, ViewMut, check_max_plus,
+    check_min_plus, gemm, legs_product, max_plus, min_plus,
 };
 use crate::matrix::{Element, Matrix};
 use serde_json::{Value, json};
@@ -27,8 +27,8 @@ type Entry<T> = fn(&[T], &[T]) -> T;
 /// What updates a tile.
 #[derive(Debug, Clone, Copy)]
 enum Update<T> {
-    BuiltIn(fn(Tile<'_, T>)),
-    Library(Blas, fn(&Blas, Tile<'_, T>)),
+    BuiltIn(fn(GemmUpdate<'_, T>)),
+    Library(Blas, fn(&Blas, GemmUpdate<'_, T>)),
 }
 
 impl<T: Real> Kernel<T> {
@@ -61,19 +61,19 @@ impl<T: Real> Kernel<T> {
 impl<T: Element + Tropical> Kernel<T> {
     /// The largest of sums, by [`max_plus`].
     pub fn max_plus() -> Self {
-        let update = |tile: Tile<'_, T>| tropical(max_plus, tile);
+        let update = |tile: GemmUpdate<'_, T>| tropical(max_plus, tile);
         Self::of(Semiring::MaxPlus, update, best::<T, false>, |x| check_max_plus(x).err())
     }
 
     /// The least of sums, by [`min_plus`].
     pub fn min_plus() -> Self {
-        let update = |tile: Tile<'_, T>| tropical(min_plus, tile);
+        let update = |tile: GemmUpdate<'_, T>| tropical(min_plus, tile);
         Self::of(Semiring::MinPlus, update, best::<T, true>, |x| check_min_plus(x).err())
     }
 
     fn of(
         semiring: Semiring,
-        update: fn(Tile<'_, T>),
+        update: fn(GemmUpdate<'_, T>),
         entry: Entry<T>,
         refused: fn(&[T]) -> Option<usize>,
     ) -> Self {
@@ -96,19 +96,19 @@ impl<T: Element + Tropical> Kernel<T> {
     }
 }
 
-impl<T: Tropical> Kernel<Leg<T>>
+impl<T: Tropical> Kernel<PathElement<T>>
 where
-    Leg<T>: Element,
+    PathElement<T>: Element,
 {
     /// The best paths over max-plus or min-plus, each with its last step.
     ///
     /// # Errors
     /// The other two semirings, whose paths have no length: exit code 2.
     pub fn legs(semiring: Semiring) -> Result<Self> {
-        let of = |zero, update: fn(Tile<'_, Leg<T>>), entry: Entry<Leg<T>>| Self {
+        let of = |zero, update: fn(GemmUpdate<'_, PathElement<T>>), entry: Entry<PathElement<T>>| Self {
             semiring,
-            zero: Leg { length: zero, ..Leg::empty() },
-            one: Leg::empty(),
+            zero: PathElement { length: zero, ..PathElement::empty() },
+            one: PathElement::empty(),
             update: Update::BuiltIn(update),
             entry,
             refused: |_| None,
@@ -170,7 +170,7 @@ impl<T: Element> Kernel<T> {
 
     /// The same kernel with a defect: another update of tiles.
     #[cfg(test)]
-    pub(crate) fn with_update(self, update: fn(Tile<'_, T>)) -> Self {
+    pub(crate) fn with_update(self, update: fn(GemmUpdate<'_, T>)) -> Self {
         Self { update: Update::BuiltIn(update), ..self }
     }
 
@@ -188,7 +188,7 @@ impl<T: Element> Kernel<T> {
     ///
     /// # Panics
     /// If a slice is shorter than its sizes and stride ask for.
-    pub fn update(&self, tile: Tile<'_, T>) {
+    pub fn update(&self, tile: GemmUpdate<'_, T>) {
         match self.update {
             Update::BuiltIn(update) => update(tile),
             Update::Library(blas, update) => update(&blas, tile),
@@ -241,19 +241,22 @@ fn best<T: Tropical, const MIN: bool>(row: &[T], column: &[T]) -> T {
 }
 
 /// The best of the pairs' paths.
-fn best_leg<T: Tropical, const MIN: bool>(row: &[Leg<T>], column: &[Leg<T>]) -> Leg<T> {
+fn best_leg<T: Tropical, const MIN: bool>(
+    row: &[PathElement<T>],
+    column: &[PathElement<T>],
+) -> PathElement<T> {
     let legs = row.iter().zip(column).map(|(x, &y)| x.times::<MIN>(y));
-    legs.fold(Leg::absent::<MIN>(), |best, leg| leg.over::<MIN>(best))
+    legs.fold(PathElement::absent::<MIN>(), |best, leg| leg.over::<MIN>(best))
 }
 
-fn tropical<T: Tropical>(product: fn(View<T>, View<T>, ViewMut<T>), tile: Tile<'_, T>) {
-    let Tile { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+fn tropical<T: Tropical>(product: fn(View<T>, View<T>, ViewMut<T>), tile: GemmUpdate<'_, T>) {
+    let GemmUpdate { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
     product(View::new(a, m, k, lda), View::new(b, k, n, ldb), ViewMut::new(c, m, n, ldc));
 }
 
 /// Packs both factors, multiplies bits, and adds the result to C's bytes: O(m k + k n + m n) bytes beside the product.
-fn or_and(tile: Tile<'_, u8>) {
-    let Tile { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+fn or_and(tile: GemmUpdate<'_, u8>) {
+    let GemmUpdate { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
     let (a, b, mut c) = (View::new(a, m, k, lda), View::new(b, k, n, ldb), ViewMut::new(c, m, n, ldc));
     let mut product = BitMatrix::zeros(m, n);
     product.or_product(&BitMatrix::from_rows(m, k, |i| a.row(i)), &BitMatrix::from_rows(k, n, |i| b.row(i)));
@@ -277,7 +280,7 @@ mod tests {
             let a: Vec<T> = (0..m * lda).map(&value).collect();
             let b: Vec<T> = (0..k * ldb).map(|i| value(i * 5 + 3)).collect();
             let mut c = vec![kernel.zero(); m * ldc];
-            kernel.update(Tile { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut c, ldc) });
+            kernel.update(GemmUpdate { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut c, ldc) });
             for (i, j) in (0..m * ldc).map(|at| (at / ldc, at % ldc)) {
                 let column: Vec<T> = (0..k).map(|p| b[p * ldb + j.min(n)]).collect();
                 let wanted = if j < n { kernel.entry(&a[i * lda..][..k], &column) } else { kernel.zero() };

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::kernels::{Tile, Tropical};
+use crate::kernels::{GemmUpdate, Tropical};
 use crate::matrix::Element;
 use std::fmt;
 
@@ -15,7 +15,7 @@ use std::fmt;
 /// The empty path has no edges and ends where it begins; an absent one has the semiring's zero as its length and no edges.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 #[repr(C)]
-pub struct Leg<T> {
+pub struct PathElement<T> {
     /// The path's length.
     pub length: T,
     /// Edges on it.
@@ -24,7 +24,7 @@ pub struct Leg<T> {
     pub last: u32,
 }
 
-impl<T: Tropical> Leg<T> {
+impl<T: Tropical> PathElement<T> {
     /// No path.
     pub(in crate::kernels) fn absent<const MIN: bool>() -> Self {
         Self { length: T::zero::<MIN>(), edges: 0, last: 0 }
@@ -58,7 +58,7 @@ impl<T: Tropical> Leg<T> {
     }
 }
 
-impl<T: fmt::Display> fmt::Display for Leg<T> {
+impl<T: fmt::Display> fmt::Display for PathElement<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} by {} edges past {}", self.length, self.edges, self.last)
     }
@@ -67,11 +67,11 @@ impl<T: fmt::Display> fmt::Display for Leg<T> {
 macro_rules! element {
     ($number:ident, $name:literal) => {
         // SAFETY: all bits 0 are a number of T and two of u32.
-        unsafe impl bytemuck::Zeroable for Leg<$number> {}
+        unsafe impl bytemuck::Zeroable for PathElement<$number> {}
         // SAFETY: repr(C) of a number of 4 or 8 bytes and twice 4 bytes has no gaps, and every bit pattern is good.
-        unsafe impl bytemuck::Pod for Leg<$number> {}
+        unsafe impl bytemuck::Pod for PathElement<$number> {}
 
-        impl Element for Leg<$number> {
+        impl Element for PathElement<$number> {
             const NAME: &'static str = $name;
             const DESCR: &'static str = "|V";
             const EPSILON: f64 = <$number as Element>::EPSILON;
@@ -97,7 +97,7 @@ element!(i32, "i32-paths");
 
 /// Columns that are worked on together.
 const WIDE: usize = 32;
-/// The bits of [`Leg::step`] that count edges.
+/// The bits of [`PathElement::step`] that count edges.
 const EDGES: u64 = !0 << 32;
 
 /// A strip of B: lengths, what a step keeps of the first path's, and what is added to it.
@@ -108,7 +108,7 @@ struct Strip<T> {
 }
 
 /// C := the better of C and A B over paths. 2 m n k operations on lengths, and as many on steps.
-pub(in crate::kernels) fn legs_product<T: Tropical, const MIN: bool>(tile: Tile<'_, Leg<T>>) {
+pub(in crate::kernels) fn legs_product<T: Tropical, const MIN: bool>(tile: GemmUpdate<'_, PathElement<T>>) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
         // SAFETY: just asked.
@@ -122,21 +122,21 @@ pub(in crate::kernels) fn legs_product<T: Tropical, const MIN: bool>(tile: Tile<
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq")]
-fn avx512<T: Tropical, const MIN: bool>(tile: Tile<'_, Leg<T>>) {
+fn avx512<T: Tropical, const MIN: bool>(tile: GemmUpdate<'_, PathElement<T>>) {
     body::<T, MIN>(tile);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn avx2<T: Tropical, const MIN: bool>(tile: Tile<'_, Leg<T>>) {
+fn avx2<T: Tropical, const MIN: bool>(tile: GemmUpdate<'_, PathElement<T>>) {
     body::<T, MIN>(tile);
 }
 
 #[inline(always)]
-fn body<T: Tropical, const MIN: bool>(tile: Tile<'_, Leg<T>>) {
+fn body<T: Tropical, const MIN: bool>(tile: GemmUpdate<'_, PathElement<T>>) {
     tile.check();
-    let Tile { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
-    let absent = Leg::<T>::absent::<MIN>();
+    let GemmUpdate { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+    let absent = PathElement::<T>::absent::<MIN>();
     let mut strip = Strip { lengths: Vec::new(), kept: Vec::new(), added: Vec::new() };
     for first in (0..n).step_by(WIDE) {
         let wide = WIDE.min(n - first);
@@ -160,7 +160,7 @@ fn body<T: Tropical, const MIN: bool>(tile: Tile<'_, Leg<T>>) {
                 better::<T, MIN>((&mut lengths, &mut steps), *leg, &strip, p);
             }
             for ((to, length), step) in row.iter_mut().zip(lengths).zip(steps) {
-                *to = Leg { length, edges: (step >> 32) as u32, last: step as u32 };
+                *to = PathElement { length, edges: (step >> 32) as u32, last: step as u32 };
             }
         }
     }
@@ -170,7 +170,7 @@ fn body<T: Tropical, const MIN: bool>(tile: Tile<'_, Leg<T>>) {
 #[inline(always)]
 fn better<T: Tropical, const MIN: bool>(
     (lengths, steps): (&mut [T; WIDE], &mut [u64; WIDE]),
-    leg: Leg<T>,
+    leg: PathElement<T>,
     strip: &Strip<T>,
     p: usize,
 ) {
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn legs<const MIN: bool>(count: usize, seed: u64) -> Vec<Leg<i64>> {
+    fn legs<const MIN: bool>(count: usize, seed: u64) -> Vec<PathElement<i64>> {
         let mut state = seed;
         let mut next = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -201,16 +201,24 @@ mod tests {
         };
         (0..count)
             .map(|_| match next(6) {
-                0 => Leg::absent::<MIN>(),
-                1 => Leg::empty(),
-                _ => Leg { length: next(5) as i64 - 2, edges: 1 + next(3) as u32, last: next(9) as u32 },
+                0 => PathElement::absent::<MIN>(),
+                1 => PathElement::empty(),
+                _ => PathElement {
+                    length: next(5) as i64 - 2,
+                    edges: 1 + next(3) as u32,
+                    last: next(9) as u32,
+                },
             })
             .collect()
     }
 
-    fn times<const MIN: bool>(a: &[Leg<i64>], b: &[Leg<i64>], [m, k, n]: [usize; 3]) -> Vec<Leg<i64>> {
-        let mut c = vec![Leg::absent::<MIN>(); m * n];
-        legs_product::<i64, MIN>(Tile { m, k, n, a: (a, k), b: (b, n), c: (&mut c, n) });
+    fn times<const MIN: bool>(
+        a: &[PathElement<i64>],
+        b: &[PathElement<i64>],
+        [m, k, n]: [usize; 3],
+    ) -> Vec<PathElement<i64>> {
+        let mut c = vec![PathElement::absent::<MIN>(); m * n];
+        legs_product::<i64, MIN>(GemmUpdate { m, k, n, a: (a, k), b: (b, n), c: (&mut c, n) });
         c
     }
 
@@ -220,7 +228,7 @@ mod tests {
         let product = times::<MIN>(&a, &b, [m, k, n]);
         for (at, &found) in product.iter().enumerate() {
             let pairs = (0..k).map(|p| a[at / n * k + p].times::<MIN>(b[p * n + at % n]));
-            let wanted = pairs.fold(Leg::absent::<MIN>(), |best, leg| leg.over::<MIN>(best));
+            let wanted = pairs.fold(PathElement::absent::<MIN>(), |best, leg| leg.over::<MIN>(best));
             assert_eq!(found, wanted, "({}, {}) of {m} x {k} x {n}", at / n, at % n);
         }
         let left = times::<MIN>(&product, &c, [m, n, l]);
@@ -241,10 +249,10 @@ mod tests {
 
     #[test]
     fn infinities_and_extremes_stay_absent() {
-        let far = Leg::<f64>::absent::<true>();
+        let far = PathElement::<f64>::absent::<true>();
         let mut c = [far];
-        let (a, b) = ([far, Leg { length: 1.0, edges: 1, last: 3 }], [Leg::empty(), far]);
-        legs_product::<f64, true>(Tile { m: 1, k: 2, n: 1, a: (&a, 2), b: (&b, 1), c: (&mut c, 1) });
+        let (a, b) = ([far, PathElement { length: 1.0, edges: 1, last: 3 }], [PathElement::empty(), far]);
+        legs_product::<f64, true>(GemmUpdate { m: 1, k: 2, n: 1, a: (&a, 2), b: (&b, 1), c: (&mut c, 1) });
         assert_eq!(c, [far]);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`gemm`] is plus-times, and [`Blas`] a library's in its place;
 //! [`max_plus`] and [`min_plus`] are packed and blocked like a gemm; [`BitMatrix`] multiplies packed bits;
-//! [`donor_cell`] advects. [`Leg`] is a path: its length, its edges, its last vertex.
+//! [`donor_cell`] advects. [`PathElement`] is a path: its length, its edges, its last vertex.
 
 mod blas;
 mod boolean;
@@ -18,9 +18,9 @@ mod view;
 pub use blas::Blas;
 pub use boolean::BitMatrix;
 pub use donor_cell::{Advectable, Advected, donor_cell};
-pub use gemm::{Real, Tile, gemm};
+pub use gemm::{GemmUpdate, Real, gemm};
 pub use kernel::Kernel;
-pub use legs::Leg;
+pub use legs::PathElement;
 use legs::legs_product;
 pub use semiring::Semiring;
 pub use tropical::{Tropical, check_max_plus, check_min_plus, instruction_set, max_plus, min_plus};

@@ -7,7 +7,7 @@ mod scaling;
 pub use element::Element;
 pub(crate) use io::hash_bytes;
 pub use io::{
-    NpyFile, NpyHeader, Tiles, npy_header, npy_header_bool, read_npy_header, read_tiles, tiles_header,
+    LocalBlocks, NpyFile, NpyHeader, npy_header, npy_header_bool, read_npy_header, read_tiles, tiles_header,
     write_npy, write_npy_bool, write_npy_rows, write_tiles,
 };
 use io::{market, npy};

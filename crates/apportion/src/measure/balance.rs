@@ -8,7 +8,7 @@ use crate::plan::{Forecast, Metrics, Plan, Problem};
 use crate::platform::Platform;
 use crate::run::Monitor;
 use crate::run::clock;
-use crate::run::mailboxes::Halt;
+use crate::run::mailboxes::StopSignal;
 use std::collections::BTreeMap;
 use std::sync::Barrier;
 
@@ -156,7 +156,7 @@ fn together(
     shares: &[u64],
     monitor: &Monitor,
 ) -> Result<Vec<f64>> {
-    let halt = Halt::new(monitor);
+    let halt = StopSignal::new(monitor);
     let working = shares.iter().filter(|share| **share > 0).count();
     let barrier = Barrier::new(working);
     let outcomes: Vec<Result<f64>> = std::thread::scope(|scope| {

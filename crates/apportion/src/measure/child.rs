@@ -4,7 +4,7 @@
 //! the terminal reaches it through us: it is asked to end, and shortly after made to.
 
 use crate::error::{Error, Result};
-use crate::run::mailboxes::Halt;
+use crate::run::mailboxes::StopSignal;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -30,7 +30,7 @@ pub(super) struct Ended {
 /// Runs a program to its end, reading nothing from stdin. It runs on the cores of the calling thread.
 ///
 /// The outer error is ours (interrupted), the inner one the system's: the program cannot be started.
-pub(super) fn run(mut command: Command, halt: &Halt<'_>) -> Result<std::io::Result<Ended>> {
+pub(super) fn run(mut command: Command, halt: &StopSignal<'_>) -> Result<std::io::Result<Ended>> {
     halt.check()?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
@@ -84,13 +84,13 @@ fn tail(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     take
 }
 
-fn text(stream: &Receiver<Vec<u8>>, halt: &Halt<'_>) -> Result<String> {
+fn text(stream: &Receiver<Vec<u8>>, halt: &StopSignal<'_>) -> Result<String> {
     let bytes = receive(stream, halt)?.unwrap_or_default();
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What a thread sends, or the end of all.
-fn receive<T>(from: &Receiver<T>, halt: &Halt<'_>) -> Result<Option<T>> {
+fn receive<T>(from: &Receiver<T>, halt: &StopSignal<'_>) -> Result<Option<T>> {
     loop {
         match from.recv_timeout(GLANCE) {
             Ok(value) => return Ok(Some(value)),
@@ -102,7 +102,7 @@ fn receive<T>(from: &Receiver<T>, halt: &Halt<'_>) -> Result<Option<T>> {
 
 /// The moment at which the program ended. It is not reaped, so that its process group keeps its name.
 #[cfg(unix)]
-fn wait(child: &mut Child, halt: &Halt<'_>) -> Result<std::io::Result<Instant>> {
+fn wait(child: &mut Child, halt: &StopSignal<'_>) -> Result<std::io::Result<Instant>> {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let pid = Pid::from_child(child);
     let (give, take) = channel();
@@ -122,7 +122,7 @@ fn wait(child: &mut Child, halt: &Halt<'_>) -> Result<std::io::Result<Instant>> 
 
 /// Without `waitid`, the program is looked at every millisecond.
 #[cfg(not(unix))]
-fn wait(child: &mut Child, halt: &Halt<'_>) -> Result<std::io::Result<Instant>> {
+fn wait(child: &mut Child, halt: &StopSignal<'_>) -> Result<std::io::Result<Instant>> {
     loop {
         match child.try_wait() {
             Ok(Some(_)) => return Ok(Ok(Instant::now())),

@@ -9,7 +9,7 @@ use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
 use crate::run::clock;
-use crate::run::mailboxes::Halt;
+use crate::run::mailboxes::StopSignal;
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::str::FromStr;
@@ -92,7 +92,7 @@ impl UserCommand {
         processor: &Processor,
         rank: usize,
         size: f64,
-        halt: &Halt<'_>,
+        halt: &StopSignal<'_>,
     ) -> Result<f64> {
         clock::pin(&processor.cores);
         let words = self.words(size, &processor.name, rank);
@@ -190,11 +190,11 @@ struct Run<'a> {
 impl Trial for Run<'_> {
     const FEWEST_WHEN_LATE: usize = 1;
 
-    fn warm_up(&mut self, halt: &Halt<'_>) -> Result<f64> {
+    fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
         self.time(halt)
     }
 
-    fn time(&mut self, halt: &Halt<'_>) -> Result<f64> {
+    fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
         self.command.seconds(self.processor, self.rank, self.size, halt)
     }
 }
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn the_last_line_is_the_time_and_slowdown_multiplies_it() {
         let monitor = Monitor::new();
-        let halt = Halt::new(&monitor);
+        let halt = StopSignal::new(&monitor);
         let slow = Processor { slowdown: 3.0, ..Processor::named("slow") };
         let run = |text: &str| command(text).seconds(&slow, 1, 8.0, &halt);
         assert_eq!(run("sh -c 'echo chatter; echo {size}e-1; echo'").unwrap(), 0.8 * 3.0);
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn leftovers_are_ended() {
         let monitor = Monitor::new();
-        let halt = Halt::new(&monitor);
+        let halt = StopSignal::new(&monitor);
         let run = command("sh -c 'sleep 3600 & echo {size}'").seconds(&Processor::named("p"), 0, 2.0, &halt);
         assert_eq!(run.unwrap(), 2.0);
     }
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn a_stopped_run_ends_its_program() {
         let monitor = Monitor::new();
-        let halt = Halt::new(&monitor);
+        let halt = StopSignal::new(&monitor);
         std::thread::scope(|scope| {
             let run = scope.spawn(|| {
                 command("sh -c 'sleep {size} & wait'").seconds(&Processor::named("p"), 0, 3600.0, &halt)

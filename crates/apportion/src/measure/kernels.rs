@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::Kernel;
-use crate::kernels::{Real, Tile};
+use crate::kernels::{GemmUpdate, Real};
 use crate::matrix::Element;
 use crate::measure::sweep;
 use crate::measure::sweep::{Keep, MeasureOptions, Sizes, Subject, Sweep, Trial};
@@ -10,8 +10,8 @@ use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
 use crate::run::clock;
-use crate::run::mailboxes::Halt;
-use crate::run::throttle::Governor;
+use crate::run::mailboxes::StopSignal;
+use crate::run::throttle::Throttle;
 use crate::run::worker::parallel;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -140,7 +140,7 @@ struct Bench<T> {
     side: usize,
     block: usize,
     threads: usize,
-    governor: Governor,
+    governor: Throttle,
     /// A, side x (blocks block), and B, (blocks block) x side.
     sources: (Vec<T>, Vec<T>),
     blocks: usize,
@@ -166,7 +166,7 @@ impl<T: Element> Bench<T> {
             side,
             block,
             threads: processor.cores.len().max(1),
-            governor: Governor::new(processor.slowdown),
+            governor: Throttle::new(processor.slowdown),
             sources: (filled(side * blocks * block), filled(blocks * block * side)),
             blocks,
             next: 0,
@@ -177,7 +177,7 @@ impl<T: Element> Bench<T> {
     }
 
     /// Seconds per update over some updates.
-    fn repeat(&mut self, halt: &Halt<'_>, count: u64) -> Result<f64> {
+    fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<f64> {
         let (kernel, side, block, threads) = (self.kernel, self.side, self.block, self.threads);
         let start = Instant::now();
         for _ in 0..count {
@@ -193,7 +193,7 @@ impl<T: Element> Bench<T> {
                 parallel(
                     kernel,
                     threads,
-                    Tile {
+                    GemmUpdate {
                         m: side,
                         k: block,
                         n: side,
@@ -212,7 +212,7 @@ impl<T: Element> Trial for Bench<T> {
     const FEWEST_WHEN_LATE: usize = 3;
 
     /// Also finds how many updates make a repetition long enough.
-    fn warm_up(&mut self, halt: &Halt<'_>) -> Result<f64> {
+    fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
         let cpu = clock::thread_cpu_seconds();
         let seconds = self.repeat(halt, 1)?;
         let once = (clock::thread_cpu_seconds() - cpu).max(1e-7);
@@ -220,7 +220,7 @@ impl<T: Element> Trial for Bench<T> {
         Ok(seconds)
     }
 
-    fn time(&mut self, halt: &Halt<'_>) -> Result<f64> {
+    fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
         self.repeat(halt, self.count)
     }
 }

@@ -1,7 +1,7 @@
 //! Measures what a message costs between each two processors: latency, and bandwidth of contiguous and of strided data.
 //!
-//! Who carries the messages is somebody else's business ([`Carry`]): threads of this machine do it by
-//! [`carry_by_threads`](super::carry_by_threads).
+//! Who carries the messages is somebody else's business ([`ProbeFn`]): threads of this machine do it by
+//! [`threads_probe`](super::carry_by_threads).
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
@@ -26,7 +26,7 @@ pub struct Probe {
 }
 
 /// Carries a probe's messages: the seconds from sending each to having its answer, in the order of sending.
-pub type Carry<'a> = dyn FnMut(&Probe) -> Result<Vec<f64>> + 'a;
+pub type ProbeFn<'a> = dyn FnMut(&Probe) -> Result<Vec<f64>> + 'a;
 
 /// Which messages to send, and how often.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,7 +100,7 @@ const FEWEST_SIZES: usize = 3;
 pub fn measure_links(
     platform: &Platform,
     options: &LinkOptions,
-    carry: &mut Carry<'_>,
+    carry: &mut ProbeFn<'_>,
     monitor: &Monitor,
 ) -> Result<Vec<MeasuredLink>> {
     check(options)?;
@@ -139,7 +139,7 @@ fn check(options: &LinkOptions) -> Result<()> {
 fn pair(
     (a, b): (Rank, Rank),
     options: &LinkOptions,
-    carry: &mut Carry<'_>,
+    carry: &mut ProbeFn<'_>,
     monitor: &Monitor,
 ) -> Result<Vec<MeasuredLink>> {
     let mut samples = |from: Rank, to: Rank, direction: Direction| {
@@ -163,7 +163,7 @@ fn pair(
 fn one_way(
     mut probe: Probe,
     options: &LinkOptions,
-    carry: &mut Carry<'_>,
+    carry: &mut ProbeFn<'_>,
     monitor: &Monitor,
 ) -> Result<Vec<(f64, f64)>> {
     let mut samples = Vec::new();
@@ -282,7 +282,7 @@ mod tests {
     fn threads_carry_every_pattern() {
         let platform = Platform::from_speeds(&[1.0; 2]).unwrap();
         let monitor = Monitor::new();
-        let mut carry = super::super::carry_by_threads(&platform, &monitor);
+        let mut carry = super::super::threads_probe(&platform, &monitor);
         for (bytes, direction) in [1, 63, 64, 65, 5000]
             .into_iter()
             .flat_map(|b| [(b, Direction::Horizontal), (b, Direction::Vertical)])

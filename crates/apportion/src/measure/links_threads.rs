@@ -6,7 +6,7 @@ use crate::measure::links::Probe;
 use crate::platform::{Direction, Load, Platform, available_memory};
 use crate::run::Monitor;
 use crate::run::clock;
-use crate::run::mailboxes::{Gate, Halt, Post};
+use crate::run::mailboxes::{Mailboxes, StartBarrier, StopSignal};
 use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -23,7 +23,7 @@ const STRIDE: usize = 1024;
 ///
 /// # Panics
 /// If a probe names a processor that the platform does not have, or one twice.
-pub fn carry_by_threads<'a>(
+pub fn threads_probe<'a>(
     platform: &'a Platform,
     monitor: &'a Monitor,
 ) -> impl FnMut(&Probe) -> Result<Vec<f64>> + 'a {
@@ -33,9 +33,9 @@ pub fn carry_by_threads<'a>(
         let exchange = Exchange {
             probe,
             platform,
-            post: Post::new(platform.len(), &platform.network),
-            halt: Halt::new(monitor),
-            gate: Gate::new(2),
+            post: Mailboxes::new(platform.len(), &platform.network),
+            halt: StopSignal::new(monitor),
+            gate: StartBarrier::new(2),
             epoch: Instant::now(),
             source: Mutex::new(source),
         };
@@ -69,9 +69,9 @@ fn vec_of(bytes: usize) -> Result<Vec<u8>> {
 struct Exchange<'a> {
     probe: &'a Probe,
     platform: &'a Platform,
-    post: Post<'a>,
-    halt: Halt<'a>,
-    gate: Gate,
+    post: Mailboxes<'a>,
+    halt: StopSignal<'a>,
+    gate: StartBarrier,
     epoch: Instant,
     source: Mutex<Vec<u8>>,
 }

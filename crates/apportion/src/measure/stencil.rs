@@ -9,8 +9,8 @@ use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
 use crate::run::clock;
-use crate::run::mailboxes::Halt;
-use crate::run::throttle::Governor;
+use crate::run::mailboxes::StopSignal;
+use crate::run::throttle::Throttle;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -62,7 +62,7 @@ pub fn sweep_stencil<T: Advectable>(
 struct Grid<T> {
     side: usize,
     threads: usize,
-    governor: Governor,
+    governor: Throttle,
     psi: Vec<T>,
     courant: [Vec<T>; 2],
     out: Vec<T>,
@@ -79,7 +79,7 @@ impl<T: Advectable> Grid<T> {
         Self {
             side,
             threads: processor.cores.len().clamp(1, side),
-            governor: Governor::new(processor.slowdown),
+            governor: Throttle::new(processor.slowdown),
             psi: filled((side + 2) * (side + 2), 0.1, 0.1),
             courant: [filled(faces, 0.04, -0.24), filled(faces, 0.03, -0.18)],
             out: filled(side * side, 0.0, 0.0),
@@ -88,7 +88,7 @@ impl<T: Advectable> Grid<T> {
     }
 
     /// Seconds per step over some steps.
-    fn repeat(&mut self, halt: &Halt<'_>, count: u64) -> Result<f64> {
+    fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<f64> {
         let Self { side, threads, governor, psi, courant: [down, right], out, .. } = self;
         let field = Advected { rows: *side, cols: *side, psi, down, right };
         let start = Instant::now();
@@ -126,7 +126,7 @@ impl<T: Advectable> Trial for Grid<T> {
     const FEWEST_WHEN_LATE: usize = 3;
 
     /// Also finds how many steps make a repetition long enough.
-    fn warm_up(&mut self, halt: &Halt<'_>) -> Result<f64> {
+    fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
         let cpu = clock::thread_cpu_seconds();
         let seconds = self.repeat(halt, 1)?;
         let once = (clock::thread_cpu_seconds() - cpu).max(1e-7);
@@ -134,7 +134,7 @@ impl<T: Advectable> Trial for Grid<T> {
         Ok(seconds)
     }
 
-    fn time(&mut self, halt: &Halt<'_>) -> Result<f64> {
+    fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
         self.repeat(halt, self.count)
     }
 }

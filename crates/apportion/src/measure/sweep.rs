@@ -9,7 +9,7 @@ use crate::model::{AdaptiveSweep, Interpolation, Model, Models, Point, Summary, 
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
 use crate::run::clock;
-use crate::run::mailboxes::Halt;
+use crate::run::mailboxes::StopSignal;
 use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -87,10 +87,10 @@ pub(super) trait Trial {
     const FEWEST_WHEN_LATE: usize;
 
     /// One run that is not counted, and whatever is to be found out first. Its seconds.
-    fn warm_up(&mut self, halt: &Halt<'_>) -> Result<f64>;
+    fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64>;
 
     /// Seconds of one run.
-    fn time(&mut self, halt: &Halt<'_>) -> Result<f64>;
+    fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64>;
 }
 
 /// What is measured, for the file.
@@ -167,7 +167,7 @@ fn round<T: Trial>(
     monitor: &Monitor,
 ) -> Result<()> {
     // The first ends all work, the second only what accompanies that of others.
-    let (halt, over) = (Halt::new(monitor), Halt::new(monitor));
+    let (halt, over) = (StopSignal::new(monitor), StopSignal::new(monitor));
     let barrier = Barrier::new(wanted.len());
     let left = AtomicUsize::new(wanted.iter().filter(|(_, t)| matches!(t, Task::Measure(_))).count());
     let mut outcome = Ok(());
@@ -213,7 +213,7 @@ fn round<T: Trial>(
 }
 
 /// Repeats until the mean is known well enough.
-fn settle<T: Trial>(trial: &mut T, halt: &Halt<'_>, options: &MeasureOptions) -> Result<Summary> {
+fn settle<T: Trial>(trial: &mut T, halt: &StopSignal<'_>, options: &MeasureOptions) -> Result<Summary> {
     let begin = Instant::now();
     let late = || begin.elapsed().as_secs_f64() >= options.seconds_per_size;
     let most = options.most_repetitions.max(1) as usize;

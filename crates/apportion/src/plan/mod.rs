@@ -12,7 +12,7 @@ pub mod shapes;
 pub mod shares;
 
 pub(crate) use constraints::Member;
-pub use constraints::{Form, Hierarchy, in_blocks, repeated};
+pub use constraints::{Hierarchy, LayoutConstraints, in_blocks, repeated};
 pub use export::{ExportFormat, Exported, export};
 pub use file::{Forecast, Plan, read_plan};
 pub use layout::{Layout, Part};

@@ -36,14 +36,14 @@ pub struct Transit {
 
 /// The wires of a network and the moment until which each is taken.
 #[derive(Debug, Clone)]
-pub struct Wires<'a> {
+pub struct LinkBookings<'a> {
     network: &'a Network,
     taken: BTreeMap<Wire, f64>,
     /// Idle stretches before that moment, in order: a relayed message comes after each.
     gaps: BTreeMap<Wire, Vec<(f64, f64)>>,
 }
 
-impl<'a> Wires<'a> {
+impl<'a> LinkBookings<'a> {
     /// All wires idle.
     pub fn new(network: &'a Network) -> Self {
         Self { network, taken: BTreeMap::new(), gaps: BTreeMap::new() }
@@ -138,7 +138,7 @@ mod tests {
     fn a_half_duplex_wire_carries_one_message_at_a_time() {
         let mut network = Network::uniform(1.0, 2.0);
         let book = |network: &Network| {
-            let mut wires = Wires::new(network);
+            let mut wires = LinkBookings::new(network);
             let first = wires.book(Rank(0), Rank(1), FOUR, 5.0);
             let second = wires.book(Rank(1), Rank(0), FOUR, 6.0);
             (first.arrival, second.start, second.arrival)
@@ -154,7 +154,7 @@ mod tests {
         let to = [(Rank(1), FOUR), (Rank(2), Load { horizontal: 1.0, vertical: 0.0 })];
         let once = Load { horizontal: 2.0, vertical: 3.0 };
         let book = |network: &Network| {
-            let mut wires = Wires::new(network);
+            let mut wires = LinkBookings::new(network);
             let first: Vec<f64> =
                 wires.book_broadcast(Rank(0), &to, once, 0.0).iter().map(|t| t.arrival).collect();
             (first, wires.book(Rank(1), Rank(0), FOUR, 0.0).arrival)
@@ -171,7 +171,7 @@ mod tests {
         let mut network = Network::uniform(0.0, 1.0);
         network.topology = Topology::Star { centre: Rank(1) };
         let bytes = |horizontal| Load { horizontal, vertical: 0.0 };
-        let mut wires = Wires::new(&network);
+        let mut wires = LinkBookings::new(&network);
         assert_eq!(wires.book(Rank(0), Rank(2), bytes(3.0), 0.0).arrival, 6.0);
         // Three of its four bytes go before the relayed message, the last after it.
         let own = wires.book(Rank(1), Rank(2), bytes(4.0), 0.0);
@@ -188,7 +188,7 @@ mod tests {
             let mut network = Network::uniform(0.25, 3.0);
             network.topology = Topology::Star { centre: Rank(centre) };
             let last = |order: &dyn Fn(usize) -> usize| {
-                let mut wires = Wires::new(&network);
+                let mut wires = LinkBookings::new(&network);
                 let mut last = [0.0f64; 4];
                 for from in (0..4).map(order) {
                     for &(_, offset, horizontal) in messages.iter().filter(|m| m.0 == from) {
@@ -210,7 +210,7 @@ mod tests {
     fn a_relay_takes_two_hops() {
         let mut network = Network::uniform(0.0, 2.0);
         network.topology = Topology::Star { centre: Rank(1) };
-        let transit = Wires::new(&network).book(Rank(0), Rank(2), FOUR, 0.0);
+        let transit = LinkBookings::new(&network).book(Rank(0), Rank(2), FOUR, 0.0);
         assert_eq!((transit.sent, transit.arrival), (2.0, 4.0));
     }
 }

@@ -111,7 +111,7 @@ pub(crate) fn adapt(
     let spans = segments(&Schedule::matmul(layout, rebalance.order), adaptive.segments);
     let (mut layout, mut method) = (layout.clone(), method.to_owned());
     let mut all = Trace::empty(layout.processors());
-    let mut pace = Pace::new(layout.processors());
+    let mut pace = SpeedTracker::new(layout.processors());
     let mut adaptation = Adaptation { segments: spans.len() as u64, repartitions: Vec::new() };
     for (i, span) in spans.iter().enumerate() {
         let trace = engine.run(&Schedule::matmul(&layout, rebalance.order).within(*span))?;
@@ -157,11 +157,11 @@ fn segments(schedule: &Schedule, most: u64) -> Vec<Span> {
 }
 
 /// By how much each processor was slower than its model in the last segments.
-struct Pace {
+struct SpeedTracker {
     last: Vec<Vec<f64>>,
 }
 
-impl Pace {
+impl SpeedTracker {
     /// Segments that are looked back at: one that a stranger disturbed does not count against two that he did not.
     const SEEN: usize = 3;
 

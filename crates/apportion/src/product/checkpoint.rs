@@ -9,14 +9,14 @@ use crate::matrix::{Element, Matrix, NpyFile, hash_bytes, write_npy};
 use crate::output::{OutputFile, write_whole};
 use crate::plan::Plan;
 use crate::product::Panels;
-use crate::schedule::Order;
+use crate::schedule::ScheduleOptions;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What makes one product the same as another, bytes included.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Identity {
+pub struct Fingerprint {
     /// Of each file: its name, its length and its hash, or anything else that tells it from others.
     pub inputs: Vec<Value>,
     /// The semiring, the element type, the scalars: whatever else decides the result.
@@ -31,11 +31,11 @@ pub struct Checkpoint {
 
 /// What a checkpoint was begun with: decisions that measured speeds would make anew otherwise.
 #[derive(Debug, Clone)]
-pub struct Begun {
+pub struct Manifest {
     /// Of a panel of full height.
     pub plan: Plan,
     /// Flow, block, overlap.
-    pub order: Order,
+    pub order: ScheduleOptions,
     /// How C is cut.
     pub panels: Panels,
 }
@@ -47,7 +47,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// Exit code 2: the directory cannot be made or read, its manifest is damaged, or it belongs to another product.
-    pub fn open(directory: &Path, identity: &Identity) -> Result<(Self, Option<Begun>)> {
+    pub fn open(directory: &Path, identity: &Fingerprint) -> Result<(Self, Option<Manifest>)> {
         std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
         let checkpoint = Self { directory: directory.to_path_buf() };
         for name in checkpoint.names()?.iter().filter(|name| name.starts_with(".apportion-")) {
@@ -86,8 +86,8 @@ impl Checkpoint {
     ///
     /// # Errors
     /// The manifest cannot be written.
-    pub fn begin(&self, identity: &Identity, begun: &Begun) -> Result<()> {
-        let Begun { plan, order, panels } = begun;
+    pub fn begin(&self, identity: &Fingerprint, begun: &Manifest) -> Result<()> {
+        let Manifest { plan, order, panels } = begun;
         let manifest = json!({
             "format": "apportion-checkpoint",
             "version": 1,
@@ -95,7 +95,7 @@ impl Checkpoint {
             "settings": identity.settings,
             "rows": panels.rows,
             "segment": panels.segment,
-            "order": {"flow": order.flow.to_string(), "block": order.block, "overlap": order.overlap, "look_ahead": order.look_ahead},
+            "order": {"flow": order.flow.to_string(), "block": order.block, "look_ahead": order.look_ahead},
             "plan": Plan { forecast: None, ..plan.clone() }.to_value(),
         });
         write_whole(self.directory.join(MANIFEST), format!("{manifest:#}\n").as_bytes())
@@ -165,16 +165,15 @@ fn hash_of<T: Element>(panel: &Matrix<T>) -> u64 {
     hash_bytes(0, bytemuck::cast_slice(panel.as_slice()))
 }
 
-fn begun(manifest: &Value, place: &str) -> Option<Begun> {
+fn begun(manifest: &Value, place: &str) -> Option<Manifest> {
     let order = &manifest["order"];
-    Some(Begun {
+    Some(Manifest {
         plan: Plan::parse(&manifest["plan"].to_string(), place).ok()?,
-        order: Order {
-            flow: order["flow"].as_str()?.parse().ok()?,
-            block: order["block"].as_u64().filter(|b| *b > 0)?,
-            overlap: order["overlap"].as_bool()?,
-            look_ahead: order["look_ahead"].as_u64()?,
-        },
+        order: ScheduleOptions::new(
+            order["flow"].as_str()?.parse().ok()?,
+            order["block"].as_u64().filter(|b| *b > 0)?,
+        )
+        .with_look_ahead(order["look_ahead"].as_u64()?),
         panels: Panels {
             rows: manifest["rows"].as_u64().filter(|r| *r > 0)?,
             segment: manifest["segment"].as_u64().filter(|s| *s > 0)?,
@@ -197,16 +196,16 @@ mod tests {
     use crate::plan::{Shape, shapes};
     use crate::schedule::Flow;
 
-    fn identity(hash: u64) -> Identity {
-        Identity { inputs: vec![json!({"name": "a.npy", "hash": hash})], settings: json!({"alpha": 1.5}) }
+    fn identity(hash: u64) -> Fingerprint {
+        Fingerprint { inputs: vec![json!({"name": "a.npy", "hash": hash})], settings: json!({"alpha": 1.5}) }
     }
 
-    fn begun() -> Begun {
+    fn begun() -> Manifest {
         let shape = Shape::new(4, 9, 5, "test").unwrap();
         let layout = shapes::columns(shape, &[2.0, 1.0]).unwrap();
         let plan = Plan::of_layout("columns", vec!["a".into(), "b".into()], layout, 1.0);
-        let order = Order { flow: Flow::Ring, block: 3, overlap: true, look_ahead: 2 };
-        Begun { plan, order, panels: Panels { rows: 4, segment: 9 } }
+        let order = ScheduleOptions::new(Flow::Ring, 3).with_look_ahead(2);
+        Manifest { plan, order, panels: Panels { rows: 4, segment: 9 } }
     }
 
     #[test]
@@ -223,7 +222,7 @@ mod tests {
         assert_eq!(again.plan.layout, begun().plan.layout);
         assert!(!path.join(".apportion-left").exists());
         assert_eq!(Checkpoint::open(&path, &identity(2)).unwrap_err().exit_code(), 2);
-        let settings = Identity { settings: json!({"alpha": 2.5}), ..identity(1) };
+        let settings = Fingerprint { settings: json!({"alpha": 2.5}), ..identity(1) };
         assert!(Checkpoint::open(&path, &settings).unwrap_err().to_string().contains("another product"));
         for text in ["", "{}", "{\"format\": 3}"] {
             std::fs::write(path.join(MANIFEST), text).unwrap();

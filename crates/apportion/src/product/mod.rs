@@ -10,10 +10,10 @@ mod powers;
 
 pub(crate) use adaptive::Segments;
 pub use adaptive::{Adaptation, Adaptive, Repartition};
-pub use checkpoint::{Begun, Checkpoint, Identity};
+pub use checkpoint::{Checkpoint, Fingerprint, Manifest};
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 pub use distributed::{closure_mpi, measure_world, multiply_mpi, paths_mpi, power_mpi};
 pub(crate) use multiply::WRONG_FRACTION;
-pub use multiply::{Multiplication, multiply};
+pub use multiply::{MatmulJob, multiply};
 pub use panels::{Files, PanelRun, Panels, check_panels};
 pub use powers::{matrix_closure, matrix_paths, matrix_power};

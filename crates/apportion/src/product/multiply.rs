@@ -11,12 +11,12 @@ use crate::product::adaptive::adapt;
 use crate::product::{Adaptation, Adaptive};
 use crate::report::RunReport;
 use crate::run::{Monitor, RunOutput, ThreadSegments, run_kernel};
-use crate::schedule::{Carrier, Order, Schedule, predicted_memory};
+use crate::schedule::{Carrier, Schedule, ScheduleOptions, predicted_memory};
 use crate::select::Rebalance;
 use crate::select::check_caps;
 use crate::select::ideal_seconds_turning;
 use crate::select::{forecast, rates};
-use crate::simulate::Conditions;
+use crate::simulate::CostModel;
 use crate::verify::{verify_sampled_at, verify_scaled};
 use std::time::Instant;
 
@@ -32,13 +32,13 @@ pub(crate) const WRONG_FRACTION: f64 = 0.001;
 
 /// What a multiplication is done with.
 #[derive(Debug, Clone, Copy)]
-pub struct Multiplication<'a, T> {
+pub struct MatmulJob<'a, T> {
     /// The semiring.
     pub kernel: Kernel<T>,
     /// Who computes what; its problem must be the matrices' product.
     pub plan: &'a Plan,
     /// Flow, block, overlap.
-    pub order: Order,
+    pub order: ScheduleOptions,
     /// Where; its network is enforced if it says `emulate`.
     pub platform: &'a Platform,
     /// Speeds by rank, in elements of C updated by one pivot block of `models_block`, per second.
@@ -64,7 +64,7 @@ pub struct Multiplication<'a, T> {
 pub fn multiply<T: Element>(
     a: &Matrix<T>,
     b: &Matrix<T>,
-    what: &Multiplication<'_, T>,
+    what: &MatmulJob<'_, T>,
     monitor: &Monitor,
 ) -> Result<(Matrix<T>, RunReport)> {
     let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
@@ -74,7 +74,7 @@ pub fn multiply<T: Element>(
     let schedule = Schedule::matmul(layout, what.order);
     let rates = rates(what.models, &what.plan.shares, what.models_block);
     let network = &what.platform.network;
-    let conditions = Conditions { rates: &rates, network, element: size_of::<T>() as u64 };
+    let conditions = CostModel { rates: &rates, network, element: size_of::<T>() as u64 };
     let predicted = forecast(layout, what.order, conditions)?;
     let (mut run, adaptation) = match what.adaptive {
         None => (run_kernel(what.kernel, (a, b), &schedule, what.platform, monitor)?, None),
@@ -102,7 +102,7 @@ pub fn multiply<T: Element>(
         forecast_seconds: predicted.seconds,
         ideal_seconds: ideal_seconds_turning(shape, &rates, what.platform),
         adaptation,
-        odds_of_a_miss: Some(odds),
+        error_probability: Some(odds),
         sampled,
         products: 1,
         io_seconds: 0.0,
@@ -115,11 +115,11 @@ pub fn multiply<T: Element>(
 fn run_adaptive<T: Element>(
     factors: (&Matrix<T>, &Matrix<T>),
     adaptive: Adaptive,
-    what: &Multiplication<'_, T>,
+    what: &MatmulJob<'_, T>,
     monitor: &Monitor,
 ) -> Result<(RunOutput<T>, Adaptation)> {
     let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
-    let Multiplication { platform, models, models_block, order, .. } = *what;
+    let MatmulJob { platform, models, models_block, order, .. } = *what;
     let order = Schedule::matmul(layout, order).order();
     let rebalance = Rebalance { platform, models, models_block, order, element: size_of::<T>() as u64 };
     monitor.begin((layout.shape().flops() / 2.0) as u64);
@@ -133,12 +133,12 @@ fn verify<T: Element>(
     a: &Matrix<T>,
     b: &Matrix<T>,
     c: &Matrix<T>,
-    what: &Multiplication<'_, T>,
+    what: &MatmulJob<'_, T>,
 ) -> Result<(f64, Option<u64>)> {
     let kernel = what.kernel;
     if kernel.semiring() == Semiring::PlusTimes {
         let verified = verify_scaled((a, b, c), what.scaling, what.seed, TRIALS)?;
-        return Ok((verified.odds_of_miss, None));
+        return Ok((verified.error_probability, None));
     }
     let entry = |row: &[T], column: &[T], (i, j): (usize, usize)| {
         let mut element = [kernel.entry(row, column)];
@@ -147,14 +147,14 @@ fn verify<T: Element>(
         element[0]
     };
     let passed = verify_sampled_at((a, b, c), entry, (DRAWS, what.seed))?;
-    Ok((passed.odds_of_miss(WRONG_FRACTION), Some(passed.elements)))
+    Ok((passed.error_probability(WRONG_FRACTION), Some(passed.elements)))
 }
 
 /// Refuses before memory is taken what would not fit: a processor's part its `memory`, or all together this machine. There C comes twice
 /// (parts, then whole), and beside it what the processors hold of others' A and B.
 pub(crate) fn check_memory<T>(
     layout: &Layout,
-    order: Order,
+    order: ScheduleOptions,
     platform: &Platform,
     carrier: Carrier,
 ) -> Result<()> {

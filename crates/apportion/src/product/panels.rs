@@ -7,13 +7,13 @@
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
 use crate::matrix::{Element, Matrix, NpyFile, Scaling};
-use crate::plan::shapes::{Method, Terms, columns};
+use crate::plan::shapes::{Method, MethodOptions, columns};
 use crate::plan::{Layout, Plan, Shape, repeated};
 use crate::platform::Platform;
-use crate::product::{Multiplication, multiply};
+use crate::product::{MatmulJob, multiply};
 use crate::report::RunReport;
 use crate::run::Monitor;
-use crate::schedule::{Carrier, Flow, Order};
+use crate::schedule::{Carrier, Flow, ScheduleOptions};
 use crate::select::check_caps;
 use crate::trace::Trace;
 
@@ -37,7 +37,7 @@ impl Panels {
 
     /// Bytes that the whole process should hold at most: the panel of C three times (by processor, together, and as it
     /// was before the segment), the segments of A and B, pivot blocks copied by each processor, and the check's vectors.
-    pub fn predicted_bytes(self, shape: Shape, processors: u64, order: Order, element: u64) -> u64 {
+    pub fn predicted_bytes(self, shape: Shape, processors: u64, order: ScheduleOptions, element: u64) -> u64 {
         let (r, s, n) = (self.rows.min(shape.m), self.segment.min(shape.k), shape.n);
         let in_flight = match order.flow {
             Flow::Bulk => s,
@@ -51,7 +51,13 @@ impl Panels {
     ///
     /// # Errors
     /// Not even one row and one pivot block fit: exit code 1, with the bytes that they need.
-    pub fn within(memory: u64, shape: Shape, processors: u64, order: Order, element: u64) -> Result<Self> {
+    pub fn within(
+        memory: u64,
+        shape: Shape,
+        processors: u64,
+        order: ScheduleOptions,
+        element: u64,
+    ) -> Result<Self> {
         let fits = |panels: Self| panels.predicted_bytes(shape, processors, order, element) <= memory;
         let block = order.block.clamp(1, shape.k);
         let mut best: Option<(u64, Self)> = None;
@@ -95,7 +101,7 @@ impl Panels {
 /// As [`check_caps`](crate::select::check_caps).
 pub fn check_panels(
     plan: &Plan,
-    order: Order,
+    order: ScheduleOptions,
     platform: &Platform,
     (shape, panels): (Shape, Panels),
     element: u64,
@@ -127,7 +133,7 @@ pub struct Files {
 pub struct PanelRun<'a, T> {
     files: Files,
     /// For panels of full height; scaling and adaptive count for every panel.
-    what: Multiplication<'a, T>,
+    what: MatmulJob<'a, T>,
     shape: Shape,
     panels: Panels,
     whole_b: Option<Matrix<T>>,
@@ -138,7 +144,7 @@ pub struct PanelRun<'a, T> {
 
 impl<'a, T: Element> PanelRun<'a, T> {
     /// `what.plan` is that of one full panel: panels.rows x k x n.
-    pub fn new(files: Files, what: Multiplication<'a, T>, shape: Shape, panels: Panels) -> Self {
+    pub fn new(files: Files, what: MatmulJob<'a, T>, shape: Shape, panels: Panels) -> Self {
         Self { files, what, shape, panels, whole_b: None, report: None, io_seconds: 0.0 }
     }
 
@@ -163,7 +169,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
             self.check(&a, &b, so_far.as_ref())?;
             let plan = of_panel(self.what.plan, Shape { m: rows.len(), k: inner.len(), n: self.shape.n })?;
             let scaled = Scaling { initial: so_far.as_ref(), ..scaling };
-            let what = Multiplication { plan: &plan, scaling: scaled, ..self.what };
+            let what = MatmulJob { plan: &plan, scaling: scaled, ..self.what };
             let (c, report) = multiply(&a, &b, &what, monitor)?;
             self.add(report);
             if self.panels.segment >= self.shape.k {
@@ -195,8 +201,8 @@ impl<'a, T: Element> PanelRun<'a, T> {
                 all.forecast_seconds += one.forecast_seconds;
                 all.ideal_seconds += one.ideal_seconds;
                 // One wrong panel missed makes the whole wrong: the odds add up at most.
-                all.odds_of_a_miss =
-                    all.odds_of_a_miss.zip(one.odds_of_a_miss).map(|(x, y)| (x + y).min(1.0));
+                all.error_probability =
+                    all.error_probability.zip(one.error_probability).map(|(x, y)| (x + y).min(1.0));
                 all.sampled = one.sampled.map(|new| all.sampled.unwrap_or(0) + new);
                 all.verify_seconds += one.verify_seconds;
             }
@@ -220,7 +226,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
 }
 
 /// The report of a run whose panels were all there already.
-fn nothing_done<T: Element>(what: &Multiplication<'_, T>) -> RunReport {
+fn nothing_done<T: Element>(what: &MatmulJob<'_, T>) -> RunReport {
     RunReport {
         engine: "threads",
         semiring: what.kernel.semiring().name(),
@@ -233,7 +239,7 @@ fn nothing_done<T: Element>(what: &Multiplication<'_, T>) -> RunReport {
         forecast_seconds: 0.0,
         ideal_seconds: 0.0,
         adaptation: None,
-        odds_of_a_miss: Some(0.0),
+        error_probability: Some(0.0),
         sampled: None,
         products: 1,
         io_seconds: 0.0,
@@ -249,7 +255,7 @@ fn of_panel(plan: &Plan, shape: Shape) -> Result<Plan> {
         Layout::new(shape, layout.processors(), layout.parts().iter().copied())?
     } else {
         let weights: Vec<f64> = plan.shares.iter().map(|&share| share as f64).collect();
-        let by = |method: Method| method.layout(shape, &weights, &Terms::default()).ok();
+        let by = |method: Method| method.layout(shape, &weights, &MethodOptions::default()).ok();
         match plan.method.parse().ok().and_then(by) {
             Some(layout) => layout,
             None => columns(shape, &weights)?,

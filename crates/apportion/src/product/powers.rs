@@ -2,9 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::Kernel;
-use crate::kernels::{Leg, Semiring, Tropical};
+use crate::kernels::{PathElement, Semiring, Tropical};
 use crate::matrix::{Element, Matrix};
-use crate::product::{Multiplication, multiply};
+use crate::product::{MatmulJob, multiply};
 use crate::report::RunReport;
 use crate::run::Monitor;
 use crate::schedule::Schedule;
@@ -21,7 +21,7 @@ use crate::trace::Trace;
 pub fn matrix_power<T: Element>(
     a: &Matrix<T>,
     exponent: u64,
-    what: &Multiplication<'_, T>,
+    what: &MatmulJob<'_, T>,
     monitor: &Monitor,
 ) -> Result<(Matrix<T>, RunReport)> {
     let mut squares = Whole { products: Products::new("threads", what), monitor };
@@ -42,7 +42,7 @@ pub fn matrix_power<T: Element>(
 /// If the plan is not one of the product of the matrix by itself.
 pub fn matrix_closure<T: Element>(
     a: &Matrix<T>,
-    what: &Multiplication<'_, T>,
+    what: &MatmulJob<'_, T>,
     monitor: &Monitor,
 ) -> Result<(Matrix<T>, RunReport)> {
     let mut squares = Whole { products: Products::new("threads", what), monitor };
@@ -132,7 +132,7 @@ pub(crate) fn closure_of<T: Element, S: Squares<T>>(
 /// lesser predecessor, so that the chain of predecessors from j ends in i; lengths that rounding makes shorter than the sum
 /// of their edges may break this round cycles of length 0.
 ///
-/// The products are of [`Leg`]s by [`Kernel::legs`](crate::kernels::Kernel::legs), run and verified like any other; the lengths are
+/// The products are of [`PathElement`]s by [`Kernel::legs`](crate::kernels::Kernel::legs), run and verified like any other; the lengths are
 /// those of [`matrix_closure`].
 ///
 /// # Errors
@@ -142,11 +142,11 @@ pub(crate) fn closure_of<T: Element, S: Squares<T>>(
 /// If the plan is not one of the product of the matrix by itself, or it has 2^31 rows.
 pub fn matrix_paths<T: Element + Tropical>(
     a: &Matrix<T>,
-    what: &Multiplication<'_, Leg<T>>,
+    what: &MatmulJob<'_, PathElement<T>>,
     monitor: &Monitor,
 ) -> Result<(Matrix<T>, Matrix<i32>, RunReport)>
 where
-    Leg<T>: Element,
+    PathElement<T>: Element,
 {
     let n = a.cols();
     let edges = a.as_slice().iter().enumerate();
@@ -159,9 +159,13 @@ where
 }
 
 /// The path that consists of an edge of this length, of none, or of nothing where the length says that there is no edge.
-pub(crate) fn edge<T: Tropical>(kernel: Kernel<Leg<T>>, (i, j): (usize, usize), length: T) -> Leg<T>
+pub(crate) fn edge<T: Tropical>(
+    kernel: Kernel<PathElement<T>>,
+    (i, j): (usize, usize),
+    length: T,
+) -> PathElement<T>
 where
-    Leg<T>: Element,
+    PathElement<T>: Element,
 {
     assert!(i32::try_from(i).is_ok(), "vertices are numbered by i32");
     let (absent, empty) = (kernel.zero(), kernel.one());
@@ -174,12 +178,12 @@ where
     } else if i == j && loses {
         empty
     } else {
-        Leg { length, edges: 1, last: i as u32 }
+        PathElement { length, edges: 1, last: i as u32 }
     }
 }
 
 /// The vertex before a path's end; -1 where it has no edge.
-pub(crate) fn before<T>(leg: &Leg<T>) -> i32 {
+pub(crate) fn before<T>(leg: &PathElement<T>) -> i32 {
     if leg.edges == 0 { -1 } else { leg.last as i32 }
 }
 
@@ -245,12 +249,12 @@ impl<T: Element> Squares<T> for Whole<'_, T> {
 
 /// The report of products done one after the other.
 pub(crate) struct Products<'a, T> {
-    pub what: &'a Multiplication<'a, T>,
+    pub what: &'a MatmulJob<'a, T>,
     pub report: RunReport,
 }
 
 impl<'a, T: Element> Products<'a, T> {
-    pub fn new(engine: &'static str, what: &'a Multiplication<'a, T>) -> Self {
+    pub fn new(engine: &'static str, what: &'a MatmulJob<'a, T>) -> Self {
         let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
         let report = RunReport {
             engine,
@@ -264,7 +268,7 @@ impl<'a, T: Element> Products<'a, T> {
             forecast_seconds: 0.0,
             ideal_seconds: 0.0,
             adaptation: None,
-            odds_of_a_miss: Some(0.0),
+            error_probability: Some(0.0),
             sampled: None,
             products: 0,
             io_seconds: 0.0,
@@ -282,7 +286,8 @@ impl<'a, T: Element> Products<'a, T> {
         all.forecast_seconds += one.forecast_seconds;
         all.ideal_seconds += one.ideal_seconds;
         // One missed product makes the whole wrong: the odds add up at most.
-        all.odds_of_a_miss = all.odds_of_a_miss.zip(one.odds_of_a_miss).map(|(x, y)| (x + y).min(1.0));
+        all.error_probability =
+            all.error_probability.zip(one.error_probability).map(|(x, y)| (x + y).min(1.0));
         all.sampled = one.sampled.map(|new| all.sampled.unwrap_or(0) + new);
         all.products += 1;
         all.verify_seconds += one.verify_seconds;

@@ -4,7 +4,7 @@ use super::table;
 use crate::plan::{Metrics, Plan};
 use crate::product::Adaptation;
 use crate::product::WRONG_FRACTION;
-use crate::schedule::Order;
+use crate::schedule::ScheduleOptions;
 use crate::trace::Trace;
 use crate::units::{show_bytes, show_count, show_seconds};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub struct RunReport {
     /// The plan that was run.
     pub plan: Plan,
     /// Flow, block and overlap.
-    pub order: Order,
+    pub order: ScheduleOptions,
     /// What each processor did when.
     pub trace: Trace,
     /// Bytes that each processor was to hold at most, said before ([`predicted_memory`](crate::schedule::predicted_memory)); of what
@@ -37,7 +37,7 @@ pub struct RunReport {
     pub adaptation: Option<Adaptation>,
     /// Probability, at most, that verification missed a wrong result; `None` if it was not asked for. Where elements
     /// were sampled, of a product in which a thousandth of the elements are wrong.
-    pub odds_of_a_miss: Option<f64>,
+    pub error_probability: Option<f64>,
     /// Elements that were recomputed, where that was the verification; `None` for Freivalds' check.
     pub sampled: Option<u64>,
     /// Products that the run is made of: 1, but for powers and closures. Seconds and volume are those of all.
@@ -111,15 +111,15 @@ impl RunReport {
             "element": self.element,
             "flow": self.order.flow.to_string(),
             "block": self.order.block,
-            "overlap": self.order.overlap,
-            "look_ahead": self.order.overlap.then_some(self.order.look_ahead),
+            "overlap": self.order.overlaps(),
+            "look_ahead": self.order.overlaps().then_some(self.order.look_ahead),
             "seconds": self.seconds(),
             "forecast_seconds": self.forecast_seconds,
             "ideal_seconds": self.ideal_seconds,
             "io_seconds": self.io_seconds,
             "verify_seconds": self.verify_seconds,
-            "verified": self.odds_of_a_miss.is_some(),
-            "odds_of_a_miss": self.odds_of_a_miss,
+            "verified": self.error_probability.is_some(),
+            "odds_of_a_miss": self.error_probability,
             "verification": self.verification(),
             "products": self.products,
             "volume": self.volume(),
@@ -191,7 +191,7 @@ impl RunReport {
         let seconds = self.seconds();
         let volume = self.volume();
         let least = self.volume_lower_bound().unwrap_or(0);
-        let verified = match self.odds_of_a_miss {
+        let verified = match self.error_probability {
             Some(odds) => {
                 let claim = match self.sampled {
                     Some(elements) => format!(
@@ -214,7 +214,7 @@ impl RunReport {
                     "{}, {} flow{}{}",
                     self.plan.method,
                     self.order.flow,
-                    if self.order.overlap { " with overlap" } else { "" },
+                    if self.order.overlaps() { " with overlap" } else { "" },
                     if self.products > 1 { format!(", {} products", self.products) } else { String::new() }
                 ),
             ),

@@ -2,7 +2,7 @@
 
 /// This process as one of those that an mpirun started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Launched {
+pub struct MpiLaunch {
     /// This process's rank.
     pub rank: usize,
     /// How many were started.
@@ -11,9 +11,9 @@ pub struct Launched {
     pub open_mpi: bool,
 }
 
-impl Launched {
+impl MpiLaunch {
     /// What the environment says; `None` if no mpirun started this process.
-    pub fn here() -> Option<Self> {
+    pub fn detect() -> Option<Self> {
         let number = |name: &str| std::env::var(name).ok()?.parse().ok();
         let said = |rank, size, open_mpi| Some(Self { rank: number(rank)?, size: number(size)?, open_mpi });
         said("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true)

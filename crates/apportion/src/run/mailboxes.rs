@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::platform::{Load, Network, Transit, Wires};
+use crate::platform::{LinkBookings, Load, Network, Transit};
 use crate::run::monitor::Monitor;
 use crate::schedule::Broadcast;
 use crate::simulate::{load_of, load_of_broadcast};
@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 
 /// Tells all workers to end: because the user asked, or because one of them failed.
 #[derive(Debug)]
-pub(crate) struct Halt<'a> {
+pub(crate) struct StopSignal<'a> {
     monitor: &'a Monitor,
     failed: AtomicBool,
 }
 
-impl<'a> Halt<'a> {
+impl<'a> StopSignal<'a> {
     pub fn new(monitor: &'a Monitor) -> Self {
         Self { monitor, failed: AtomicBool::new(false) }
     }
@@ -48,9 +48,9 @@ impl<'a> Halt<'a> {
 
 /// Mailboxes of all workers and the wires between them.
 #[derive(Debug)]
-pub(crate) struct Post<'a> {
+pub(crate) struct Mailboxes<'a> {
     boxes: Vec<Mailbox>,
-    wires: Option<Mutex<Wires<'a>>>,
+    wires: Option<Mutex<LinkBookings<'a>>>,
 }
 
 #[derive(Debug)]
@@ -59,14 +59,14 @@ struct Mailbox {
     news: Condvar,
 }
 
-impl<'a> Post<'a> {
+impl<'a> Mailboxes<'a> {
     /// Wires are emulated if the network says so; else a message arrives at once.
     pub fn new(processors: usize, network: &'a Network) -> Self {
         Self {
             boxes: (0..processors)
                 .map(|_| Mailbox { arrivals: Mutex::default(), news: Condvar::new() })
                 .collect(),
-            wires: network.emulate.then(|| Mutex::new(Wires::new(network))),
+            wires: network.emulate.then(|| Mutex::new(LinkBookings::new(network))),
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a> Post<'a> {
         &self,
         (at, from, tag): (Rank, Rank, u64),
         epoch: Instant,
-        halt: &Halt<'_>,
+        halt: &StopSignal<'_>,
     ) -> Result<Transit> {
         let mailbox = &self.boxes[at.0];
         let mut arrivals = locked(&mailbox.arrivals);
@@ -132,17 +132,17 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Lets all workers through once the last has come; ends early if one failed on its way.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct StartBarrier {
     missing: Mutex<usize>,
     open: Condvar,
 }
 
-impl Gate {
+impl StartBarrier {
     pub fn new(workers: usize) -> Self {
         Self { missing: Mutex::new(workers), open: Condvar::new() }
     }
 
-    pub fn pass(&self, halt: &Halt<'_>) -> Result<()> {
+    pub fn pass(&self, halt: &StopSignal<'_>) -> Result<()> {
         let mut missing = locked(&self.missing);
         *missing -= 1;
         self.open.notify_all();

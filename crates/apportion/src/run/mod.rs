@@ -12,7 +12,7 @@ mod threads;
 pub(crate) mod throttle;
 pub(crate) mod worker;
 
-pub use launch::Launched;
+pub use launch::MpiLaunch;
 pub use monitor::Monitor;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 pub use mpi::{World, run_mpi};

@@ -1,14 +1,14 @@
 //! A product in segments on this machine's threads: the parts of C stay with their processors from one to the next.
 
 use super::blocks::Factors;
-use super::mailboxes::Halt;
+use super::mailboxes::StopSignal;
 use super::monitor::Monitor;
 use super::threads::{assembled, run_part};
 use super::worker::empty_tiles;
 use crate::error::Result;
 use crate::geometry::{Rank, Rect};
 use crate::kernels::Kernel;
-use crate::matrix::{Element, Matrix, Tiles};
+use crate::matrix::{Element, LocalBlocks, Matrix};
 use crate::platform::Platform;
 use crate::product::Segments;
 use crate::schedule::Schedule;
@@ -21,7 +21,7 @@ pub(crate) struct ThreadSegments<'a, T> {
     factors: Factors<'a, T>,
     platform: &'a Platform,
     monitor: &'a Monitor,
-    tiles: Vec<Option<Tiles<T>>>,
+    tiles: Vec<Option<LocalBlocks<T>>>,
     /// When the first segment's first step began.
     origin: Option<Instant>,
 }
@@ -60,7 +60,7 @@ impl<T: Element> Segments for ThreadSegments<'_, T> {
         let begin = Instant::now();
         let old: Vec<(Rect, Vec<T>)> =
             std::mem::take(&mut self.tiles).into_iter().flatten().flatten().collect();
-        let (halt, zero) = (Halt::new(self.monitor), self.kernel.zero());
+        let (halt, zero) = (StopSignal::new(self.monitor), self.kernel.zero());
         let receive = |rank: usize| {
             let mut tiles = empty_tiles(to.rects(Rank(rank)), zero);
             tiles.iter_mut().for_each(|(rect, tile)| old.iter().for_each(|from| copy(from, *rect, tile)));
@@ -68,7 +68,7 @@ impl<T: Element> Segments for ThreadSegments<'_, T> {
             halt.sleep_until(begin, arrivals[rank])?;
             Ok((tiles, begin.elapsed().as_secs_f64()))
         };
-        let moved: Vec<Result<(Tiles<T>, f64)>> = std::thread::scope(|scope| {
+        let moved: Vec<Result<(LocalBlocks<T>, f64)>> = std::thread::scope(|scope| {
             let receive = &receive;
             let receivers: Vec<_> =
                 (0..arrivals.len()).map(|rank| scope.spawn(move || receive(rank))).collect();

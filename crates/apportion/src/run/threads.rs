@@ -1,14 +1,14 @@
 //! The embedded engine: one thread per processor, messages by memory, emulated where the platform says so.
 
 use super::blocks::{Blocks, Factors};
-use super::mailboxes::{Gate, Halt, Post};
+use super::mailboxes::{Mailboxes, StartBarrier, StopSignal};
 use super::monitor::Monitor;
 use super::worker::{Courier, Worker, WorkerOutput, lost};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::kernels::Kernel;
 use crate::kernels::Real;
-use crate::matrix::{Element, Matrix, Tiles};
+use crate::matrix::{Element, LocalBlocks, Matrix};
 use crate::platform::Platform;
 use crate::schedule::{Broadcast, Message, Schedule};
 use crate::simulate::load_of;
@@ -32,9 +32,9 @@ struct Shared<'a, T> {
     factors: Factors<'a, T>,
     schedule: &'a Schedule,
     platform: &'a Platform,
-    post: Post<'a>,
-    halt: Halt<'a>,
-    gate: Gate,
+    post: Mailboxes<'a>,
+    halt: StopSignal<'a>,
+    gate: StartBarrier,
     epoch: OnceLock<Instant>,
 }
 
@@ -91,17 +91,17 @@ pub(super) fn run_part<T: Element>(
     schedule: &Schedule,
     platform: &Platform,
     monitor: &Monitor,
-    tiles: Vec<Option<Tiles<T>>>,
-) -> Result<(Vec<Tiles<T>>, Trace)> {
+    tiles: Vec<Option<LocalBlocks<T>>>,
+) -> Result<(Vec<LocalBlocks<T>>, Trace)> {
     let p = schedule.processors();
     let shared = Shared {
         kernel,
         factors,
         schedule,
         platform,
-        post: Post::new(p, &platform.network),
-        halt: Halt::new(monitor),
-        gate: Gate::new(p),
+        post: Mailboxes::new(p, &platform.network),
+        halt: StopSignal::new(monitor),
+        gate: StartBarrier::new(p),
         epoch: OnceLock::new(),
     };
     let (tiles, lanes) = all_workers(&shared, tiles)?.into_iter().map(|o| (o.tiles, o.lane)).unzip();
@@ -111,7 +111,7 @@ pub(super) fn run_part<T: Element>(
 /// Runs every worker to its end; the first failure is the error of all.
 fn all_workers<T: Element>(
     shared: &Shared<'_, T>,
-    tiles: Vec<Option<Tiles<T>>>,
+    tiles: Vec<Option<LocalBlocks<T>>>,
 ) -> Result<Vec<WorkerOutput<T>>> {
     let p = shared.schedule.processors();
     let outcomes: Vec<Result<WorkerOutput<T>>> = std::thread::scope(|scope| {
@@ -136,7 +136,7 @@ fn all_workers<T: Element>(
 }
 
 /// Puts the parts of C in their places.
-pub(super) fn assembled<T: Element>(m: usize, n: usize, tiles: Vec<Tiles<T>>) -> Matrix<T> {
+pub(super) fn assembled<T: Element>(m: usize, n: usize, tiles: Vec<LocalBlocks<T>>) -> Matrix<T> {
     let mut c = Matrix::zeros(m, n);
     for (rect, tile) in tiles.into_iter().flatten() {
         let width = rect.cols.len() as usize;
@@ -152,7 +152,7 @@ pub(super) fn assembled<T: Element>(m: usize, n: usize, tiles: Vec<Tiles<T>>) ->
 fn guarded<T: Element>(
     shared: &Shared<'_, T>,
     rank: Rank,
-    tiles: Option<Tiles<T>>,
+    tiles: Option<LocalBlocks<T>>,
 ) -> Result<WorkerOutput<T>> {
     let processor = &shared.platform.processors[rank.0];
     let Shared { kernel, factors, schedule, post, halt, .. } = shared;
@@ -180,8 +180,8 @@ fn guarded<T: Element>(
 struct Permissions<'a, 'w, T> {
     rank: Rank,
     factors: Factors<'a, T>,
-    post: &'a Post<'w>,
-    halt: &'a Halt<'a>,
+    post: &'a Mailboxes<'w>,
+    halt: &'a StopSignal<'a>,
     epoch: Instant,
     /// When the last byte sent so far leaves.
     last_sent: f64,

@@ -8,7 +8,7 @@
 
 use crate::error::Result;
 use crate::run::clock::thread_cpu_seconds;
-use crate::run::mailboxes::Halt;
+use crate::run::mailboxes::StopSignal;
 use std::time::{Duration, Instant};
 
 /// Most seconds that a late thread may make up for: more would let it run unslowed for a while.
@@ -16,14 +16,14 @@ const LARGEST_DEBT: f64 = 0.25;
 
 /// Slows one thread's computing.
 #[derive(Debug)]
-pub(crate) struct Governor {
-    pace: Pace,
+pub(crate) struct Throttle {
+    pace: Debt,
 }
 
-impl Governor {
+impl Throttle {
     /// `slowdown` is at least 1; 1 never sleeps.
     pub fn new(slowdown: f64) -> Self {
-        Self { pace: Pace { slowdown, late: 0.0 } }
+        Self { pace: Debt { slowdown, late: 0.0 } }
     }
 
     /// From now on this many times slower than the CPU.
@@ -33,16 +33,26 @@ impl Governor {
 
     /// Does the work, which returns CPU seconds spent by threads at this one's side (0 if none): the longest of
     /// them counts. Then sleeps as long as it takes. Returns the CPU seconds.
-    pub fn compute(&mut self, halt: &Halt<'_>, work: impl FnOnce() -> f64) -> Result<f64> {
+    pub fn compute(&mut self, halt: &StopSignal<'_>, work: impl FnOnce() -> f64) -> Result<f64> {
         self.pass(halt, None, work)
     }
 
     /// Does work that takes an emulated processor so many seconds before its slowdown; as [`Self::compute`] otherwise.
-    pub fn emulate(&mut self, halt: &Halt<'_>, seconds: f64, work: impl FnOnce() -> f64) -> Result<f64> {
+    pub fn emulate(
+        &mut self,
+        halt: &StopSignal<'_>,
+        seconds: f64,
+        work: impl FnOnce() -> f64,
+    ) -> Result<f64> {
         self.pass(halt, Some(seconds), work)
     }
 
-    fn pass(&mut self, halt: &Halt<'_>, seconds: Option<f64>, work: impl FnOnce() -> f64) -> Result<f64> {
+    fn pass(
+        &mut self,
+        halt: &StopSignal<'_>,
+        seconds: Option<f64>,
+        work: impl FnOnce() -> f64,
+    ) -> Result<f64> {
         let (start, cpu) = (Instant::now(), thread_cpu_seconds());
         let others = work();
         let cpu = (thread_cpu_seconds() - cpu).max(others);
@@ -59,13 +69,13 @@ impl Governor {
 
 /// The arithmetic of slowing, without a clock.
 #[derive(Debug)]
-struct Pace {
+struct Debt {
     slowdown: f64,
     /// Seconds by which the thread is behind its target so far; never negative.
     late: f64,
 }
 
-impl Pace {
+impl Debt {
     /// Seconds that a piece of work of so many unslowed seconds should take in all, less what is to be made up for.
     fn target(&self, seconds: f64) -> f64 {
         self.slowdown * seconds - self.late
@@ -77,7 +87,7 @@ impl Pace {
     }
 }
 
-impl Halt<'_> {
+impl StopSignal<'_> {
     /// Sleeps until `seconds` after `start`, waking up to see whether the run was stopped.
     pub fn sleep_until(&self, start: Instant, seconds: f64) -> Result<()> {
         loop {
@@ -100,7 +110,7 @@ mod tests {
     #[test]
     fn preemption_and_oversleeping_are_made_up_for() {
         for slowdown in [4.0, 9.0, 25.0] {
-            let mut pace = Pace { slowdown, late: 0.0 };
+            let mut pace = Debt { slowdown, late: 0.0 };
             let (cpu, mut wall) = (0.003_f64, 0.0);
             for i in 0..1000 {
                 let preempted = if i % 2 == 0 { 0.005 } else { 0.0 };
@@ -116,7 +126,7 @@ mod tests {
     /// A core that is taken away for long cannot be made up for without running unslowed: the debt is bounded.
     #[test]
     fn debt_is_bounded() {
-        let mut pace = Pace { slowdown: 2.0, late: 0.0 };
+        let mut pace = Debt { slowdown: 2.0, late: 0.0 };
         pace.took(0.01, 60.0);
         assert_eq!(pace.late, LARGEST_DEBT);
     }
@@ -125,7 +135,7 @@ mod tests {
     #[test]
     fn emulated_work_takes_no_less_than_was_said() {
         let monitor = Monitor::new();
-        let (halt, mut governor) = (Halt::new(&monitor), Governor::new(1.0));
+        let (halt, mut governor) = (StopSignal::new(&monitor), Throttle::new(1.0));
         let start = Instant::now();
         for _ in 0..4 {
             governor.emulate(&halt, 0.005, || 0.0).unwrap();
@@ -141,7 +151,7 @@ mod tests {
     fn a_stopped_run_does_not_sleep_on() {
         let monitor = Monitor::new();
         monitor.stop();
-        let halt = Halt::new(&monitor);
+        let halt = StopSignal::new(&monitor);
         assert!(halt.sleep_until(Instant::now(), 1e6).is_err());
     }
 }

@@ -2,13 +2,13 @@
 
 use super::blocks::{Blocks, Source};
 use super::clock;
-use super::mailboxes::Halt;
-use super::throttle::Governor;
+use super::mailboxes::StopSignal;
+use super::throttle::Throttle;
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect};
+use crate::kernels::GemmUpdate;
 use crate::kernels::Kernel;
-use crate::kernels::Tile;
-use crate::matrix::{Element, Tiles};
+use crate::matrix::{Element, LocalBlocks};
 use crate::platform::{Emulated, Processor, SlowdownAfter};
 use crate::schedule::{Broadcast, Message, Schedule, Step, Update};
 use crate::trace::{Activity, Lane};
@@ -42,7 +42,7 @@ pub(super) trait Courier<T> {
 /// What a processor has computed, and what it did when.
 pub(crate) struct WorkerOutput<T> {
     /// Its rectangles of C, each row by row.
-    pub tiles: Tiles<T>,
+    pub tiles: LocalBlocks<T>,
     pub lane: Lane,
 }
 
@@ -51,14 +51,14 @@ pub(super) struct Worker<'a, T, C: Courier<T>> {
     kernel: Kernel<T>,
     schedule: &'a Schedule,
     rank: Rank,
-    halt: &'a Halt<'a>,
+    halt: &'a StopSignal<'a>,
     blocks: Blocks<'a, T, C::Own>,
-    governor: Governor,
+    governor: Throttle,
     turn: Option<SlowdownAfter>,
     /// Where the processor's speed is given: multiply-adds per second for a share of its size.
     emulated: Option<f64>,
     threads: usize,
-    tiles: Tiles<T>,
+    tiles: LocalBlocks<T>,
     expected: BTreeMap<(Rank, u64), Message>,
     lane: Lane,
 }
@@ -70,7 +70,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         (schedule, rank): (&'a Schedule, Rank),
         processor: &Processor,
         own: C::Own,
-        halt: &'a Halt<'a>,
+        halt: &'a StopSignal<'a>,
     ) -> Self {
         let tiles = empty_tiles(schedule.rects(rank), kernel.zero());
         Self::going_on(kernel, (schedule, rank), processor, own, halt, tiles)
@@ -82,8 +82,8 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
         (schedule, rank): (&'a Schedule, Rank),
         processor: &Processor,
         own: C::Own,
-        halt: &'a Halt<'a>,
-        tiles: Tiles<T>,
+        halt: &'a StopSignal<'a>,
+        tiles: LocalBlocks<T>,
     ) -> Self {
         clock::pin(&processor.cores);
         clock::wake_promptly();
@@ -93,7 +93,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
             rank,
             halt,
             blocks: Blocks::new(schedule, rank, own),
-            governor: Governor::new(processor.slowdown),
+            governor: Throttle::new(processor.slowdown),
             turn: processor.slowdown_after,
             emulated: processor.emulated.as_ref().map(|function| speed(function, schedule.rects(rank))),
             threads: processor.cores.len().max(1),
@@ -124,11 +124,11 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
                     self.lane.carried += broadcast.elements();
                     courier.broadcast(&broadcast, &mut self.blocks)?;
                 }
-                Step::Receive(message) => {
+                Step::PostReceive(message) => {
                     courier.expect(&message)?;
                     self.expected.insert((message.from, message.tag), message);
                 }
-                Step::Await { from, tag } => {
+                Step::WaitReceive { from, tag } => {
                     let message =
                         self.expected.remove(&(from, tag)).expect("a schedule posts before it awaits");
                     let since = now();
@@ -137,7 +137,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
                     self.lane.push(Activity::Idle, since, under_way, Some(from));
                     self.lane.push(Activity::Communicate, under_way, now(), Some(from));
                 }
-                Step::Flush => {
+                Step::WaitSends => {
                     let since = now();
                     courier.flush()?;
                     self.lane.push(Activity::Communicate, since, now(), None);
@@ -147,7 +147,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
                     self.compute(&update)?;
                     self.lane.push(Activity::Compute, since, now(), None);
                 }
-                Step::Release(rect) => self.blocks.release(rect),
+                Step::Free(rect) => self.blocks.release(rect),
             }
         }
         self.lane.peak_bytes = self.blocks.peak_bytes();
@@ -174,7 +174,7 @@ impl<'a, T: Element, C: Courier<T>> Worker<'a, T, C> {
             parallel(
                 kernel,
                 threads,
-                Tile {
+                GemmUpdate {
                     m: update.rect.rows.len() as usize,
                     k: update.inner.len() as usize,
                     n: update.rect.cols.len() as usize,
@@ -210,7 +210,7 @@ pub(crate) fn lost(processor: &Processor, panic: Box<dyn Any + Send>) -> Error {
 }
 
 /// Rectangles that hold `zero` only. Every element is written: the pages are there before a clock starts.
-pub(crate) fn empty_tiles<T: Element>(rects: &[Rect], zero: T) -> Tiles<T> {
+pub(crate) fn empty_tiles<T: Element>(rects: &[Rect], zero: T) -> LocalBlocks<T> {
     let filled = |length: usize| {
         let mut tile = Vec::new();
         tile.resize(length, zero);
@@ -220,11 +220,11 @@ pub(crate) fn empty_tiles<T: Element>(rects: &[Rect], zero: T) -> Tiles<T> {
 }
 
 /// The update on several threads, C's rows divided among them; the longest CPU time of the threads started.
-pub(crate) fn parallel<T: Element>(kernel: Kernel<T>, threads: usize, tile: Tile<'_, T>) -> f64 {
-    let Tile { m, k, n, a: (a, lda), b, c: (c, ldc) } = tile;
+pub(crate) fn parallel<T: Element>(kernel: Kernel<T>, threads: usize, tile: GemmUpdate<'_, T>) -> f64 {
+    let GemmUpdate { m, k, n, a: (a, lda), b, c: (c, ldc) } = tile;
     let threads = threads.min(m).max(1);
     if threads == 1 {
-        kernel.update(Tile { m, k, n, a: (a, lda), b, c: (c, ldc) });
+        kernel.update(GemmUpdate { m, k, n, a: (a, lda), b, c: (c, ldc) });
         return 0.0;
     }
     std::thread::scope(|scope| {
@@ -236,7 +236,7 @@ pub(crate) fn parallel<T: Element>(kernel: Kernel<T>, threads: usize, tile: Tile
             let length = if t + 1 == threads { rest.len() } else { rows * ldc };
             let (mine, others) = rest.split_at_mut(length);
             rest = others;
-            let part = Tile { m: rows, k, n, a: (&a[first * lda..], lda), b, c: (mine, ldc) };
+            let part = GemmUpdate { m: rows, k, n, a: (&a[first * lda..], lda), b, c: (mine, ldc) };
             helpers.push(scope.spawn(move || {
                 kernel.update(part);
                 clock::thread_cpu_seconds()

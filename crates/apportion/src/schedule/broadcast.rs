@@ -111,7 +111,7 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
         }
         steps.extend(awaits.pop_front().flatten());
         if sends && ahead == 0 {
-            steps.push(Step::Flush);
+            steps.push(Step::WaitSends);
         }
         let Turn { owner, inner, done } = turns.get(number);
         let boxes = possible.get(&owner).into_iter().flatten();
@@ -119,9 +119,9 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
             let inner = update.inner.intersect(inner);
             (!inner.is_empty()).then_some(Step::Compute(Update { inner, ..*update }))
         }));
-        steps.extend(done.map(Step::Release));
+        steps.extend(done.map(Step::Free));
         if ahead > 0 && number + 1 == count {
-            steps.push(Step::Flush);
+            steps.push(Step::WaitSends);
         }
         steps
     })
@@ -143,7 +143,7 @@ fn post(schedule: &Schedule, rank: Rank, turn: Turn, tag: u64) -> (Option<Step>,
     if message.pieces.is_empty() {
         return (None, None);
     }
-    (Some(Step::Receive(message)), Some(Step::Await { from: turn.owner, tag }))
+    (Some(Step::PostReceive(message)), Some(Step::WaitReceive { from: turn.owner, tag }))
 }
 
 /// What `rank` can compute after whose turn: the later one of the owners of A's and of B's part; one's own parts are
@@ -186,10 +186,10 @@ fn updates_by_turn(schedule: &Schedule, rank: Rank) -> BTreeMap<Rank, Vec<Update
 mod tests {
     use super::*;
     use crate::plan::{Metrics, shapes};
-    use crate::schedule::{Flow, Order};
+    use crate::schedule::{Flow, ScheduleOptions};
 
-    fn order(block: u64, overlap: bool) -> Order {
-        Order { flow: Flow::Broadcast, block, overlap, look_ahead: 1 }
+    fn order(block: u64, overlap: bool) -> ScheduleOptions {
+        ScheduleOptions::new(Flow::Broadcast, block).with_look_ahead(u64::from(overlap))
     }
 
     /// 3.4.1: equal column blocks, left-over columns to the first processors, none for one without rows.
@@ -217,7 +217,7 @@ mod tests {
                     let steps: Vec<Step> = schedule.steps(rank).collect();
                     let count = |kind: fn(&Step) -> bool| steps.iter().filter(|s| kind(s)).count();
                     assert_eq!(count(|s| matches!(s, Step::Broadcast(b) if b.messages.len() == 3)), blocks);
-                    assert_eq!(count(|s| matches!(s, Step::Await { .. })), 3 * blocks);
+                    assert_eq!(count(|s| matches!(s, Step::WaitReceive { .. })), 3 * blocks);
                     assert_eq!(count(|s| matches!(s, Step::Compute(_))), 4 * blocks);
                 }
             }

@@ -12,17 +12,17 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
     let (starts, awaits) = schedule.posts(rank, whole, 0);
     let mut starts = starts.peekable();
     let talks = starts.peek().is_some();
-    let overlaps = schedule.order.overlap && talks;
+    let overlaps = schedule.order.overlaps() && talks;
     let (free, rest) =
         if overlaps { divided(schedule, rank) } else { (Vec::new(), schedule.rects(rank).to_vec()) };
-    let flush = |now: bool| now.then_some(Step::Flush);
+    let flush = |now: bool| now.then_some(Step::WaitSends);
     starts
         .chain(updates(schedule, free))
         .chain(awaits)
         .chain(flush(talks && !overlaps))
         .chain(updates(schedule, rest))
         .chain(flush(overlaps))
-        .chain([Step::Release(schedule.all(whole))])
+        .chain([Step::Free(schedule.all(whole))])
 }
 
 /// Block after block over the same rectangles: C stays in cache where it can.

@@ -15,7 +15,7 @@
 //! the kernel's packing buffers (a few hundred KiB a thread), messages in MPI's hands, the product once it is put together.
 
 use super::broadcast::columns_of_b;
-use super::{Flow, Order};
+use super::{Flow, ScheduleOptions};
 use crate::plan::{Layout, Part};
 
 /// Who carries the messages of a run.
@@ -29,7 +29,7 @@ pub enum Carrier {
 
 /// Most bytes that each processor holds at once, by rank; `element` bytes an element. On threads exact for all flows but
 /// the ring with look-ahead, else an upper bound. O(R log R) for R rectangles.
-pub fn predicted_memory(layout: &Layout, order: Order, element: u64, carrier: Carrier) -> Vec<u64> {
+pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, carrier: Carrier) -> Vec<u64> {
     let k = layout.shape().k;
     let block = order.block.clamp(1, k);
     let strips = if order.flow == Flow::Broadcast { columns_of_b(layout) } else { None };
@@ -76,7 +76,12 @@ mod tests {
 
     fn of(layout: &Layout, flow: Flow, block: u64, look_ahead: u64) -> Vec<u64> {
         let overlap = look_ahead > 0;
-        predicted_memory(layout, Order { flow, block, overlap, look_ahead }, 8, Carrier::Memory)
+        predicted_memory(
+            layout,
+            ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead),
+            8,
+            Carrier::Memory,
+        )
     }
 
     /// Two processors at 3:1, 8 x 12 x 16 in strips: 6 and 2 rows, counted on paper.

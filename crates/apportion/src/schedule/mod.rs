@@ -12,7 +12,7 @@ mod ring;
 mod step;
 
 pub use memory::{Carrier, predicted_memory};
-use owner_index::Bands;
+use owner_index::OwnerIndex;
 pub use step::{Broadcast, Message, Operand, Piece, Step, Update};
 
 use crate::geometry::{Rank, Rect, Span, SpanSet};
@@ -63,32 +63,53 @@ impl FromStr for Flow {
     }
 }
 
-/// A flow with its parameters.
+/// How the steps of a schedule are ordered: a flow with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+#[non_exhaustive]
+pub struct ScheduleOptions {
     /// How the operands travel.
     pub flow: Flow,
     /// Pivot block size: indices of the inner dimension that one update takes; at least 1.
     pub block: u64,
-    /// True to compute while data travel: the next pivot blocks are on their way during an update (all but bulk);
-    /// what needs no message is computed first (bulk).
-    pub overlap: bool,
-    /// How many pivot blocks are on their way during an update, with overlap; at least 1. Each takes the memory of one
-    /// more pivot block. The bulk flow has none.
+    /// Pivot blocks on their way during an update; 0 for none: communication and computation do not overlap. Each takes
+    /// the memory of one more pivot block. The bulk flow has no pivot blocks under way: with any look-ahead it computes
+    /// what needs no message while the data travel.
     pub look_ahead: u64,
 }
 
 /// `ring`, `bulk with overlap`.
-impl fmt::Display for Order {
+impl fmt::Display for ScheduleOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.flow, if self.overlap { " with overlap" } else { "" })
+        write!(f, "{}{}", self.flow, if self.overlaps() { " with overlap" } else { "" })
     }
 }
 
-impl Order {
-    /// Pivot blocks under way during an update: none without overlap.
+impl ScheduleOptions {
+    /// A flow with pivot blocks of `block` inner indices, without overlap.
+    pub const fn new(flow: Flow, block: u64) -> Self {
+        Self { flow, block, look_ahead: 0 }
+    }
+
+    /// The same with this many pivot blocks on their way during an update; 0 for no overlap.
+    #[must_use]
+    pub const fn with_look_ahead(self, look_ahead: u64) -> Self {
+        Self { look_ahead, ..self }
+    }
+
+    /// The same with pivot blocks of this size.
+    #[must_use]
+    pub const fn with_block(self, block: u64) -> Self {
+        Self { block, ..self }
+    }
+
+    /// True if data travel while processors compute.
+    pub const fn overlaps(&self) -> bool {
+        self.look_ahead > 0
+    }
+
+    /// The look-ahead as a number of blocks in memory.
     pub(crate) fn ahead(self) -> usize {
-        if self.overlap { usize::try_from(self.look_ahead.max(1)).unwrap_or(usize::MAX) } else { 0 }
+        usize::try_from(self.look_ahead).unwrap_or(usize::MAX)
     }
 }
 
@@ -96,7 +117,7 @@ impl Order {
 #[derive(Debug, Clone)]
 pub struct Schedule {
     layout: Layout,
-    order: Order,
+    order: ScheduleOptions,
     rows: Vec<SpanSet>,
     cols: Vec<SpanSet>,
     rects: Vec<Vec<Rect>>,
@@ -110,13 +131,13 @@ pub struct Schedule {
     a_stays: bool,
     /// The inner indices that are summed over.
     inner: Span,
-    bands_of_a: Bands,
-    bands_of_b: Bands,
+    bands_of_a: OwnerIndex,
+    bands_of_b: OwnerIndex,
 }
 
 impl Schedule {
     /// The schedule of C = A B on `layout`.
-    pub fn matmul(layout: &Layout, order: Order) -> Self {
+    pub fn matmul(layout: &Layout, order: ScheduleOptions) -> Self {
         let p = layout.processors();
         let by_owner = |parts: Vec<Part>| {
             let mut out = vec![Vec::new(); p];
@@ -125,7 +146,7 @@ impl Schedule {
             }
             out
         };
-        let divides = order.flow == Flow::Bulk && order.overlap;
+        let divides = order.flow == Flow::Bulk && order.overlaps();
         let by_columns = match order.flow {
             Flow::Broadcast => broadcast::columns_of_b(layout),
             _ => None,
@@ -133,7 +154,7 @@ impl Schedule {
         Self {
             a_stays: by_columns.is_some(),
             groups: by_columns.iter().flatten().map(|part| part.cols.start).skip(1).collect(),
-            order: Order { block: order.block.clamp(1, layout.shape().k), ..order },
+            order: ScheduleOptions { block: order.block.clamp(1, layout.shape().k), ..order },
             rows: layout.rows_by_owner(),
             cols: layout.cols_by_owner(),
             rects: layout.rects_by_owner(),
@@ -141,8 +162,8 @@ impl Schedule {
             b: by_owner(by_columns.unwrap_or_else(|| layout.parts_of_b())),
             inner: Span::new(0, layout.shape().k),
             free: if divides { communication_free(layout) } else { Vec::new() },
-            bands_of_a: Bands::of_a(layout),
-            bands_of_b: Bands::of_b(layout),
+            bands_of_a: OwnerIndex::of_a(layout),
+            bands_of_b: OwnerIndex::of_b(layout),
             layout: layout.clone(),
         }
     }
@@ -169,7 +190,7 @@ impl Schedule {
     }
 
     /// Flow, block size (clamped to the inner dimension) and overlap.
-    pub fn order(&self) -> Order {
+    pub fn order(&self) -> ScheduleOptions {
         self.order
     }
 
@@ -265,13 +286,14 @@ impl Schedule {
         tag: u64,
     ) -> (impl Iterator<Item = Step> + '_, impl Iterator<Item = Step> + use<>) {
         let (to, from) = (self.receivers(rank, inner), self.senders(rank, inner));
-        let awaits = from.clone().into_iter().map(move |from| Step::Await { from, tag });
+        let awaits = from.clone().into_iter().map(move |from| Step::WaitReceive { from, tag });
         let message = move |to| self.message(rank, to, inner, tag);
         let (together, singly) =
             if self.order.flow == Flow::OneToAll { (to, Vec::new()) } else { (Vec::new(), to) };
         let cast = Broadcast::step(together.into_iter().map(message).collect());
         let sends = cast.into_iter().chain(singly.into_iter().map(message).map(Step::Send));
-        let receives = from.into_iter().map(move |from| Step::Receive(self.message(from, rank, inner, tag)));
+        let receives =
+            from.into_iter().map(move |from| Step::PostReceive(self.message(from, rank, inner, tag)));
         (sends.chain(receives), awaits)
     }
 

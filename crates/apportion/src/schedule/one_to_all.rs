@@ -26,14 +26,14 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
         let talks = !steps.is_empty();
         steps.extend(awaits.pop_front().into_iter().flatten());
         if talks && ahead == 0 {
-            steps.push(Step::Flush);
+            steps.push(Step::WaitSends);
         }
         steps.extend(
             schedule.rects(rank).iter().map(|&rect| Step::Compute(Update { rect, inner: pivots[t] })),
         );
-        steps.push(Step::Release(schedule.all(pivots[t])));
+        steps.push(Step::Free(schedule.all(pivots[t])));
         if ahead > 0 && t + 1 == count {
-            steps.push(Step::Flush);
+            steps.push(Step::WaitSends);
         }
         steps
     })

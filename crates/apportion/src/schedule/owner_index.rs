@@ -26,13 +26,13 @@ impl Band {
 
 /// All bands of one operand, ascending.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Bands {
+pub(super) struct OwnerIndex {
     bands: Vec<Band>,
     /// The bands that each processor is a member of, with its place.
     of: Vec<Vec<(usize, usize)>>,
 }
 
-impl Bands {
+impl OwnerIndex {
     /// The bands of A's rows. O(S log S) for S members of all bands together: p^1.5 on column-based layouts.
     pub fn of_a(layout: &Layout) -> Self {
         let needed = layout.parts().iter().map(|p| (p.rows, p.cols.start, p.owner));
@@ -123,7 +123,7 @@ mod tests {
         let shape = Shape::new(12, 12, 12, "test").unwrap();
         let layout =
             shapes::column_groups(shape, &[1.0, 1.0, 2.0, 1.0, 1.0], &[vec![0, 1], vec![2], vec![3, 4]]);
-        let bands = Bands::of_a(&layout.unwrap());
+        let bands = OwnerIndex::of_a(&layout.unwrap());
         let members: Vec<Vec<usize>> =
             bands.bands.iter().map(|b| b.members.iter().map(|m| m.0).collect()).collect();
         assert_eq!(members, [vec![0, 2, 3], vec![1, 2, 4]]);

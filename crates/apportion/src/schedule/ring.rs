@@ -74,11 +74,11 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
             next += 1;
         }
         if t + 1 == count && ahead > 0 || talks && ahead == 0 {
-            steps.push(Step::Flush);
+            steps.push(Step::WaitSends);
         }
         let update = |&rect: &Rect| Step::Compute(Update { rect, inner: pivots[t] });
         steps.extend(schedule.rects(rank).iter().map(update));
-        steps.push(Step::Release(schedule.all(pivots[t])));
+        steps.push(Step::Free(schedule.all(pivots[t])));
         if ahead == 0 && next < count {
             under_way.push_back(posted(next, pivots[next]));
             next += 1;
@@ -103,7 +103,7 @@ impl Posted {
         for (number, hop) in &hops {
             let received = hop.received.iter().map(|(from, pieces)| {
                 let message = Message { from: *from, to: rank, tag: tag + number, pieces: pieces.clone() };
-                Step::Receive(message)
+                Step::PostReceive(message)
             });
             starts.extend(received);
         }
@@ -117,7 +117,7 @@ impl Posted {
         for number in 1..=last {
             let received = hops.get(&number).into_iter().flat_map(|hop| hop.received.keys());
             let mut stage: Vec<Step> =
-                received.map(|from| Step::Await { from: *from, tag: tag + number }).collect();
+                received.map(|from| Step::WaitReceive { from: *from, tag: tag + number }).collect();
             stage.extend(sends(number + 1));
             rest.push_back(stage);
         }
@@ -133,20 +133,20 @@ impl Posted {
 mod tests {
     use super::*;
     use crate::plan::{Shape, shapes};
-    use crate::schedule::{Flow, Order};
+    use crate::schedule::{Flow, ScheduleOptions};
 
     /// Strips share B only: its ring runs from the top to the bottom and back, whoever owns the pivot block.
     #[test]
     fn strips_talk_to_the_next_one_only() {
         let shape = Shape::new(40, 40, 40, "test").unwrap();
         let layout = shapes::rows(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
-        let order = Order { flow: Flow::Ring, block: 10, overlap: false, look_ahead: 1 };
+        let order = ScheduleOptions::new(Flow::Ring, 10);
         let schedule = Schedule::matmul(&layout, order);
         for rank in 0..4 {
             for step in schedule.steps(Rank(rank)) {
                 match step {
                     Step::Send(message) => assert_eq!(message.to.0, (rank + 1) % 4),
-                    Step::Receive(message) => assert_eq!(message.from.0, (rank + 3) % 4),
+                    Step::PostReceive(message) => assert_eq!(message.from.0, (rank + 3) % 4),
                     _ => {}
                 }
             }

@@ -122,21 +122,21 @@ pub enum Step {
     /// Starts sending to several at once.
     Broadcast(Broadcast),
     /// Makes room for a message that will come.
-    Receive(Message),
+    PostReceive(Message),
     /// Waits until that message has arrived.
-    Await {
+    WaitReceive {
         /// Its sender.
         from: Rank,
         /// Its tag.
         tag: u64,
     },
     /// Waits until every message sent so far has left.
-    Flush,
+    WaitSends,
     /// Computes.
     Compute(Update),
     /// This rectangle of B (inner indices x columns of C), and A's columns with these inner indices for it, are not
     /// needed any more.
-    Release(Rect),
+    Free(Rect),
 }
 
 impl Step {

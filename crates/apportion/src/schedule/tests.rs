@@ -54,13 +54,13 @@ fn check(schedule: &Schedule) -> Vec<Vec<u64>> {
                         assert!(sent.insert((rank, message.to, message.tag), message.clone()).is_none());
                     }
                 }
-                Step::Receive(message) => {
+                Step::PostReceive(message) => {
                     assert_eq!(message.to, rank);
                     table[rank.0][message.from.0] += message.elements();
                     received.insert((message.from, rank, message.tag), message.clone());
                     posted.insert((message.from, message.tag), message);
                 }
-                Step::Await { from, tag } => {
+                Step::WaitReceive { from, tag } => {
                     for piece in posted.remove(&(from, tag)).expect("posted before awaited").pieces {
                         take(&mut have, piece.operand, piece.rect);
                     }
@@ -77,7 +77,7 @@ fn check(schedule: &Schedule) -> Vec<Vec<u64>> {
                         }
                     }
                 }
-                Step::Flush | Step::Release(_) => {}
+                Step::WaitSends | Step::Free(_) => {}
             }
         }
         assert!(posted.is_empty(), "everything posted is awaited");
@@ -119,7 +119,7 @@ proptest! {
         for layout in layouts(shape, &weights) {
             let metrics = Metrics::of_layout(&layout, 1.0);
             for flow in Flow::ALL {
-                let table = check(&Schedule::matmul(&layout, Order { flow, block, overlap, look_ahead }));
+                let table = check(&Schedule::matmul(&layout, ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead)));
                 prop_assert_eq!(table.iter().flatten().sum::<u64>(), metrics.volume.unwrap());
                 let expected = metrics.volume_matrix.as_ref().unwrap();
                 if flow == Flow::Ring {
@@ -143,12 +143,12 @@ fn as_many_blocks_are_under_way_as_are_looked_ahead_to() {
     let layout = shapes::rows(Shape::new(40, 40, 40, "test").unwrap(), &[1.0; 4]).unwrap();
     for flow in [Flow::OneToAll, Flow::Ring] {
         for look_ahead in [1, 2, 3, 9, u64::MAX] {
-            let order = Order { flow, block: 5, overlap: true, look_ahead };
+            let order = ScheduleOptions::new(flow, 5).with_look_ahead(look_ahead);
             let schedule = Schedule::matmul(&layout, order);
             let mut blocks = BTreeSet::new();
             for rank in (0..4).map(Rank) {
                 for step in schedule.steps(rank).take_while(|s| !matches!(s, Step::Compute(_))) {
-                    if let Step::Receive(message) = step {
+                    if let Step::PostReceive(message) = step {
                         blocks.extend(message.pieces.iter().map(|piece| piece.rect.rows.start / 5));
                     }
                 }
@@ -162,11 +162,11 @@ fn as_many_blocks_are_under_way_as_are_looked_ahead_to() {
 fn the_free_part_is_computed_before_the_wait() {
     let shape = Shape::new(100, 100, 100, "test").unwrap();
     let layout = shapes::square_corner(shape, &[9.0, 1.0]).unwrap();
-    let order = Order { flow: Flow::Bulk, block: 50, overlap: true, look_ahead: 1 };
+    let order = ScheduleOptions::new(Flow::Bulk, 50).with_look_ahead(1);
     let schedule = Schedule::matmul(&layout, order);
     let free: u64 = schedule
         .steps(Rank(0))
-        .take_while(|s| !matches!(s, Step::Await { .. }))
+        .take_while(|s| !matches!(s, Step::WaitReceive { .. }))
         .map(|s| if let Step::Compute(u) = s { u.rect.area() * u.inner.len() } else { 0 })
         .sum();
     let expected = Metrics::of_layout(&layout, 1.0).communication_free.unwrap()[0];

@@ -5,9 +5,9 @@ use crate::model::Model;
 use crate::plan::shapes::Method;
 use crate::plan::{Hierarchy, Layout, Shape, shares};
 use crate::platform::{Platform, Processor};
-use crate::schedule::Order;
-use crate::select::Wishes;
-use crate::select::{Excess, Fit, fitted};
+use crate::schedule::ScheduleOptions;
+use crate::select::PlanOptions;
+use crate::select::{MemoryOverrun, MemoryPolicy, fitted};
 use crate::units::show_bytes;
 
 /// Most layouts of a hierarchy that are compared: two levels left open.
@@ -20,7 +20,7 @@ const ROOM: [f64; 5] = [1.0, 0.9, 0.75, 0.5, 0.25];
 const SMALL_BLOCK: u64 = 32;
 
 /// A method by its name, its layout, and an order; who would have exceeded a cap with a larger block.
-pub(super) type Candidate = (String, Layout, Order, Option<Excess>);
+pub(super) type Candidate = (String, Layout, ScheduleOptions, Option<MemoryOverrun>);
 
 /// What there is to choose from. Where `memory` caps leave too little room beside the own parts for what travels, capped
 /// processors get smaller shares, as far as [`ROOM`] goes; pivot blocks of less than [`SMALL_BLOCK`] are the last resort.
@@ -28,7 +28,7 @@ pub(super) fn candidates(
     shape: Shape,
     platform: &Platform,
     models: &[Model],
-    wishes: &Wishes,
+    wishes: &PlanOptions,
 ) -> Result<Vec<Candidate>> {
     let orders = wishes.orders();
     let every = |models: &[Model]| -> Result<Vec<(String, Layout)>> {
@@ -39,14 +39,14 @@ pub(super) fn candidates(
         layouts.into_iter().flat_map(|(name, l)| orders.iter().map(move |&o| (name.clone(), l.clone(), o)))
     };
     let (carrier, smaller) = match wishes.fit {
-        Fit::Unchecked => (None, false),
-        Fit::AsAsked(carrier) => (Some(carrier), false),
-        Fit::SmallerBlocks(carrier) => (Some(carrier), true),
+        MemoryPolicy::Unchecked => (None, false),
+        MemoryPolicy::AsAsked(carrier) => (Some(carrier), false),
+        MemoryPolicy::SmallerBlocks(carrier) => (Some(carrier), true),
     };
     let Some(carrier) = carrier.filter(|_| platform.processors.iter().any(|p| p.memory.is_some())) else {
         return Ok(each(every(models)?).map(|(name, layout, order)| (name, layout, order, None)).collect());
     };
-    let mut least_excess: Option<Excess> = None;
+    let mut least_excess: Option<MemoryOverrun> = None;
     let small = wishes.block.min(SMALL_BLOCK);
     for (least, room) in [small, 1].into_iter().flat_map(|least| ROOM.map(|room| (least, room))) {
         let least = if smaller { least } else { u64::MAX };
@@ -62,7 +62,7 @@ pub(super) fn candidates(
             match fitted(&layout, order, platform, (wishes.element, carrier), least) {
                 Ok((order, narrowed)) => found.push((name, layout, order, narrowed)),
                 Err(excess) => {
-                    let more = |x: &Excess| x.need - x.cap;
+                    let more = |x: &MemoryOverrun| x.need - x.cap;
                     least_excess = least_excess.into_iter().chain([excess]).min_by_key(more);
                 }
             }
@@ -118,7 +118,7 @@ fn layouts(
     shape: Shape,
     platform: &Platform,
     weights: &[f64],
-    wishes: &Wishes,
+    wishes: &PlanOptions,
 ) -> Result<Vec<(String, Layout)>> {
     if let Some(levels) = &wishes.form.levels {
         return by_levels(shape, platform, weights, wishes, levels);
@@ -140,7 +140,7 @@ fn by_levels(
     shape: Shape,
     platform: &Platform,
     weights: &[f64],
-    wishes: &Wishes,
+    wishes: &PlanOptions,
     levels: &[Option<Method>],
 ) -> Result<Vec<(String, Layout)>> {
     let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();

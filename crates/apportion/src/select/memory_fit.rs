@@ -5,12 +5,12 @@ use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::plan::Layout;
 use crate::platform::{Platform, Processor};
-use crate::schedule::{Carrier, Order, predicted_memory};
+use crate::schedule::{Carrier, ScheduleOptions, predicted_memory};
 use crate::units::show_bytes;
 
 /// What is done about the `memory` caps of a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
+pub enum MemoryPolicy {
     /// Nothing: only the layout is asked for, not how it is run.
     Unchecked,
     /// The order must fit as it is.
@@ -21,7 +21,7 @@ pub enum Fit {
 
 /// A processor that would hold more than its cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Excess {
+pub struct MemoryOverrun {
     /// Whose.
     pub rank: Rank,
     /// Bytes that it would hold.
@@ -30,7 +30,7 @@ pub struct Excess {
     pub cap: u64,
 }
 
-impl Excess {
+impl MemoryOverrun {
     /// The processor that exceeds its cap by most.
     pub(crate) fn of(needs: &[u64], platform: &Platform) -> Option<Self> {
         let over = |(rank, (&need, processor)): (usize, (&u64, &Processor))| {
@@ -64,14 +64,14 @@ impl Excess {
 /// [`Error::TooLittleMemory`] names the one that exceeds its cap by most: exit code 1.
 pub fn check_caps(
     layout: &Layout,
-    order: Order,
+    order: ScheduleOptions,
     platform: &Platform,
     (element, carrier): (u64, Carrier),
 ) -> Result<()> {
     if platform.processors.iter().all(|p| p.memory.is_none()) {
         return Ok(());
     }
-    let excess = Excess::of(&predicted_memory(layout, order, element, carrier), platform);
+    let excess = MemoryOverrun::of(&predicted_memory(layout, order, element, carrier), platform);
     excess.map_or(Ok(()), |excess| Err(excess.error(platform)))
 }
 
@@ -81,14 +81,14 @@ pub fn check_caps(
 /// As [`check_caps`].
 pub fn fit_order(
     layout: &Layout,
-    order: Order,
+    order: ScheduleOptions,
     platform: &Platform,
-    (element, fit): (u64, Fit),
-) -> Result<(Order, Option<Excess>)> {
+    (element, fit): (u64, MemoryPolicy),
+) -> Result<(ScheduleOptions, Option<MemoryOverrun>)> {
     let (carrier, least) = match fit {
-        Fit::Unchecked => return Ok((order, None)),
-        Fit::AsAsked(carrier) => (carrier, u64::MAX),
-        Fit::SmallerBlocks(carrier) => (carrier, 1),
+        MemoryPolicy::Unchecked => return Ok((order, None)),
+        MemoryPolicy::AsAsked(carrier) => (carrier, u64::MAX),
+        MemoryPolicy::SmallerBlocks(carrier) => (carrier, 1),
     };
     fitted(layout, order, platform, (element, carrier), least).map_err(|excess| excess.error(platform))
 }
@@ -97,13 +97,17 @@ pub fn fit_order(
 /// the block asked for; or who does whatever the block. O(R log R log block).
 pub(crate) fn fitted(
     layout: &Layout,
-    order: Order,
+    order: ScheduleOptions,
     platform: &Platform,
     (element, carrier): (u64, Carrier),
     least: u64,
-) -> std::result::Result<(Order, Option<Excess>), Excess> {
-    let excess =
-        |block| Excess::of(&predicted_memory(layout, Order { block, ..order }, element, carrier), platform);
+) -> std::result::Result<(ScheduleOptions, Option<MemoryOverrun>), MemoryOverrun> {
+    let excess = |block| {
+        MemoryOverrun::of(
+            &predicted_memory(layout, ScheduleOptions { block, ..order }, element, carrier),
+            platform,
+        )
+    };
     let Some(asked) = excess(order.block) else { return Ok((order, None)) };
     let (mut low, mut high) = (least, order.block.min(layout.shape().k));
     if low > high || excess(low).is_some() {
@@ -116,7 +120,7 @@ pub(crate) fn fitted(
     }
     // As few blocks as that, all alike: the smallest count that fits (T4).
     let count = layout.shape().k.div_ceil(low);
-    Ok((Order { block: layout.shape().k.div_ceil(count), ..order }, Some(asked)))
+    Ok((ScheduleOptions { block: layout.shape().k.div_ceil(count), ..order }, Some(asked)))
 }
 
 #[cfg(test)]
@@ -140,9 +144,15 @@ mod tests {
             for flow in Flow::ALL {
                 for (cap, look_ahead) in (0..60).flat_map(|i| [1, 3].map(|ahead| (i * 500, ahead))) {
                     let platform = platform([None, Some(cap)]);
-                    let order = Order { flow, block: 40, overlap: true, look_ahead };
+                    let order = ScheduleOptions::new(flow, 40).with_look_ahead(look_ahead);
                     let fits = |&block: &u64| {
-                        check_caps(&layout, Order { block, ..order }, &platform, (8, Carrier::Memory)).is_ok()
+                        check_caps(
+                            &layout,
+                            ScheduleOptions { block, ..order },
+                            &platform,
+                            (8, Carrier::Memory),
+                        )
+                        .is_ok()
                     };
                     let best = (1..=40).rev().find(fits);
                     match (fitted(&layout, order, &platform, (8, Carrier::Memory), 1), best) {
@@ -163,7 +173,7 @@ mod tests {
     #[test]
     fn the_refusal_names_processor_need_cap_and_remedy() {
         let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
-        let order = Order { flow: Flow::Bulk, block: 4, overlap: false, look_ahead: 1 };
+        let order = ScheduleOptions::new(Flow::Bulk, 4);
         let error =
             check_caps(&layout, order, &platform([Some(4096), None]), (8, Carrier::Memory)).unwrap_err();
         assert_eq!(error.exit_code(), 1);

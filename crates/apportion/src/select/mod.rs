@@ -10,7 +10,7 @@ mod surfaces;
 pub use bounds::ideal_seconds_turning;
 pub use candidates::capped;
 pub(crate) use memory_fit::fitted;
-pub use memory_fit::{Excess, Fit, check_caps, fit_order};
+pub use memory_fit::{MemoryOverrun, MemoryPolicy, check_caps, fit_order};
 #[cfg(test)]
 pub(crate) use rebalance::Moves;
 pub(crate) use rebalance::{Proposal, Rebalance};
@@ -18,11 +18,11 @@ pub use surfaces::{Balanced, fpm_br, plan_fpm_br};
 
 use crate::error::Result;
 use crate::model::Model;
-use crate::plan::shapes::{Communication, Method, Terms};
-use crate::plan::{Forecast, Form, Layout, Plan, Shape, shares, star_volume};
+use crate::plan::shapes::{Communication, Method, MethodOptions};
+use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape, shares, star_volume};
 use crate::platform::{Network, Platform, Topology};
-use crate::schedule::{Flow, Order, Schedule};
-use crate::simulate::{Conditions, simulate};
+use crate::schedule::{Flow, Schedule, ScheduleOptions};
+use crate::simulate::{CostModel, simulate};
 
 /// Most pairs of processors x pivot blocks x candidates that are simulated (a few seconds); beyond, candidates are
 /// ranked by volume, and only the chosen one is simulated, if that alone is within the limit.
@@ -48,7 +48,7 @@ pub enum Minimise {
 
 /// What the user asks of a plan; `None` leaves the choice open.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wishes {
+pub struct PlanOptions {
     /// The method of layout.
     pub method: Option<Method>,
     /// The flow; where it is left open, so is overlap.
@@ -60,9 +60,9 @@ pub struct Wishes {
     /// Pivot blocks under way during an update, with overlap; at least 1.
     pub look_ahead: u64,
     /// What some methods need to know.
-    pub terms: Terms,
+    pub terms: MethodOptions,
     /// Where cuts may fall, what recurs, and the methods of a hierarchy's levels, which go before `method`.
-    pub form: Form,
+    pub form: LayoutConstraints,
     /// What the method is chosen for, where it is left open.
     pub minimise: Minimise,
     /// Bytes of one element.
@@ -70,7 +70,7 @@ pub struct Wishes {
     /// True if speeds tell ratios only: candidates are compared by communication alone.
     pub relative: bool,
     /// What is done about the platform's `memory` caps.
-    pub fit: Fit,
+    pub fit: MemoryPolicy,
 }
 
 /// A candidate: a plan, the order of its steps, and what it should take.
@@ -79,11 +79,11 @@ pub struct Choice {
     /// The plan, with its forecast if there are not too many processors to simulate.
     pub plan: Plan,
     /// The order of steps.
-    pub order: Order,
+    pub order: ScheduleOptions,
     /// What it was ranked by: the value of what is minimised. `None` if there are too many processors to simulate.
     pub rank: Option<f64>,
     /// Who would have held more than its `memory` with the pivot block asked for, where `order` has a smaller one.
-    pub narrowed: Option<Excess>,
+    pub narrowed: Option<MemoryOverrun>,
 }
 
 /// Multiply-adds per second of each processor at its share of C. `block` is the models' pivot block.
@@ -100,7 +100,7 @@ pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn forecast(layout: &Layout, order: Order, conditions: Conditions<'_>) -> Result<Forecast> {
+pub fn forecast(layout: &Layout, order: ScheduleOptions, conditions: CostModel<'_>) -> Result<Forecast> {
     let trace = simulate(&Schedule::matmul(layout, order), conditions)?;
     Ok(Forecast { seconds: trace.seconds(), compute: trace.compute(), communicate: trace.communicate() })
 }
@@ -115,7 +115,7 @@ pub fn plan_matmul(
     platform: &Platform,
     models: &[Model],
     models_block: u64,
-    wishes: &Wishes,
+    wishes: &PlanOptions,
 ) -> Result<Vec<Choice>> {
     let candidates = candidates::candidates(shape, platform, models, wishes)?;
     let simulated = affordable(platform.len(), shape, wishes.block, candidates.len());
@@ -133,7 +133,7 @@ pub fn plan_matmul(
 }
 
 /// The candidates in order, the best first, without those that are too uneven where time does not weigh that.
-pub(crate) fn chosen(choices: Vec<Choice>, wishes: &Wishes) -> Vec<Choice> {
+pub(crate) fn chosen(choices: Vec<Choice>, wishes: &PlanOptions) -> Vec<Choice> {
     let weighs_balance = wishes.minimise == Minimise::Time && !wishes.relative;
     ranked(if weighs_balance { choices } else { even(choices) })
 }
@@ -144,7 +144,7 @@ pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize)
     (processors as f64).powi(2) * pivots * forecasts as f64 <= MOST_SIMULATED
 }
 
-impl Wishes {
+impl PlanOptions {
     /// Everything left open, memory not looked at: any method and flow, chosen by time, for pivot blocks of `block` and elements of so many bytes.
     pub fn open(block: u64, element: u64) -> Self {
         Self {
@@ -153,30 +153,36 @@ impl Wishes {
             block,
             overlap: false,
             look_ahead: 1,
-            terms: Terms::default(),
-            form: Form::default(),
+            terms: MethodOptions::default(),
+            form: LayoutConstraints::default(),
             minimise: Minimise::Time,
             element,
             relative: false,
-            fit: Fit::Unchecked,
+            fit: MemoryPolicy::Unchecked,
         }
     }
 
     /// The orders to choose from.
-    pub(crate) fn orders(&self) -> Vec<Order> {
+    pub(crate) fn orders(&self) -> Vec<ScheduleOptions> {
         orders(self.flow, self.block, self.overlap, self.look_ahead)
     }
 }
 
 /// The orders to choose from: the flow as wished, or every flow with and without overlap, in the order of
 /// preference among equals (less memory first, and slack against noise).
-pub fn orders(flow: Option<Flow>, block: u64, overlap: bool, look_ahead: u64) -> Vec<Order> {
+pub fn orders(flow: Option<Flow>, block: u64, overlap: bool, look_ahead: u64) -> Vec<ScheduleOptions> {
     match flow {
-        Some(flow) => vec![Order { flow, block, overlap, look_ahead }],
+        Some(flow) => {
+            vec![ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead)]
+        }
         None => [true, false]
             .into_iter()
             .filter(|&o| o || !overlap)
-            .flat_map(|overlap| Flow::ALL.map(|flow| Order { flow, block, overlap, look_ahead }))
+            .flat_map(|overlap| {
+                Flow::ALL.map(|flow| {
+                    ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead)
+                })
+            })
             .collect(),
     }
 }
@@ -186,12 +192,18 @@ pub(crate) struct Field<'a> {
     pub platform: &'a Platform,
     pub models: &'a [Model],
     pub models_block: u64,
-    pub wishes: &'a Wishes,
+    pub wishes: &'a PlanOptions,
 }
 
 impl Field<'_> {
     /// The candidate's plan, forecast and rank.
-    pub fn candidate(&self, method: &str, layout: &Layout, order: Order, simulated: bool) -> Result<Choice> {
+    pub fn candidate(
+        &self,
+        method: &str,
+        layout: &Layout,
+        order: ScheduleOptions,
+        simulated: bool,
+    ) -> Result<Choice> {
         let shares = layout.shares();
         let rates = rates(self.models, &shares, self.models_block);
         let simulate = |rates: &[f64]| simulated.then(|| self.simulate(layout, order, rates)).transpose();
@@ -220,9 +232,9 @@ impl Field<'_> {
         self.simulate(layout, choice.order, &rates(self.models, &choice.plan.shares, self.models_block))
     }
 
-    fn simulate(&self, layout: &Layout, order: Order, rates: &[f64]) -> Result<Forecast> {
+    fn simulate(&self, layout: &Layout, order: ScheduleOptions, rates: &[f64]) -> Result<Forecast> {
         let network = &self.platform.network;
-        forecast(layout, order, Conditions { rates, network, element: self.wishes.element })
+        forecast(layout, order, CostModel { rates, network, element: self.wishes.element })
     }
 }
 

@@ -6,13 +6,13 @@
 use crate::error::Result;
 use crate::geometry::{Rank, Span};
 use crate::model::{Model, Point};
-use crate::plan::shapes::{Method, Terms};
+use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Layout, Part, shares};
-use crate::platform::{Load, Platform, Topology, Wires};
-use crate::schedule::{Carrier, Order, Schedule};
+use crate::platform::{LinkBookings, Load, Platform, Topology};
+use crate::schedule::{Carrier, Schedule, ScheduleOptions};
 use crate::select::check_caps;
 use crate::select::{affordable, capped, communication_of, rates};
-use crate::simulate::{Conditions, simulate};
+use crate::simulate::{CostModel, simulate};
 
 /// The least part of the rest's time that a new layout must save: less is noise.
 const WORTH_WHILE: f64 = 0.1;
@@ -27,7 +27,7 @@ pub(crate) struct Rebalance<'a> {
     /// Speeds by rank before anything was measured in this run.
     pub models: &'a [Model],
     pub models_block: u64,
-    pub order: Order,
+    pub order: ScheduleOptions,
     /// Bytes of one element.
     pub element: u64,
 }
@@ -90,7 +90,7 @@ impl Moves {
     /// When the network has brought each processor all that is to come to it, if all is sent at 0.
     pub fn arrivals(&self, platform: &Platform, element: u64) -> Vec<f64> {
         let p = self.horizontal.len();
-        let mut wires = Wires::new(&platform.network);
+        let mut wires = LinkBookings::new(&platform.network);
         let mut arrivals = vec![0.0_f64; p];
         // To the next in turn, so that not all begin with the same receiver.
         for (distance, from) in (1..p).flat_map(|d| (0..p).map(move |from| (d, from))) {
@@ -137,7 +137,8 @@ impl Rebalance<'_> {
             Topology::Star { centre } => Some(centre.0),
             _ => None,
         };
-        let terms = Terms { communication: communication_of(&self.platform.network), centre, groups: None };
+        let terms =
+            MethodOptions { communication: communication_of(&self.platform.network), centre, groups: None };
         let present = method.parse::<Method>().ok();
         let others = Method::candidates().filter(|m| Some(*m) != present);
         let mut found: Option<Proposal> = None;
@@ -168,7 +169,7 @@ impl Rebalance<'_> {
             let own = |(share, rate): (&u64, &f64)| *share as f64 * rest.len() as f64 / rate;
             return Ok(shares.iter().zip(&rates).filter(|(s, _)| **s > 0).map(own).fold(0.0, f64::max));
         }
-        let conditions = Conditions { rates: &rates, network: &self.platform.network, element: self.element };
+        let conditions = CostModel { rates: &rates, network: &self.platform.network, element: self.element };
         Ok(simulate(&Schedule::matmul(layout, self.order).within(rest), conditions)?.seconds())
     }
 }

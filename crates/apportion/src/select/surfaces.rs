@@ -8,7 +8,7 @@ use crate::model::{Model, Surface};
 use crate::plan::shapes::Method;
 use crate::plan::{Hierarchy, Layout, Shape};
 use crate::platform::Platform;
-use crate::select::{Choice, Field, Wishes, affordable, chosen};
+use crate::select::{Choice, Field, PlanOptions, affordable, chosen};
 
 /// Layouts tried at most.
 const MOST_ROUNDS: usize = 40;
@@ -97,7 +97,7 @@ pub fn plan_fpm_br(
     platform: &Platform,
     surfaces: &[Surface],
     block: u64,
-    wishes: &Wishes,
+    wishes: &PlanOptions,
 ) -> Result<Vec<Choice>> {
     let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
     let hierarchy = Hierarchy::of_paths(&paths);

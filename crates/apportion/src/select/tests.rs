@@ -20,7 +20,7 @@ fn the_method_follows_ratio_and_network() {
         let (mut platform, models) = constant(&[ratio * 1e6, 1e6]);
         platform.network = Network::uniform(1e-4, 1e6);
         platform.network.duplex = duplex;
-        let wishes = &Wishes { flow: Some(Flow::Bulk), ..Wishes::open(64, 8) };
+        let wishes = &PlanOptions { flow: Some(Flow::Bulk), ..PlanOptions::open(64, 8) };
         let choices = plan_matmul(shape, &platform, &models, 64, wishes).unwrap();
         // Straight-line and columns are the same layout for two processors.
         let best = &choices[0].plan.method;
@@ -33,9 +33,14 @@ fn the_method_follows_ratio_and_network() {
 fn speeds_without_a_network_are_ranked_by_volume() {
     let shape = Shape::new(100, 100, 100, "test").unwrap();
     let (platform, models) = constant(&[9.0, 1.0]);
-    let choices =
-        plan_matmul(shape, &platform, &models, 64, &Wishes { relative: true, ..Wishes::open(64, 8) })
-            .unwrap();
+    let choices = plan_matmul(
+        shape,
+        &platform,
+        &models,
+        64,
+        &PlanOptions { relative: true, ..PlanOptions::open(64, 8) },
+    )
+    .unwrap();
     assert_eq!(choices[0].plan.method, "square-corner");
     assert!(choices[0].plan.metrics.imbalance >= 1.0);
 }
@@ -50,8 +55,8 @@ fn open_levels_are_chosen_by_the_objective() {
     }
     platform.network = Network::uniform(1e-3, 1e6);
     let best = |minimise, levels: [Option<Method>; 2]| {
-        let form = Form { levels: Some(levels.to_vec()), ..Form::default() };
-        let wishes = Wishes { form, minimise, flow: Some(Flow::Bulk), ..Wishes::open(64, 8) };
+        let form = LayoutConstraints { levels: Some(levels.to_vec()), ..LayoutConstraints::default() };
+        let wishes = PlanOptions { form, minimise, flow: Some(Flow::Bulk), ..PlanOptions::open(64, 8) };
         plan_matmul(shape, &platform, &models, 64, &wishes).map(|choices| choices[0].clone())
     };
     for minimise in [Minimise::Time, Minimise::Sum, Minimise::Largest, Minimise::Volume] {

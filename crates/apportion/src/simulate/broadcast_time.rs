@@ -61,8 +61,8 @@ mod tests {
     use super::*;
     use crate::plan::shapes;
     use crate::platform::{Network, Topology};
-    use crate::schedule::{Flow, Order, Schedule};
-    use crate::simulate::{Conditions, simulate};
+    use crate::schedule::{Flow, Schedule, ScheduleOptions};
+    use crate::simulate::{CostModel, simulate};
 
     /// Four processors of 40, 30, 20 and 10 Mflop/s, n = 100: by hand from the equations.
     #[test]
@@ -92,11 +92,12 @@ mod tests {
         for (latency, bandwidth) in [(0.002, 2e6), (0.0001, 8e7)] {
             let mut network = Network::uniform(latency, bandwidth);
             network.topology = Topology::Bus;
-            let conditions = Conditions { rates: &rates, network: &network, element: 8 };
+            let conditions = CostModel { rates: &rates, network: &network, element: 8 };
             for blocks in [1, 2, 10] {
                 let model = BroadcastTime::new(shape, (latency, 8.0 / bandwidth), &speeds, blocks);
                 for overlap in [false, true] {
-                    let order = Order { flow: Flow::Broadcast, block: 100 / blocks, overlap, look_ahead: 1 };
+                    let order = ScheduleOptions::new(Flow::Broadcast, 100 / blocks)
+                        .with_look_ahead(u64::from(overlap));
                     let seconds = simulate(&Schedule::matmul(&layout, order), conditions).unwrap().seconds();
                     let expected = if overlap { model.overlapped() } else { model.sequential() };
                     assert!(

@@ -1,7 +1,7 @@
 //! A schedule against a clock: the forecast.
 //!
 //! Processors compute at given rates; a message takes latency + bytes / bandwidth on its wire (Hockney), wires
-//! carry one message at a time ([`Wires`]). Sends are buffered: a message travels as soon as it is sent.
+//! carry one message at a time ([`LinkBookings`]). Sends are buffered: a message travels as soon as it is sent.
 
 mod broadcast_time;
 mod collectives;
@@ -21,7 +21,7 @@ pub use simgrid::export_simgrid;
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::platform::{Load, Network, Transit, Wires};
+use crate::platform::{LinkBookings, Load, Network, Transit};
 use crate::schedule::{Broadcast, Message, Operand, Schedule, Step};
 use crate::trace::{Activity, Lane, Trace};
 use std::cmp::Reverse;
@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 /// What the simulator needs to know besides the schedule.
 #[derive(Debug, Clone, Copy)]
-pub struct Conditions<'a> {
+pub struct CostModel<'a> {
     /// Multiply-adds per second of each processor, at the size of its share.
     pub rates: &'a [f64],
     /// The network.
@@ -55,7 +55,7 @@ pub(crate) fn load_of_broadcast(broadcast: &Broadcast, element: u64) -> Load {
 /// # Errors
 /// A rate that is not positive for a processor that computes, or a schedule that deadlocks (exit code 1; the
 /// message names who waits for whom).
-pub fn simulate(schedule: &Schedule, conditions: Conditions<'_>) -> Result<Trace> {
+pub fn simulate(schedule: &Schedule, conditions: CostModel<'_>) -> Result<Trace> {
     run(schedule, conditions, None).map(|o| o.trace)
 }
 
@@ -63,18 +63,18 @@ pub fn simulate(schedule: &Schedule, conditions: Conditions<'_>) -> Result<Trace
 ///
 /// # Errors
 /// Those of [`simulate`].
-pub fn simulate_explained(schedule: &Schedule, conditions: Conditions<'_>) -> Result<Outcome> {
+pub fn simulate_explained(schedule: &Schedule, conditions: CostModel<'_>) -> Result<Outcome> {
     run(schedule, conditions, Some(History::new(schedule.processors())))
 }
 
-fn run(schedule: &Schedule, conditions: Conditions<'_>, history: Option<History>) -> Result<Outcome> {
+fn run(schedule: &Schedule, conditions: CostModel<'_>, history: Option<History>) -> Result<Outcome> {
     let p = schedule.processors();
     assert_eq!(conditions.rates.len(), p, "one rate per processor");
     let mut ready: BinaryHeap<Reverse<(Clock, usize)>> = (0..p).map(|i| Reverse((Clock(0.0), i))).collect();
     let mut steps: Vec<_> = (0..p).map(|i| schedule.steps(Rank(i))).collect();
     let mut state = State {
         conditions,
-        wires: Wires::new(conditions.network),
+        wires: LinkBookings::new(conditions.network),
         transits: BTreeMap::new(),
         waiting: BTreeMap::new(),
         lanes: vec![Lane::default(); p],
@@ -115,8 +115,8 @@ struct Sent {
 }
 
 struct State<'a> {
-    conditions: Conditions<'a>,
-    wires: Wires<'a>,
+    conditions: CostModel<'a>,
+    wires: LinkBookings<'a>,
     transits: BTreeMap<Key, Sent>,
     waiting: BTreeMap<Key, f64>,
     lanes: Vec<Lane>,
@@ -151,11 +151,11 @@ impl State<'_> {
                 }
                 Some(now)
             }
-            Step::Receive(message) => {
+            Step::PostReceive(message) => {
                 self.lanes[rank.0].received[message.from.0] += message.elements();
                 Some(now)
             }
-            Step::Await { from, tag } => {
+            Step::WaitReceive { from, tag } => {
                 let key = (from, rank, tag);
                 match self.transits.remove(&key) {
                     Some(sent) => Some(self.arrive(sent, now)),
@@ -165,7 +165,7 @@ impl State<'_> {
                     }
                 }
             }
-            Step::Flush => {
+            Step::WaitSends => {
                 let last = self.last_sent[rank.0];
                 let end = last.map_or(now, |sent| now.max(sent.transit.sent));
                 self.lanes[rank.0].push(Activity::Communicate, now, end, None);
@@ -186,7 +186,7 @@ impl State<'_> {
                 self.lanes[rank.0].push(Activity::Compute, now, end, None);
                 Some(end)
             }
-            Step::Release(_) => Some(now),
+            Step::Free(_) => Some(now),
         })
     }
 

@@ -1,7 +1,7 @@
 //! The same schedule for SimGrid's `smpirun -replay`: platform, hostfile and time-independent traces.
 
 use super::fluid::{Fabric, Fluid};
-use super::{Conditions, load_of};
+use super::{CostModel, load_of};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::output::{OutputFile, write_whole};
@@ -26,7 +26,7 @@ const FLOPS: f64 = 2.0;
 /// A file that cannot be written, or a tag that SimGrid cannot hold.
 pub fn export_simgrid(
     schedule: &Schedule,
-    conditions: Conditions<'_>,
+    conditions: CostModel<'_>,
     names: &[String],
     rules: &Fluid,
     directory: &Path,
@@ -92,18 +92,18 @@ fn write_trace(
                     sent.push((m.to.0, m.tag));
                 }
             }
-            Step::Receive(m) => {
+            Step::PostReceive(m) => {
                 let bytes = amount(m.from, m.to, load_of(&m, element));
                 writeln!(file, "{me} irecv {} {} {bytes:.0}", m.from.0, tag(m.tag)?)?;
             }
-            Step::Await { from, tag } => writeln!(file, "{me} wait {} {me} {tag}", from.0)?,
-            Step::Flush => {
+            Step::WaitReceive { from, tag } => writeln!(file, "{me} wait {} {me} {tag}", from.0)?,
+            Step::WaitSends => {
                 for (to, tag) in sent.drain(..) {
                     writeln!(file, "{me} wait {me} {to} {tag}")?;
                 }
             }
             Step::Compute(update) => writeln!(file, "{me} compute {}", FLOPS * update.work())?,
-            Step::Release(_) => {}
+            Step::Free(_) => {}
         }
     }
     writeln!(file, "{me} finalize")
@@ -118,7 +118,7 @@ fn tag(tag: u64) -> io::Result<u64> {
 }
 
 /// Hosts, links, and the routes of the pairs that talk.
-fn platform(hosts: &[String], conditions: Conditions<'_>, pairs: &BTreeSet<(usize, usize)>) -> String {
+fn platform(hosts: &[String], conditions: CostModel<'_>, pairs: &BTreeSet<(usize, usize)>) -> String {
     let crossings = |&(from, to): &(usize, usize)| -> Vec<Crossing> {
         let route = conditions.network.route(Rank(from), Rank(to));
         route.into_iter().flat_map(|hop| hop.crossings).collect()

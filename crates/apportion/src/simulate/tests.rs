@@ -3,15 +3,15 @@
 use super::*;
 use crate::plan::{Metrics, Shape, shapes};
 use crate::platform::Topology;
-use crate::schedule::{Flow, Order};
+use crate::schedule::{Flow, ScheduleOptions};
 use proptest::prelude::*;
 
 fn cube(n: u64) -> Shape {
     Shape::new(n, n, n, "test").unwrap()
 }
 
-fn run(layout: &crate::plan::Layout, order: Order, rates: &[f64], network: &Network) -> Trace {
-    simulate(&Schedule::matmul(layout, order), Conditions { rates, network, element: 8 }).unwrap()
+fn run(layout: &crate::plan::Layout, order: ScheduleOptions, rates: &[f64], network: &Network) -> Trace {
+    simulate(&Schedule::matmul(layout, order), CostModel { rates, network, element: 8 }).unwrap()
 }
 
 /// N = 100, 3:1, 1000 bytes a second: square side 50, 2 * 50 * 50 elements one way and the other.
@@ -19,7 +19,7 @@ fn run(layout: &crate::plan::Layout, order: Order, rates: &[f64], network: &Netw
 fn square_corner_in_bulk_by_hand() {
     let layout = shapes::square_corner(cube(100), &[3.0, 1.0]).unwrap();
     let mut network = Network::uniform(0.5, 1000.0);
-    let order = Order { flow: Flow::Bulk, block: 10, overlap: false, look_ahead: 1 };
+    let order = ScheduleOptions::new(Flow::Bulk, 10);
     let rates = [7500.0, 2500.0]; // 750,000 and 250,000 multiply-adds: 100 s each
     let message = 0.5 + 5000.0 * 8.0 / 1000.0;
     let trace = run(&layout, order, &rates, &network);
@@ -34,7 +34,7 @@ fn square_corner_in_bulk_by_hand() {
 fn overlap_hides_the_free_part() {
     let layout = shapes::square_corner(cube(100), &[3.0, 1.0]).unwrap();
     let network = Network::uniform(0.0, 1000.0);
-    let order = Order { flow: Flow::Bulk, block: 100, overlap: true, look_ahead: 1 };
+    let order = ScheduleOptions::new(Flow::Bulk, 100).with_look_ahead(1);
     let trace = run(&layout, order, &[7500.0, 2500.0], &network);
     // Communication 40 s; the free third of 100 s fits in: the fast one ends at 40 + 66.7, the slow at 140.
     assert!((trace.compute()[0] - 100.0).abs() < 1e-9);
@@ -49,7 +49,7 @@ fn a_star_pays_twice_between_its_ends() {
     let full = Network::uniform(0.0, 1e3);
     let mut star = full.clone();
     star.topology = Topology::Star { centre: Rank(1) };
-    let order = Order { flow: Flow::Bulk, block: 90, overlap: false, look_ahead: 1 };
+    let order = ScheduleOptions::new(Flow::Bulk, 90);
     let seconds = |network: &Network| run(&layout, order, &[1e12; 3], network).seconds();
     assert!(seconds(&star) > 1.5 * seconds(&full));
 }
@@ -59,7 +59,7 @@ fn a_star_pays_twice_between_its_ends() {
 fn a_bus_carries_what_several_need_once() {
     let layout = shapes::rows(cube(60), &[1.0; 4]).unwrap();
     let mut network = Network::uniform(0.0, 1e3);
-    let order = Order { flow: Flow::OneToAll, block: 60, overlap: false, look_ahead: 1 };
+    let order = ScheduleOptions::new(Flow::OneToAll, 60);
     network.topology = Topology::Bus;
     let trace = run(&layout, order, &[1e12; 4], &network);
     assert!((trace.seconds() - 60.0 * 60.0 * 8.0 / 1e3).abs() < 1e-3);
@@ -73,7 +73,7 @@ fn a_bus_carries_all_one_after_the_other() {
     let volume = Metrics::of_layout(&layout, 1.0).volume.unwrap() as f64;
     let mut network = Network::uniform(0.0, 1e3);
     network.topology = Topology::Bus;
-    let order = Order { flow: Flow::Bulk, block: 60, overlap: false, look_ahead: 1 };
+    let order = ScheduleOptions::new(Flow::Bulk, 60);
     let trace = run(&layout, order, &[1e12; 4], &network);
     assert!((trace.seconds() - volume * 8.0 / 1e3).abs() < 1e-3);
 }
@@ -88,7 +88,7 @@ proptest! {
         let metrics = Metrics::of_layout(&layout, 1.0);
         let network = Network::uniform(1e-3, 1e4);
         for flow in Flow::ALL {
-            let trace = run(&layout, Order { flow, block, overlap, look_ahead: 1 }, &weights, &network);
+            let trace = run(&layout, ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap)), &weights, &network);
             let work = layout.shares().iter().zip(&weights).map(|(&s, w)| (s * n) as f64 / w).fold(0.0, f64::max);
             let table = trace.volume_matrix();
             let busiest = table.iter().flatten().copied().max().unwrap() as f64 * 8.0 / 1e4;

@@ -25,7 +25,7 @@ pub struct Verified {
     /// Random vectors tried: as many as asked for, rounded up to a multiple of eight.
     pub trials: u32,
     /// The chance, at most, that errors which do not look like rounding went unseen: 2^-trials.
-    pub odds_of_miss: f64,
+    pub error_probability: f64,
     /// Elements that were recomputed one by one, as a sample, where infinities or NaN rule out sums.
     pub sampled: u64,
 }
@@ -72,7 +72,7 @@ pub fn verify_scaled<T: Element>(
         check.columns()?;
     }
     let trials = groups * LANES as u32;
-    Ok(Verified { trials, odds_of_miss: 0.5f64.powf(f64::from(trials)), sampled: check.sampled })
+    Ok(Verified { trials, error_probability: 0.5f64.powf(f64::from(trials)), sampled: check.sampled })
 }
 
 /// Refuses matrices that are no product.

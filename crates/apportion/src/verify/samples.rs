@@ -21,7 +21,7 @@ impl Sampled {
     /// The chance, at most, that the check passes though a `fraction` of C's elements is wrong: (1 - fraction)^drawn,
     /// and 0 if all were recomputed. It says nothing of fewer wrong elements: a single one among n is missed with
     /// probability (1 - 1 / n)^drawn.
-    pub fn odds_of_miss(&self, fraction: f64) -> f64 {
+    pub fn error_probability(&self, fraction: f64) -> f64 {
         if self.all { 0.0 } else { (1.0 - fraction.clamp(0.0, 1.0)).powf(self.drawn as f64) }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
             let [a, b, mut c] = product(m, k, n);
             let passed = verify_sampled(&a, &b, &c, least, (64, seed)).unwrap();
             prop_assert_eq!(passed, Sampled { elements: (m * n) as u64, drawn: 0, all: true });
-            prop_assert_eq!(passed.odds_of_miss(1e-9), 0.0);
+            prop_assert_eq!(passed.error_probability(1e-9), 0.0);
             let at = at.index(m * n);
             let wrong = &mut c.as_mut_slice()[at];
             *wrong = f64::from_bits(wrong.to_bits() ^ 1);
@@ -145,7 +145,7 @@ mod tests {
         let [a, b, mut c] = product(30, 2, 30);
         (0..30).for_each(|i| c.as_mut_slice()[i * 31] += 1.0);
         let missed = (0..400).filter(|&seed| verify_sampled(&a, &b, &c, least, (20, seed)).is_ok()).count();
-        let odds = Sampled { elements: 80, drawn: 20, all: false }.odds_of_miss(30.0 / 900.0);
+        let odds = Sampled { elements: 80, drawn: 20, all: false }.error_probability(30.0 / 900.0);
         assert!((odds - 0.5076).abs() < 1e-3);
         assert!((missed as f64) < 400.0 * odds, "{missed} of 400");
     }

@@ -7,7 +7,7 @@ mod parsers;
 mod repeatable;
 mod three_counts;
 
-use apportion::plan::shapes::{Communication, Method, Terms};
+use apportion::plan::shapes::{Communication, Method, MethodOptions};
 use apportion::plan::{Layout, Shape};
 
 fn shape(m: u64, k: u64, n: u64) -> Shape {
@@ -26,8 +26,11 @@ fn layouts(shape: Shape, weights: &[f64]) -> Vec<(Method, Layout)> {
         let kinds = [Communication::Serial, Communication::Parallel];
         for communication in kinds.into_iter().take(if hybrid { 2 } else { 1 }) {
             for centre in [None, Some(0), Some(2)].into_iter().take(if hybrid && p == 3 { 3 } else { 1 }) {
-                match method.layout(shape, weights, &Terms { communication, centre, groups: groups.clone() })
-                {
+                match method.layout(
+                    shape,
+                    weights,
+                    &MethodOptions { communication, centre, groups: groups.clone() },
+                ) {
                     Ok(layout) => found.push((method, layout)),
                     Err(error) => assert_eq!(error.exit_code(), 1, "{method}: {error}"),
                 }

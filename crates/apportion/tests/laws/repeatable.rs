@@ -5,10 +5,10 @@ use apportion::model::{Model, Point};
 use apportion::plan::Plan;
 use apportion::platform::{Network, Platform};
 use apportion::schedule::Flow;
-use apportion::select::{Wishes, plan_matmul};
+use apportion::select::{PlanOptions, plan_matmul};
 use proptest::prelude::*;
 
-fn texts(platform: &Platform, models: &[Model], sizes: (u64, u64, u64), wishes: &Wishes) -> Vec<String> {
+fn texts(platform: &Platform, models: &[Model], sizes: (u64, u64, u64), wishes: &PlanOptions) -> Vec<String> {
     let (m, k, n) = sizes;
     let choices = plan_matmul(shape(m, k, n), platform, models, 16, wishes).unwrap();
     choices.iter().map(|c| c.plan.to_json()).collect()
@@ -33,11 +33,11 @@ proptest! {
                 Model::piecewise(format!("p{i}"), points, None).unwrap()
             })
             .collect();
-        let wishes = Wishes {
+        let wishes = PlanOptions {
             flow: bulk.map(|b| if b { Flow::Bulk } else { Flow::OneToAll }),
             overlap,
             relative,
-            ..Wishes::open(8, 8)
+            ..PlanOptions::open(8, 8)
         };
         let first = texts(&platform, &models, sizes, &wishes);
         prop_assert_eq!(&texts(&platform, &models, sizes, &wishes), &first);

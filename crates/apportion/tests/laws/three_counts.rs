@@ -9,8 +9,8 @@ use apportion::matrix::{Element, Matrix};
 use apportion::plan::{Layout, Metrics};
 use apportion::platform::{Network, Platform};
 use apportion::run::{Monitor, run_kernel, run_threads};
-use apportion::schedule::{Carrier, Flow, Order, Schedule, predicted_memory};
-use apportion::simulate::{Conditions, simulate};
+use apportion::schedule::{Carrier, Flow, Schedule, ScheduleOptions, predicted_memory};
+use apportion::simulate::{CostModel, simulate};
 use apportion::trace::Trace;
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ fn matrix(rows: u64, cols: u64, seed: u64) -> Matrix<f64> {
     Matrix::new(rows as usize, cols as usize, data)
 }
 
-fn check(layout: &Layout, order: Order) {
+fn check(layout: &Layout, order: ScheduleOptions) {
     let p = layout.processors();
     let metrics = Metrics::of_layout(layout, 1.0);
     let formula = metrics.volume_matrix.expect("few processors");
@@ -65,7 +65,7 @@ fn check(layout: &Layout, order: Order) {
     }
 
     let network = Network::uniform(1e-5, 1e8);
-    let conditions = Conditions { rates: &vec![1e9; p], network: &network, element: 8 };
+    let conditions = CostModel { rates: &vec![1e9; p], network: &network, element: 8 };
     let simulated = simulate(&schedule, conditions).unwrap();
     assert_eq!(simulated.volume_matrix(), counted, "received in the simulator, {order:?}");
     assert_eq!(sent_in(&simulated), counted, "sent in the simulator, {order:?}");
@@ -106,14 +106,14 @@ fn check_kernel<T: Element>(
 
 /// Bytes by formula = bytes counted while running; on a ring that looks ahead the formula is a bound, and no more blocks above the
 /// count than are looked ahead to.
-fn check_memory(layout: &Layout, order: Order, trace: &Trace) {
+fn check_memory(layout: &Layout, order: ScheduleOptions, trace: &Trace) {
     let counted: Vec<u64> = trace.lanes.iter().map(|lane| lane.peak_bytes).collect();
     let predicted = |order| predicted_memory(layout, order, 8, Carrier::Memory);
-    if order.flow != Flow::Ring || !order.overlap {
+    if order.flow != Flow::Ring || !order.overlaps() {
         assert_eq!(predicted(order), counted, "bytes held, {order:?}");
         return;
     }
-    let (most, least) = (predicted(order), predicted(Order { look_ahead: 1, ..order }));
+    let (most, least) = (predicted(order), predicted(order.with_look_ahead(1)));
     for ((most, least), counted) in most.into_iter().zip(least).zip(counted) {
         assert!(least <= counted && counted <= most, "{least} <= {counted} <= {most}, {order:?}");
     }
@@ -135,7 +135,10 @@ fn check_all(m: u64, k: u64, n: u64, weights: &[f64], block: u64) {
     for (_, layout) in layouts(shape(m, k, n), weights) {
         for flow in Flow::ALL {
             for (overlap, look_ahead) in [(false, 1), (true, 1), (true, 3)] {
-                check(&layout, Order { flow, block, overlap, look_ahead });
+                check(
+                    &layout,
+                    ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead),
+                );
             }
         }
     }

@@ -1,10 +1,10 @@
 //! The same schedules simulated here and replayed by `smpirun`, where that is installed.
 
 use apportion::plan::Shape;
-use apportion::plan::shapes::{Method, Terms};
+use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::platform::{Network, parse_platform};
-use apportion::schedule::{Flow, Order, Schedule};
-use apportion::simulate::{Conditions, Fluid, export_simgrid, simulate_fluid};
+use apportion::schedule::{Flow, Schedule, ScheduleOptions};
+use apportion::simulate::{CostModel, Fluid, export_simgrid, simulate_fluid};
 use std::path::Path;
 use std::process::Command;
 
@@ -86,11 +86,14 @@ fn schedules_take_as_long_as_smpirun_says() {
         let rates: Vec<f64> = (0..p).map(|_| 1e8 * (1 + dice.roll(20)) as f64).collect();
         let n = 40 + dice.roll(400);
         let shape = Shape::new(n, n, n, "case").unwrap();
-        let layout = Method::Columns.layout(shape, &rates, &Terms::default()).unwrap();
+        let layout = Method::Columns.layout(shape, &rates, &MethodOptions::default()).unwrap();
         let flow = Flow::ALL[(case / 7 % 3) as usize];
         let (block, overlap, look_ahead) = (1 + dice.roll(n), case.is_multiple_of(2), 1 + dice.roll(2));
-        let schedule = Schedule::matmul(&layout, Order { flow, block, overlap, look_ahead });
-        let conditions = Conditions { rates: &rates, network: &network, element: 8 };
+        let schedule = Schedule::matmul(
+            &layout,
+            ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead),
+        );
+        let conditions = CostModel { rates: &rates, network: &network, element: 8 };
         let names: Vec<String> = (0..p).map(|i| format!("p{i}")).collect();
         let mut rules = Fluid::simgrid();
         if case.is_multiple_of(5) {

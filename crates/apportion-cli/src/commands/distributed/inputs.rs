@@ -6,7 +6,7 @@ use apportion::error::{Error, Result};
 use apportion::geometry::Rect;
 use apportion::kernels::Kernel;
 use apportion::kernels::Semiring;
-use apportion::matrix::{AnyMatrix, Element, Matrix, NpyHeader, Tiles, read_npy_header, read_tiles};
+use apportion::matrix::{AnyMatrix, Element, LocalBlocks, Matrix, NpyHeader, read_npy_header, read_tiles};
 use apportion::plan::Shape;
 use std::path::Path;
 
@@ -55,7 +55,7 @@ impl<'a> Input<'a> {
         Error::input(self.path.display().to_string(), what, remedy)
     }
 
-    pub(super) fn read<T: Element>(&self, kernel: Kernel<T>, rects: &[Rect]) -> Result<Tiles<T>> {
+    pub(super) fn read<T: Element>(&self, kernel: Kernel<T>, rects: &[Rect]) -> Result<LocalBlocks<T>> {
         let tiles = read_tiles::<T>(self.path, &self.header, rects)?;
         let place = self.path.display().to_string();
         tiles.iter().try_for_each(|(rect, tile)| kernel.check_tile((*rect, tile), &place))?;

@@ -79,7 +79,7 @@ impl fmt::Display for Parameter {
 
 /// A parameter's values from one to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WhatIf {
+pub struct ParameterSweep {
     /// What is varied.
     pub parameter: Parameter,
     /// The least value, in base units; positive.
@@ -90,7 +90,7 @@ pub struct WhatIf {
     pub points: Option<usize>,
 }
 
-impl WhatIf {
+impl ParameterSweep {
     /// The values, ascending: both ends, and between them in equal ratios; numbers of processors are whole, and so are
     /// ratios where the number of values is left open and there are at most 25.
     pub fn values(&self) -> Vec<f64> {
@@ -114,7 +114,7 @@ impl WhatIf {
     }
 }
 
-impl FromStr for WhatIf {
+impl FromStr for ParameterSweep {
     type Err = String;
     /// Reads `bandwidth=100Mbit/s..10Gbit/s`, `latency=1us..1ms`, `ratio=1..25` or `processors=2..64`.
     fn from_str(text: &str) -> Result<Self, String> {
@@ -149,13 +149,13 @@ mod tests {
 
     #[test]
     fn ranges_are_read_and_divided() {
-        let sweep: WhatIf = "bandwidth=100Mbit/s..10Gbit/s".parse().unwrap();
+        let sweep: ParameterSweep = "bandwidth=100Mbit/s..10Gbit/s".parse().unwrap();
         assert_eq!((sweep.from, sweep.to), (12.5e6, 1.25e9));
-        let three = WhatIf { points: Some(3), ..sweep }.values();
+        let three = ParameterSweep { points: Some(3), ..sweep }.values();
         assert!(three.len() == 3 && (three[1] - 125e6).abs() < 1.0, "{three:?}");
-        let ratio: WhatIf = "ratio=1..25".parse().unwrap();
+        let ratio: ParameterSweep = "ratio=1..25".parse().unwrap();
         assert_eq!(ratio.values().len(), 25);
-        let many: WhatIf = "processors=2..4096".parse().unwrap();
+        let many: ParameterSweep = "processors=2..4096".parse().unwrap();
         let values = many.values();
         assert!(values.iter().all(|v| v.fract() == 0.0) && values.windows(2).all(|w| w[0] < w[1]));
         for bad in [
@@ -171,7 +171,7 @@ mod tests {
             "ratio=nan..inf",
             "latency=-1us..1us",
         ] {
-            assert!(bad.parse::<WhatIf>().is_err(), "{bad}");
+            assert!(bad.parse::<ParameterSweep>().is_err(), "{bad}");
         }
     }
 

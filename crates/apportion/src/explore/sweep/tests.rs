@@ -5,10 +5,14 @@ use crate::platform::Network;
 use crate::schedule::Flow;
 use crate::select::orders;
 
-fn contenders(methods: &[Method], flow: Option<Flow>) -> Vec<Contender> {
+fn contenders(methods: &[Method], flow: Option<Flow>) -> Vec<Candidate> {
     methods
         .iter()
-        .map(|&m| Contender { name: m.to_string(), way: Way::By(m), orders: orders(flow, 1000, false, 1) })
+        .map(|&m| Candidate {
+            name: m.to_string(),
+            way: LayoutSource::By(m),
+            orders: orders(flow, 1000, false, 1),
+        })
         .collect()
 }
 
@@ -16,16 +20,21 @@ fn models(speeds: &[f64]) -> Vec<Model> {
     speeds.iter().map(|&s| Model::constant("p", s).unwrap()).collect()
 }
 
-fn swept(text: &str, duplex: bool, contenders: &[Contender]) -> Result<Swept> {
+fn swept(text: &str, duplex: bool, contenders: &[Candidate]) -> Result<SweepResult> {
     swept_by(None, text, duplex, contenders)
 }
 
-fn swept_by(sharing: Option<&Fluid>, text: &str, duplex: bool, contenders: &[Contender]) -> Result<Swept> {
+fn swept_by(
+    sharing: Option<&Fluid>,
+    text: &str,
+    duplex: bool,
+    contenders: &[Candidate],
+) -> Result<SweepResult> {
     let mut platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
     platform.network = Network::uniform(0.0, 1e8);
     platform.network.duplex = duplex;
     let shape = Shape::new(1000, 1000, 1000, "t").unwrap();
-    let setting = Setting {
+    let setting = SweepSetup {
         shape,
         platform: &platform,
         models: &models(&[5e12, 5e12]),
@@ -69,7 +78,7 @@ fn crossovers_under_fair_sharing() {
     let late = swept_by(Some(&Fluid::default()), "latency=1us..1s", true, &ring).unwrap();
     assert_eq!(fifo.points.len(), late.points.len());
     for (a, b) in fifo.points.iter().zip(&late.points) {
-        let seconds = |p: &SweptPoint| p.forecasts[0].unwrap().0;
+        let seconds = |p: &SweepPoint| p.forecasts[0].unwrap().0;
         assert!(
             seconds(b) >= seconds(a) * (1.0 - 1e-12),
             "a message that waits for its receiver is no earlier"
@@ -103,9 +112,9 @@ fn winners_change_at_crossovers() {
 #[test]
 fn what_cannot_be_swept_is_said() {
     let layout =
-        Method::Rows.layout(Shape::new(1000, 1000, 1000, "t").unwrap(), &[1.0; 2], &Terms::default());
-    let given = [Contender {
-        way: Way::Given(Box::new(layout.unwrap())),
+        Method::Rows.layout(Shape::new(1000, 1000, 1000, "t").unwrap(), &[1.0; 2], &MethodOptions::default());
+    let given = [Candidate {
+        way: LayoutSource::Given(Box::new(layout.unwrap())),
         ..contenders(&[Method::Rows], None).remove(0)
     }];
     assert_eq!(swept("ratio=1..2", true, &given).unwrap_err().exit_code(), 2);

@@ -4,7 +4,7 @@
 
 use crate::kernels::tropical::block;
 use crate::kernels::tropical::element::Element;
-use crate::kernels::tropical::tile::{Tile, Vector, tile};
+use crate::kernels::tropical::tile::{MicroKernel, Vector, tile};
 use crate::kernels::{View, ViewMut};
 use std::arch::x86_64::*;
 
@@ -105,8 +105,8 @@ vector!(I32(__m256i) of i32: _mm256_set1_epi32, _mm256_loadu_si256, _mm256_store
     _mm256_max_epi32, _mm256_min_epi32, settle: settle_i32);
 
 /// The tile of vectors `V`, if this processor has the registers.
-pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<Tile<V::Element>> {
-    is_x86_feature_detected!("avx2").then_some(Tile {
+pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<MicroKernel<V::Element>> {
+    is_x86_feature_detected!("avx2").then_some(MicroKernel {
         name: "AVX2",
         rows: 6,
         cols: 2 * V::LANES,
@@ -117,7 +117,7 @@ pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<Tile<V::Element>> 
 }
 
 /// # Safety
-/// As [`Tile::update`], on a processor with AVX2.
+/// As [`MicroKernel::update`], on a processor with AVX2.
 #[target_feature(enable = "avx2")]
 unsafe fn update<V: Vector, const MIN: bool>(
     depth: usize,
@@ -132,6 +132,11 @@ unsafe fn update<V: Vector, const MIN: bool>(
 
 /// [`block::product`] on a processor that has the registers.
 #[target_feature(enable = "avx2")]
-fn product<T: Element, const MIN: bool>(tile: &Tile<T>, a: View<T>, b: View<T>, c: ViewMut<T>) -> bool {
+fn product<T: Element, const MIN: bool>(
+    tile: &MicroKernel<T>,
+    a: View<T>,
+    b: View<T>,
+    c: ViewMut<T>,
+) -> bool {
     block::product::<T, MIN>(tile, a, b, c)
 }

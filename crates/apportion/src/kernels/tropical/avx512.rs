@@ -4,7 +4,7 @@
 
 use crate::kernels::tropical::block;
 use crate::kernels::tropical::element::Element;
-use crate::kernels::tropical::tile::{Tile, Vector, tile};
+use crate::kernels::tropical::tile::{MicroKernel, Vector, tile};
 use crate::kernels::{View, ViewMut};
 use std::arch::x86_64::*;
 
@@ -91,8 +91,8 @@ vector!(I32(__m512i) of i32: _mm512_set1_epi32, _mm512_loadu_si512, _mm512_store
     _mm512_max_epi32, _mm512_min_epi32, settle: settle_i32);
 
 /// The tile of vectors `V`, if this processor has the registers.
-pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<Tile<V::Element>> {
-    is_x86_feature_detected!("avx512f").then_some(Tile {
+pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<MicroKernel<V::Element>> {
+    is_x86_feature_detected!("avx512f").then_some(MicroKernel {
         name: "AVX-512",
         rows: 8,
         cols: 3 * V::LANES,
@@ -103,7 +103,7 @@ pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<Tile<V::Element>> 
 }
 
 /// # Safety
-/// As [`Tile::update`], on a processor with AVX-512F.
+/// As [`MicroKernel::update`], on a processor with AVX-512F.
 #[target_feature(enable = "avx512f")]
 unsafe fn update<V: Vector, const MIN: bool>(
     depth: usize,
@@ -118,11 +118,16 @@ unsafe fn update<V: Vector, const MIN: bool>(
 
 /// [`block::product`] on a processor that has the registers.
 #[target_feature(enable = "avx512f")]
-fn product<T: Element, const MIN: bool>(tile: &Tile<T>, a: View<T>, b: View<T>, c: ViewMut<T>) -> bool {
+fn product<T: Element, const MIN: bool>(
+    tile: &MicroKernel<T>,
+    a: View<T>,
+    b: View<T>,
+    c: ViewMut<T>,
+) -> bool {
     block::product::<T, MIN>(tile, a, b, c)
 }
 
-/// [`Tile::interleave`]: squares of 8 x 8, turned in registers by pairs, by fours and by halves.
+/// [`MicroKernel::interleave`]: squares of 8 x 8, turned in registers by pairs, by fours and by halves.
 ///
 /// # Safety
 /// Eight rows of `columns` elements, a multiple of 8, room for them all at `to`, and a processor with AVX-512F.

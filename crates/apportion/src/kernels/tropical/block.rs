@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::kernels::tropical::element::Element;
-use crate::kernels::tropical::tile::Tile;
+use crate::kernels::tropical::tile::MicroKernel;
 use crate::kernels::{View, ViewMut};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub(super) fn check_shapes<T>(a: &View<T>, b: &View<T>, c: &ViewMut<T>) {
 /// fit. Inlined, as all below, into functions compiled for the tile's registers: packing is worth vectors, too.
 #[inline(always)]
 pub(super) fn product<T: Element, const MIN: bool>(
-    tile: &Tile<T>,
+    tile: &MicroKernel<T>,
     a: View<T>,
     b: View<T>,
     mut c: ViewMut<T>,
@@ -137,7 +137,7 @@ fn pack_rows<T: Element, const MIN: bool>(
 /// are tame.
 #[inline(always)]
 fn pack_cols<T: Element, const MIN: bool>(
-    tile: &Tile<T>,
+    tile: &MicroKernel<T>,
     block: &mut [T],
     a: View<T>,
     rows: &Range<usize>,
@@ -173,7 +173,7 @@ fn pack_cols<T: Element, const MIN: bool>(
 /// All tiles of a part of C, a strip of B at a time.
 #[inline(always)]
 fn sweep<T: Element, const MIN: bool>(
-    tile: &Tile<T>,
+    tile: &MicroKernel<T>,
     depth: usize,
     a_block: &[T],
     b_block: &[T],

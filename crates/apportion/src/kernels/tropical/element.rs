@@ -1,7 +1,7 @@
 //! The numbers: their infinities, their sums, and the tiles that work on them.
 
 use crate::kernels::tropical::portable::Lanes;
-use crate::kernels::tropical::tile::Tile;
+use crate::kernels::tropical::tile::MicroKernel;
 
 /// What a product needs to know of an element type. `MIN` is false for max-plus and true for min-plus.
 pub trait Element: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug + 'static {
@@ -38,13 +38,13 @@ pub trait Element: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug +
     /// Whether the argument checks let it pass.
     fn is_taken<const MIN: bool>(&self) -> bool;
     /// The tiles that this processor can run, best first; the last is the portable one.
-    fn tiles<const MIN: bool>() -> Vec<Tile<Self>>;
+    fn tiles<const MIN: bool>() -> Vec<MicroKernel<Self>>;
 }
 
 /// The tiles at hand for vectors of one name in `avx512`, `avx2` and `neon`.
 macro_rules! tiles {
     ($vector:ident, $lanes:literal) => {
-        fn tiles<const MIN: bool>() -> Vec<Tile<Self>> {
+        fn tiles<const MIN: bool>() -> Vec<MicroKernel<Self>> {
             let mut tiles = Vec::with_capacity(3);
             #[cfg(target_arch = "x86_64")]
             {

@@ -4,7 +4,7 @@
 
 use crate::kernels::tropical::block;
 use crate::kernels::tropical::element::Element;
-use crate::kernels::tropical::tile::{Tile, Vector, tile};
+use crate::kernels::tropical::tile::{MicroKernel, Vector, tile};
 use std::arch::aarch64::*;
 
 /// A vector of one element type. SAFETY of every block: NEON is part of aarch64, and the trait's contract grants
@@ -61,8 +61,8 @@ vector!(I64(int64x2_t) of i64: vdupq_n_s64, vld1q_s64, vst1q_s64, vaddq_s64, vcg
 vector!(I32(int32x4_t) of i32: vdupq_n_s32, vld1q_s32, vst1q_s32, vaddq_s32, vcgtq_s32, vbslq_s32);
 
 /// The tile of vectors `V`.
-pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<Tile<V::Element>> {
-    Some(Tile {
+pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<MicroKernel<V::Element>> {
+    Some(MicroKernel {
         name: "NEON",
         rows: 8,
         cols: 2 * V::LANES,

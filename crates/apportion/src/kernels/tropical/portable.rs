@@ -4,7 +4,7 @@
 
 use crate::kernels::tropical::block;
 use crate::kernels::tropical::element::Element;
-use crate::kernels::tropical::tile::{Tile, Vector, tile};
+use crate::kernels::tropical::tile::{MicroKernel, Vector, tile};
 
 /// An array that the compiler may keep in registers.
 #[derive(Clone, Copy)]
@@ -54,8 +54,8 @@ impl<T: Element, const N: usize> Vector for Lanes<T, N> {
 }
 
 /// Four rows of one vector.
-pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Tile<V::Element> {
-    Tile {
+pub(super) fn tile_of<V: Vector, const MIN: bool>() -> MicroKernel<V::Element> {
+    MicroKernel {
         name: "portable",
         rows: 4,
         cols: V::LANES,

@@ -31,7 +31,7 @@ pub(super) trait Vector: Copy {
 /// A tile of one shape, and the function that updates it: C := C over A x B, A being `depth` packed columns of
 /// `rows` elements, B `depth` packed rows of `cols`, C `rows` x `cols` elements with rows `stride` apart.
 #[derive(Clone, Copy)]
-pub struct Tile<T> {
+pub struct MicroKernel<T> {
     /// The instruction set.
     pub(super) name: &'static str,
     /// Rows of C.
@@ -46,10 +46,10 @@ pub struct Tile<T> {
     pub(super) product: unsafe fn(&Self, View<T>, View<T>, ViewMut<T>) -> bool,
 }
 
-/// The body of [`Tile::update`], to be compiled for the features of `V`.
+/// The body of [`MicroKernel::update`], to be compiled for the features of `V`.
 ///
 /// # Safety
-/// The processor has the features of `V`; `a`, `b` and `c` are good for what [`Tile`] says of them.
+/// The processor has the features of `V`; `a`, `b` and `c` are good for what [`MicroKernel`] says of them.
 #[inline(always)]
 pub(super) unsafe fn tile<V: Vector, const ROWS: usize, const WIDE: usize, const MIN: bool>(
     depth: usize,

@@ -10,4 +10,4 @@ pub use npy::{
 };
 pub use npy_file::NpyFile;
 pub(crate) use npy_file::hash_bytes;
-pub use rectangles::{Tiles, read_tiles, tiles_header, write_tiles};
+pub use rectangles::{LocalBlocks, read_tiles, tiles_header, write_tiles};

@@ -9,7 +9,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// Rectangles of one matrix, each with its elements row by row.
-pub type Tiles<T> = Vec<(Rect, Vec<T>)>;
+pub type LocalBlocks<T> = Vec<(Rect, Vec<T>)>;
 
 /// Reads rectangles of the matrix in an `.npy` file whose header is known, in C or Fortran order and either byte order;
 /// truth values become 0 and 1. Memory: the rectangles', and for Fortran order sixteen columns' more.
@@ -19,12 +19,12 @@ pub type Tiles<T> = Vec<(Rect, Vec<T>)>;
 ///
 /// # Panics
 /// If the header's element type is not T, or a rectangle lies outside the matrix.
-pub fn read_tiles<T: Element>(path: &Path, header: &NpyHeader, rects: &[Rect]) -> Result<Tiles<T>> {
+pub fn read_tiles<T: Element>(path: &Path, header: &NpyHeader, rects: &[Rect]) -> Result<LocalBlocks<T>> {
     let truth = header.dtype == "bool";
     assert!(header.dtype == T::NAME || (truth && size_of::<T>() == 1), "the elements are {}", T::NAME);
     let unreadable = |e| Error::file(path, "read", e);
     let mut file = File::open(path).map_err(unreadable)?;
-    let mut tiles = Tiles::new();
+    let mut tiles = LocalBlocks::new();
     for rect in rects {
         assert!(rect.rows.end <= header.rows as u64 && rect.cols.end <= header.cols as u64);
         let (rows, cols) = (rect.rows.len() as usize, rect.cols.len() as usize);
@@ -103,7 +103,11 @@ pub fn tiles_header<T: Element>(rows: usize, cols: usize, truth: bool) -> Vec<u8
 ///
 /// # Errors
 /// The file cannot be written: exit code 2.
-pub fn write_tiles<T: Element>(path: &Path, tiles: &Tiles<T>, (header, cols): (u64, u64)) -> Result<()> {
+pub fn write_tiles<T: Element>(
+    path: &Path,
+    tiles: &LocalBlocks<T>,
+    (header, cols): (u64, u64),
+) -> Result<()> {
     let write = || -> std::io::Result<()> {
         let mut file = OpenOptions::new().write(true).open(path)?;
         for (rect, tile) in tiles {

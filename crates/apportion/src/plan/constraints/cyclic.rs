@@ -95,7 +95,7 @@ fn join(parts: impl Iterator<Item = (Rank, Span, Span)>) -> Vec<(Rank, Span, Spa
 mod tests {
     use super::*;
     use crate::plan::Metrics;
-    use crate::plan::shapes::{Method, Terms, grid, rows, square_corner};
+    use crate::plan::shapes::{Method, MethodOptions, grid, rows, square_corner};
     use proptest::prelude::*;
 
     fn shape(m: u64, n: u64) -> Shape {
@@ -125,7 +125,7 @@ mod tests {
             weights in prop::collection::vec(0.1f64..10.0, 1..6),
         ) {
             for method in Method::candidates() {
-                let Ok(block) = method.layout(shape(high, wide), &weights, &Terms::default()) else { continue };
+                let Ok(block) = method.layout(shape(high, wide), &weights, &MethodOptions::default()) else { continue };
                 let whole = repeated(shape(m, n), &block).unwrap();
                 prop_assert_eq!(whole.shares().iter().sum::<u64>(), m * n);
                 let (small, large) = (paint(&block), paint(&whole));

@@ -49,7 +49,7 @@ pub fn in_blocks(shape: Shape, block: u64, lay: impl FnOnce(Shape) -> Result<Lay
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::shapes::{Method, Terms, columns};
+    use crate::plan::shapes::{Method, MethodOptions, columns};
     use proptest::prelude::*;
 
     proptest! {
@@ -61,7 +61,7 @@ mod tests {
         ) {
             let shape = Shape::new(m, 7, n, "test").unwrap();
             for method in Method::candidates() {
-                let lay = |s: Shape| method.layout(s, &weights, &Terms::default());
+                let lay = |s: Shape| method.layout(s, &weights, &MethodOptions::default());
                 let Ok(layout) = in_blocks(shape, block, lay) else { continue };
                 prop_assert_eq!(layout.shares().iter().sum::<u64>(), m * n);
                 for part in layout.parts() {

@@ -10,12 +10,12 @@ pub use hierarchy::Hierarchy;
 pub(crate) use hierarchy::Member;
 
 use crate::error::Result;
-use crate::plan::shapes::{Method, Terms, hierarchical};
+use crate::plan::shapes::{Method, MethodOptions, hierarchical};
 use crate::plan::{Layout, Shape};
 
 /// What a layout must keep to, whatever its method.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Form {
+pub struct LayoutConstraints {
     /// Cuts fall on multiples of it, in rows and columns.
     pub granularity: u64,
     /// Rows and columns of the generalised block that recurs; `None`: the matrix is one block.
@@ -24,14 +24,14 @@ pub struct Form {
     pub levels: Option<Vec<Option<Method>>>,
 }
 
-impl Default for Form {
+impl Default for LayoutConstraints {
     /// Cuts anywhere, no repetition, no hierarchy.
     fn default() -> Self {
         Self { granularity: 1, repeat: None, levels: None }
     }
 }
 
-impl Form {
+impl LayoutConstraints {
     /// The layout of `shape` that `lay` makes of one block in this form.
     ///
     /// # Errors
@@ -49,14 +49,14 @@ impl Form {
     /// The layout by these methods of the hierarchy's levels, and their names, from the top: `square-corner/columns`.
     ///
     /// # Errors
-    /// As [`Form::layout`] and [`hierarchical`].
+    /// As [`LayoutConstraints::layout`] and [`hierarchical`].
     pub fn by_levels(
         &self,
         shape: Shape,
         weights: &[f64],
         hierarchy: &Hierarchy,
         methods: &[Option<Method>],
-        terms: &Terms,
+        terms: &MethodOptions,
     ) -> Result<(String, Layout)> {
         let layout = self.layout(shape, |s| hierarchical(s, weights, hierarchy, methods, terms))?;
         let name = |method: &Option<Method>| method.map_or_else(|| "auto".into(), |m| m.to_string());
@@ -72,17 +72,18 @@ mod tests {
     #[test]
     fn levels_in_blocks_that_recur() {
         let paths = ["a", "a", "b", "b"].map(String::from);
-        let form = Form { granularity: 8, repeat: Some([64, 64]), levels: None };
+        let form = LayoutConstraints { granularity: 8, repeat: Some([64, 64]), levels: None };
         let methods = [Some(Method::Columns), Some(Method::Rows)];
         let shape = Shape::new(130, 50, 200, "test").unwrap();
         let hierarchy = Hierarchy::of_paths(&paths);
-        let laid = form.by_levels(shape, &[3.0, 3.0, 1.0, 1.0], &hierarchy, &methods, &Terms::default());
+        let laid =
+            form.by_levels(shape, &[3.0, 3.0, 1.0, 1.0], &hierarchy, &methods, &MethodOptions::default());
         let (name, layout) = laid.unwrap();
         assert_eq!(name, "columns/rows");
         let block = layout.block().unwrap();
         assert_eq!(block.shares(), [48 * 32, 48 * 32, 16 * 32, 16 * 32]);
         assert_eq!(layout.shares().iter().sum::<u64>(), 130 * 200);
-        let flat = Form { repeat: Some([0, 4]), ..Form::default() };
+        let flat = LayoutConstraints { repeat: Some([0, 4]), ..LayoutConstraints::default() };
         assert_eq!(flat.layout(shape, |_| unreachable!("refused before")).unwrap_err().exit_code(), 2);
     }
 }

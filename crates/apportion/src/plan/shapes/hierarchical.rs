@@ -3,7 +3,7 @@
 //! Source: Becker 2010, sections 1.2, 5.9 and 9.1 (a top-level partition, anything below). For parts of several rectangles:
 //! McNaughton's wrap-around rule (1959), known from scheduling, here with rectangles for machines.
 
-use super::{Method, Objective, Terms, choose};
+use super::{Method, MethodOptions, Objective, choose};
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span, SpanSet};
 use crate::plan::Member;
@@ -43,7 +43,7 @@ pub fn hierarchical(
     weights: &[f64],
     hierarchy: &Hierarchy,
     methods: &[Option<Method>],
-    terms: &Terms,
+    terms: &MethodOptions,
 ) -> Result<Layout> {
     let levels = hierarchy.levels();
     if methods.is_empty() || methods.len() > levels {
@@ -72,7 +72,7 @@ struct Division<'a> {
     shape: Shape,
     weights: &'a [f64],
     methods: &'a [Option<Method>],
-    terms: &'a Terms,
+    terms: &'a MethodOptions,
 }
 
 impl Division<'_> {
@@ -122,7 +122,7 @@ impl Division<'_> {
             None => choose(shape, &weights, Objective::Volume)?.1,
             Some(method) => {
                 let holds = |centre| members.iter().position(|(m, _)| m.ranks().contains(&centre));
-                let terms = Terms { centre: self.terms.centre.and_then(holds), ..self.terms.clone() };
+                let terms = MethodOptions { centre: self.terms.centre.and_then(holds), ..self.terms.clone() };
                 method.layout(shape, &weights, &terms).map_err(|e| at_level(e, depth, members))?
             }
         };

@@ -46,7 +46,7 @@ pub enum Method {
 
 /// What some methods need to know besides shape and weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
+pub struct MethodOptions {
     /// Whether a link's directions work one after the other or at once: for [`Method::Hybrid`].
     pub communication: Communication,
     /// The middle of a star, which relays: for [`Method::Hybrid`] on three processors.
@@ -55,7 +55,7 @@ pub struct Terms {
     pub groups: Option<Vec<Vec<usize>>>,
 }
 
-impl Default for Terms {
+impl Default for MethodOptions {
     fn default() -> Self {
         Self { communication: Communication::Parallel, centre: None, groups: None }
     }
@@ -96,7 +96,7 @@ impl Method {
     /// # Errors
     /// The method cannot serve the number of processors or the shape (exit code 1), or terms that it needs are
     /// missing or wrong (exit code 2).
-    pub fn layout(self, shape: Shape, weights: &[f64], terms: &Terms) -> Result<Layout> {
+    pub fn layout(self, shape: Shape, weights: &[f64], terms: &MethodOptions) -> Result<Layout> {
         match self {
             Self::Columns => columns(shape, weights),
             Self::SquareCorner => square_corner(shape, weights),
@@ -159,7 +159,7 @@ mod tests {
     fn every_candidate_serves_two_or_says_why_not() {
         let shape = Shape::new(60, 50, 70, "test").unwrap();
         for method in Method::candidates() {
-            match method.layout(shape, &[5.0, 1.0], &Terms::default()) {
+            match method.layout(shape, &[5.0, 1.0], &MethodOptions::default()) {
                 Ok(layout) => assert_eq!(layout.shares().iter().sum::<u64>(), 60 * 70),
                 Err(error) => assert_eq!(error.exit_code(), 1, "{method}: {error}"),
             }

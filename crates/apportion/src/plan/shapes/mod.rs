@@ -35,7 +35,7 @@ pub use hierarchical::hierarchical;
 pub use hybrid::{Communication, hybrid};
 pub use hybrid_three::hybrid_three;
 pub use least_cost::{Objective, choose, least_cost};
-pub use method::{Method, Terms};
+pub use method::{Method, MethodOptions};
 pub use nagamochi_abe::nagamochi_abe;
 pub use recursive::recursive;
 pub use rows::rows;

@@ -5,9 +5,9 @@ use crate::geometry::Rank;
 use crate::model::Model;
 use crate::plan::{Shape, shapes};
 use crate::platform::{Network, Platform};
-use crate::schedule::{Flow, Order};
+use crate::schedule::{Flow, ScheduleOptions};
 use crate::select::Moves;
-use crate::simulate::{Conditions, simulate};
+use crate::simulate::{CostModel, simulate};
 
 /// Processors that compute at given rates until a fraction of the work is done, then at others.
 struct Virtual {
@@ -22,7 +22,7 @@ impl Segments for Virtual {
     fn run(&mut self, schedule: &Schedule) -> Result<Trace> {
         let done = schedule.inner().end as f64 / schedule.layout().shape().k as f64;
         let rates = &self.rates[usize::from(done > self.turn)];
-        let conditions = Conditions { rates, network: &self.platform.network, element: 8 };
+        let conditions = CostModel { rates, network: &self.platform.network, element: 8 };
         let trace = simulate(schedule, conditions)?;
         self.clock += trace.seconds();
         Ok(trace)
@@ -53,7 +53,7 @@ fn against_oracle(
     let models: Vec<Model> = speeds.iter().map(|&s| Model::constant("p", s * 1e6).unwrap()).collect();
     let shape = Shape::new(600, K, 700, "test").unwrap();
     let layout = shapes::columns(shape, speeds).unwrap();
-    let order = Order { flow: Flow::OneToAll, block: 64, overlap: true, look_ahead: 1 };
+    let order = ScheduleOptions::new(Flow::OneToAll, 64).with_look_ahead(1);
     let rebalance = Rebalance { platform: &platform, models: &models, models_block: 64, order, element: 8 };
     let before: Vec<f64> = speeds.iter().map(|s| s * 64e6).collect();
     let mut after = before.clone();
@@ -105,7 +105,7 @@ fn processors_that_keep_their_speed_are_left_alone() {
 fn segments_are_whole_pivot_blocks() {
     let shape = Shape::new(3, 100, 3, "test").unwrap();
     let layout = shapes::columns(shape, &[1.0]).unwrap();
-    let order = Order { flow: Flow::Bulk, block: 16, overlap: false, look_ahead: 1 };
+    let order = ScheduleOptions::new(Flow::Bulk, 16);
     let schedule = Schedule::matmul(&layout, order);
     for most in [0, 1, 3, 7, 1000] {
         let spans = segments(&schedule, most);
@@ -121,11 +121,11 @@ fn volumes_of_segments_add_up() {
     let shape = Shape::new(30, 100, 40, "test").unwrap();
     let layout = shapes::columns(shape, &[3.0, 2.0, 1.0]).unwrap();
     for flow in Flow::ALL {
-        let order = Order { flow, block: 16, overlap: false, look_ahead: 1 };
+        let order = ScheduleOptions::new(flow, 16);
         let whole = Schedule::matmul(&layout, order);
         let volume = |schedule: &Schedule| {
             let rates = vec![1.0; 3];
-            let conditions = Conditions { rates: &rates, network: &Network::free(), element: 8 };
+            let conditions = CostModel { rates: &rates, network: &Network::free(), element: 8 };
             let trace = simulate(schedule, conditions).unwrap();
             trace.lanes.iter().flat_map(|l| &l.received).sum::<u64>()
         };

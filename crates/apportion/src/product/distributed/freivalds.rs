@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::geometry::Rect;
-use crate::matrix::{Element, Tiles};
+use crate::matrix::{Element, LocalBlocks};
 use crate::plan::Shape;
 use crate::product::distributed::{Claim, wrong};
 use crate::run::World;
@@ -17,7 +17,8 @@ const FALSE_ALARMS: usize = 4;
 
 /// True if no rank has an infinity or NaN.
 pub(super) fn all_finite<T: Element>(claim: &Claim<'_, T>, world: &World) -> Result<bool> {
-    let finite = |tiles: &Tiles<T>| tiles.iter().flat_map(|(_, tile)| tile).all(|x| x.to_f64().is_finite());
+    let finite =
+        |tiles: &LocalBlocks<T>| tiles.iter().flat_map(|(_, tile)| tile).all(|x| x.to_f64().is_finite());
     let Claim { a, b, c, initial, scalars } = claim;
     let finite = finite(a)
         && finite(b)
@@ -265,7 +266,7 @@ impl Exponents {
 }
 
 /// Calls with each row of each tile: its number, its tile's rectangle, its elements.
-pub(super) fn each_row<T>(tiles: &Tiles<T>, mut see: impl FnMut(usize, Rect, &[T])) {
+pub(super) fn each_row<T>(tiles: &LocalBlocks<T>, mut see: impl FnMut(usize, Rect, &[T])) {
     for (rect, tile) in tiles {
         let rows = tile.chunks_exact(rect.cols.len().max(1) as usize);
         (rect.rows.start as usize..).zip(rows).for_each(|(i, row)| see(i, *rect, row));

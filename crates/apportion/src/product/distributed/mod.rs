@@ -10,20 +10,20 @@ pub use repeat::{closure_mpi, paths_mpi, power_mpi};
 
 use crate::error::{Error, Result};
 use crate::kernels::Semiring;
-use crate::matrix::{Element, Tiles};
+use crate::matrix::{Element, LocalBlocks};
 use crate::plan::Plan;
-use crate::product::Multiplication;
+use crate::product::MatmulJob;
 use crate::product::multiply::{DRAWS, WRONG_FRACTION, check_memory};
 use crate::report::RunReport;
 use crate::run::{Monitor, World, run_mpi};
 use crate::schedule::{Carrier, Schedule, predicted_memory};
 use crate::select::{forecast, ideal_seconds, rates};
-use crate::simulate::Conditions;
+use crate::simulate::CostModel;
 use crate::trace::{Lane, Trace};
 use std::time::Instant;
 
 /// A rank's parts of A, of B, and of the initial C if there is one.
-pub type OwnParts<'a, T> = (&'a Tiles<T>, &'a Tiles<T>, Option<&'a Tiles<T>>);
+pub type OwnParts<'a, T> = (&'a LocalBlocks<T>, &'a LocalBlocks<T>, Option<&'a LocalBlocks<T>>);
 
 /// Predicts, runs and verifies C = alpha A B + beta C0 on the processes of a world, one for each processor of the plan. Every rank
 /// calls it with its own rectangles of A and B ([`Schedule::own`]) and of C0, if there is one, and gets its own of C, in the same
@@ -40,10 +40,10 @@ pub type OwnParts<'a, T> = (&'a Tiles<T>, &'a Tiles<T>, Option<&'a Tiles<T>>);
 /// If the plan has no layout or does not fit the world, the platform or the parts; if `what` has a whole initial C.
 pub fn multiply_mpi<T: Element>(
     (a, b, initial): OwnParts<'_, T>,
-    what: &Multiplication<'_, T>,
+    what: &MatmulJob<'_, T>,
     world: &World,
     monitor: &Monitor,
-) -> Result<(Tiles<T>, RunReport)> {
+) -> Result<(LocalBlocks<T>, RunReport)> {
     let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
     assert!(what.scaling.initial.is_none(), "no rank holds a whole matrix");
     let shape = layout.shape();
@@ -51,7 +51,7 @@ pub fn multiply_mpi<T: Element>(
     let schedule = Schedule::matmul(layout, what.order);
     let rates = rates(what.models, &what.plan.shares, what.models_block);
     let network = &what.platform.network;
-    let conditions = Conditions { rates: &rates, network, element: size_of::<T>() as u64 };
+    let conditions = CostModel { rates: &rates, network, element: size_of::<T>() as u64 };
     let predicted = match world.rank() {
         0 => world.agree(forecast(layout, what.order, conditions).map(Some))?,
         _ => world.agree(Ok(None))?,
@@ -75,7 +75,7 @@ pub fn multiply_mpi<T: Element>(
         trace: gathered(&lane, world)?,
         ideal_seconds: ideal_seconds(shape, &rates),
         adaptation: None,
-        odds_of_a_miss: Some(odds),
+        error_probability: Some(odds),
         sampled,
         products: 1,
         io_seconds: 0.0,
@@ -98,14 +98,14 @@ fn gathered(lane: &Lane, world: &World) -> Result<Trace> {
 /// Checks the real result; the odds of a miss, and how many elements were recomputed if that was how. Errors are agreed.
 fn verify<T: Element>(
     (a, b, initial): OwnParts<'_, T>,
-    c: &Tiles<T>,
-    what: &Multiplication<'_, T>,
+    c: &LocalBlocks<T>,
+    what: &MatmulJob<'_, T>,
     world: &World,
 ) -> Result<(f64, Option<u64>)> {
     let shape = what.plan.layout.as_ref().expect("a plan of a product has a layout").shape();
     let ([alpha, beta], zero) = (what.scaling.scalars(), what.kernel.zero());
     // What zero is the factor of does not count.
-    let nothing = Tiles::new();
+    let nothing = LocalBlocks::new();
     let (a, b) = if alpha == zero { (&nothing, &nothing) } else { (a, b) };
     let claim = Claim { a, b, c, initial: initial.filter(|_| beta != zero), scalars: [alpha, beta] };
     if what.kernel.semiring() == Semiring::PlusTimes && freivalds::all_finite(&claim, world)? {
@@ -114,16 +114,16 @@ fn verify<T: Element>(
     }
     let verdict = sampled::verify(claim, shape, what.kernel, (DRAWS, what.seed), world)?;
     let passed = world.agree(verdict)?;
-    Ok((passed.odds_of_miss(WRONG_FRACTION), Some(passed.elements)))
+    Ok((passed.error_probability(WRONG_FRACTION), Some(passed.elements)))
 }
 
 /// That C = alpha A B + beta C0: a rank's parts, and the two scalars.
 #[derive(Clone, Copy)]
 struct Claim<'a, T> {
-    a: &'a Tiles<T>,
-    b: &'a Tiles<T>,
-    c: &'a Tiles<T>,
-    initial: Option<&'a Tiles<T>>,
+    a: &'a LocalBlocks<T>,
+    b: &'a LocalBlocks<T>,
+    c: &'a LocalBlocks<T>,
+    initial: Option<&'a LocalBlocks<T>>,
     scalars: [T; 2],
 }
 

@@ -3,9 +3,9 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect};
-use crate::kernels::{Leg, Tropical};
-use crate::matrix::{Element, Tiles};
-use crate::product::Multiplication;
+use crate::kernels::{PathElement, Tropical};
+use crate::matrix::{Element, LocalBlocks};
+use crate::product::MatmulJob;
 use crate::product::distributed::freivalds::each_row;
 use crate::product::multiply_mpi;
 use crate::product::powers::{Products, Squares, before, closure_of, edge, power_of};
@@ -21,12 +21,12 @@ use crate::schedule::Schedule;
 /// # Panics
 /// As [`multiply_mpi`], and if the plan is not one of the product of a square matrix by itself.
 pub fn power_mpi<T: Element>(
-    a: &Tiles<T>,
+    a: &LocalBlocks<T>,
     exponent: u64,
-    what: &Multiplication<'_, T>,
+    what: &MatmulJob<'_, T>,
     world: &World,
     monitor: &Monitor,
-) -> Result<(Tiles<T>, RunReport)> {
+) -> Result<(LocalBlocks<T>, RunReport)> {
     let mut squares = Parts { products: Products::new("mpi", what), world, monitor };
     let power = power_of(a, exponent, &mut squares)?;
     Ok((power, squares.products.report))
@@ -40,11 +40,11 @@ pub fn power_mpi<T: Element>(
 /// # Panics
 /// As [`power_mpi`].
 pub fn closure_mpi<T: Element>(
-    a: &Tiles<T>,
-    what: &Multiplication<'_, T>,
+    a: &LocalBlocks<T>,
+    what: &MatmulJob<'_, T>,
     world: &World,
     monitor: &Monitor,
-) -> Result<(Tiles<T>, RunReport)> {
+) -> Result<(LocalBlocks<T>, RunReport)> {
     let mut squares = Parts { products: Products::new("mpi", what), world, monitor };
     let closure = closure_of(a, what.kernel, &mut squares).map_err(|error| match error {
         // What all ranks read off the same sums.
@@ -65,13 +65,13 @@ pub fn closure_mpi<T: Element>(
 /// # Panics
 /// As [`power_mpi`], and if the matrix has 2^31 rows.
 pub fn paths_mpi<T: Element + Tropical>(
-    a: &Tiles<T>,
-    what: &Multiplication<'_, Leg<T>>,
+    a: &LocalBlocks<T>,
+    what: &MatmulJob<'_, PathElement<T>>,
     world: &World,
     monitor: &Monitor,
-) -> Result<(Tiles<T>, Tiles<i32>, RunReport)>
+) -> Result<(LocalBlocks<T>, LocalBlocks<i32>, RunReport)>
 where
-    Leg<T>: Element,
+    PathElement<T>: Element,
 {
     let legs = a.iter().map(|(rect, tile)| {
         let width = rect.cols.len() as usize;
@@ -95,29 +95,29 @@ struct Parts<'a, T> {
 }
 
 impl<T: Element> Squares<T> for Parts<'_, T> {
-    type Matrix = Tiles<T>;
+    type Matrix = LocalBlocks<T>;
 
-    fn side(&self, _: &Tiles<T>) -> usize {
+    fn side(&self, _: &LocalBlocks<T>) -> usize {
         self.products.what.plan.layout.as_ref().map_or(0, |layout| layout.shape().m as usize)
     }
 
-    fn times(&mut self, a: &Tiles<T>, b: &Tiles<T>) -> Result<Tiles<T>> {
+    fn times(&mut self, a: &LocalBlocks<T>, b: &LocalBlocks<T>) -> Result<LocalBlocks<T>> {
         let (c, report) = multiply_mpi((a, b, None), self.products.what, self.world, self.monitor)?;
         self.products.add(report);
         Ok(c)
     }
 
-    fn identity(&self) -> Tiles<T> {
+    fn identity(&self) -> LocalBlocks<T> {
         let what = self.products.what;
         let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
         let schedule = Schedule::matmul(layout, what.order);
         let zero = |rect: &Rect| (*rect, vec![what.kernel.zero(); rect.area() as usize]);
-        let mut parts: Tiles<T> = schedule.rects(Rank(self.world.rank())).iter().map(zero).collect();
+        let mut parts: LocalBlocks<T> = schedule.rects(Rank(self.world.rank())).iter().map(zero).collect();
         self.map(&mut parts, |on_diagonal, x| if on_diagonal { what.kernel.one() } else { x });
         parts
     }
 
-    fn map(&self, matrix: &mut Tiles<T>, f: impl Fn(bool, T) -> T) {
+    fn map(&self, matrix: &mut LocalBlocks<T>, f: impl Fn(bool, T) -> T) {
         for (rect, tile) in matrix {
             let width = rect.cols.len() as usize;
             for (at, x) in tile.iter_mut().enumerate() {
@@ -127,7 +127,7 @@ impl<T: Element> Squares<T> for Parts<'_, T> {
         }
     }
 
-    fn first_on_diagonal(&self, matrix: &Tiles<T>, is: impl Fn(T) -> bool) -> Result<Option<usize>> {
+    fn first_on_diagonal(&self, matrix: &LocalBlocks<T>, is: impl Fn(T) -> bool) -> Result<Option<usize>> {
         let mut first = f64::INFINITY;
         each_row(matrix, |i, rect, row| {
             let on_diagonal = (i as u64).checked_sub(rect.cols.start).and_then(|j| row.get(j as usize));
@@ -139,7 +139,7 @@ impl<T: Element> Squares<T> for Parts<'_, T> {
         Ok(first.is_finite().then_some(first as usize))
     }
 
-    fn same(&self, x: &Tiles<T>, y: &Tiles<T>) -> Result<bool> {
+    fn same(&self, x: &LocalBlocks<T>, y: &LocalBlocks<T>) -> Result<bool> {
         let differ = f64::from(u8::from(x != y));
         Ok(self.world.combine(&[differ], f64::max)?[0] == 0.0)
     }

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::geometry::{Rect, Span};
 use crate::kernels::Kernel;
 use crate::kernels::Semiring;
-use crate::matrix::{Element, Tiles};
+use crate::matrix::{Element, LocalBlocks};
 use crate::plan::Shape;
 use crate::product::distributed::freivalds::each_row;
 use crate::product::distributed::{Claim, wrong};
@@ -114,7 +114,7 @@ fn gathered<T: Element>(b: &[(Rect, Vec<T>)], block: Span, n: usize, world: &Wor
 }
 
 /// A matrix's elements at these places, on rank 0.
-fn values<T: Element>(tiles: &Tiles<T>, places: &[(usize, usize)], world: &World) -> Result<Vec<T>> {
+fn values<T: Element>(tiles: &LocalBlocks<T>, places: &[(usize, usize)], world: &World) -> Result<Vec<T>> {
     let holds = |rect: &Rect, i: u64, j: u64| {
         (rect.rows.start..rect.rows.end).contains(&i) && (rect.cols.start..rect.cols.end).contains(&j)
     };

@@ -6,12 +6,12 @@ use crate::kernels::Kernel;
 use crate::matrix::{Matrix, Scaling};
 use crate::plan::{Shape, shapes};
 use crate::platform::Platform;
-use crate::schedule::{Flow, Order};
+use crate::schedule::{Flow, ScheduleOptions};
 
 /// In parts of at most 4 x 3.
-fn cut<T: Element>(matrix: &Matrix<T>) -> Tiles<T> {
+fn cut<T: Element>(matrix: &Matrix<T>) -> LocalBlocks<T> {
     let spans = |length, by| Span::new(0, length as u64).blocks(by).collect::<Vec<_>>();
-    let mut tiles = Tiles::new();
+    let mut tiles = LocalBlocks::new();
     for rows in spans(matrix.rows(), 4) {
         for cols in spans(matrix.cols(), 3) {
             let row = |i: u64| &matrix.row(i as usize)[cols.start as usize..cols.end as usize];
@@ -46,10 +46,10 @@ fn each_wrong_element_is_found<T: Element>(
     let c: Vec<T> = elements.collect();
     let layout = shapes::rows(Shape::new(m as u64, k as u64, n as u64, "test").unwrap(), &[1.0]).unwrap();
     let plan = Plan::of_layout("rows", vec!["p0".into()], layout, 1.0);
-    let what = Multiplication {
+    let what = MatmulJob {
         kernel,
         plan: &plan,
-        order: Order { flow: Flow::OneToAll, block: 8, overlap: false, look_ahead: 1 },
+        order: ScheduleOptions::new(Flow::OneToAll, 8),
         platform: &Platform::from_speeds(&[1.0]).unwrap(),
         models: &[],
         models_block: 8,

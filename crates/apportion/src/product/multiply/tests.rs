@@ -1,12 +1,12 @@
 //! A bit that flips silently in C while a tile is updated: the run must end with an error, not with a result.
 
 use super::*;
-use crate::kernels::{Tile, gemm};
+use crate::kernels::{GemmUpdate, gemm};
 use crate::plan::{Shape, shapes};
 use crate::schedule::Flow;
 
 /// What a defect replaces.
-type Update<T> = fn(Tile<'_, T>);
+type Update<T> = fn(GemmUpdate<'_, T>);
 
 /// Tells the tiles that are to be spoilt: those whose first element of A is this, or minus this.
 const MARK: f64 = 77.0;
@@ -38,10 +38,10 @@ fn outcome<T: Element>(
     let platform = Platform::from_speeds(&[3.0, 2.0, 1.0])?;
     let models: Vec<Model> = [3e9, 2e9, 1e9].map(|s| Model::constant("p", s).unwrap()).to_vec();
     let plan = Plan::of_layout("columns", platform.names(), layout, 1.0);
-    let what = Multiplication {
+    let what = MatmulJob {
         kernel,
         plan: &plan,
-        order: Order { flow, block: 8, overlap, look_ahead: 1 },
+        order: ScheduleOptions::new(flow, 8).with_look_ahead(u64::from(overlap)),
         platform: &platform,
         models: &models,
         models_block: 1,
@@ -53,20 +53,20 @@ fn outcome<T: Element>(
 }
 
 /// Computes a tile rightly, then flips a bit of its first element, if it is the marked tile.
-fn spoilt<T: Element>(tile: Tile<'_, T>, right: impl Fn(Tile<'_, T>), flip: impl Fn(T) -> T) {
-    let Tile { m, k, n, a, b, c: (c, stride) } = tile;
+fn spoilt<T: Element>(tile: GemmUpdate<'_, T>, right: impl Fn(GemmUpdate<'_, T>), flip: impl Fn(T) -> T) {
+    let GemmUpdate { m, k, n, a, b, c: (c, stride) } = tile;
     let marked = k > 0 && a.0[0].to_f64().abs() == MARK;
-    right(Tile { m, k, n, a, b, c: (c, stride) });
+    right(GemmUpdate { m, k, n, a, b, c: (c, stride) });
     if marked {
         c[0] = flip(c[0]);
     }
 }
 
-fn spoilt_f64<const BIT: u32>(tile: Tile<'_, f64>) {
+fn spoilt_f64<const BIT: u32>(tile: GemmUpdate<'_, f64>) {
     spoilt(tile, gemm, |x| f64::from_bits(x.to_bits() ^ 1 << BIT));
 }
 
-fn spoilt_f32<const BIT: u32>(tile: Tile<'_, f32>) {
+fn spoilt_f32<const BIT: u32>(tile: GemmUpdate<'_, f32>) {
     spoilt(tile, gemm, |x| f32::from_bits(x.to_bits() ^ 1 << BIT));
 }
 
@@ -107,14 +107,14 @@ fn freivalds_sees_one_flipped_bit() {
     }
 }
 
-fn last_bit<const GREATEST: bool>(tile: Tile<'_, f64>) {
-    let right = |tile: Tile<'_, f64>| {
+fn last_bit<const GREATEST: bool>(tile: GemmUpdate<'_, f64>) {
+    let right = |tile: GemmUpdate<'_, f64>| {
         if GREATEST { Kernel::max_plus().update(tile) } else { Kernel::min_plus().update(tile) }
     };
     spoilt(tile, right, |x| f64::from_bits(x.to_bits() ^ 1));
 }
 
-fn truth(tile: Tile<'_, u8>) {
+fn truth(tile: GemmUpdate<'_, u8>) {
     spoilt(tile, |tile| Kernel::or_and().update(tile), |x| x ^ 1);
 }
 

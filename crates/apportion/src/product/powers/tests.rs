@@ -6,20 +6,16 @@ use crate::matrix::Scaling;
 use crate::model::Model;
 use crate::plan::{Layout, Plan, Shape, shapes};
 use crate::platform::Platform;
-use crate::schedule::{Flow, Order};
+use crate::schedule::{Flow, ScheduleOptions};
 
-fn with<T: Element, R>(
-    kernel: Kernel<T>,
-    n: usize,
-    run: impl FnOnce(&Multiplication<'_, T>, &Monitor) -> R,
-) -> R {
+fn with<T: Element, R>(kernel: Kernel<T>, n: usize, run: impl FnOnce(&MatmulJob<'_, T>, &Monitor) -> R) -> R {
     let shape = Shape::new(n as u64, n as u64, n as u64, "test").unwrap();
     let platform = Platform::from_speeds(&[3.0, 1.0]).unwrap();
     let models: Vec<Model> = ["p0", "p1"].iter().map(|name| Model::constant(*name, 1e9).unwrap()).collect();
     let layout: Layout = shapes::straight_line(shape, &[3.0, 1.0]).unwrap();
     let plan = Plan::of_layout("straight-line", platform.names(), layout, 1.0);
-    let order = Order { flow: Flow::OneToAll, block: 4, overlap: true, look_ahead: 1 };
-    let what = Multiplication {
+    let order = ScheduleOptions::new(Flow::OneToAll, 4).with_look_ahead(1);
+    let what = MatmulJob {
         kernel,
         plan: &plan,
         order,
@@ -165,5 +161,5 @@ fn predecessors_lead_back_along_best_paths() {
         matrix_paths(&cycle, what, monitor)
     });
     assert!(error.unwrap_err().to_string().contains("vertex 0"));
-    assert_eq!(Kernel::<Leg<f64>>::legs(Semiring::OrAnd).unwrap_err().exit_code(), 2);
+    assert_eq!(Kernel::<PathElement<f64>>::legs(Semiring::OrAnd).unwrap_err().exit_code(), 2);
 }

@@ -7,13 +7,13 @@ pub use world::World;
 
 use super::blocks::{Blocks, Parcel, Source, Spare};
 use super::clock;
-use super::mailboxes::Halt;
+use super::mailboxes::StopSignal;
 use super::monitor::Monitor;
 use super::worker::{Courier, Worker, WorkerOutput, lost};
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::kernels::Kernel;
-use crate::matrix::{Element, Tiles};
+use crate::matrix::{Element, LocalBlocks};
 use crate::platform::Platform;
 use crate::schedule::{Message, Operand, Piece, Schedule};
 use crate::trace::Lane;
@@ -48,17 +48,17 @@ const NUDGE: Duration = Duration::from_millis(1);
 /// If the world, the schedule and the platform are not of one size.
 pub fn run_mpi<T: Element>(
     kernel: Kernel<T>,
-    (a, b): (&Tiles<T>, &Tiles<T>),
+    (a, b): (&LocalBlocks<T>, &LocalBlocks<T>),
     (schedule, world): (&Schedule, &World),
     platform: &Platform,
     monitor: &Monitor,
-) -> Result<(Tiles<T>, Lane)> {
+) -> Result<(LocalBlocks<T>, Lane)> {
     let p = schedule.processors();
     assert_eq!((world.size(), platform.len()), (p, p), "one rank for each of the schedule's processors");
     let rank = Rank(world.rank());
     let processor = &platform.processors[rank.0];
     monitor.begin((schedule.layout().shape().flops() / 2.0) as u64 / p as u64);
-    let halt = Halt::new(monitor);
+    let halt = StopSignal::new(monitor);
     let over = AtomicBool::new(false);
     let work = || -> Result<WorkerOutput<T>> {
         let worker = Worker::new(kernel, (schedule, rank), processor, OwnTiles { a, b }, &halt);
@@ -71,7 +71,7 @@ pub fn run_mpi<T: Element>(
         Ok(output)
     };
     let output = std::thread::scope(|scope| {
-        if schedule.order().overlap && p > 1 && world.mpi().any_thread() {
+        if schedule.order().overlaps() && p > 1 && world.mpi().any_thread() {
             scope.spawn(|| {
                 // On a core of its own worker's, not another's.
                 clock::pin(&processor.cores);
@@ -90,8 +90,8 @@ pub fn run_mpi<T: Element>(
 
 /// A rank's own parts of both factors.
 struct OwnTiles<'a, T> {
-    a: &'a Tiles<T>,
-    b: &'a Tiles<T>,
+    a: &'a LocalBlocks<T>,
+    b: &'a LocalBlocks<T>,
 }
 
 impl<T: Element> Source<T> for OwnTiles<'_, T> {

@@ -4,7 +4,7 @@
 use super::SWEEP;
 use super::raw::{Mpi, Transfer, VARIABLE};
 use crate::error::{Error, Result};
-use crate::run::{Launched, Monitor};
+use crate::run::{Monitor, MpiLaunch};
 use bytemuck::Pod;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -23,9 +23,9 @@ pub struct World {
 }
 
 /// Libraries to try, the likeliest first.
-fn libraries(launched: Option<Launched>) -> Vec<String> {
+fn libraries(launched: Option<MpiLaunch>) -> Vec<String> {
     let names = match launched {
-        Some(Launched { open_mpi: false, .. }) => {
+        Some(MpiLaunch { open_mpi: false, .. }) => {
             ["libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.1", "libmpich.so", "libmpi.so"]
         }
         _ => ["libmpi.so.40", "libmpi_abi.so.1", "libmpich.so.12", "libmpi.so.12", "libmpi.so"],
@@ -39,14 +39,14 @@ impl World {
     /// # Errors
     /// Exit code 2: no MPI library, or one that sees another world than the mpirun that started this process.
     pub fn join(monitor: &Monitor) -> Result<Self> {
-        let launched = Launched::here();
+        let launched = MpiLaunch::detect();
         let names = match std::env::var(VARIABLE) {
             Ok(name) if !name.is_empty() => vec![name],
             _ => libraries(launched),
         };
         let mpi = Mpi::start(&names)?;
         let mut world = Self { mpi, monitor: monitor.clone() };
-        if let Some(Launched { size, .. }) = launched
+        if let Some(MpiLaunch { size, .. }) = launched
             && size != world.size()
         {
             // Each process is alone in a world of its own: leaving it is safe.

@@ -23,7 +23,7 @@ pub(super) use fabric::Fabric;
 pub use hosts::Host;
 pub use rules::{Fluid, Tcp, Weights};
 
-use super::Conditions;
+use super::CostModel;
 use super::explain::History;
 use crate::error::Result;
 use crate::geometry::Rank;
@@ -143,7 +143,7 @@ pub fn simulate_actions<P: Iterator<Item = Action>>(
 /// A rate that is not positive for a processor that computes, or a schedule that deadlocks under these rules.
 pub fn simulate_fluid(
     schedule: &Schedule,
-    conditions: Conditions<'_>,
+    conditions: CostModel<'_>,
     names: &[String],
     rules: &Fluid,
     explain: bool,

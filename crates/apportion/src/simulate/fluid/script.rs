@@ -90,14 +90,14 @@ impl Iterator for Script<'_> {
                     self.broadcast(&broadcast);
                     continue;
                 }
-                Step::Receive(message) => {
+                Step::PostReceive(message) => {
                     self.counts.received[message.from.0] += message.elements();
                     Action::Receive { from: message.from, tag: message.tag, then: Then::Remember }
                 }
-                Step::Await { from, tag } => Action::Await { from, to: self.rank, tag },
-                Step::Flush => Action::Flush,
+                Step::WaitReceive { from, tag } => Action::Await { from, to: self.rank, tag },
+                Step::WaitSends => Action::Flush,
                 Step::Compute(update) => Action::Compute(update.work()),
-                Step::Release(_) => continue,
+                Step::Free(_) => continue,
             });
         }
     }

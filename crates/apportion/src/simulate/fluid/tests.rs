@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::{Layout, Metrics, Shape, shapes};
-use crate::schedule::{Flow, Order};
+use crate::schedule::{Flow, ScheduleOptions};
 use crate::simulate::simulate;
 use proptest::prelude::*;
 
@@ -118,9 +118,14 @@ fn the_chain_of_causes_covers_the_time() {
     assert_eq!((wait.since, wait.until, wait.sent, wait.received, wait.step), (0.0, 6.0, 3.0, 0.0, 0));
 }
 
-fn product(layout: &Layout, order: Order, (rates, network): (&[f64], &Network), rules: &Fluid) -> Trace {
+fn product(
+    layout: &Layout,
+    order: ScheduleOptions,
+    (rates, network): (&[f64], &Network),
+    rules: &Fluid,
+) -> Trace {
     let names: Vec<String> = (0..rates.len()).map(|i| format!("p{i}")).collect();
-    let conditions = Conditions { rates, network, element: 8 };
+    let conditions = CostModel { rates, network, element: 8 };
     simulate_fluid(&Schedule::matmul(layout, order), conditions, &names, rules, false).unwrap().trace
 }
 
@@ -137,7 +142,7 @@ fn a_bus_carries_a_broadcast_once() {
     let volume = Metrics::of_layout(&layout, 1.0).volume.unwrap();
     for flow in [Flow::OneToAll, Flow::Broadcast] {
         for overlap in [false, true] {
-            let order = Order { flow, block: 20, overlap, look_ahead: 1 };
+            let order = ScheduleOptions::new(flow, 20).with_look_ahead(u64::from(overlap));
             let on = (&[1e12; 4][..], &network);
             let once = product(&layout, order, on, &Fluid::fair());
             let each = product(&layout, order, on, &Fluid { broadcasts: false, ..Fluid::fair() });
@@ -149,7 +154,7 @@ fn a_bus_carries_a_broadcast_once() {
                 assert_eq!(trace.lanes.iter().map(|l| l.carried).sum::<u64>(), 3600);
             }
             // Nothing else is on the bus while one speaks: in turn or at once is the same.
-            let conditions = Conditions { rates: on.0, network: &network, element: 8 };
+            let conditions = CostModel { rates: on.0, network: &network, element: 8 };
             let fifo = simulate(&Schedule::matmul(&layout, order), conditions).unwrap();
             assert!((fifo.seconds() / once.seconds() - 1.0).abs() < 1e-6);
         }
@@ -171,7 +176,7 @@ fn coarse_rates_are_nearly_exact() {
     let rates: Vec<f64> = weights.iter().map(|w| w * 1e5).collect();
     let layout = laid_out(400, &weights);
     for flow in [Flow::Bulk, Flow::OneToAll, Flow::Ring] {
-        let order = Order { flow, block: 100, overlap: false, look_ahead: 1 };
+        let order = ScheduleOptions::new(flow, 100);
         let run =
             |coarse| product(&layout, order, (&rates, &platform.network), &Fluid { coarse, ..Fluid::fair() });
         let exact = run(0.0);
@@ -212,7 +217,7 @@ proptest! {
         network.topology = [Topology::Full, Topology::Bus, Topology::Star { centre: Rank(0) }][kind];
         let rules = Fluid { eager, ..Fluid::fair() };
         for flow in Flow::ALL {
-            let order = Order { flow, block, overlap, look_ahead: 1 };
+            let order = ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap));
             let trace = product(&layout, order, (&weights, &network), &rules);
             let work = layout.shares().iter().zip(&weights).map(|(&s, w)| (s * n) as f64 / w).fold(0.0, f64::max);
             let table = trace.volume_matrix();
@@ -229,10 +234,10 @@ proptest! {
             let least = work.max(busiest as f64 * 8.0 / 1e4);
             prop_assert!(trace.seconds() >= least * (1.0 - 1e-9), "{flow}: {} {least}", trace.seconds());
         }
-        let bulk = Order { flow: Flow::Bulk, block, overlap, look_ahead: 1 };
+        let bulk = ScheduleOptions::new(Flow::Bulk, block).with_look_ahead(u64::from(overlap));
         let seconds = |network: &Network, rules: &Fluid| product(&layout, bulk, (&weights, network), rules).seconds();
         if kind == 0 && duplex {
-            let conditions = Conditions { rates: &weights, network: &network, element: 8 };
+            let conditions = CostModel { rates: &weights, network: &network, element: 8 };
             let fifo = simulate(&Schedule::matmul(&layout, bulk), conditions).unwrap().seconds();
             prop_assert!((seconds(&network, &Fluid::fair()) / fifo - 1.0).abs() < 1e-9);
         }

@@ -26,7 +26,7 @@ fn naive<T: Element>(a: &Matrix<T>, b: &Matrix<T>) -> Matrix<T> {
 fn passes<T: Element>(m: usize, k: usize, n: usize, sizes: [f64; 2]) {
     let (a, b) = (random::<T>(m, k, 1, sizes[0]), random::<T>(k, n, 2, sizes[1]));
     let verified = verify_product(&a, &b, &naive(&a, &b), 7, 20).unwrap();
-    assert_eq!((verified.trials, verified.odds_of_miss, verified.sampled), (24, 2f64.powi(-24), 0));
+    assert_eq!((verified.trials, verified.error_probability, verified.sampled), (24, 2f64.powi(-24), 0));
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn many(place: &str, network: &Network, rules: &Fluid) {
     for (flow, fluid) in [(Flow::Ring, true), (Flow::Ring, false), (Flow::Bulk, true), (Flow::Bulk, false)] {
         let begin = Instant::now();
         let order = ScheduleOptions::new(flow, 40_000);
-        let schedule = Schedule::matmul(&layout, order);
+        let schedule = MatmulSchedule::new(&layout, order);
         let seconds = if fluid {
             simulate_fluid(&schedule, conditions, &names, rules, false).map(|o| o.trace.seconds())
         } else {

@@ -46,7 +46,7 @@ fn errors(platform: &Platform, size: u64) -> Vec<f64> {
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
     let weights: Vec<f64> = platform.processors.iter().map(|p| 1.0 / p.slowdown).collect();
     let layout = shapes::columns(shape, &weights).expect("columns serve everything");
-    let schedule = Schedule::matmul(&layout, ScheduleOptions::new(Flow::OneToAll, 256).with_look_ahead(1));
+    let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 256).with_look_ahead(1));
     let matrix = |seed: usize| {
         let elements = (0..size * size).map(|i| f64::from_f64(((i as usize * 31 + seed) % 17) as f64 - 8.0));
         Matrix::new(size as usize, size as usize, elements.collect())

@@ -152,7 +152,7 @@ fn simulated(plan: &Plan, flow: Flow, platform: &Platform, rates: &[f64]) -> Res
     let order = ScheduleOptions::new(flow, BLOCK);
     let layout = plan.layout.as_ref().expect("a plan of a matrix");
     let conditions = CostModel { rates, network: &platform.network, element: 8 };
-    let schedule = Schedule::matmul(layout, order);
+    let schedule = MatmulSchedule::new(layout, order);
     Ok(simulate_fluid(&schedule, conditions, &platform.names(), &Fluid::fair(), false)?.trace.seconds())
 }
 

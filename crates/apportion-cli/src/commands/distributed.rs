@@ -207,7 +207,7 @@ impl Part<'_> {
     }
 
     /// This rank's own parts of A and of B, and of the initial C; of B none where it is A.
-    fn read<T: Element>(&self, kernel: Kernel<T>, schedule: &Schedule) -> Result<Parts<T>> {
+    fn read<T: Element>(&self, kernel: Kernel<T>, schedule: &MatmulSchedule) -> Result<Parts<T>> {
         let rank = Rank(self.world.rank());
         let Inputs { a, b, initial } = &self.inputs;
         let mine = schedule.rects(rank);

@@ -190,7 +190,7 @@ impl Prepared {
     /// The best candidate's steps.
     pub fn schedule(&self) -> Schedule {
         let Choice { plan, order, .. } = &self.choices[0];
-        Schedule::matmul(plan.layout.as_ref().expect("a plan of a product has a layout"), *order)
+        MatmulSchedule::new(plan.layout.as_ref().expect("a plan of a product has a layout"), *order)
     }
 
     /// The plain product by the best candidate.

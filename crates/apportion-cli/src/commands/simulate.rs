@@ -184,7 +184,7 @@ fn of_plan(args: &Arguments, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let network = &processors.platform.network;
     let conditions = CostModel { rates: &rates, network, element: args.element };
     let forecast = |order: ScheduleOptions, explain: bool| {
-        let schedule = Schedule::matmul(layout, order);
+        let schedule = MatmulSchedule::new(layout, order);
         match rule {
             Rule::Fluid(rules) => simulate_fluid(&schedule, conditions, &plan.processors, rules, explain),
             Rule::Fifo if explain => simulate_explained(&schedule, conditions),
@@ -202,7 +202,7 @@ fn of_plan(args: &Arguments, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let (order, outcome) = fastest.expect("at least one flow");
     let command = match (&args.export_simgrid, rule) {
         (Some(directory), Rule::Fluid(rules)) => {
-            let schedule = Schedule::matmul(layout, order);
+            let schedule = MatmulSchedule::new(layout, order);
             Some(export_simgrid(&schedule, conditions, &plan.processors, rules, directory)?)
         }
         _ => None,

@@ -130,7 +130,7 @@ impl<T: Element> Product<T> {
     /// This rank's parts of the product, and the three counts.
     fn check(&self, layout: &Layout, order: ScheduleOptions, world: &World) {
         let what = format!("{} {order:?} {layout:?}", self.kernel.name());
-        let schedule = Schedule::matmul(layout, order);
+        let schedule = MatmulSchedule::new(layout, order);
         let (a, b) = schedule.own(Rank(world.rank()));
         let (a, b) =
             (cut(&self.a, a.iter().map(|part| part.rect())), cut(&self.b, b.iter().map(|part| part.rect())));

@@ -127,7 +127,7 @@ fn panics_on_rank_one() -> ! {
     let world = World::join(&monitor).unwrap();
     let layout = Method::Rows.layout(shape, &[1.0; 3], &MethodOptions::default()).unwrap();
     let order = ScheduleOptions::new(Flow::Ring, 8);
-    let schedule = Schedule::matmul(&layout, order);
+    let schedule = MatmulSchedule::new(&layout, order);
     let filled =
         |parts: Vec<Rect>| parts.into_iter().map(|rect| (rect, vec![1.0; rect.area() as usize])).collect();
     let (a, b) = schedule.own(Rank(world.rank()));

@@ -76,7 +76,7 @@ impl Machine {
     pub fn forecast(&self, layout: &Layout, order: ScheduleOptions) -> Trace {
         let conditions =
             CostModel { rates: &self.rates(layout), network: &self.platform.network, element: 8 };
-        simulate(&Schedule::matmul(layout, order), conditions).expect("speeds are positive")
+        simulate(&MatmulSchedule::new(layout, order), conditions).expect("speeds are positive")
     }
 }
 
@@ -193,7 +193,7 @@ impl Bench {
         order: ScheduleOptions,
     ) -> (Times, Times) {
         let forecast = Times::of(&machine.forecast(layout, order));
-        let schedule = Schedule::matmul(layout, order);
+        let schedule = MatmulSchedule::new(layout, order);
         let mut runs: Vec<Times> = (0..self.repetitions)
             .map(|run| {
                 let factors = (&self.a, &self.b);

@@ -88,7 +88,7 @@ fn two_cores(n: usize, blas: Blas, turns: usize) {
     let platform = Platform::from_speeds(&[1.0, 1.0]).expect("two processors");
     let layout = straight_line(shape, &[1.0, 1.0]).expect("two processors");
     let order = ScheduleOptions::new(Flow::OneToAll, BLOCK as u64);
-    let schedule = Schedule::matmul(&layout, order);
+    let schedule = MatmulSchedule::new(&layout, order);
     let (a, b) = (Matrix::new(n, n, filled(n * n)), Matrix::new(n, n, filled(n * n)));
     let mut c = vec![0.0; n * n];
     let flops = 2e-9 * (n as f64).powi(3);

@@ -221,7 +221,7 @@ impl Race<'_> {
             let seconds = match self.setting.sharing {
                 None => forecast(layout, order, conditions)?.seconds,
                 Some(rules) => {
-                    let schedule = Schedule::matmul(layout, order);
+                    let schedule = MatmulSchedule::new(layout, order);
                     simulate_fluid(&schedule, conditions, &platform.names(), rules, false)?.trace.seconds()
                 }
             };

@@ -91,10 +91,10 @@ impl Adaptation {
 /// An engine that keeps the parts of C from one segment to the next.
 pub(crate) trait Segments {
     /// Carries out one segment; its times count from its own start.
-    fn run(&mut self, schedule: &Schedule) -> Result<Trace>;
+    fn run(&mut self, schedule: &MatmulSchedule) -> Result<Trace>;
 
     /// Moves C's parts to where `to` has them, each processor's not sooner than its arrival; seconds by processor.
-    fn relocate(&mut self, to: &Schedule, arrivals: &[f64]) -> Result<Vec<f64>>;
+    fn relocate(&mut self, to: &MatmulSchedule, arrivals: &[f64]) -> Result<Vec<f64>>;
 
     /// Seconds since the first segment began.
     fn now(&self) -> f64;
@@ -108,13 +108,13 @@ pub(crate) fn adapt(
     rebalance: &Rebalance<'_>,
     engine: &mut impl Segments,
 ) -> Result<(Trace, Adaptation)> {
-    let spans = segments(&Schedule::matmul(layout, rebalance.order), adaptive.segments);
+    let spans = segments(&MatmulSchedule::new(layout, rebalance.order), adaptive.segments);
     let (mut layout, mut method) = (layout.clone(), method.to_owned());
     let mut all = Trace::empty(layout.processors());
     let mut pace = SpeedTracker::new(layout.processors());
     let mut adaptation = Adaptation { segments: spans.len() as u64, repartitions: Vec::new() };
     for (i, span) in spans.iter().enumerate() {
-        let trace = engine.run(&Schedule::matmul(&layout, rebalance.order).within(*span))?;
+        let trace = engine.run(&MatmulSchedule::new(&layout, rebalance.order).within(*span))?;
         pace.learn(rebalance, &layout, *span, &trace);
         let begin = if i == 0 { 0.0 } else { (engine.now() - trace.seconds()).max(all.seconds()) };
         all.append_at(begin, trace);
@@ -149,7 +149,7 @@ pub(crate) fn adapt(
 }
 
 /// Whole pivot blocks, as equally many a segment as can be.
-fn segments(schedule: &Schedule, most: u64) -> Vec<Span> {
+fn segments(schedule: &MatmulSchedule, most: u64) -> Vec<Span> {
     let pivots: Vec<Span> = schedule.pivots().collect();
     let count = pivots.len().min(usize::try_from(most.max(1)).unwrap_or(usize::MAX));
     let cut = |i: usize| i * pivots.len() / count;
@@ -207,7 +207,7 @@ fn relocate(
     let (moves, p) = (&proposal.moves, old.processors());
     let arrivals = moves.arrivals(rebalance.platform, rebalance.element);
     let at = engine.now();
-    let took = engine.relocate(&Schedule::matmul(&proposal.layout, rebalance.order), &arrivals)?;
+    let took = engine.relocate(&MatmulSchedule::new(&proposal.layout, rebalance.order), &arrivals)?;
     let shares = old.shares().into_iter().zip(proposal.layout.shares());
     for ((i, lane), (before, after)) in all.lanes.iter_mut().enumerate().zip(shares) {
         lane.push(Activity::Communicate, at, at + took[i], None);

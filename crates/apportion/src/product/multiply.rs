@@ -71,7 +71,7 @@ pub fn multiply<T: Element>(
     let shape = layout.shape();
     let carrier = Carrier::Memory;
     check_memory::<T>(layout, what.order, what.platform, carrier)?;
-    let schedule = Schedule::matmul(layout, what.order);
+    let schedule = MatmulSchedule::new(layout, what.order);
     let rates = rates(what.models, &what.plan.shares, what.models_block);
     let network = &what.platform.network;
     let conditions = CostModel { rates: &rates, network, element: size_of::<T>() as u64 };
@@ -120,7 +120,7 @@ fn run_adaptive<T: Element>(
 ) -> Result<(RunOutput<T>, Adaptation)> {
     let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
     let MatmulJob { platform, models, models_block, order, .. } = *what;
-    let order = Schedule::matmul(layout, order).order();
+    let order = MatmulSchedule::new(layout, order).order();
     let rebalance = Rebalance { platform, models, models_block, order, element: size_of::<T>() as u64 };
     monitor.begin((layout.shape().flops() / 2.0) as u64);
     let mut engine = ThreadSegments::new(what.kernel, factors, platform, monitor);

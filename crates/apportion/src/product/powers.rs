@@ -262,7 +262,7 @@ impl<'a, T: Element> Products<'a, T> {
             kernel: what.kernel.about(),
             element: T::NAME,
             plan: what.plan.clone(),
-            order: Schedule::matmul(layout, what.order).order(),
+            order: MatmulSchedule::new(layout, what.order).order(),
             trace: Trace::empty(what.platform.len()),
             predicted_memory: vec![0; what.platform.len()],
             forecast_seconds: 0.0,

@@ -75,7 +75,7 @@ struct Panel<T> {
 /// A processor's operands: its own parts of the factors, which `S` has, and copies of others' parts once their
 /// message is there.
 pub(super) struct Blocks<'a, T, S> {
-    schedule: &'a Schedule,
+    schedule: &'a MatmulSchedule,
     rank: Rank,
     own: S,
     /// By the first inner index and the first column.
@@ -100,7 +100,7 @@ pub(super) struct Operands<'a, T> {
 
 impl<'a, T: Element, S: Source<T>> Blocks<'a, T, S> {
     /// No panel yet; the processor's own parts of A and B and its part of C count as held.
-    pub fn new(schedule: &'a Schedule, rank: Rank, own: S) -> Self {
+    pub fn new(schedule: &'a MatmulSchedule, rank: Rank, own: S) -> Self {
         let (own_a, own_b) = schedule.own(rank);
         let elements: u64 = own_a.iter().chain(own_b).map(|p| p.rect().area()).sum::<u64>()
             + schedule.rects(rank).iter().map(|r| r.area()).sum::<u64>();
@@ -269,7 +269,7 @@ impl<T: Element> Panel<T> {
     }
 
     /// Where a piece within the panel begins, and how far apart its rows are.
-    fn place(&self, schedule: &Schedule, rank: Rank, Piece { operand, rect }: Piece) -> (usize, usize) {
+    fn place(&self, schedule: &MatmulSchedule, rank: Rank, Piece { operand, rect }: Piece) -> (usize, usize) {
         // A piece lies in one span of the needed rows or columns: its lines are neighbours in the panel too.
         let (row, col, stride) = match operand {
             Operand::A => {
@@ -285,7 +285,7 @@ impl<T: Element> Panel<T> {
     }
 
     /// Copies a piece within the panel from a source.
-    fn fill(&mut self, schedule: &Schedule, rank: Rank, piece: Piece, source: &impl Source<T>) {
+    fn fill(&mut self, schedule: &MatmulSchedule, rank: Rank, piece: Piece, source: &impl Source<T>) {
         if piece.rect.is_empty() {
             return;
         }

@@ -8,8 +8,7 @@ use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::platform::{LinkBookings, Load, Network, Transit};
 use crate::run::monitor::Monitor;
-use crate::schedule::Broadcast;
-use crate::simulate::{load_of, load_of_broadcast};
+use crate::schedule::{Broadcast, Piece};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -83,10 +82,10 @@ impl<'a> Mailboxes<'a> {
     }
 
     /// Hands a broadcast over at `now`; the time at which its last byte has left the sender.
-    pub fn broadcast(&self, broadcast: &Broadcast, element: u64, now: f64) -> f64 {
-        let once = load_of_broadcast(broadcast, element);
+    pub fn broadcast<P: Piece>(&self, broadcast: &Broadcast<P>, element: u64, now: f64) -> f64 {
+        let once = broadcast.load(element);
         let to: Vec<(Rank, Load)> =
-            broadcast.messages.iter().map(|message| (message.to, load_of(message, element))).collect();
+            broadcast.messages.iter().map(|message| (message.to, message.load(element))).collect();
         let transits = match &self.wires {
             None => vec![Transit { start: now, sent: now, arrival: now }; to.len()],
             Some(wires) => locked(wires).book_broadcast(broadcast.from, &to, once, now),

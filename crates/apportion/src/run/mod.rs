@@ -1,20 +1,22 @@
-//! Running a schedule for real.
+//! Running an application for real, on a [`World`].
 
-mod blocks;
 pub(crate) mod clock;
+mod engine;
 mod launch;
 pub(crate) mod mailboxes;
 mod monitor;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
-mod segments;
-mod threads;
+mod session;
 pub(crate) mod throttle;
+mod transport;
 pub(crate) mod worker;
+mod world;
 
+pub use engine::{RunOutput, run};
 pub use launch::MpiLaunch;
 pub use monitor::Monitor;
-#[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-pub use mpi::{World, run_mpi};
-pub(crate) use segments::ThreadSegments;
-pub use threads::{RunOutput, run_kernel, run_threads};
+pub use session::Session;
+pub(crate) use transport::Spare;
+pub use world::{World, redistribute};
+pub(crate) use world::{copy_common, rects_of_all};

@@ -7,6 +7,7 @@
 //! next piece of work in the same way.
 
 use crate::error::Result;
+use crate::platform::{Emulated, Processor, SlowdownAfter};
 use crate::run::clock::thread_cpu_seconds;
 use crate::run::mailboxes::StopSignal;
 use std::time::{Duration, Instant};
@@ -14,42 +15,46 @@ use std::time::{Duration, Instant};
 /// Most seconds that a late thread may make up for: more would let it run unslowed for a while.
 const LARGEST_DEBT: f64 = 0.25;
 
-/// Slows one thread's computing.
+/// Slows one processor's computing, for as long as a job lasts.
 #[derive(Debug)]
 pub(crate) struct Throttle {
-    pace: Debt,
+    debt: Debt,
+    turn: Option<SlowdownAfter>,
+    /// The processor's speed function, where it is given.
+    emulated: Option<Emulated>,
 }
 
 impl Throttle {
     /// `slowdown` is at least 1; 1 never sleeps.
     pub fn new(slowdown: f64) -> Self {
-        Self { pace: Debt { slowdown, late: 0.0 } }
+        Self { debt: Debt { slowdown, late: 0.0 }, turn: None, emulated: None }
     }
 
-    /// From now on this many times slower than the CPU.
-    pub fn turn(&mut self, slowdown: f64) {
-        self.pace.slowdown = slowdown;
+    /// As a platform describes a processor.
+    pub fn of(processor: &Processor) -> Self {
+        let (turn, emulated) = (processor.slowdown_after, processor.emulated.clone());
+        Self { turn, emulated, ..Self::new(processor.slowdown) }
+    }
+
+    /// This fraction of the job is done: a processor that turns slower after it does so now.
+    pub fn reached(&mut self, fraction: f64) {
+        if let Some(turn) = self.turn.take_if(|turn| fraction >= turn.work) {
+            self.debt.slowdown = turn.slowdown;
+        }
+    }
+
+    /// Seconds that this much work should take, before slowdown, for a share of this size; `None` where the processor's
+    /// own time counts.
+    pub fn given_seconds(&self, share: f64, work: f64) -> Option<f64> {
+        self.emulated.as_ref().map(|function| work / function.speed(share))
     }
 
     /// Does the work, which returns CPU seconds spent by threads at this one's side (0 if none): the longest of
-    /// them counts. Then sleeps as long as it takes. Returns the CPU seconds.
-    pub fn compute(&mut self, halt: &StopSignal<'_>, work: impl FnOnce() -> f64) -> Result<f64> {
-        self.pass(halt, None, work)
-    }
-
-    /// Does work that takes an emulated processor so many seconds before its slowdown; as [`Self::compute`] otherwise.
-    pub fn emulate(
+    /// them counts. Then sleeps until slowdown x its CPU time has passed, or slowdown x the given seconds. Returns the CPU
+    /// seconds.
+    pub fn compute(
         &mut self,
-        halt: &StopSignal<'_>,
-        seconds: f64,
-        work: impl FnOnce() -> f64,
-    ) -> Result<f64> {
-        self.pass(halt, Some(seconds), work)
-    }
-
-    fn pass(
-        &mut self,
-        halt: &StopSignal<'_>,
+        stop: &StopSignal<'_>,
         seconds: Option<f64>,
         work: impl FnOnce() -> f64,
     ) -> Result<f64> {
@@ -58,11 +63,11 @@ impl Throttle {
         let cpu = (thread_cpu_seconds() - cpu).max(others);
         let seconds = match seconds {
             Some(seconds) => seconds,
-            None if self.pace.slowdown <= 1.0 => return Ok(cpu),
+            None if self.debt.slowdown <= 1.0 => return Ok(cpu),
             None => cpu,
         };
-        halt.sleep_until(start, self.pace.target(seconds))?;
-        self.pace.took(seconds, start.elapsed().as_secs_f64());
+        stop.sleep_until(start, self.debt.target(seconds))?;
+        self.debt.took(seconds, start.elapsed().as_secs_f64());
         Ok(cpu)
     }
 }
@@ -131,20 +136,34 @@ mod tests {
         assert_eq!(pace.late, LARGEST_DEBT);
     }
 
-    /// The day's time that emulated work takes is what was said, whatever CPU time it needs below that.
+    /// The wall-clock time of emulated work is what was given, whatever CPU time it needs below that.
     #[test]
-    fn emulated_work_takes_no_less_than_was_said() {
+    fn emulated_work_takes_no_less_than_was_given() {
         let monitor = Monitor::new();
-        let (halt, mut governor) = (StopSignal::new(&monitor), Throttle::new(1.0));
+        let (stop, mut throttle) = (StopSignal::new(&monitor), Throttle::new(1.0));
+        throttle.turn = Some(SlowdownAfter { work: 0.5, slowdown: 3.0 });
         let start = Instant::now();
         for _ in 0..4 {
-            governor.emulate(&halt, 0.005, || 0.0).unwrap();
+            throttle.reached(0.49);
+            throttle.compute(&stop, Some(0.005), || 0.0).unwrap();
         }
         assert!(start.elapsed().as_secs_f64() >= 0.02);
-        governor.turn(3.0);
+        throttle.reached(0.5);
         let start = Instant::now();
-        governor.emulate(&halt, 0.3, || 0.0).unwrap();
+        throttle.compute(&stop, Some(0.3), || 0.0).unwrap();
         assert!(start.elapsed().as_secs_f64() >= 0.9 - LARGEST_DEBT);
+    }
+
+    /// A processor turns once in a job: what was reached stays reached.
+    #[test]
+    fn a_turn_happens_once() {
+        let mut throttle = Throttle::new(1.0);
+        throttle.turn = Some(SlowdownAfter { work: 0.5, slowdown: 9.0 });
+        let slowdowns = [0.2, 0.5, 0.1, 1.0].map(|fraction| {
+            throttle.reached(fraction);
+            throttle.debt.slowdown
+        });
+        assert_eq!(slowdowns, [1.0, 9.0, 9.0, 9.0]);
     }
 
     #[test]

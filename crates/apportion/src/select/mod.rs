@@ -101,7 +101,7 @@ pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
 /// # Errors
 /// As [`simulate`].
 pub fn forecast(layout: &Layout, order: ScheduleOptions, conditions: CostModel<'_>) -> Result<Forecast> {
-    let trace = simulate(&Schedule::matmul(layout, order), conditions)?;
+    let trace = simulate(&MatmulSchedule::new(layout, order), conditions)?;
     Ok(Forecast { seconds: trace.seconds(), compute: trace.compute(), communicate: trace.communicate() })
 }
 

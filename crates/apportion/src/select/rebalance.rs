@@ -170,7 +170,7 @@ impl Rebalance<'_> {
             return Ok(shares.iter().zip(&rates).filter(|(s, _)| **s > 0).map(own).fold(0.0, f64::max));
         }
         let conditions = CostModel { rates: &rates, network: &self.platform.network, element: self.element };
-        Ok(simulate(&Schedule::matmul(layout, self.order).within(rest), conditions)?.seconds())
+        Ok(simulate(&MatmulSchedule::new(layout, self.order).within(rest), conditions)?.seconds())
     }
 }
 

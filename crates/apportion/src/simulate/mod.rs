@@ -22,7 +22,7 @@ pub use simgrid::export_simgrid;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::platform::{LinkBookings, Load, Network, Transit};
-use crate::schedule::{Broadcast, Message, Operand, Schedule, Step};
+use crate::schedule::{Application, Message, Piece, Step, Work};
 use crate::trace::{Activity, Lane, Trace};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -38,24 +38,12 @@ pub struct CostModel<'a> {
     pub element: u64,
 }
 
-/// Bytes of a message by direction.
-pub(crate) fn load_of(message: &Message, element: u64) -> Load {
-    let bytes = |operand| (message.elements_of(operand) * element) as f64;
-    Load { horizontal: bytes(Operand::A), vertical: bytes(Operand::B) }
-}
-
-/// Bytes of a broadcast by direction, each counted once.
-pub(crate) fn load_of_broadcast(broadcast: &Broadcast, element: u64) -> Load {
-    let bytes = |operand| (broadcast.elements_of(operand) * element) as f64;
-    Load { horizontal: bytes(Operand::A), vertical: bytes(Operand::B) }
-}
-
 /// Runs the schedule against a virtual clock. O(steps log p); deterministic: ties go to the lower rank.
 ///
 /// # Errors
 /// A rate that is not positive for a processor that computes, or a schedule that deadlocks (exit code 1; the
 /// message names who waits for whom).
-pub fn simulate(schedule: &Schedule, conditions: CostModel<'_>) -> Result<Trace> {
+pub fn simulate<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Trace> {
     run(schedule, conditions, None).map(|o| o.trace)
 }
 
@@ -63,11 +51,11 @@ pub fn simulate(schedule: &Schedule, conditions: CostModel<'_>) -> Result<Trace>
 ///
 /// # Errors
 /// Those of [`simulate`].
-pub fn simulate_explained(schedule: &Schedule, conditions: CostModel<'_>) -> Result<Outcome> {
+pub fn simulate_explained<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Outcome> {
     run(schedule, conditions, Some(History::new(schedule.processors())))
 }
 
-fn run(schedule: &Schedule, conditions: CostModel<'_>, history: Option<History>) -> Result<Outcome> {
+fn run<A: Application>(schedule: &A, conditions: CostModel<'_>, history: Option<History>) -> Result<Outcome> {
     let p = schedule.processors();
     assert_eq!(conditions.rates.len(), p, "one rate per processor");
     let mut ready: BinaryHeap<Reverse<(Clock, usize)>> = (0..p).map(|i| Reverse((Clock(0.0), i))).collect();
@@ -130,10 +118,10 @@ struct State<'a> {
 
 impl State<'_> {
     /// Does one step at `now`; the time when the processor goes on, or `None` if it is blocked.
-    fn step(&mut self, rank: Rank, step: Step, now: f64) -> Result<Option<f64>> {
+    fn step<P: Piece, W: Work>(&mut self, rank: Rank, step: Step<P, W>, now: f64) -> Result<Option<f64>> {
         Ok(match step {
             Step::Send(message) => {
-                let load = load_of(&message, self.conditions.element);
+                let load = message.load(self.conditions.element);
                 let transit = self.wires.book(message.from, message.to, load, now);
                 self.lanes[rank.0].carried += message.elements();
                 self.send(&message, load, now, transit);
@@ -142,12 +130,12 @@ impl State<'_> {
             Step::Broadcast(broadcast) => {
                 let element = self.conditions.element;
                 let to: Vec<(Rank, Load)> =
-                    broadcast.messages.iter().map(|m| (m.to, load_of(m, element))).collect();
-                let once = load_of_broadcast(&broadcast, element);
+                    broadcast.messages.iter().map(|m| (m.to, m.load(element))).collect();
+                let once = broadcast.load(element);
                 self.lanes[rank.0].carried += broadcast.elements();
                 let transits = self.wires.book_broadcast(rank, &to, once, now);
                 for (message, transit) in broadcast.messages.iter().zip(transits) {
-                    self.send(message, load_of(message, element), now, transit);
+                    self.send(message, message.load(element), now, transit);
                 }
                 Some(now)
             }
@@ -182,7 +170,7 @@ impl State<'_> {
                         "give it a positive speed or no share",
                     ));
                 }
-                let end = now + update.work() / rate;
+                let end = now + update.amount() / rate;
                 self.lanes[rank.0].push(Activity::Compute, now, end, None);
                 Some(end)
             }
@@ -191,7 +179,7 @@ impl State<'_> {
     }
 
     /// Counts a message that was booked, and wakes its receiver if it waits already.
-    fn send(&mut self, message: &Message, load: Load, now: f64, transit: Transit) {
+    fn send<P: Piece>(&mut self, message: &Message<P>, load: Load, now: f64, transit: Transit) {
         let lane = &mut self.lanes[message.from.0];
         lane.sent[message.to.0] += message.elements();
         lane.messages[message.to.0] += 1;

@@ -1,12 +1,12 @@
 //! The same schedule for SimGrid's `smpirun -replay`: platform, hostfile and time-independent traces.
 
 use super::fluid::{Fabric, Fluid};
-use super::{CostModel, load_of};
+use super::CostModel;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::output::{OutputFile, write_whole};
 use crate::platform::{Crossing, Load, Wire};
-use crate::schedule::{Schedule, Step};
+use crate::schedule::{Application, Step, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -24,8 +24,8 @@ const FLOPS: f64 = 2.0;
 ///
 /// # Errors
 /// A file that cannot be written, or a tag that SimGrid cannot hold.
-pub fn export_simgrid(
-    schedule: &Schedule,
+pub fn export_simgrid<A: Application>(
+    schedule: &A,
     conditions: CostModel<'_>,
     names: &[String],
     rules: &Fluid,
@@ -73,8 +73,8 @@ fn host_names(names: &[String]) -> Vec<String> {
 
 /// One processor's steps. Waiting for the sends of before is one `wait` for each, since `waitall` would wait for what is to
 /// be received, too.
-fn write_trace(
-    schedule: &Schedule,
+fn write_trace<A: Application>(
+    schedule: &A,
     rank: Rank,
     element: u64,
     amount: &mut impl FnMut(Rank, Rank, Load) -> f64,
@@ -87,13 +87,13 @@ fn write_trace(
         match step {
             Step::Send(_) | Step::Broadcast(_) => {
                 for m in step.sent() {
-                    let bytes = amount(m.from, m.to, load_of(m, element));
+                    let bytes = amount(m.from, m.to, m.load(element));
                     writeln!(file, "{me} isend {} {} {bytes:.0}", m.to.0, tag(m.tag)?)?;
                     sent.push((m.to.0, m.tag));
                 }
             }
             Step::PostReceive(m) => {
-                let bytes = amount(m.from, m.to, load_of(&m, element));
+                let bytes = amount(m.from, m.to, m.load(element));
                 writeln!(file, "{me} irecv {} {} {bytes:.0}", m.from.0, tag(m.tag)?)?;
             }
             Step::WaitReceive { from, tag } => writeln!(file, "{me} wait {} {me} {tag}", from.0)?,
@@ -102,7 +102,7 @@ fn write_trace(
                     writeln!(file, "{me} wait {me} {to} {tag}")?;
                 }
             }
-            Step::Compute(update) => writeln!(file, "{me} compute {}", FLOPS * update.work())?,
+            Step::Compute(work) => writeln!(file, "{me} compute {}", FLOPS * work.amount())?,
             Step::Free(_) => {}
         }
     }

@@ -11,7 +11,7 @@ fn cube(n: u64) -> Shape {
 }
 
 fn run(layout: &crate::plan::Layout, order: ScheduleOptions, rates: &[f64], network: &Network) -> Trace {
-    simulate(&Schedule::matmul(layout, order), CostModel { rates, network, element: 8 }).unwrap()
+    simulate(&MatmulSchedule::new(layout, order), CostModel { rates, network, element: 8 }).unwrap()
 }
 
 /// N = 100, 3:1, 1000 bytes a second: square side 50, 2 * 50 * 50 elements one way and the other.

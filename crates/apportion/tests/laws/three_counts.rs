@@ -15,7 +15,7 @@ use apportion::trace::Trace;
 use proptest::prelude::*;
 
 /// `[to][from]`, by adding up what the schedule's steps send.
-fn sent_by(schedule: &Schedule) -> Vec<Vec<u64>> {
+fn sent_by(schedule: &MatmulSchedule) -> Vec<Vec<u64>> {
     let p = schedule.processors();
     let mut table = vec![vec![0; p]; p];
     for rank in (0..p).map(Rank) {
@@ -50,7 +50,7 @@ fn check(layout: &Layout, order: ScheduleOptions) {
     let metrics = Metrics::of_layout(layout, 1.0);
     let formula = metrics.volume_matrix.expect("few processors");
     assert_eq!(formula.iter().flatten().sum::<u64>(), metrics.volume.unwrap());
-    let schedule = Schedule::matmul(layout, order);
+    let schedule = MatmulSchedule::new(layout, order);
     let counted = sent_by(&schedule);
     if order.flow == Flow::Ring {
         // Neighbours pass on what others own: by receiver the counts agree, by direction they differ.
@@ -91,7 +91,7 @@ fn check(layout: &Layout, order: ScheduleOptions) {
 fn check_kernel<T: Element>(
     kernel: Kernel<T>,
     [a, b]: [&Matrix<T>; 2],
-    schedule: &Schedule,
+    schedule: &MatmulSchedule,
     (platform, counted): (&Platform, &[Vec<u64>]),
 ) {
     let (order, semiring) = (schedule.order(), kernel.semiring());

@@ -89,7 +89,7 @@ fn schedules_take_as_long_as_smpirun_says() {
         let layout = Method::Columns.layout(shape, &rates, &MethodOptions::default()).unwrap();
         let flow = Flow::ALL[(case / 7 % 3) as usize];
         let (block, overlap, look_ahead) = (1 + dice.roll(n), case.is_multiple_of(2), 1 + dice.roll(2));
-        let schedule = Schedule::matmul(
+        let schedule = MatmulSchedule::new(
             &layout,
             ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead),
         );

@@ -19,7 +19,7 @@ struct Virtual {
 }
 
 impl Segments for Virtual {
-    fn run(&mut self, schedule: &Schedule) -> Result<Trace> {
+    fn run(&mut self, schedule: &MatmulSchedule) -> Result<Trace> {
         let done = schedule.inner().end as f64 / schedule.layout().shape().k as f64;
         let rates = &self.rates[usize::from(done > self.turn)];
         let conditions = CostModel { rates, network: &self.platform.network, element: 8 };
@@ -28,7 +28,7 @@ impl Segments for Virtual {
         Ok(trace)
     }
 
-    fn relocate(&mut self, to: &Schedule, arrivals: &[f64]) -> Result<Vec<f64>> {
+    fn relocate(&mut self, to: &MatmulSchedule, arrivals: &[f64]) -> Result<Vec<f64>> {
         self.layouts.push(to.layout().shares());
         self.clock += arrivals.iter().copied().fold(0.0, f64::max);
         Ok(arrivals.to_vec())
@@ -106,7 +106,7 @@ fn segments_are_whole_pivot_blocks() {
     let shape = Shape::new(3, 100, 3, "test").unwrap();
     let layout = shapes::columns(shape, &[1.0]).unwrap();
     let order = ScheduleOptions::new(Flow::Bulk, 16);
-    let schedule = Schedule::matmul(&layout, order);
+    let schedule = MatmulSchedule::new(&layout, order);
     for most in [0, 1, 3, 7, 1000] {
         let spans = segments(&schedule, most);
         assert_eq!(spans.len() as u64, most.clamp(1, 7));
@@ -122,8 +122,8 @@ fn volumes_of_segments_add_up() {
     let layout = shapes::columns(shape, &[3.0, 2.0, 1.0]).unwrap();
     for flow in Flow::ALL {
         let order = ScheduleOptions::new(flow, 16);
-        let whole = Schedule::matmul(&layout, order);
-        let volume = |schedule: &Schedule| {
+        let whole = MatmulSchedule::new(&layout, order);
+        let volume = |schedule: &MatmulSchedule| {
             let rates = vec![1.0; 3];
             let conditions = CostModel { rates: &rates, network: &Network::free(), element: 8 };
             let trace = simulate(schedule, conditions).unwrap();

@@ -48,7 +48,7 @@ pub fn multiply_mpi<T: Element>(
     assert!(what.scaling.initial.is_none(), "no rank holds a whole matrix");
     let shape = layout.shape();
     world.agree(check_memory::<T>(layout, what.order, what.platform, Carrier::Mpi))?;
-    let schedule = Schedule::matmul(layout, what.order);
+    let schedule = MatmulSchedule::new(layout, what.order);
     let rates = rates(what.models, &what.plan.shares, what.models_block);
     let network = &what.platform.network;
     let conditions = CostModel { rates: &rates, network, element: size_of::<T>() as u64 };

@@ -110,7 +110,7 @@ impl<T: Element> Squares<T> for Parts<'_, T> {
     fn identity(&self) -> LocalBlocks<T> {
         let what = self.products.what;
         let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
-        let schedule = Schedule::matmul(layout, what.order);
+        let schedule = MatmulSchedule::new(layout, what.order);
         let zero = |rect: &Rect| (*rect, vec![what.kernel.zero(); rect.area() as usize]);
         let mut parts: LocalBlocks<T> = schedule.rects(Rank(self.world.rank())).iter().map(zero).collect();
         self.map(&mut parts, |on_diagonal, x| if on_diagonal { what.kernel.one() } else { x });

@@ -18,7 +18,7 @@ const LARGEST: usize = 8 << 20;
 const LARGEST_BETWEEN_HOSTS: usize = 60 << 10;
 
 /// The name of a library given by the user instead of those that are looked for.
-pub(super) const VARIABLE: &str = "APPORTION_MPI";
+pub(in crate::run) const VARIABLE: &str = "APPORTION_MPI";
 
 type Handle = usize;
 /// A request as any library stores it: an `int` or a pointer.
@@ -52,7 +52,7 @@ struct Functions {
 
 /// An initialised MPI. Calls are made one at a time, from any thread.
 #[derive(Debug)]
-pub(super) struct Mpi {
+pub(in crate::run) struct Mpi {
     functions: Mutex<Functions>,
     dialect: Dialect,
     name: String,
@@ -68,7 +68,7 @@ type Status = [u64; 16];
 
 /// A message under way, with the memory that MPI reads or fills meanwhile.
 #[derive(Debug)]
-pub(super) struct Transfer {
+pub(in crate::run) struct Transfer {
     words: Vec<u64>,
     requests: Vec<Request>,
 }

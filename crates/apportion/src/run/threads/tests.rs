@@ -56,7 +56,7 @@ proptest! {
         for layout in layouts(shape, &weights) {
             let metrics = Metrics::of_layout(&layout, 1.0);
             for flow in Flow::ALL {
-                let schedule = Schedule::matmul(&layout, ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead));
+                let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead));
                 let run = run_threads(&a, &b, &schedule, &platform(weights.len()), &Monitor::new()).unwrap();
                 // Small whole numbers: exact.
                 prop_assert_eq!(run.c.as_slice(), &expected[..]);
@@ -95,7 +95,7 @@ fn agrees<T: Element>(
     for layout in layouts(shape, weights) {
         let metrics = Metrics::of_layout(&layout, 1.0);
         for flow in Flow::ALL {
-            let schedule = Schedule::matmul(
+            let schedule = MatmulSchedule::new(
                 &layout,
                 ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap)),
             );
@@ -131,7 +131,7 @@ fn several_threads_per_processor_compute_the_same() {
     let shape = Shape::new(37, 29, 41, "test").unwrap();
     let (a, b) = factors(shape);
     let layout = shapes::square_corner(shape, &[4.0, 1.0]).unwrap();
-    let schedule = Schedule::matmul(&layout, ScheduleOptions::new(Flow::OneToAll, 8).with_look_ahead(1));
+    let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 8).with_look_ahead(1));
     let mut platform = platform(2);
     platform.processors[0].cores = vec![0, 1, 2];
     let run = run_threads(&a, &b, &schedule, &platform, &Monitor::new()).unwrap();
@@ -148,7 +148,7 @@ fn an_emulated_wire_takes_its_time() {
     platform.network = Network::uniform(0.0, 64_000.0);
     platform.network.emulate = true;
     platform.network.duplex = false;
-    let schedule = Schedule::matmul(&layout, ScheduleOptions::new(Flow::Bulk, 40));
+    let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::Bulk, 40));
     let run = run_threads(&a, &b, &schedule, &platform, &Monitor::new()).unwrap();
     assert!(run.trace.seconds() >= 0.2);
     assert_eq!(run.c.as_slice(), &naive(&a, &b)[..]);
@@ -162,7 +162,7 @@ fn a_stopped_run_ends_with_interrupted() {
     let mut platform = platform(3);
     platform.network = Network::uniform(1e6, 1.0);
     platform.network.emulate = true;
-    let schedule = Schedule::matmul(&layout, ScheduleOptions::new(Flow::OneToAll, 8));
+    let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 8));
     let monitor = Monitor::new();
     let error = std::thread::scope(|scope| {
         let run = scope.spawn(|| run_threads(&a, &b, &schedule, &platform, &monitor));
@@ -183,7 +183,7 @@ fn a_lost_worker_ends_the_run_with_its_name() {
     let platform = platform(4);
     let monitor = Monitor::new();
     for flow in Flow::ALL {
-        let schedule = Schedule::matmul(&layout, ScheduleOptions::new(flow, 8));
+        let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(flow, 8));
         let shared = Shared {
             kernel: Kernel::plus_times(),
             factors: Factors { a: &short, b: &b },

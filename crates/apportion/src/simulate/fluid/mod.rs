@@ -28,7 +28,7 @@ use super::explain::History;
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::platform::{Load, Network, Topology};
-use crate::schedule::Schedule;
+use crate::schedule::Application;
 use crate::trace::Trace;
 use engine::Engine;
 
@@ -141,8 +141,8 @@ pub fn simulate_actions<P: Iterator<Item = Action>>(
 ///
 /// # Errors
 /// A rate that is not positive for a processor that computes, or a schedule that deadlocks under these rules.
-pub fn simulate_fluid(
-    schedule: &Schedule,
+pub fn simulate_fluid<A: Application>(
+    schedule: &A,
     conditions: CostModel<'_>,
     names: &[String],
     rules: &Fluid,

@@ -3,14 +3,13 @@
 use super::{Action, Then};
 use crate::geometry::Rank;
 use crate::platform::Network;
-use crate::schedule::{Broadcast, Message, Schedule, Step};
-use crate::simulate::{load_of, load_of_broadcast};
+use crate::schedule::{Application, Broadcast, Message, Step, StepOf, Work};
 use crate::trace::Lane;
 use std::collections::VecDeque;
 
 /// The actions of one processor, which counts the elements that it sends and receives.
-pub(super) struct Script<'a> {
-    steps: Box<dyn Iterator<Item = Step> + 'a>,
+pub(super) struct Script<'a, A: Application> {
+    steps: Box<dyn Iterator<Item = StepOf<A>> + 'a>,
     rank: Rank,
     element: u64,
     /// The bus on which a broadcast is one message.
@@ -20,26 +19,26 @@ pub(super) struct Script<'a> {
     counts: Lane,
 }
 
-impl<'a> Script<'a> {
-    pub fn new(schedule: &'a Schedule, rank: Rank, element: u64, medium: Option<&'a Network>) -> Self {
+impl<'a, A: Application> Script<'a, A> {
+    pub fn new(schedule: &'a A, rank: Rank, element: u64, medium: Option<&'a Network>) -> Self {
         let counts = Lane::default();
         Self { steps: schedule.steps(rank), rank, element, medium, rest: VecDeque::new(), counts }
     }
 
-    fn send(&mut self, message: &Message) -> Action {
+    fn send(&mut self, message: &Message<A::Piece>) -> Action {
         self.counts.sent[message.to.0] += message.elements();
         self.counts.messages[message.to.0] += 1;
-        let load = load_of(message, self.element);
+        let load = message.load(self.element);
         Action::Send { to: message.to, tag: message.tag, load, then: Then::Forget }
     }
 
     /// A message to each receiver; on a medium that all hear, all of them along with that to the slowest receiver, which then
     /// carries every byte once.
-    fn broadcast(&mut self, broadcast: &Broadcast) {
+    fn broadcast(&mut self, broadcast: &Broadcast<A::Piece>) {
         let actions: Vec<Action> = broadcast.messages.iter().map(|message| self.send(message)).collect();
         self.rest.extend(actions);
         let Some(network) = self.medium else { return };
-        let once = load_of_broadcast(broadcast, self.element);
+        let once = broadcast.load(self.element);
         let seconds = |action: &Action| match *action {
             Action::Send { to, .. } => {
                 let route = network.route(self.rank, to);
@@ -72,7 +71,7 @@ impl<'a> Script<'a> {
     }
 }
 
-impl Iterator for Script<'_> {
+impl<A: Application> Iterator for Script<'_, A> {
     type Item = Action;
 
     fn next(&mut self) -> Option<Action> {
@@ -96,7 +95,7 @@ impl Iterator for Script<'_> {
                 }
                 Step::WaitReceive { from, tag } => Action::Await { from, to: self.rank, tag },
                 Step::WaitSends => Action::Flush,
-                Step::Compute(update) => Action::Compute(update.work()),
+                Step::Compute(work) => Action::Compute(work.amount()),
                 Step::Free(_) => continue,
             });
         }

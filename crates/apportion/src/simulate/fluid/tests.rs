@@ -126,7 +126,7 @@ fn product(
 ) -> Trace {
     let names: Vec<String> = (0..rates.len()).map(|i| format!("p{i}")).collect();
     let conditions = CostModel { rates, network, element: 8 };
-    simulate_fluid(&Schedule::matmul(layout, order), conditions, &names, rules, false).unwrap().trace
+    simulate_fluid(&MatmulSchedule::new(layout, order), conditions, &names, rules, false).unwrap().trace
 }
 
 fn laid_out(n: u64, weights: &[f64]) -> Layout {
@@ -155,7 +155,7 @@ fn a_bus_carries_a_broadcast_once() {
             }
             // Nothing else is on the bus while one speaks: in turn or at once is the same.
             let conditions = CostModel { rates: on.0, network: &network, element: 8 };
-            let fifo = simulate(&Schedule::matmul(&layout, order), conditions).unwrap();
+            let fifo = simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap();
             assert!((fifo.seconds() / once.seconds() - 1.0).abs() < 1e-6);
         }
     }
@@ -238,7 +238,7 @@ proptest! {
         let seconds = |network: &Network, rules: &Fluid| product(&layout, bulk, (&weights, network), rules).seconds();
         if kind == 0 && duplex {
             let conditions = CostModel { rates: &weights, network: &network, element: 8 };
-            let fifo = simulate(&Schedule::matmul(&layout, bulk), conditions).unwrap().seconds();
+            let fifo = simulate(&MatmulSchedule::new(&layout, bulk), conditions).unwrap().seconds();
             prop_assert!((seconds(&network, &Fluid::fair()) / fifo - 1.0).abs() < 1e-9);
         }
         let faster = network.at_bandwidth(2e4);

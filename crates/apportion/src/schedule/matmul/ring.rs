@@ -4,12 +4,12 @@
 //! round which each piece travels, from its owner on, until all have it. B's columns do the same from top to
 //! bottom. Nobody talks to more than the neighbours of its bands.
 
-use super::{Message, Operand, Piece, Schedule, Step, Update};
+use super::{MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update};
 use crate::geometry::{Rank, Rect, Span};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Hops of `rank` for the operands' indices `inner`: by hop number, what it sends and what it receives, by peer.
-fn hops(schedule: &Schedule, rank: Rank, inner: Span) -> BTreeMap<u64, Hop> {
+fn hops(schedule: &MatmulSchedule, rank: Rank, inner: Span) -> BTreeMap<u64, Hop> {
     let mut hops: BTreeMap<u64, Hop> = BTreeMap::new();
     for (operand, bands) in [(Operand::A, &schedule.bands_of_a), (Operand::B, &schedule.bands_of_b)] {
         for (band, place) in bands.with(rank).filter(|(band, _)| band.members.len() > 1) {
@@ -19,7 +19,7 @@ fn hops(schedule: &Schedule, rank: Rank, inner: Span) -> BTreeMap<u64, Hop> {
                     Operand::A => Rect::new(band.lines, indices),
                     Operand::B => Rect::new(indices, band.lines),
                 };
-                let piece = Piece { operand, rect };
+                let piece = OperandPiece { operand, rect };
                 // The piece reaches this place after so many hops, and leaves it with the next one.
                 let reached = (place + size - owner) % size;
                 if reached > 0 {
@@ -39,13 +39,13 @@ fn hops(schedule: &Schedule, rank: Rank, inner: Span) -> BTreeMap<u64, Hop> {
 /// What one processor sends and receives in one hop, by peer.
 #[derive(Debug, Default)]
 struct Hop {
-    sent: BTreeMap<Rank, Vec<Piece>>,
-    received: BTreeMap<Rank, Vec<Piece>>,
+    sent: BTreeMap<Rank, Vec<OperandPiece>>,
+    received: BTreeMap<Rank, Vec<OperandPiece>>,
 }
 
 /// Steps of `rank`. With overlap the first hop of the next pivot block is under way during an update; looking ahead to
 /// several blocks, one more hop of each: the hops of a block are spread over as many updates.
-pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
+pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
     let pivots: Vec<Span> = schedule.pivots().collect();
     let count = pivots.len();
     let ahead = schedule.order.ahead();
@@ -89,20 +89,20 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
 
 /// The communication of one pivot block: what starts it, and the hops that wait for earlier ones.
 struct Posted {
-    starts: Vec<Step>,
+    starts: Vec<MatmulStep>,
     /// By hop: what waits for its arrivals, and passes them on.
-    rest: VecDeque<Vec<Step>>,
+    rest: VecDeque<Vec<MatmulStep>>,
 }
 
 impl Posted {
     /// Tags run from `tag` on, one per hop.
-    fn new(schedule: &Schedule, rank: Rank, inner: Span, tag: u64) -> Self {
+    fn new(schedule: &MatmulSchedule, rank: Rank, inner: Span, tag: u64) -> Self {
         let hops = hops(schedule, rank, inner);
         let last = hops.keys().next_back().copied().unwrap_or(0);
         let (mut starts, mut rest) = (Vec::new(), VecDeque::new());
         for (number, hop) in &hops {
             let received = hop.received.iter().map(|(from, pieces)| {
-                let message = Message { from: *from, to: rank, tag: tag + number, pieces: pieces.clone() };
+                let message = MatmulMessage { from: *from, to: rank, tag: tag + number, pieces: pieces.clone() };
                 Step::PostReceive(message)
             });
             starts.extend(received);
@@ -110,13 +110,13 @@ impl Posted {
         let sends = |number: u64| {
             let sent = hops.get(&number).into_iter().flat_map(|hop| &hop.sent);
             sent.map(move |(to, pieces)| {
-                Step::Send(Message { from: rank, to: *to, tag: tag + number, pieces: pieces.clone() })
+                Step::Send(MatmulMessage { from: rank, to: *to, tag: tag + number, pieces: pieces.clone() })
             })
         };
         starts.extend(sends(1));
         for number in 1..=last {
             let received = hops.get(&number).into_iter().flat_map(|hop| hop.received.keys());
-            let mut stage: Vec<Step> =
+            let mut stage: Vec<MatmulStep> =
                 received.map(|from| Step::WaitReceive { from: *from, tag: tag + number }).collect();
             stage.extend(sends(number + 1));
             rest.push_back(stage);
@@ -141,7 +141,7 @@ mod tests {
         let shape = Shape::new(40, 40, 40, "test").unwrap();
         let layout = shapes::rows(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
         let order = ScheduleOptions::new(Flow::Ring, 10);
-        let schedule = Schedule::matmul(&layout, order);
+        let schedule = MatmulSchedule::new(&layout, order);
         for rank in 0..4 {
             for step in schedule.steps(Rank(rank)) {
                 match step {

@@ -15,21 +15,23 @@
 //! the kernel's packing buffers (a few hundred KiB a thread), messages in MPI's hands, the product once it is put together.
 
 use super::broadcast::columns_of_b;
-use super::{Flow, ScheduleOptions};
+use crate::schedule::{Flow, ScheduleOptions};
 use crate::plan::{Layout, Part};
 
-/// Who carries the messages of a run.
+/// How processors come by the operands of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carrier {
-    /// The memory of one process: the threads engine.
-    Memory,
-    /// MPI.
-    Mpi,
+pub enum DataPath {
+    /// The processors of one process read A and B where they are: nothing is held beside the own parts.
+    InPlace,
+    /// The processors of one process copy what they were sent, as they would on a cluster.
+    Copied,
+    /// Messages between processes are packed, sent and unpacked.
+    Packed,
 }
 
 /// Most bytes that each processor holds at once, by rank; `element` bytes an element. On threads exact for all flows but
 /// the ring with look-ahead, else an upper bound. O(R log R) for R rectangles.
-pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, carrier: Carrier) -> Vec<u64> {
+pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, path: DataPath) -> Vec<u64> {
     let k = layout.shape().k;
     let block = order.block.clamp(1, k);
     let strips = if order.flow == Flow::Broadcast { columns_of_b(layout) } else { None };
@@ -38,7 +40,7 @@ pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, c
     let lines: Vec<u64> = match &strips {
         Some(parts) => {
             let widest = parts.iter().map(|part| part.cols.len()).max().unwrap_or(0);
-            let copied = |rows: u64| if carrier == Carrier::Mpi { rows } else { 0 };
+            let copied = |rows: u64| if path == DataPath::Packed { rows } else { 0 };
             let rows = layout.rows_by_owner().into_iter().map(|rows| rows.len());
             rows.map(|rows| if rows > 0 { widest + copied(rows) } else { 0 }).collect()
         }
@@ -48,9 +50,10 @@ pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, c
         }
     };
     let ahead = order.ahead() as u64;
-    let blocks = match (order.flow, carrier) {
+    let blocks = match (order.flow, path) {
+        (_, DataPath::InPlace) => 0,
         (Flow::Bulk, _) => k,
-        (_, Carrier::Mpi) => ahead + 1,
+        (_, DataPath::Packed) => ahead + 1,
         (Flow::Ring, _) => ahead.max(1),
         (Flow::OneToAll | Flow::Broadcast, _) => 1,
     };
@@ -80,7 +83,7 @@ mod tests {
             layout,
             ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead),
             8,
-            Carrier::Memory,
+            DataPath::Copied,
         )
     }
 

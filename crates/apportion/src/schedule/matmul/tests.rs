@@ -13,7 +13,7 @@ fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
 }
 
 /// Walks a schedule element by element and returns the table of moved elements, `[to][from]`.
-fn check(schedule: &Schedule) -> Vec<Vec<u64>> {
+fn check(schedule: &MatmulSchedule) -> Vec<Vec<u64>> {
     let p = schedule.processors();
     let Shape { m, k, n } = schedule.layout().shape();
     let mut sent: BTreeMap<(Rank, Rank, u64), Message> = BTreeMap::new();
@@ -119,7 +119,7 @@ proptest! {
         for layout in layouts(shape, &weights) {
             let metrics = Metrics::of_layout(&layout, 1.0);
             for flow in Flow::ALL {
-                let table = check(&Schedule::matmul(&layout, ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead)));
+                let table = check(&MatmulSchedule::new(&layout, ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead)));
                 prop_assert_eq!(table.iter().flatten().sum::<u64>(), metrics.volume.unwrap());
                 let expected = metrics.volume_matrix.as_ref().unwrap();
                 if flow == Flow::Ring {
@@ -144,7 +144,7 @@ fn as_many_blocks_are_under_way_as_are_looked_ahead_to() {
     for flow in [Flow::OneToAll, Flow::Ring] {
         for look_ahead in [1, 2, 3, 9, u64::MAX] {
             let order = ScheduleOptions::new(flow, 5).with_look_ahead(look_ahead);
-            let schedule = Schedule::matmul(&layout, order);
+            let schedule = MatmulSchedule::new(&layout, order);
             let mut blocks = BTreeSet::new();
             for rank in (0..4).map(Rank) {
                 for step in schedule.steps(rank).take_while(|s| !matches!(s, Step::Compute(_))) {
@@ -163,7 +163,7 @@ fn the_free_part_is_computed_before_the_wait() {
     let shape = Shape::new(100, 100, 100, "test").unwrap();
     let layout = shapes::square_corner(shape, &[9.0, 1.0]).unwrap();
     let order = ScheduleOptions::new(Flow::Bulk, 50).with_look_ahead(1);
-    let schedule = Schedule::matmul(&layout, order);
+    let schedule = MatmulSchedule::new(&layout, order);
     let free: u64 = schedule
         .steps(Rank(0))
         .take_while(|s| !matches!(s, Step::WaitReceive { .. }))

@@ -12,7 +12,7 @@
 //! With overlap as many turns as are looked ahead to are under way during a computation. For equal turns on a bus
 //! ([`crate::simulate::BroadcastTime`]): P (t_b + t_c) without overlap, t_b + (P - 1) max(t_b, t_c) + t_c with it.
 
-use super::{Broadcast, Schedule, Step, Update};
+use super::{MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update, cast};
 use crate::geometry::{Rank, Rect, Span};
 use crate::plan::{Layout, Part, Shape};
 use std::collections::{BTreeMap, VecDeque};
@@ -42,19 +42,19 @@ struct Turn {
     owner: Rank,
     inner: Span,
     /// What nobody needs once everyone has computed what this turn made possible.
-    done: Option<Rect>,
+    done: Option<OperandPiece>,
 }
 
 /// All turns in order, counted, so that nobody holds them all.
 struct Turns<'a> {
-    schedule: &'a Schedule,
+    schedule: &'a MatmulSchedule,
     /// Those who own something.
     owners: Vec<Rank>,
     blocks: u64,
 }
 
 impl<'a> Turns<'a> {
-    fn new(schedule: &'a Schedule) -> Self {
+    fn new(schedule: &'a MatmulSchedule) -> Self {
         let owns = |rank: &Rank| {
             let (a, b) = schedule.own(*rank);
             if schedule.a_stays() { !b.is_empty() } else { !a.is_empty() || !b.is_empty() }
@@ -71,7 +71,6 @@ impl<'a> Turns<'a> {
     /// On strips all blocks of one owner, then the next one's; else all owners' parts of one pivot block, then the next
     /// block's, so that no more than the pivot blocks under way is held.
     fn get(&self, number: u64) -> Turn {
-        let n = self.schedule.layout.shape().n;
         let whole = self.schedule.inner;
         let owners = self.owners.len() as u64;
         let (owner, block) = if self.schedule.a_stays() {
@@ -83,22 +82,22 @@ impl<'a> Turns<'a> {
         let start = whole.start + block * self.schedule.order.block;
         let inner = Span::new(start, start.saturating_add(self.schedule.order.block).min(whole.end));
         let done = if self.schedule.a_stays() {
-            self.schedule.own(owner).1.first().map(|part| Rect::new(inner, part.cols))
+            self.schedule.own(owner).1.first().map(|part| OperandPiece { operand: Operand::B, rect: Rect::new(inner, part.cols) })
         } else {
-            (number % owners == owners - 1).then_some(Rect::new(inner, Span::new(0, n)))
+            (number % owners == owners - 1).then(|| self.schedule.all(inner))
         };
         Turn { owner, inner, done }
     }
 }
 
 /// Steps of `rank`: O(p R) per pivot block for R rectangles.
-pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
+pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
     let turns = Turns::new(schedule);
     let possible = updates_by_turn(schedule, rank);
     let ahead = schedule.order.ahead() as u64;
     let count = turns.len();
     let mut next = 0;
-    let mut awaits: VecDeque<Option<Step>> = VecDeque::new();
+    let mut awaits: VecDeque<Option<MatmulStep>> = VecDeque::new();
     (0..count).flat_map(move |number| {
         let mut steps = Vec::new();
         let mut sends = false;
@@ -128,7 +127,7 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
 }
 
 /// What `rank` starts for a turn, and what it then waits for.
-fn post(schedule: &Schedule, rank: Rank, turn: Turn, tag: u64) -> (Option<Step>, Option<Step>) {
+fn post(schedule: &MatmulSchedule, rank: Rank, turn: Turn, tag: u64) -> (Option<MatmulStep>, Option<MatmulStep>) {
     if turn.owner == rank {
         let p = schedule.processors();
         let to = match schedule.a_stays() {
@@ -137,7 +136,7 @@ fn post(schedule: &Schedule, rank: Rank, turn: Turn, tag: u64) -> (Option<Step>,
             false => schedule.receivers(rank, turn.inner),
         };
         let messages = to.into_iter().map(|to| schedule.message(rank, to, turn.inner, tag));
-        return (Broadcast::step(messages.filter(|message| !message.pieces.is_empty()).collect()), None);
+        return (cast(messages.filter(|message| !message.pieces.is_empty()).collect()), None);
     }
     let message = schedule.message(turn.owner, rank, turn.inner, tag);
     if message.pieces.is_empty() {
@@ -148,7 +147,7 @@ fn post(schedule: &Schedule, rank: Rank, turn: Turn, tag: u64) -> (Option<Step>,
 
 /// What `rank` can compute after whose turn: the later one of the owners of A's and of B's part; one's own parts are
 /// always there, and what needs no other is computed in one's own turn.
-fn updates_by_turn(schedule: &Schedule, rank: Rank) -> BTreeMap<Rank, Vec<Update>> {
+fn updates_by_turn(schedule: &MatmulSchedule, rank: Rank) -> BTreeMap<Rank, Vec<Update>> {
     let mut found: BTreeMap<Rank, Vec<Update>> = BTreeMap::new();
     for &rect in schedule.rects(rank) {
         let owned = |parts: &[Vec<Part>], overlaps: &dyn Fn(&Part) -> bool| -> Vec<Part> {
@@ -197,7 +196,7 @@ mod tests {
     fn b_lies_in_equal_column_blocks() {
         let shape = Shape::new(6, 5, 11, "test").unwrap();
         let layout = shapes::rows(shape, &[4.0, 1e-9, 1.0, 1.0]).unwrap();
-        let schedule = Schedule::matmul(&layout, order(5, false));
+        let schedule = MatmulSchedule::new(&layout, order(5, false));
         let widths: Vec<u64> =
             (0..4).map(|i| schedule.own(Rank(i)).1.iter().map(|p| p.cols.len()).sum()).collect();
         assert_eq!(widths, [4, 0, 4, 3]);
@@ -212,9 +211,9 @@ mod tests {
         let layout = shapes::rows(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
         for (block, blocks) in [(30, 1), (10, 3), (7, 5)] {
             for overlap in [false, true] {
-                let schedule = Schedule::matmul(&layout, order(block, overlap));
+                let schedule = MatmulSchedule::new(&layout, order(block, overlap));
                 for rank in (0..4).map(Rank) {
-                    let steps: Vec<Step> = schedule.steps(rank).collect();
+                    let steps: Vec<MatmulStep> = schedule.steps(rank).collect();
                     let count = |kind: fn(&Step) -> bool| steps.iter().filter(|s| kind(s)).count();
                     assert_eq!(count(|s| matches!(s, Step::Broadcast(b) if b.messages.len() == 3)), blocks);
                     assert_eq!(count(|s| matches!(s, Step::WaitReceive { .. })), 3 * blocks);
@@ -229,7 +228,7 @@ mod tests {
     fn a_bus_carries_b_once() {
         let shape = Shape::new(40, 30, 20, "test").unwrap();
         let layout = shapes::rows(shape, &[4.0, 3.0, 2.0, 1.0]).unwrap();
-        let schedule = Schedule::matmul(&layout, order(10, false));
+        let schedule = MatmulSchedule::new(&layout, order(10, false));
         let casts = (0..4).flat_map(|rank| schedule.steps(Rank(rank))).filter_map(|step| match step {
             Step::Broadcast(cast) => Some(cast),
             _ => None,

@@ -3,11 +3,11 @@
 //! With overlap, the part of C that needs no message is computed while the data travel (section 5.5.4):
 //! t = max(communication, free part) + the rest.
 
-use super::{Schedule, Step, Update};
+use super::{MatmulSchedule, MatmulStep, Step, Update};
 use crate::geometry::{Rank, Rect};
 
 /// Steps of `rank`, each made when it is asked for.
-pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
+pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
     let whole = schedule.inner;
     let (starts, awaits) = schedule.posts(rank, whole, 0);
     let mut starts = starts.peekable();
@@ -26,13 +26,13 @@ pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Ste
 }
 
 /// Block after block over the same rectangles: C stays in cache where it can.
-fn updates(schedule: &Schedule, rects: Vec<Rect>) -> impl Iterator<Item = Step> + '_ {
+fn updates(schedule: &MatmulSchedule, rects: Vec<Rect>) -> impl Iterator<Item = MatmulStep> + '_ {
     let update = |rect| move |inner| Step::Compute(Update { rect, inner });
     rects.into_iter().flat_map(move |rect| schedule.pivots().map(update(rect)))
 }
 
 /// A processor's rectangles, divided into what needs no message and the rest.
-fn divided(schedule: &Schedule, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
+fn divided(schedule: &MatmulSchedule, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
     let (free_rows, free_cols) = &schedule.free[rank.0];
     let (mut free, mut rest) = (Vec::new(), Vec::new());
     for rect in schedule.rects(rank) {

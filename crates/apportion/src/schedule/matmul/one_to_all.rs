@@ -4,17 +4,17 @@
 //! needs it, then all update their parts of C. With overlap the next blocks, as many as are looked ahead to, are under way
 //! during the update.
 
-use super::{Schedule, Step, Update};
+use super::{MatmulSchedule, MatmulStep, Step, Update};
 use crate::geometry::{Rank, Span};
 use std::collections::VecDeque;
 
 /// Steps of `rank`: per pivot block O(bands of its rows and columns x log p + its messages).
-pub(super) fn steps(schedule: &Schedule, rank: Rank) -> impl Iterator<Item = Step> + '_ {
+pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
     let pivots: Vec<Span> = schedule.pivots().collect();
     let count = pivots.len();
     let ahead = schedule.order.ahead();
     let mut next = 0;
-    let mut awaits: VecDeque<Vec<Step>> = VecDeque::new();
+    let mut awaits: VecDeque<Vec<MatmulStep>> = VecDeque::new();
     (0..count).flat_map(move |t| {
         let mut steps = Vec::new();
         while next < count && next <= t.saturating_add(ahead) {

@@ -1,0 +1,138 @@
+//! Runs an application on a world: the processors of this process as threads, or this rank's processor alone.
+
+use super::clock;
+use super::mailboxes::{Mailboxes, StartBarrier, StopSignal};
+use super::session::Session;
+use super::transport::{Messages, Parcels, SharedMemory};
+use super::worker::{Finished, Worker, lost};
+use super::world::first_failure;
+use crate::error::Result;
+use crate::geometry::Rank;
+use crate::schedule::Executable;
+use crate::trace::Lane;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often messages are moved on during an update.
+const NUDGE: Duration = Duration::from_millis(1);
+
+/// What the processors of this process hold after a run, and what each did when, by rank.
+#[derive(Debug)]
+pub struct RunOutput<L> {
+    /// What each holds.
+    pub locals: Vec<L>,
+    /// What each did when.
+    pub lanes: Vec<Lane>,
+}
+
+/// Runs an application's schedule. Every rank of the session's world calls it.
+///
+/// Compute times follow each processor's `slowdown`, or its given speed function; a processor is pinned to its `cores` and
+/// computes with as many threads. In a process alone messages follow the platform's network if it says `emulate`. Under MPI,
+/// where the application overlaps communication and computation, a second thread moves messages on meanwhile.
+///
+/// # Errors
+/// [`Error::Interrupted`](crate::Error::Interrupted) if the monitor was stopped;
+/// [`Error::WorkerLost`](crate::Error::WorkerLost) with its name if a processor panicked. The other processors of this process
+/// are stopped; other MPI processes wait for messages that will not come: end them with
+/// [`World::abort`](super::World::abort).
+///
+/// # Panics
+/// If the application, the world and the platform are not of one size.
+pub fn run<'a, E: Executable>(app: &'a E, session: &'a Session<'_>) -> Result<RunOutput<E::Local<'a>>> {
+    let (p, platform) = (app.processors(), session.platform());
+    assert_eq!(platform.len(), p, "the platform has the application's processors");
+    let work = (0..p).map(|rank| app.work(Rank(rank))).sum();
+    let part = session.begin(work);
+    let finished = if session.world().is_solo() {
+        on_threads(app, session, part)?
+    } else {
+        assert_eq!(session.world().size(), p, "one rank for each processor");
+        vec![on_rank(app, session, part)?]
+    };
+    let (locals, lanes) = finished.into_iter().unzip();
+    Ok(RunOutput { locals, lanes })
+}
+
+/// All processors, one thread each; the first failure is the error of all.
+fn on_threads<'a, E: Executable>(
+    app: &'a E,
+    session: &'a Session<'_>,
+    part: [f64; 2],
+) -> Result<Vec<Finished<'a, E>>> {
+    let (p, platform) = (app.processors(), session.platform());
+    let (stop, start) = (StopSignal::new(session.monitor()), StartBarrier::new(p));
+    let mailboxes = Mailboxes::new(p, &platform.network);
+    let (parcels, epoch) = (Parcels::default(), OnceLock::new());
+    let one = |rank: usize| {
+        let processor = &platform.processors[rank];
+        clock::pin(&processor.cores);
+        clock::wake_promptly();
+        let rank = Rank(rank);
+        let work = AssertUnwindSafe(|| -> Result<(E::Local<'a>, Lane)> {
+            // Memory is taken by the thread that will use it, so that it is near.
+            let local = app.hold(rank);
+            start.pass(&stop)?;
+            // The clock starts with everybody ready.
+            let epoch = *epoch.get_or_init(Instant::now);
+            let mut transport = SharedMemory {
+                rank,
+                mailboxes: &mailboxes,
+                parcels: &parcels,
+                stop: &stop,
+                epoch,
+                last_sent: 0.0,
+            };
+            Worker { app, session, rank, stop: &stop, local, part }.work(epoch, &mut transport)
+        });
+        let outcome = catch_unwind(work).unwrap_or_else(|panic| Err(lost(processor, panic)));
+        if outcome.is_err() {
+            stop.fail();
+        }
+        outcome
+    };
+    let outcomes = std::thread::scope(|scope| {
+        let one = &one;
+        let workers: Vec<_> = (0..p).map(|rank| scope.spawn(move || one(rank))).collect();
+        workers.into_iter().map(|w| w.join().expect("a worker's panic is caught inside")).collect()
+    });
+    first_failure(outcomes)
+}
+
+/// This rank's processor, on this thread.
+fn on_rank<'a, E: Executable>(
+    app: &'a E,
+    session: &'a Session<'_>,
+    part: [f64; 2],
+) -> Result<Finished<'a, E>> {
+    let world = session.world();
+    let rank = Rank(world.rank());
+    let processor = &session.platform().processors[rank.0];
+    let (stop, over) = (StopSignal::new(session.monitor()), AtomicBool::new(false));
+    let work = || {
+        clock::pin(&processor.cores);
+        clock::wake_promptly();
+        let local = app.hold(rank);
+        world.barrier()?;
+        let epoch = Instant::now();
+        let worker = Worker { app, session, rank, stop: &stop, local, part };
+        worker.work(epoch, &mut Messages::new(world, epoch))
+    };
+    std::thread::scope(|scope| {
+        if app.overlaps() && world.can_progress() {
+            scope.spawn(|| {
+                // On a core of its own worker's, not another's.
+                clock::pin(&processor.cores);
+                while !over.load(Ordering::Relaxed) {
+                    world.progress();
+                    std::thread::sleep(NUDGE);
+                }
+            });
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|why| Err(lost(processor, why)));
+        over.store(true, Ordering::Relaxed);
+        outcome
+    })
+}

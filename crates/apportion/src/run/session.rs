@@ -1,0 +1,71 @@
+//! What the runs of one job have in common: the world, the platform, and how far each emulated processor is.
+
+use super::throttle::Throttle;
+use super::{Monitor, World};
+use crate::platform::Platform;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A job on a world: one run, or many one after the other (the products of a power, the panels of a large matrix, the
+/// segments of an adaptive run). Processors that turn slower in mid-job turn once in all of it.
+#[derive(Debug)]
+pub struct Session<'a> {
+    world: &'a World,
+    platform: &'a Platform,
+    monitor: &'a Monitor,
+    copies: bool,
+    /// Work of the whole job, and how much of it was begun by earlier runs.
+    work: f64,
+    begun: Mutex<f64>,
+    throttles: Vec<Mutex<Throttle>>,
+}
+
+impl<'a> Session<'a> {
+    /// A job of this much work in all, in the unit of [`Work::amount`](crate::schedule::Work::amount). Its monitor starts
+    /// at zero.
+    pub fn new(world: &'a World, platform: &'a Platform, monitor: &'a Monitor, work: f64) -> Self {
+        monitor.begin(work as u64);
+        let throttle = |processor| Mutex::new(Throttle::of(processor));
+        let throttles = platform.processors.iter().map(throttle).collect();
+        Self { world, platform, monitor, copies: false, work, begun: Mutex::new(0.0), throttles }
+    }
+
+    /// The same, with processors that copy the operands they are sent even where they could read them in place, as they
+    /// always do on an emulated network.
+    #[must_use]
+    pub fn copying(self, copies: bool) -> Self {
+        Self { copies, ..self }
+    }
+
+    /// The processes.
+    pub fn world(&self) -> &'a World {
+        self.world
+    }
+
+    /// The processors and their network.
+    pub fn platform(&self) -> &'a Platform {
+        self.platform
+    }
+
+    /// Progress, and the wish to stop.
+    pub fn monitor(&self) -> &'a Monitor {
+        self.monitor
+    }
+
+    /// True if processors of one process copy operands instead of reading them in place.
+    pub fn copies(&self) -> bool {
+        self.copies || self.platform.network.emulate
+    }
+
+    /// The fraction of the job that earlier runs did, and the fraction that a run of this much work is.
+    pub(super) fn begin(&self, work: f64) -> [f64; 2] {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = *begun;
+        *begun += work;
+        [before, work].map(|part| if self.work > 0.0 { part / self.work } else { 0.0 })
+    }
+
+    /// A processor's emulation.
+    pub(super) fn throttle(&self, processor: usize) -> MutexGuard<'_, Throttle> {
+        self.throttles[processor].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

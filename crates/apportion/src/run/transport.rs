@@ -1,0 +1,243 @@
+//! How an engine carries the messages of one processor.
+
+use super::mailboxes::{Mailboxes, StopSignal};
+use super::world::{TAGS, Transfer, World};
+use crate::error::Result;
+use crate::geometry::Rank;
+use crate::schedule::{Broadcast, Executable, MessageOf};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// Carries the messages of one processor of application `E`. Times are seconds since the run's epoch.
+pub(super) trait Transport<E: Executable> {
+    /// Starts sending a message.
+    fn send(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<()>;
+
+    /// Starts sending to several at once.
+    fn broadcast(
+        &mut self,
+        broadcast: &Broadcast<E::Piece>,
+        app: &E,
+        local: &mut E::Local<'_>,
+    ) -> Result<()> {
+        broadcast.messages.iter().try_for_each(|message| self.send(message, app, local))
+    }
+
+    /// Makes room for a message that will come.
+    fn post_receive(&mut self, message: &MessageOf<E>) -> Result<()>;
+
+    /// Waits for a message and hands its pieces over; since when it was under way.
+    fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<f64>;
+
+    /// Waits until all that was sent has left.
+    fn flush(&mut self) -> Result<()>;
+}
+
+/// Packed messages by sender, receiver and tag.
+pub(super) type Parcels<T> = Mutex<BTreeMap<(Rank, Rank, u64), Vec<T>>>;
+
+/// Messages between the threads of one process: on emulated links, where the platform asks for them. Where the
+/// application shares memory a message is a permission to read; else the packed pieces change hands.
+pub(super) struct SharedMemory<'a, T> {
+    pub rank: Rank,
+    pub mailboxes: &'a Mailboxes<'a>,
+    pub parcels: &'a Parcels<T>,
+    pub stop: &'a StopSignal<'a>,
+    pub epoch: Instant,
+    /// When the last byte sent so far leaves.
+    pub last_sent: f64,
+}
+
+impl<T> SharedMemory<'_, T> {
+    fn now(&self) -> f64 {
+        self.epoch.elapsed().as_secs_f64()
+    }
+
+    /// Leaves a packed message where its receiver finds it, before it is announced.
+    fn pack<E: Executable<Element = T>>(&self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) {
+        if !app.shares_memory() {
+            let key = (message.from, message.to, message.tag);
+            let parcel = packed(message, app, local);
+            self.parcels.lock().unwrap_or_else(PoisonError::into_inner).insert(key, parcel);
+        }
+    }
+}
+
+impl<E: Executable> Transport<E> for SharedMemory<'_, E::Element> {
+    fn send(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<()> {
+        self.pack(message, app, local);
+        let load = message.load(size_of::<E::Element>() as u64);
+        let left = self.mailboxes.send((self.rank, message.to, message.tag), load, self.now());
+        self.last_sent = self.last_sent.max(left);
+        Ok(())
+    }
+
+    fn broadcast(
+        &mut self,
+        broadcast: &Broadcast<E::Piece>,
+        app: &E,
+        local: &mut E::Local<'_>,
+    ) -> Result<()> {
+        broadcast.messages.iter().for_each(|message| self.pack(message, app, local));
+        let left = self.mailboxes.broadcast(broadcast, size_of::<E::Element>() as u64, self.now());
+        self.last_sent = self.last_sent.max(left);
+        Ok(())
+    }
+
+    fn post_receive(&mut self, _: &MessageOf<E>) -> Result<()> {
+        Ok(())
+    }
+
+    fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<f64> {
+        let key = (self.rank, message.from, message.tag);
+        let transit = self.mailboxes.receive(key, self.epoch, self.stop)?;
+        if app.shares_memory() {
+            message.pieces.iter().for_each(|piece| app.take_shared(local, piece));
+        } else {
+            let key = (message.from, message.to, message.tag);
+            let parcel = self.parcels.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+            unpack(&parcel.expect("a parcel is there before it is announced"), message, app, local);
+        }
+        Ok(transit.start)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.stop.sleep_until(self.epoch, self.last_sent)
+    }
+}
+
+/// Messages between ranks of a world: the pieces one after the other, and in the last word the sender's time.
+pub(super) struct Messages<'a> {
+    pub world: &'a World,
+    pub epoch: Instant,
+    sending: Vec<Transfer>,
+    receiving: BTreeMap<(Rank, u64), Transfer>,
+    spare: Spare<u64>,
+}
+
+impl<'a> Messages<'a> {
+    pub fn new(world: &'a World, epoch: Instant) -> Self {
+        let (sending, receiving, spare) = (Vec::new(), BTreeMap::new(), Spare::default());
+        Self { world, epoch, sending, receiving, spare }
+    }
+
+    fn now(&self) -> f64 {
+        self.epoch.elapsed().as_secs_f64()
+    }
+}
+
+/// Bytes of a message's elements.
+fn bytes_of<E: Executable>(message: &MessageOf<E>) -> usize {
+    message.elements() as usize * size_of::<E::Element>()
+}
+
+/// Words of a message with its time.
+fn words_of<E: Executable>(message: &MessageOf<E>) -> u64 {
+    (bytes_of::<E>(message).div_ceil(size_of::<u64>()) + 1) as u64
+}
+
+/// Two messages of a pair may share a tag: both ends handle them in the schedule's order, which the world keeps.
+fn tag_of(tag: u64) -> u16 {
+    (tag % TAGS) as u16
+}
+
+impl<E: Executable> Transport<E> for Messages<'_> {
+    fn send(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<()> {
+        let world = self.world;
+        let gone = self.sending.extract_if(.., |transfer| world.is_done(transfer));
+        self.spare.0.extend(gone.map(Transfer::into_words));
+        let mut words = self.spare.take(words_of::<E>(message));
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        pack_into(bytemuck::cast_slice_mut(&mut bytes[..bytes_of::<E>(message)]), message, app, local);
+        *words.last_mut().expect("there is the time's word") = self.now().to_bits();
+        self.sending.push(world.start_send(words, message.to.0, tag_of(message.tag))?);
+        Ok(())
+    }
+
+    fn post_receive(&mut self, message: &MessageOf<E>) -> Result<()> {
+        let room = self.spare.take(words_of::<E>(message));
+        let transfer = self.world.start_receive(room, message.from.0, tag_of(message.tag))?;
+        self.receiving.insert((message.from, message.tag), transfer);
+        Ok(())
+    }
+
+    fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<f64> {
+        let key = (message.from, message.tag);
+        let mut transfer = self.receiving.remove(&key).expect("a receive is posted before it is waited for");
+        self.world.wait(&mut transfer)?;
+        let words = transfer.into_words();
+        let bytes: &[u8] = &bytemuck::cast_slice(&words)[..bytes_of::<E>(message)];
+        unpack(bytemuck::cast_slice(bytes), message, app, local);
+        let sent = f64::from_bits(words[words.len() - 1]);
+        self.spare.0.push(words);
+        // Clocks start together at a barrier, but for the time that its messages take.
+        Ok(sent.min(self.now()))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        for mut transfer in self.sending.drain(..) {
+            self.world.wait(&mut transfer)?;
+        }
+        Ok(())
+    }
+}
+
+fn packed<E: Executable>(message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Vec<E::Element> {
+    let mut out = vec![bytemuck::Zeroable::zeroed(); message.elements() as usize];
+    pack_into(&mut out, message, app, local);
+    out
+}
+
+fn pack_into<E: Executable>(
+    mut rest: &mut [E::Element],
+    message: &MessageOf<E>,
+    app: &E,
+    local: &mut E::Local<'_>,
+) {
+    use crate::schedule::Piece;
+    for piece in &message.pieces {
+        let (out, others) = rest.split_at_mut(piece.elements() as usize);
+        app.pack(local, piece, out);
+        rest = others;
+    }
+}
+
+fn unpack<E: Executable>(
+    mut rest: &[E::Element],
+    message: &MessageOf<E>,
+    app: &E,
+    local: &mut E::Local<'_>,
+) {
+    use crate::schedule::Piece;
+    for piece in &message.pieces {
+        let (elements, others) = rest.split_at(piece.elements() as usize);
+        app.unpack(local, piece, elements);
+        rest = others;
+    }
+}
+
+/// Buffers that are no longer needed, for those that will be.
+#[derive(Debug)]
+pub(crate) struct Spare<T>(pub Vec<Vec<T>>);
+
+impl<T> Default for Spare<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: bytemuck::Pod> Spare<T> {
+    /// The smallest that is long enough, or a new one: pages that are in use already cost nothing more. Where none is long
+    /// enough the longest is made longer, so that what is spare is never more than was in use.
+    pub fn take(&mut self, length: u64) -> Vec<T> {
+        let length = length as usize;
+        let fit = (0..self.0.len()).filter(|&i| self.0[i].capacity() >= length);
+        let longest = || (0..self.0.len()).max_by_key(|&i| self.0[i].capacity());
+        let best = fit.min_by_key(|&i| self.0[i].capacity()).or_else(longest);
+        let Some(best) = best else { return vec![T::zeroed(); length] };
+        let mut buffer = self.0.swap_remove(best);
+        buffer.resize(length, T::zeroed());
+        buffer
+    }
+}

@@ -1,0 +1,182 @@
+//! Operations of all ranks, made of messages: binomial trees in a fixed order, so that the same numbers give the same bits
+//! on every engine, and no rank receives more than log2(p) times what it needs.
+
+use super::World;
+use crate::error::{Error, Result};
+use bytemuck::Pod;
+
+impl World {
+    /// Returns once all ranks are here, in ceil(log2 p) rounds (Hensgen, Finkel and Manber 1988).
+    ///
+    /// # Errors
+    /// Interrupted, or another rank failed.
+    pub fn barrier(&self) -> Result<()> {
+        let (rank, size) = (self.rank(), self.size());
+        let mut distance = 1;
+        while distance < size {
+            self.exchange(Vec::new(), (rank + distance) % size, 0, (rank + size - distance) % size)?;
+            distance *= 2;
+        }
+        Ok(())
+    }
+
+    /// Rank 0's bytes, on every rank; what the others give is ignored.
+    ///
+    /// # Errors
+    /// Interrupted, or another rank failed.
+    pub fn broadcast(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        if self.size() == 1 {
+            return Ok(bytes.to_vec());
+        }
+        let mut words = if self.rank() == 0 { packed(bytes) } else { Vec::new() };
+        if let Some(parent) = self.parent() {
+            let length = self.recv(1, parent)?[0];
+            words = self.recv(length as usize, parent)?;
+        }
+        for child in self.children() {
+            self.send(vec![words.len() as u64], child)?;
+            self.send(words.clone(), child)?;
+        }
+        Ok(unpacked(&words))
+    }
+
+    /// Every rank's bytes in the order of ranks, on rank 0; nothing on the others. Rank 0 alone needs them: they travel to
+    /// it directly.
+    ///
+    /// # Errors
+    /// Interrupted, or another rank failed.
+    pub fn gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+        if self.rank() > 0 {
+            let words = packed(bytes);
+            self.send(vec![words.len() as u64], 0)?;
+            self.send(words, 0)?;
+            return Ok(Vec::new());
+        }
+        let mut all = vec![bytes.to_vec()];
+        for from in 1..self.size() {
+            let length = self.recv(1, from)?[0];
+            all.push(unpacked(&self.recv(length as usize, from)?));
+        }
+        Ok(all)
+    }
+
+    /// Every rank's bytes in the order of ranks, on all ranks.
+    ///
+    /// # Errors
+    /// Interrupted, or another rank failed.
+    pub fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let all = self.gather(bytes)?;
+        let text: Vec<u8> = all
+            .iter()
+            .flat_map(|one| (one.len() as u64).to_le_bytes().into_iter().chain(one.iter().copied()))
+            .collect();
+        let text = self.broadcast(&text)?;
+        let mut rest = &text[..];
+        let mut parts = Vec::with_capacity(self.size());
+        while let Some((length, after)) = rest.split_first_chunk::<8>() {
+            let (one, after) = after.split_at(u64::from_le_bytes(*length) as usize);
+            parts.push(one.to_vec());
+            rest = after;
+        }
+        Ok(parts)
+    }
+
+    /// Combines every rank's numbers, element by element, along a binomial tree; the same bits on every rank. A rank
+    /// receives at most ceil(log2 p) times as many numbers as it gives.
+    ///
+    /// # Errors
+    /// Interrupted, or another rank failed.
+    pub fn all_reduce<N: Pod>(&self, numbers: &[N], with: impl Fn(N, N) -> N) -> Result<Vec<N>> {
+        let mut total = numbers.to_vec();
+        // The nearest subtrees first: they are the smallest.
+        for child in self.children().into_iter().rev() {
+            let words = packed_length(size_of_val(numbers));
+            let theirs = unpacked(&self.recv(words, child)?);
+            total.iter_mut().zip(numbers_of(&theirs)).for_each(|(x, y)| *x = with(*x, y));
+        }
+        if let Some(parent) = self.parent() {
+            self.send(packed(bytemuck::cast_slice(&total)), parent)?;
+        }
+        if self.size() == 1 {
+            return Ok(total);
+        }
+        Ok(numbers_of(&self.broadcast(bytemuck::cast_slice(&total))?).collect())
+    }
+
+    /// Success if all ranks have it, or on every rank the error of the lowest rank that failed, as [`Error::Agreed`].
+    ///
+    /// # Errors
+    /// As said; and interrupted.
+    pub fn all_ok<R>(&self, outcome: Result<R>) -> Result<R> {
+        if self.size() == 1 {
+            return outcome;
+        }
+        let mut first = match &outcome {
+            Ok(_) => Vec::new(),
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            Err(error) => [&[error.exit_code()], error.to_string().as_bytes()].concat(),
+        };
+        for child in self.children().into_iter().rev() {
+            let length = self.recv(1, child)?[0];
+            let theirs = unpacked(&self.recv(length as usize, child)?);
+            // Subtrees hold ranks in ascending order.
+            if first.is_empty() {
+                first = theirs;
+            }
+        }
+        if let Some(parent) = self.parent() {
+            let words = packed(&first);
+            self.send(vec![words.len() as u64], parent)?;
+            self.send(words, parent)?;
+        }
+        match self.broadcast(&first)?.split_first() {
+            None => outcome,
+            Some((&code, text)) => {
+                Err(Error::Agreed { text: String::from_utf8_lossy(text).into_owned(), code })
+            }
+        }
+    }
+
+    /// This rank's parent in the binomial tree: the rank without the lowest bit set.
+    fn parent(&self) -> Option<usize> {
+        let rank = self.rank();
+        (rank > 0).then(|| rank - (1 << rank.trailing_zeros()))
+    }
+
+    /// Its children, the farthest first.
+    fn children(&self) -> Vec<usize> {
+        let (rank, size) = (self.rank(), self.size());
+        let mut reach = if rank == 0 { size.next_power_of_two() } else { 1 << rank.trailing_zeros() };
+        let mut children = Vec::new();
+        while reach > 1 {
+            reach /= 2;
+            if rank + reach < size {
+                children.push(rank + reach);
+            }
+        }
+        children
+    }
+}
+
+/// Bytes as the numbers that they were.
+fn numbers_of<N: Pod>(bytes: &[u8]) -> impl Iterator<Item = N> + '_ {
+    bytes.chunks_exact(size_of::<N>()).map(bytemuck::pod_read_unaligned)
+}
+
+/// Words of packed bytes.
+fn packed_length(bytes: usize) -> usize {
+    1 + bytes.div_ceil(8)
+}
+
+/// Bytes as words: their number, then eight to a word.
+pub(super) fn packed(bytes: &[u8]) -> Vec<u64> {
+    let mut words = vec![0; packed_length(bytes.len())];
+    words[0] = bytes.len() as u64;
+    bytemuck::cast_slice_mut(&mut words[1..])[..bytes.len()].copy_from_slice(bytes);
+    words
+}
+
+/// The bytes that were packed.
+pub(super) fn unpacked(words: &[u64]) -> Vec<u8> {
+    bytemuck::cast_slice(&words[1..])[..words[0] as usize].to_vec()
+}

@@ -1,0 +1,277 @@
+//! The processes that do a job together, as one value: alone, as threads with memory of their own, or under MPI.
+//!
+//! Whatever is done together is made of messages of words between two ranks, so that all waiting can be interrupted and the
+//! collective operations are the same trees, in the same order, on every engine.
+
+mod collectives;
+#[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+mod mpi;
+mod redistribute;
+mod threads;
+mod transfer;
+
+pub use redistribute::redistribute;
+pub(crate) use redistribute::{copy_common, rects_of_all};
+pub(super) use threads::first_failure;
+pub(super) use transfer::Transfer;
+
+use crate::error::{Error, Result};
+use crate::run::Monitor;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use threads::ThreadRank;
+
+/// Tag of everything but a schedule's messages.
+const COLLECTIVE: u16 = 0x7ffe;
+
+/// Tags of a schedule's messages are below.
+pub(super) const TAGS: u64 = 0x7ff0;
+
+/// A message is looked at this often before the core is given to others for longer.
+const EAGER: u32 = 1000;
+
+/// All processes of a job. Every rank calls the collective operations in the same order.
+///
+/// * [`World::solo`]: one process; the processors of a plan are its threads and share its memory. The default engine.
+/// * [`World::threads`]: ranks as threads of this process, each with memory of its own: what runs here runs under MPI.
+/// * [`World::mpi`]: the processes that mpirun started.
+///
+/// In a world of more than one rank, rank r runs processor r of a plan.
+///
+/// ```
+/// use apportion::run::{Monitor, World};
+/// let sums = World::threads(4, &Monitor::new(), |world| {
+///     Ok(world.all_reduce(&[world.rank() as u64], |x, y| x + y)?[0])
+/// })?;
+/// assert_eq!(sums, [6; 4]);
+/// # Ok::<(), apportion::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct World {
+    engine: Engine,
+    monitor: Monitor,
+    received: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Solo,
+    Threads(ThreadRank),
+    #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+    Mpi(super::mpi::Mpi),
+}
+
+impl World {
+    fn new(engine: Engine, monitor: &Monitor) -> Self {
+        Self { engine, monitor: monitor.clone(), received: AtomicU64::new(0) }
+    }
+
+    /// This process alone. `monitor` ends all waiting.
+    pub fn solo(monitor: &Monitor) -> Self {
+        Self::new(Engine::Solo, monitor)
+    }
+
+    /// Runs `work` on `size` ranks, each a thread with its own [`World`], and returns what they return, by rank. When one
+    /// fails or panics, the others are ended, and its error is that of all.
+    ///
+    /// # Errors
+    /// The first error of any rank; [`Error::WorkerLost`] for a panic.
+    ///
+    /// # Panics
+    /// If there is no rank, or the system has no threads left.
+    pub fn threads<R: Send>(
+        size: usize,
+        monitor: &Monitor,
+        work: impl Fn(&World) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        threads::run(size, monitor, work)
+    }
+
+    /// This process's rank, from 0.
+    pub fn rank(&self) -> usize {
+        match &self.engine {
+            Engine::Solo => 0,
+            Engine::Threads(rank) => rank.rank(),
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            Engine::Mpi(mpi) => mpi.rank,
+        }
+    }
+
+    /// Number of ranks.
+    pub fn size(&self) -> usize {
+        match &self.engine {
+            Engine::Solo => 1,
+            Engine::Threads(rank) => rank.size(),
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            Engine::Mpi(mpi) => mpi.size,
+        }
+    }
+
+    /// True if one process runs all processors of a plan, as threads that share its memory.
+    pub fn is_solo(&self) -> bool {
+        matches!(self.engine, Engine::Solo)
+    }
+
+    /// The engine's name in reports: `"threads"` or `"mpi"`.
+    pub fn engine(&self) -> &'static str {
+        match &self.engine {
+            Engine::Solo | Engine::Threads(_) => "threads",
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            Engine::Mpi(_) => "mpi",
+        }
+    }
+
+    /// The processors of `count` that this process runs: all of them alone, else the one of its rank.
+    ///
+    /// # Panics
+    /// If there are several ranks, but not one for each processor.
+    pub fn processors_here(&self, count: usize) -> std::ops::Range<usize> {
+        if self.is_solo() {
+            return 0..count;
+        }
+        assert_eq!(self.size(), count, "one rank for each processor");
+        self.rank()..self.rank() + 1
+    }
+
+    /// Words that this rank received so far, in collective operations and as messages: for tests of what an operation
+    /// costs.
+    pub fn received_words(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// Refuses to go on once the job is to end.
+    pub(crate) fn check(&self) -> Result<()> {
+        let ended = match &self.engine {
+            Engine::Threads(rank) => rank.has_failed(),
+            _ => false,
+        };
+        if ended || self.monitor.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Starts sending words; the memory is the transfer's until it is done.
+    pub(super) fn start_send(&self, words: Vec<u64>, to: usize, tag: u16) -> Result<Transfer> {
+        Ok(match &self.engine {
+            Engine::Solo => unreachable!("a process alone sends nothing"),
+            Engine::Threads(rank) => rank.send(words, to, tag),
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            Engine::Mpi(mpi) => Transfer::Mpi(mpi.send(words, to, tag)),
+        })
+    }
+
+    /// Lets words from a rank come into `room`, all of it.
+    pub(super) fn start_receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Result<Transfer> {
+        self.received.fetch_add(room.len() as u64, Ordering::Relaxed);
+        Ok(match &self.engine {
+            Engine::Solo => unreachable!("a process alone receives nothing"),
+            Engine::Threads(rank) => rank.receive(room, from, tag),
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            Engine::Mpi(mpi) => Transfer::Mpi(mpi.receive(room, from, tag)),
+        })
+    }
+
+    /// True once a transfer is done.
+    pub(super) fn is_done(&self, transfer: &mut Transfer) -> bool {
+        match (&self.engine, transfer) {
+            (Engine::Threads(rank), transfer) => rank.is_done(transfer),
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            (Engine::Mpi(mpi), Transfer::Mpi(transfer)) => {
+                (0..mpi::SWEEP).any(|_| mpi.done(transfer))
+            }
+            _ => true,
+        }
+    }
+
+    /// Waits for a transfer without keeping the core from others.
+    pub(super) fn wait(&self, transfer: &mut Transfer) -> Result<()> {
+        let mut tries = 0;
+        while !self.is_done(transfer) {
+            self.check()?;
+            tries += 1;
+            match &self.engine {
+                Engine::Threads(rank) => rank.wait_for_news(),
+                _ if tries < EAGER => std::thread::yield_now(),
+                // Longer and longer, up to half a millisecond.
+                _ => std::thread::sleep(Duration::from_micros((u64::from(tries - EAGER) / 8 + 20).min(500))),
+            }
+        }
+        Ok(())
+    }
+
+    /// True if a second thread can move messages on while this one computes.
+    pub(super) fn can_progress(&self) -> bool {
+        match &self.engine {
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            Engine::Mpi(mpi) => mpi.size > 1 && mpi.any_thread(),
+            _ => false,
+        }
+    }
+
+    /// Moves messages on.
+    pub(super) fn progress(&self) {
+        match &self.engine {
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            Engine::Mpi(mpi) => (0..mpi::SWEEP).for_each(|_| mpi.progress()),
+            _ => {}
+        }
+    }
+
+    /// Sends words and waits until they have left.
+    ///
+    /// # Errors
+    /// Interrupted, or another rank failed.
+    pub fn send(&self, words: Vec<u64>, to: usize) -> Result<()> {
+        self.wait(&mut self.start_send(words, to, COLLECTIVE)?)
+    }
+
+    /// Receives this number of words.
+    ///
+    /// # Errors
+    /// Interrupted, or another rank failed.
+    pub fn recv(&self, words: usize, from: usize) -> Result<Vec<u64>> {
+        let mut transfer = self.start_receive(vec![0; words], from, COLLECTIVE)?;
+        self.wait(&mut transfer)?;
+        Ok(transfer.into_words())
+    }
+
+    /// Sends words to one rank while receiving from another, which may be the same.
+    ///
+    /// # Errors
+    /// Interrupted, or another rank failed.
+    pub fn exchange(&self, words: Vec<u64>, to: usize, count: usize, from: usize) -> Result<Vec<u64>> {
+        let mut coming = self.start_receive(vec![0; count], from, COLLECTIVE)?;
+        let mut going = self.start_send(words, to, COLLECTIVE)?;
+        self.wait(&mut coming)?;
+        self.wait(&mut going)?;
+        Ok(coming.into_words())
+    }
+
+    /// What the engine's library says of itself: MPI's version, or that there is none.
+    pub fn library(&self) -> String {
+        match &self.engine {
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            Engine::Mpi(mpi) => mpi.version(),
+            _ => "threads of one process".into(),
+        }
+    }
+
+    /// Leaves the world, which every rank must, with nothing under way.
+    pub fn finalize(self) {
+        match self.engine {
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            Engine::Mpi(mpi) => mpi.finish(),
+            _ => {}
+        }
+    }
+
+    /// Ends all processes of the world at once; ranks that are threads end this process.
+    pub fn abort(&self, code: u8) -> ! {
+        match &self.engine {
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            Engine::Mpi(mpi) => mpi.abort(code),
+            _ => std::process::exit(code.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

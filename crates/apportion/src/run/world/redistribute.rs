@@ -1,0 +1,149 @@
+//! From the rectangles that ranks hold to those that they want.
+
+use super::World;
+use super::collectives::{packed, unpacked};
+use crate::error::Result;
+use crate::geometry::{Rect, Span};
+use crate::matrix::{Element, LocalBlocks};
+
+/// This rank's wanted rectangles of a matrix of which each rank holds some: every element travels once, directly from a rank
+/// that holds it. Where several ranks hold an element, the lowest one sends it, but for a rank's own. All ranks call it.
+/// Elements that none holds are `T::ZERO`. O(p R) for R rectangles of all ranks.
+///
+/// # Errors
+/// Interrupted, or another rank failed.
+pub fn redistribute<T: Element>(
+    world: &World,
+    mine: &LocalBlocks<T>,
+    wanted: &[Rect],
+) -> Result<LocalBlocks<T>> {
+    let mut result: LocalBlocks<T> =
+        wanted.iter().map(|rect| (*rect, vec![T::ZERO; rect.area() as usize])).collect();
+    for (rect, elements) in mine {
+        result.iter_mut().for_each(|(to, target)| copy_common((*rect, elements), (*to, target)));
+    }
+    if world.size() == 1 {
+        return Ok(result);
+    }
+    let held: Vec<Rect> = mine.iter().map(|(rect, _)| *rect).collect();
+    let held = rects_of_all(world, &held)?;
+    let wanted = rects_of_all(world, wanted)?;
+    let plan = Plan { held, wanted };
+    let (rank, size) = (world.rank(), world.size());
+    // In turn, so that no rank is asked by all at once.
+    for distance in 1..size {
+        let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
+        let bytes: Vec<u8> = plan.pieces(rank, to).iter().flat_map(|rect| cut(mine, *rect)).collect();
+        let expected = plan.pieces(from, rank);
+        let count = expected.iter().map(|rect| rect.area() as usize * size_of::<T>()).sum::<usize>();
+        let words = |bytes: usize| if bytes == 0 { 0 } else { 1 + bytes.div_ceil(8) };
+        let going = if bytes.is_empty() { Vec::new() } else { packed(&bytes) };
+        if going.is_empty() && count == 0 {
+            continue;
+        }
+        let coming = exchange_if(world, (going, to), (words(count), from))?;
+        let Some(coming) = coming else { continue };
+        let came = unpacked(&coming);
+        let mut rest = &came[..];
+        for rect in expected {
+            let (bytes, others) = rest.split_at(rect.area() as usize * size_of::<T>());
+            let elements: Vec<T> =
+                bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect();
+            result.iter_mut().for_each(|(to, target)| copy_common((rect, &elements), (*to, target)));
+            rest = others;
+        }
+    }
+    Ok(result)
+}
+
+/// Sends and receives what there is; both ends know of each message whether there is one.
+fn exchange_if(
+    world: &World,
+    (going, to): (Vec<u64>, usize),
+    (count, from): (usize, usize),
+) -> Result<Option<Vec<u64>>> {
+    match (going.is_empty(), count) {
+        (false, 0) => world.send(going, to).map(|()| None),
+        (true, count) => world.recv(count, from).map(Some),
+        (false, count) => world.exchange(going, to, count, from).map(Some),
+    }
+}
+
+/// Who holds and who wants what.
+struct Plan {
+    held: Vec<Vec<Rect>>,
+    wanted: Vec<Vec<Rect>>,
+}
+
+impl Plan {
+    /// What one rank sends to another, in the same order at both ends: what the other wants and does not hold, without
+    /// what a lower rank sends.
+    fn pieces(&self, from: usize, to: usize) -> Vec<Rect> {
+        let mut pieces = Vec::new();
+        for wanted in &self.wanted[to] {
+            for held in &self.held[from] {
+                let mut left = vec![held.intersect(*wanted)];
+                let others = self.held[..from].iter().chain([&self.held[to]]).flatten();
+                for other in others {
+                    left = left.into_iter().flat_map(|rect| without(rect, *other)).collect();
+                }
+                pieces.extend(left.into_iter().filter(|rect| !rect.is_empty()));
+            }
+        }
+        pieces
+    }
+}
+
+/// A rectangle without what another covers of it: at most four rectangles.
+fn without(rect: Rect, other: Rect) -> Vec<Rect> {
+    let common = rect.intersect(other);
+    if common.is_empty() {
+        return vec![rect];
+    }
+    let parts = [
+        Rect::new(Span::new(rect.rows.start, common.rows.start), rect.cols),
+        Rect::new(Span::new(common.rows.end, rect.rows.end), rect.cols),
+        Rect::new(common.rows, Span::new(rect.cols.start, common.cols.start)),
+        Rect::new(common.rows, Span::new(common.cols.end, rect.cols.end)),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect()
+}
+
+/// Every rank's rectangles, on all ranks.
+pub(crate) fn rects_of_all(world: &World, rects: &[Rect]) -> Result<Vec<Vec<Rect>>> {
+    let numbers: Vec<u64> =
+        rects.iter().flat_map(|r| [r.rows.start, r.rows.end, r.cols.start, r.cols.end]).collect();
+    let all = world.all_gather(bytemuck::cast_slice(&numbers))?;
+    let rects = |bytes: &Vec<u8>| -> Vec<Rect> {
+        let numbers: Vec<u64> = bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
+        let rect = |n: &[u64]| Rect::new(Span::new(n[0], n[1]), Span::new(n[2], n[3]));
+        numbers.chunks_exact(4).map(rect).collect()
+    };
+    Ok(all.iter().map(rects).collect())
+}
+
+/// The bytes of a rectangle that a rank holds, whole in one of its blocks.
+fn cut<T: Element>(blocks: &LocalBlocks<T>, rect: Rect) -> Vec<u8> {
+    let mut elements = vec![T::ZERO; rect.area() as usize];
+    let holds = blocks.iter().find(|(held, _)| held.intersect(rect) == rect);
+    let (held, source) = holds.expect("only what is held is sent");
+    copy_common((*held, source), (rect, &mut elements));
+    bytemuck::cast_slice(&elements).to_vec()
+}
+
+/// Copies what two rectangles have in common.
+pub(crate) fn copy_common<T: Copy>((from, source): (Rect, &[T]), (to, target): (Rect, &mut [T])) {
+    let common = from.intersect(to);
+    if common.is_empty() {
+        return;
+    }
+    let width = common.cols.len() as usize;
+    let at = |rect: &Rect, row: u64| {
+        (row - rect.rows.start) as usize * rect.cols.len() as usize
+            + (common.cols.start - rect.cols.start) as usize
+    };
+    for row in common.rows.start..common.rows.end {
+        let (first, place) = (at(&from, row), at(&to, row));
+        target[place..place + width].copy_from_slice(&source[first..first + width]);
+    }
+}

@@ -1,0 +1,153 @@
+//! Ranks that are threads of one process, each with memory of its own: words are moved, never shared.
+
+use super::{Engine, Transfer, World};
+use crate::error::{Error, Result};
+use crate::run::Monitor;
+use crate::run::worker::last_words;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What all ranks share.
+#[derive(Debug)]
+struct Shared {
+    boxes: Vec<Mailbox>,
+    failed: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Mailbox {
+    letters: Mutex<Letters>,
+    news: Condvar,
+}
+
+/// By sender and tag.
+#[derive(Debug, Default)]
+struct Letters {
+    /// Arrived, by number.
+    here: BTreeMap<(usize, u16, u64), Vec<u64>>,
+    /// How many were sent, and how many receives were posted.
+    counts: BTreeMap<(usize, u16), (u64, u64)>,
+}
+
+/// One of the ranks.
+#[derive(Debug, Clone)]
+pub(super) struct ThreadRank {
+    shared: Arc<Shared>,
+    rank: usize,
+}
+
+/// Small stacks: a thousand ranks fit.
+const STACK: usize = 2 << 20;
+
+/// Runs `work` on every rank.
+pub(super) fn run<R: Send>(
+    size: usize,
+    monitor: &Monitor,
+    work: impl Fn(&World) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    assert!(size > 0, "a world has a rank");
+    let boxes = (0..size).map(|_| Mailbox::default()).collect();
+    let shared = Arc::new(Shared { boxes, failed: AtomicBool::new(false) });
+    let guarded = |rank: usize| {
+        let mine = ThreadRank { shared: shared.clone(), rank };
+        let world = World::new(Engine::Threads(mine.clone()), monitor);
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(&world)));
+        let outcome = outcome.unwrap_or_else(|panic| {
+            Err(Error::WorkerLost { processor: format!("of rank {rank}"), why: last_words(&*panic) })
+        });
+        if outcome.is_err() {
+            mine.fail();
+        }
+        outcome
+    };
+    let outcomes: Vec<Result<R>> = std::thread::scope(|scope| {
+        let guarded = &guarded;
+        let spawn = |rank| {
+            let builder = std::thread::Builder::new().stack_size(STACK);
+            builder.spawn_scoped(scope, move || guarded(rank)).expect("the system has a thread for each rank")
+        };
+        let ranks: Vec<_> = (0..size).map(spawn).collect();
+        ranks.into_iter().map(|rank| rank.join().expect("a rank's panic is caught inside")).collect()
+    });
+    first_failure(outcomes)
+}
+
+/// All values, or the error that ended the others.
+pub(crate) fn first_failure<R>(outcomes: Vec<Result<R>>) -> Result<Vec<R>> {
+    let mut values = Vec::with_capacity(outcomes.len());
+    let mut failure: Option<Error> = None;
+    for outcome in outcomes {
+        match outcome {
+            Ok(value) => values.push(value),
+            // The first that failed tells why; those that it stopped only say that they were.
+            Err(error) if matches!(failure, None | Some(Error::Interrupted)) => failure = Some(error),
+            Err(_) => {}
+        }
+    }
+    failure.map_or(Ok(values), Err)
+}
+
+impl ThreadRank {
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    pub fn size(&self) -> usize {
+        self.shared.boxes.len()
+    }
+
+    pub fn has_failed(&self) -> bool {
+        self.shared.failed.load(Ordering::Relaxed)
+    }
+
+    /// Ends all ranks.
+    fn fail(&self) {
+        self.shared.failed.store(true, Ordering::Relaxed);
+        self.shared.boxes.iter().for_each(|mailbox| mailbox.news.notify_all());
+    }
+
+    pub fn send(&self, words: Vec<u64>, to: usize, tag: u16) -> Transfer {
+        let mailbox = &self.shared.boxes[to];
+        let mut letters = locked(&mailbox.letters);
+        let (sent, _) = letters.counts.entry((self.rank, tag)).or_default();
+        let number = *sent;
+        *sent += 1;
+        letters.here.insert((self.rank, tag, number), words);
+        drop(letters);
+        mailbox.news.notify_all();
+        Transfer::Threads { words: Vec::new(), expected: None, length: 0 }
+    }
+
+    pub fn receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Transfer {
+        let mut letters = locked(&self.shared.boxes[self.rank].letters);
+        let (_, posted) = letters.counts.entry((from, tag)).or_default();
+        let number = *posted;
+        *posted += 1;
+        let length = room.len();
+        Transfer::Threads { words: room, expected: Some((from, tag, number)), length }
+    }
+
+    pub fn is_done(&self, transfer: &mut Transfer) -> bool {
+        let Transfer::Threads { words, expected, length } = transfer else { return true };
+        let Some(key) = expected else { return true };
+        let Some(came) = locked(&self.shared.boxes[self.rank].letters).here.remove(key) else { return false };
+        assert_eq!(came.len(), *length, "a message has the length that its receiver expects");
+        (*words, *expected) = (came, None);
+        true
+    }
+
+    /// Sleeps until something arrives, or a moment.
+    pub fn wait_for_news(&self) {
+        let mailbox = &self.shared.boxes[self.rank];
+        let letters = locked(&mailbox.letters);
+        // Between the caller's look and this lock something may have come: a short sleep is no loss.
+        let _ = mailbox.news.wait_timeout(letters, Duration::from_millis(1));
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

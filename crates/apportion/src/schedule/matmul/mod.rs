@@ -1,0 +1,257 @@
+//! The steps of a matrix product C = A B on a layout, one file per flow.
+
+mod broadcast;
+mod bulk;
+mod memory;
+mod one_to_all;
+mod owner_index;
+mod pieces;
+mod ring;
+
+pub use memory::{DataPath, predicted_memory};
+use owner_index::OwnerIndex;
+use pieces::cast;
+pub use pieces::{MatmulMessage, MatmulStep, Operand, OperandPiece, Update};
+
+use super::{Application, Flow, ScheduleOptions, Step};
+use crate::geometry::{Rank, Rect, Span, SpanSet};
+use crate::plan::{Layout, Part, communication_free};
+
+/// The steps of a matrix product on a layout, for every processor, produced one at a time.
+#[derive(Debug, Clone)]
+pub struct MatmulSchedule {
+    layout: Layout,
+    order: ScheduleOptions,
+    rows: Vec<SpanSet>,
+    cols: Vec<SpanSet>,
+    rects: Vec<Vec<Rect>>,
+    a: Vec<Vec<Part>>,
+    b: Vec<Vec<Part>>,
+    /// What needs no message; for the bulk flow with overlap only.
+    free: Vec<(SpanSet, SpanSet)>,
+    /// Where the columns are taken one group after the other (broadcast on strips): where each begins, from the second.
+    groups: Vec<u64>,
+    /// True if A is only used where it lies.
+    a_stays: bool,
+    /// The inner indices that are summed over.
+    inner: Span,
+    bands_of_a: OwnerIndex,
+    bands_of_b: OwnerIndex,
+}
+
+impl MatmulSchedule {
+    /// The schedule of C = A B on `layout`.
+    pub fn new(layout: &Layout, order: ScheduleOptions) -> Self {
+        let p = layout.processors();
+        let by_owner = |parts: Vec<Part>| {
+            let mut out = vec![Vec::new(); p];
+            for part in parts {
+                out[part.owner.0].push(part);
+            }
+            out
+        };
+        let divides = order.flow == Flow::Bulk && order.overlaps();
+        let by_columns = match order.flow {
+            Flow::Broadcast => broadcast::columns_of_b(layout),
+            _ => None,
+        };
+        Self {
+            a_stays: by_columns.is_some(),
+            groups: by_columns.iter().flatten().map(|part| part.cols.start).skip(1).collect(),
+            order: ScheduleOptions { block: order.block.clamp(1, layout.shape().k), ..order },
+            rows: layout.rows_by_owner(),
+            cols: layout.cols_by_owner(),
+            rects: layout.rects_by_owner(),
+            a: by_owner(layout.parts_of_a()),
+            b: by_owner(by_columns.unwrap_or_else(|| layout.parts_of_b())),
+            inner: Span::new(0, layout.shape().k),
+            free: if divides { communication_free(layout) } else { Vec::new() },
+            bands_of_a: OwnerIndex::of_a(layout),
+            bands_of_b: OwnerIndex::of_b(layout),
+            layout: layout.clone(),
+        }
+    }
+
+    /// The part of the product that sums over these inner indices only; A and B lie where they lay.
+    ///
+    /// # Panics
+    /// If they do not begin with a pivot block or reach beyond the inner dimension.
+    #[must_use]
+    pub fn within(self, inner: Span) -> Self {
+        assert!(inner.start.is_multiple_of(self.order.block), "a segment begins with a pivot block");
+        assert!(inner.end <= self.layout.shape().k, "a segment lies within the inner dimension");
+        Self { inner, ..self }
+    }
+
+    /// The inner indices that are summed over: all, but for a schedule [`within`](Self::within) a segment.
+    pub fn inner(&self) -> Span {
+        self.inner
+    }
+
+    /// The layout.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Flow, block size (clamped to the inner dimension) and overlap.
+    pub fn order(&self) -> ScheduleOptions {
+        self.order
+    }
+
+    /// The rows of C, and so of A, that a processor needs.
+    pub fn rows(&self, rank: Rank) -> &SpanSet {
+        &self.rows[rank.0]
+    }
+
+    /// The columns of C, and so of B, that a processor needs.
+    pub fn cols(&self, rank: Rank) -> &SpanSet {
+        &self.cols[rank.0]
+    }
+
+    /// A processor's rectangles of C.
+    pub fn rects(&self, rank: Rank) -> &[Rect] {
+        &self.rects[rank.0]
+    }
+
+    /// A processor's own rectangles of A (m x k) and of B (k x n).
+    pub fn own(&self, rank: Rank) -> (&[Part], &[Part]) {
+        (&self.a[rank.0], &self.b[rank.0])
+    }
+
+    /// True if A's elements never travel: updates use them where they lie.
+    pub(crate) fn a_stays(&self) -> bool {
+        self.a_stays
+    }
+
+    /// The columns that travel and are updated together with this one: all, but for the broadcast flow on strips.
+    pub(crate) fn group(&self, column: u64) -> Span {
+        let group = self.groups.partition_point(|&start| start <= column);
+        let start = if group == 0 { 0 } else { self.groups[group - 1] };
+        Span::new(start, self.groups.get(group).copied().unwrap_or(self.layout.shape().n))
+    }
+
+    /// Everything with these inner indices: what is released when they are done with.
+    fn all(&self, inner: Span) -> OperandPiece {
+        let rect = Rect::new(inner, Span::new(0, self.layout.shape().n));
+        OperandPiece { operand: Operand::B, rect }
+    }
+
+    /// The pivot blocks of the inner dimension, in order.
+    pub fn pivots(&self) -> impl Iterator<Item = Span> + use<> {
+        self.inner.blocks(self.order.block)
+    }
+
+    /// What `from` sends to `to` of the operands' inner indices `inner`.
+    fn message(&self, from: Rank, to: Rank, inner: Span, tag: u64) -> MatmulMessage {
+        let mut pieces = Vec::new();
+        for part in &self.a[from.0] {
+            let cols = part.cols.intersect(inner);
+            if !cols.is_empty() {
+                pieces.extend(
+                    self.rows[to.0]
+                        .intersect(part.rows)
+                        .map(|rows| OperandPiece { operand: Operand::A, rect: Rect::new(rows, cols) }),
+                );
+            }
+        }
+        for part in &self.b[from.0] {
+            let rows = part.rows.intersect(inner);
+            if !rows.is_empty() {
+                pieces.extend(
+                    self.cols[to.0]
+                        .intersect(part.cols)
+                        .map(|cols| OperandPiece { operand: Operand::B, rect: Rect::new(rows, cols) }),
+                );
+            }
+        }
+        MatmulMessage { from, to, tag, pieces }
+    }
+
+    /// Starts of all sends and receives of `rank` for `inner`, and what then waits for the receives: sends first, to
+    /// the next ranks in turn, so that not all begin with the same receiver. Messages are made one at a time.
+    fn posts(
+        &self,
+        rank: Rank,
+        inner: Span,
+        tag: u64,
+    ) -> (impl Iterator<Item = MatmulStep> + '_, impl Iterator<Item = MatmulStep> + use<>) {
+        let (to, from) = (self.receivers(rank, inner), self.senders(rank, inner));
+        let awaits = from.clone().into_iter().map(move |from| Step::WaitReceive { from, tag });
+        let message = move |to| self.message(rank, to, inner, tag);
+        let (together, singly) =
+            if self.order.flow == Flow::OneToAll { (to, Vec::new()) } else { (Vec::new(), to) };
+        let cast = cast(together.into_iter().map(message).collect());
+        let sends = cast.into_iter().chain(singly.into_iter().map(message).map(Step::Send));
+        let receives =
+            from.into_iter().map(move |from| Step::PostReceive(self.message(from, rank, inner, tag)));
+        (sends.chain(receives), awaits)
+    }
+
+    /// Who needs something that `rank` owns with these inner indices, from the next rank on.
+    fn receivers(&self, rank: Rank, inner: Span) -> Vec<Rank> {
+        let mut found = Vec::new();
+        let now = |span: Span| !span.intersect(inner).is_empty();
+        self.a[rank.0]
+            .iter()
+            .filter(|p| now(p.cols))
+            .for_each(|p| self.bands_of_a.needing(p.rows, &mut found));
+        self.b[rank.0]
+            .iter()
+            .filter(|p| now(p.rows))
+            .for_each(|p| self.bands_of_b.needing(p.cols, &mut found));
+        self.in_turn(rank, found)
+    }
+
+    /// Who owns something with these inner indices that `rank` needs, from the next rank on.
+    fn senders(&self, rank: Rank, inner: Span) -> Vec<Rank> {
+        let mut found = Vec::new();
+        self.bands_of_a.owning(rank, inner, &mut found);
+        self.bands_of_b.owning(rank, inner, &mut found);
+        self.in_turn(rank, found)
+    }
+
+    /// Each of the others once, from the next rank on.
+    fn in_turn(&self, rank: Rank, mut found: Vec<Rank>) -> Vec<Rank> {
+        let p = self.processors();
+        let turn = |other: &Rank| (other.0 + p - rank.0) % p;
+        found.retain(|other| *other != rank);
+        found.sort_unstable_by_key(turn);
+        found.dedup();
+        found
+    }
+}
+
+impl Application for MatmulSchedule {
+    type Piece = OperandPiece;
+    type Work = Update;
+
+    fn processors(&self) -> usize {
+        self.layout.processors()
+    }
+
+    fn steps(&self, rank: Rank) -> Box<dyn Iterator<Item = MatmulStep> + '_> {
+        match self.order.flow {
+            Flow::OneToAll => Box::new(one_to_all::steps(self, rank)),
+            Flow::Bulk => Box::new(bulk::steps(self, rank)),
+            Flow::Ring => Box::new(ring::steps(self, rank)),
+            Flow::Broadcast => Box::new(broadcast::steps(self, rank)),
+        }
+    }
+
+    fn overlaps(&self) -> bool {
+        self.order.overlaps()
+    }
+
+    /// Elements of C.
+    fn share(&self, rank: Rank) -> f64 {
+        self.rects(rank).iter().map(|rect| rect.area()).sum::<u64>() as f64
+    }
+
+    /// Multiply-adds.
+    fn work(&self, rank: Rank) -> f64 {
+        self.share(rank) * self.inner.len() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests;

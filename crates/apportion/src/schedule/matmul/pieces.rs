@@ -1,0 +1,97 @@
+//! What the messages of a product carry, and what its processors compute.
+
+use crate::geometry::{Rect, Span, SpanSet};
+use crate::platform::Direction;
+use crate::schedule::{Broadcast, Message, Piece, Step, Work};
+use std::collections::BTreeMap;
+
+/// One of the two factors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operand {
+    /// The left factor, m x k; its pieces travel along rows.
+    A,
+    /// The right factor, k x n; its pieces travel along columns.
+    B,
+}
+
+/// A rectangle of A (rows x inner) or of B (inner x columns).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OperandPiece {
+    /// Which matrix.
+    pub operand: Operand,
+    /// In that matrix's own rows and columns.
+    pub rect: Rect,
+}
+
+impl OperandPiece {
+    /// Its inner indices.
+    pub fn inner(&self) -> Span {
+        match self.operand {
+            Operand::A => self.rect.cols,
+            Operand::B => self.rect.rows,
+        }
+    }
+
+    /// Its rows of A or columns of B.
+    pub fn lines(&self) -> Span {
+        match self.operand {
+            Operand::A => self.rect.rows,
+            Operand::B => self.rect.cols,
+        }
+    }
+}
+
+impl Piece for OperandPiece {
+    fn elements(&self) -> u64 {
+        self.rect.area()
+    }
+
+    fn direction(&self) -> Direction {
+        match self.operand {
+            Operand::A => Direction::Horizontal,
+            Operand::B => Direction::Vertical,
+        }
+    }
+}
+
+/// `C[rect] += A[rect.rows, inner] B[inner, rect.cols]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Update {
+    /// Part of one of the processor's rectangles of C.
+    pub rect: Rect,
+    /// Inner indices, within one pivot block.
+    pub inner: Span,
+}
+
+impl Work for Update {
+    /// Multiply-adds: area times inner length.
+    fn amount(&self) -> f64 {
+        self.rect.area() as f64 * self.inner.len() as f64
+    }
+}
+
+/// A step of a matrix product.
+pub type MatmulStep = Step<OperandPiece, Update>;
+/// A message of a matrix product; each piece travels row by row.
+pub type MatmulMessage = Message<OperandPiece>;
+
+/// The step that sends these messages of one sender: a broadcast, a plain send, or none at all.
+pub(super) fn cast(mut messages: Vec<MatmulMessage>) -> Option<MatmulStep> {
+    if messages.len() < 2 {
+        return messages.pop().map(Step::Send);
+    }
+    // A sender's parts are disjoint: pieces with the same inner indices differ by their lines only.
+    let mut lines: BTreeMap<(Operand, Span), Vec<Span>> = BTreeMap::new();
+    for piece in messages.iter().flat_map(|message| &message.pieces) {
+        lines.entry((piece.operand, piece.inner())).or_default().push(piece.lines());
+    }
+    let (mut horizontal_once, mut vertical_once) = (0, 0);
+    for ((operand, inner), lines) in lines {
+        let elements = SpanSet::union(lines).len() * inner.len();
+        match operand {
+            Operand::A => horizontal_once += elements,
+            Operand::B => vertical_once += elements,
+        }
+    }
+    Some(Step::Broadcast(Broadcast { from: messages[0].from, messages, horizontal_once, vertical_once }))
+}

@@ -1,0 +1,97 @@
+//! Which flow, with which parameters.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// How the operands travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Flow {
+    /// Pivot block by pivot block: owners of the pivot column of A and row of B send it to all who need it
+    /// (heterogeneous SUMMA; Malik 2016, section 3.2.1).
+    OneToAll,
+    /// Pieces of the pivot block are forwarded from neighbour to neighbour (Malik 2016, section 3.2.1).
+    Ring,
+    /// All communication first, then all computation (Becker 2010, sections 5.2 and 5.6.1).
+    Bulk,
+    /// The processors take turns to broadcast what they own, strips of A and C staying where they are (Tinetti,
+    /// chapter 3, section 3.4).
+    Broadcast,
+}
+
+impl Flow {
+    /// Every flow.
+    pub const ALL: [Self; 4] = [Self::OneToAll, Self::Bulk, Self::Ring, Self::Broadcast];
+}
+
+impl fmt::Display for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::OneToAll => "one-to-all",
+            Self::Bulk => "bulk",
+            Self::Ring => "ring",
+            Self::Broadcast => "broadcast",
+        })
+    }
+}
+
+impl FromStr for Flow {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|f| f.to_string() == text)
+            .ok_or_else(|| format!("unknown flow \"{text}\" (use one-to-all, ring, bulk or broadcast)"))
+    }
+}
+
+/// How the steps of a schedule are ordered: a flow with its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ScheduleOptions {
+    /// How the operands travel.
+    pub flow: Flow,
+    /// Pivot block size: indices of the inner dimension that one update takes; at least 1.
+    pub block: u64,
+    /// Pivot blocks on their way during an update; 0 for none: communication and computation do not overlap. Each takes
+    /// the memory of one more pivot block. The bulk flow has no pivot blocks under way: with any look-ahead it computes
+    /// what needs no message while the data travel.
+    pub look_ahead: u64,
+}
+
+/// `ring`, `bulk with overlap`.
+impl fmt::Display for ScheduleOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.flow, if self.overlaps() { " with overlap" } else { "" })
+    }
+}
+
+impl ScheduleOptions {
+    /// A flow with pivot blocks of `block` inner indices, without overlap.
+    pub const fn new(flow: Flow, block: u64) -> Self {
+        Self { flow, block, look_ahead: 0 }
+    }
+
+    /// The same with this many pivot blocks on their way during an update; 0 for no overlap.
+    #[must_use]
+    pub const fn with_look_ahead(self, look_ahead: u64) -> Self {
+        Self { look_ahead, ..self }
+    }
+
+    /// The same with pivot blocks of this size.
+    #[must_use]
+    pub const fn with_block(self, block: u64) -> Self {
+        Self { block, ..self }
+    }
+
+    /// True if data travel while processors compute.
+    pub const fn overlaps(&self) -> bool {
+        self.look_ahead > 0
+    }
+
+    /// The look-ahead as a number of blocks in memory.
+    pub(crate) fn ahead(self) -> usize {
+        usize::try_from(self.look_ahead).unwrap_or(usize::MAX)
+    }
+}

@@ -150,7 +150,7 @@ fn ninety(title: &str, name: &str, printed: &[Printed; 3], pictures: Option<&Pat
 
 fn simulated(plan: &Plan, flow: Flow, platform: &Platform, rates: &[f64]) -> Result<f64> {
     let order = ScheduleOptions::new(flow, BLOCK);
-    let layout = plan.layout.as_ref().expect("a plan of a matrix");
+    let layout = plan.layout()?;
     let conditions = CostModel { rates, network: &platform.network, element: 8 };
     let schedule = MatmulSchedule::new(layout, order);
     Ok(simulate_fluid(&schedule, conditions, &platform.names(), &Fluid::fair(), false)?.trace.seconds())
@@ -205,7 +205,7 @@ fn twelve(pictures: Option<&Path>) -> Result<()> {
 
 /// Seconds of one halo exchange: everyone sends one layer, 64 doubles deep, across each border, and waits for all.
 fn exchange(plan: &Plan, platform: &Platform) -> Result<f64> {
-    let layout = plan.layout.as_ref().expect("a plan of a matrix");
+    let layout = plan.layout()?;
     let common = |a: Span, b: Span| a.end.min(b.end).saturating_sub(a.start.max(b.start));
     let meet = |a: Span, b: Span| a.end == b.start || b.end == a.start;
     let mut scripts: Vec<Vec<Action>> = vec![Vec::new(); platform.len()];

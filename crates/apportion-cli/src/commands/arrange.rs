@@ -4,7 +4,6 @@ use super::simulate::in_plan_order;
 use super::{appear, open, picture};
 use crate::console::Console;
 use apportion::error::{Error, Result};
-use apportion::geometry::Rank;
 use apportion::output::OutputFile;
 use apportion::plan::arrange::{
     Arranged, Cost, Edges, Objective, Pivots, Search, arrange, arrange_grid, machinefile, places_in_order,
@@ -151,7 +150,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
 /// The plan on its platform, rearranged, and the milliseconds that it took.
 fn of_plan(args: &Arguments, path: &Path) -> Result<(Arranged, Platform, f64)> {
     let plan = read_plan(path)?;
-    if plan.layout.is_none() {
+    if plan.layout().is_err() {
         return Err(Error::input(
             path.display().to_string(),
             "has no layout: shares of units have no places",
@@ -216,7 +215,7 @@ fn write_files(
     plan: &Plan,
     platform: &Platform,
 ) -> Result<()> {
-    let places: Vec<Rank> = plan.layout.as_ref().map(places_in_order).unwrap_or_default();
+    let places = plan.layout().map(places_in_order).unwrap_or_default();
     let launch = || match args.export {
         Some(OrderFormat::Rankfile) | None => rankfile(&places, platform),
         Some(OrderFormat::Machinefile) => machinefile(&places, platform),

@@ -13,7 +13,7 @@ use crate::inputs::{Processors, method_at, terms};
 use apportion::error::{Error, Result};
 use apportion::model::{Surface, Surfaces};
 use apportion::plan::shapes::{Communication, MethodOptions};
-use apportion::plan::{LayoutConstraints, Plan, Shape};
+use apportion::plan::{Layout, LayoutConstraints, Plan, Shape};
 use apportion::platform::{Network, Platform, Topology};
 use apportion::report::{pairs, table};
 use apportion::schedule::Carrier;
@@ -205,7 +205,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
             (None, None) => {
                 let beside = division.as_ref().map_or_else(String::new, |d| d.text());
                 let line = chosen(args, &processors, &others).and_then(|c| c.line());
-                let relative = processors.relative && plan.layout.is_some();
+                let relative = processors.relative && plan.layout().is_ok();
                 text(&plan, (&others, line), &processors.platform.network, relative) + &beside
             }
         },
@@ -299,7 +299,7 @@ fn text(
     let mut out = table(&header, rows);
     let mut facts =
         vec![("method", plan.method.clone()), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
-    if let Some(block) = plan.layout.as_ref().and_then(|l| l.block()) {
+    if let Some(block) = plan.layout().ok().and_then(Layout::block) {
         let Shape { m, n, .. } = block.shape();
         facts.push(("repeated block", format!("{m} x {n}")));
     }
@@ -311,7 +311,7 @@ fn text(
             format!("{cost:.4} (lower bound {bound:.4}, cost / bound {ratio:.4})"),
         ));
         facts.push(("volume", format!("{} elements", units::show_count(u128::from(volume)))));
-        let relayed = plan.layout.as_ref().and_then(|l| relayed_volume(l, network).ok()?);
+        let relayed = plan.layout().and_then(|l| relayed_volume(l, network)).ok().flatten();
         if let Some(relayed) = relayed.filter(|&r| r > volume) {
             facts.push(("relayed", format!("{} elements", units::show_count(u128::from(relayed - volume)))));
         }
@@ -344,7 +344,7 @@ fn rivals(candidates: &[Choice], network: &Network, relative: bool) -> String {
         return String::new();
     }
     let rows = best.iter().map(|c| {
-        let relayed = c.plan.layout.as_ref().and_then(|l| relayed_volume(l, network).ok()?);
+        let relayed = c.plan.layout().and_then(|l| relayed_volume(l, network)).ok().flatten();
         let volume =
             relayed.or(c.plan.metrics.volume).map_or_else(String::new, |v| units::show_count(u128::from(v)));
         let mut row = vec![c.plan.method.clone(), volume];

@@ -12,7 +12,7 @@ use crate::inputs::{Processors, constant};
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 use apportion::model::read_models;
-use apportion::plan::{Plan, Problem, read_plan};
+use apportion::plan::{Plan, read_plan};
 use apportion::platform::{Platform, Topology, read_platform};
 use apportion::report::{pairs, table};
 use apportion::schedule::{Flow, Schedule, ScheduleOptions};
@@ -162,8 +162,7 @@ fn rank_of(who: &str, names: &[String]) -> Result<Rank> {
 fn of_plan(args: &Arguments, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let processors = processors(args, Some(&plan))?;
     let explain = args.explain.is_some();
-    let Some(layout) = &plan.layout else {
-        let Problem::Units { .. } = plan.problem else { unreachable!("a product's plan has a layout") };
+    let Ok(layout) = plan.layout() else {
         if args.export_simgrid.is_some() || explain {
             return Err(Error::input(
                 args.plan.as_deref().map_or_else(String::new, |p| p.display().to_string()),
@@ -216,7 +215,7 @@ fn of_plan(args: &Arguments, plan: Plan, rule: &Rule) -> Result<Forecast> {
 fn processors(args: &Arguments, plan: Option<&Plan>) -> Result<Processors> {
     let platform = read_platform(&args.platform)?;
     let platform = plan.map_or(Ok(platform.clone()), |plan| in_plan_order(plan, platform))?;
-    let flops_per_unit = if plan.is_some_and(|p| p.layout.is_none()) { 1.0 } else { 2.0 };
+    let flops_per_unit = if plan.is_some_and(|p| p.layout().is_err()) { 1.0 } else { 2.0 };
     match &args.models {
         None => {
             let processors = constant(platform, flops_per_unit)?;

@@ -56,7 +56,7 @@ pub fn run(
     wanted.points = args.sweep_points.map(|n| n as usize);
     let csv = args.output.as_deref().map(is_csv).transpose()?;
     let files = [open(args.output.as_ref())?, open(args.svg.as_ref())?];
-    let shape = match (&args.shape, plan.map(|p| p.problem)) {
+    let shape = match (&args.shape, plan.map(Plan::problem)) {
         (Some(text), _) => Shape::parse(text, "--shape")?,
         (None, Some(Problem::Matmul(shape))) => shape,
         _ => {
@@ -103,7 +103,7 @@ fn contenders(
 ) -> Result<Vec<Candidate>> {
     let by = |method: Method| (method.to_string(), LayoutSource::By(method));
     let mut ways = Vec::new();
-    match (&args.methods, plan.and_then(|p| Some((p, p.layout.as_ref()?)))) {
+    match (&args.methods, plan.and_then(|p| Some((p, p.layout().ok()?)))) {
         (Some(names), _) => {
             for name in names {
                 match method_at("--methods", name)? {

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::measure::command::UserCommand;
 use crate::model::{Model, Models, median};
 use crate::plan::shares::{Dfpa, Step};
-use crate::plan::{Forecast, Metrics, Plan, Problem};
+use crate::plan::{Forecast, Plan};
 use crate::platform::Platform;
 use crate::run::Monitor;
 use crate::run::clock;
@@ -82,19 +82,13 @@ impl Balance {
     /// The kept shares as a plan; its forecast is what that round took.
     pub fn plan(&self, platform: &Platform) -> Plan {
         let kept = self.kept();
-        Plan {
-            method: "dfpa".into(),
-            problem: Problem::Units { n: kept.shares.iter().sum() },
-            processors: platform.names(),
-            shares: kept.shares.clone(),
-            layout: None,
-            metrics: Metrics::of_units(kept.imbalance()),
-            forecast: Some(Forecast {
-                seconds: kept.longest(),
-                compute: kept.seconds.clone(),
-                communicate: vec![0.0; kept.seconds.len()],
-            }),
-        }
+        let forecast = Forecast {
+            seconds: kept.longest(),
+            compute: kept.seconds.clone(),
+            communicate: vec![0.0; kept.seconds.len()],
+        };
+        let plan = Plan::of_units("dfpa", platform.names(), kept.shares.clone(), kept.imbalance());
+        Plan { forecast: Some(forecast), ..plan }
     }
 }
 

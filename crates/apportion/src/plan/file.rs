@@ -59,7 +59,8 @@ struct RawPlan {
 }
 
 impl Plan {
-    /// The plan of a product by its layout, without a forecast; processors by rank, and how even it is (1.0: all end together).
+    /// The plan of a matrix product, without a forecast. `processors` holds the names by rank; `imbalance` is the
+    /// largest time over the ideal one (1.0: all processors finish together).
     pub fn of_layout(
         method: impl Into<String>,
         processors: Vec<String>,
@@ -75,6 +76,44 @@ impl Plan {
             layout: Some(layout),
             forecast: None,
         }
+    }
+
+    /// The plan of independent units, without a forecast: `shares[i]` units for `processors[i]`. `imbalance` is the
+    /// largest time over the ideal one (1.0: all processors finish together).
+    pub fn of_units(
+        method: impl Into<String>,
+        processors: Vec<String>,
+        shares: Vec<u64>,
+        imbalance: f64,
+    ) -> Self {
+        Self {
+            method: method.into(),
+            problem: Problem::Units { n: shares.iter().sum() },
+            processors,
+            shares,
+            metrics: Metrics::of_units(imbalance),
+            layout: None,
+            forecast: None,
+        }
+    }
+
+    /// The problem that this plan divides.
+    pub fn problem(&self) -> Problem {
+        self.problem
+    }
+
+    /// The layout of C.
+    ///
+    /// # Errors
+    /// The plan divides independent units, which have no layout: exit code 2.
+    pub fn layout(&self) -> Result<&Layout> {
+        self.layout.as_ref().ok_or_else(|| {
+            Error::input(
+                format!("plan of {} units", self.shares.iter().sum::<u64>()),
+                "has no layout",
+                "use the plan of a matrix product",
+            )
+        })
     }
 
     /// The same processors with another layout that is as even, of the same or of another problem.
@@ -228,12 +267,12 @@ mod tests {
     #[test]
     fn a_repeated_block_is_expanded_and_written_again() {
         let plan = Plan::parse(REPEATED, "plan.json").unwrap();
-        let layout = plan.layout.as_ref().unwrap();
+        let layout = plan.layout().unwrap();
         assert_eq!(layout.parts().len(), 5);
         assert_eq!(layout.cols_by_owner()[1].spans(), [[3, 4].into(), [7, 8].into()]);
         assert_eq!(plan.metrics.volume, Some(6 * (10 + 7 + 10 + 2) - 6 * 10 - 6 * 9));
         let again = Plan::parse(&plan.to_json(), "again").unwrap();
-        assert_eq!(again.layout, plan.layout);
+        assert_eq!(again.layout().unwrap(), layout);
         assert_eq!(again.to_json(), plan.to_json());
         for (from, to) in [
             ("[4, 4]}", "[4, 0]}"),

@@ -90,6 +90,15 @@ pub fn lower_bound(shape: Shape, shares: &[u64]) -> f64 {
     2.0 * shares.iter().map(|&s| (s as f64 / whole).sqrt()).sum::<f64>()
 }
 
+/// Lower bound of the volume, in elements of A and B, over all layouts with this layout's shares:
+/// max(0, k sum(2 sqrt(share_i)) - m k - k n), because a part of area s touches at least 2 sqrt(s) rows and columns.
+pub fn volume_lower_bound(layout: &Layout) -> u64 {
+    let shape = layout.shape();
+    let touched: f64 = layout.shares().iter().map(|&s| 2.0 * (s as f64).sqrt()).sum();
+    let least = shape.k as f64 * (touched - shape.m as f64 - shape.n as f64);
+    least.max(0.0).floor() as u64
+}
+
 /// Row and column interrupts: over all processors, the rows and columns of C that they touch but do not own whole
 /// (Becker 2010, equation 5.18). With two processors and n = k = m the volume is n/2 for each.
 ///

@@ -18,5 +18,5 @@ pub use file::{Forecast, Plan, read_plan};
 pub use layout::{Layout, Part};
 pub(crate) use messages::relayed;
 pub use messages::{message_steps, star_volume};
-pub use metrics::{Metrics, communication_free, interrupts, lower_bound, outlines};
+pub use metrics::{Metrics, communication_free, interrupts, lower_bound, outlines, volume_lower_bound};
 pub use problem::{Problem, Shape};

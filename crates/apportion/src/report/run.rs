@@ -1,7 +1,7 @@
 //! `run.json` and the table: what happened, beside what was predicted.
 
 use super::table;
-use crate::plan::{Metrics, Plan};
+use crate::plan::Plan;
 use crate::product::Adaptation;
 use crate::product::WRONG_FRACTION;
 use crate::schedule::ScheduleOptions;
@@ -65,7 +65,7 @@ impl RunReport {
     }
 
     fn volume_lower_bound(&self) -> Option<u64> {
-        let one = self.plan.metrics.volume_lower_bound(self.plan.layout.as_ref())?;
+        let one = crate::plan::volume_lower_bound(self.plan.layout().ok()?);
         Some(one * self.products)
     }
 
@@ -258,17 +258,5 @@ impl RunReport {
             totals.insert(5, ("divided anew", what));
         }
         format!("{}\n{}", table(&header, rows), super::pairs(&totals))
-    }
-}
-
-impl Metrics {
-    /// The least volume that any layout with these shares could have:
-    /// k sum(2 sqrt(share_i)) - m k - k n, at least 0 (a part of area s touches at least 2 sqrt(s) rows and columns).
-    pub fn volume_lower_bound(&self, layout: Option<&crate::plan::Layout>) -> Option<u64> {
-        let layout = layout?;
-        let shape = layout.shape();
-        let touched: f64 = layout.shares().iter().map(|&s| 2.0 * (s as f64).sqrt()).sum();
-        let least = shape.k as f64 * (touched - shape.m as f64 - shape.n as f64);
-        Some(least.max(0.0).floor() as u64)
     }
 }

@@ -75,7 +75,7 @@ fn titles(plan: &Plan) -> [String; 2] {
     let p = plan.processors.len();
     let processors =
         if p == 1 { "1 processor".to_owned() } else { format!("{} processors", grouped(p as u64)) };
-    let what = match plan.problem {
+    let what = match plan.problem() {
         Problem::Matmul(s) => format!("C of {} × {}, k = {}", grouped(s.m), grouped(s.n), grouped(s.k)),
         Problem::Units { n } => format!("{} units", grouped(n)),
     };
@@ -104,13 +104,13 @@ struct Picture {
 
 impl Picture {
     fn of(plan: &Plan) -> Self {
-        let (rects, cols, rows, ratio) = match (&plan.layout, plan.problem) {
-            (Some(layout), _) => {
+        let (rects, cols, rows, ratio) = match (plan.layout(), plan.problem()) {
+            (Ok(layout), _) => {
                 let (m, n) = (layout.shape().m, layout.shape().n);
                 (layout.rects_by_owner(), n, m, n as f64 / m as f64)
             }
-            (None, Problem::Units { n }) => (bar(&plan.shares), n.max(1), 1, LONGEST),
-            (None, Problem::Matmul(s)) => (bar(&plan.shares), s.elements(), 1, LONGEST),
+            (Err(_), Problem::Units { n }) => (bar(&plan.shares), n.max(1), 1, LONGEST),
+            (Err(_), Problem::Matmul(s)) => (bar(&plan.shares), s.elements(), 1, LONGEST),
         };
         let ratio = ratio.clamp(1.0 / LONGEST, LONGEST);
         let size = if ratio > 1.5 {

@@ -122,7 +122,7 @@ pub fn arrange(
     search: Search,
     seed: u64,
 ) -> Result<Arranged> {
-    let layout = layout_of(plan)?;
+    let layout = plan.layout()?;
     let distances = Distances::new(&plan.processors, platform, objective)?;
     let before = cost_of(layout, &distances, objective);
     let (found, evaluations) = rearranged(layout, &distances, objective, search, seed)?;
@@ -185,14 +185,8 @@ fn rearranged(
 /// # Errors
 /// A plan without a layout, or with processors that the platform lacks.
 pub fn arrangement_cost(plan: &Plan, platform: &Platform, objective: Objective) -> Result<Cost> {
-    let layout = layout_of(plan)?;
+    let layout = plan.layout()?;
     Ok(cost_of(layout, &Distances::new(&plan.processors, platform, objective)?, objective))
-}
-
-fn layout_of(plan: &Plan) -> Result<&Layout> {
-    plan.layout.as_ref().ok_or_else(|| {
-        Error::input("plan: layout", "is missing: shares of units have no places", "give a plan of a matrix")
-    })
 }
 
 fn cost_of(layout: &Layout, distances: &Distances<'_>, objective: Objective) -> Cost {
@@ -261,7 +255,7 @@ mod tests {
                 for search in SEARCHES {
                     let found = arrange(&plan, &platform, objective, search, seed).unwrap();
                     prop_assert_eq!(&found.plan.shares, &plan.shares);
-                    prop_assert_eq!(found.plan.layout.as_ref().unwrap().shares(), plan.shares.clone());
+                    prop_assert_eq!(found.plan.layout().unwrap().shares(), plan.shares.clone());
                     prop_assert_eq!(found.plan.metrics.volume, plan.metrics.volume);
                     prop_assert!(found.cost_after.total <= found.cost_before.total);
                     let again = arrangement_cost(&found.plan, &platform, objective).unwrap();
@@ -328,7 +322,7 @@ mod tests {
         assert_eq!(refused.exit_code(), 1);
         let strange = arrange(&plan, &five, hops, Search::Local, 0).unwrap_err();
         assert_eq!(strange.exit_code(), 2);
-        let units = Plan { layout: None, ..plan };
+        let units = Plan::of_units("even", plan.processors, plan.shares, 1.0);
         assert_eq!(arrange(&units, &platform, hops, Search::Local, 0).unwrap_err().exit_code(), 2);
     }
 }

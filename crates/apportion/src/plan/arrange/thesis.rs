@@ -37,7 +37,7 @@ fn figure(columns: Figure<'_>, scale: u64, links: &str) -> (Plan, Platform) {
 }
 
 fn band_heights(plan: &Plan) -> Vec<u64> {
-    Rings::of(plan.layout.as_ref().unwrap()).rows.iter().map(|r| r.width).collect()
+    Rings::of(plan.layout().unwrap()).rows.iter().map(|r| r.width).collect()
 }
 
 const RING: Objective = Objective::Hops(Pivots::Ring);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::geometry::Rank;
-use crate::plan::{Layout, Metrics, Shape, shapes, shares};
+use crate::plan::{Layout, Shape, shapes, shares};
 use proptest::prelude::*;
 
 fn plan(layout: Layout) -> Plan {
@@ -10,15 +10,8 @@ fn plan(layout: Layout) -> Plan {
 }
 
 fn units(shares: Vec<u64>) -> Plan {
-    Plan {
-        method: "proportional".into(),
-        problem: Problem::Units { n: shares.iter().sum() },
-        processors: (0..shares.len()).map(|i| format!("p{i}")).collect(),
-        shares,
-        layout: None,
-        metrics: Metrics::of_units(f64::NAN),
-        forecast: None,
-    }
+    let names = (0..shares.len()).map(|i| format!("p{i}")).collect();
+    Plan::of_units("proportional", names, shares, f64::NAN)
 }
 
 fn columns(m: u64, n: u64, weights: &[f64]) -> Plan {

@@ -2,16 +2,17 @@
 
 mod args;
 mod cache;
+mod cli;
 mod commands;
 mod console;
-mod inputs;
-mod world;
+mod output;
+mod prepare;
 
 use apportion::error::Error;
 use apportion::run::MpiLaunch;
-use args::{Arguments, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
+use cli::{Arguments, Command};
 use console::Console;
 use std::process::ExitCode;
 

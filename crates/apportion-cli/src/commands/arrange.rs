@@ -1,8 +1,8 @@
 //! `apportion arrange`.
 
-use super::simulate::in_plan_order;
-use super::{appear, open, picture};
 use crate::console::Console;
+use crate::output::{appear, open, picture};
+use crate::prepare::processors::in_plan_order;
 use apportion::error::{Error, Result};
 use apportion::output::OutputFile;
 use apportion::plan::arrange::{

@@ -1,11 +1,11 @@
 //! `apportion closure`: all paths of any length.
 
 use super::distributed::{self, Job, Task};
-use super::open;
 use super::power::square;
-use super::product::{EngineName, Running, carry_out, not_numbers, read_over, semiring, truth};
-use super::results::Target;
 use crate::console::{Console, monitor};
+use crate::output::open;
+use crate::output::results::Target;
+use crate::prepare::product::{EngineName, Running, carry_out, not_numbers, read_over, semiring, truth};
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::kernels::{PathElement, Semiring, Tropical};

@@ -1,7 +1,7 @@
 //! `apportion partition --compare`: every method on one shape, one table.
 
 use super::partition::Arguments;
-use crate::inputs::Processors;
+use crate::prepare::processors::Processors;
 use apportion::error::Result;
 use apportion::plan::shapes::Method;
 use apportion::plan::{Layout, Metrics, Plan, message_steps, star_volume};

@@ -1,9 +1,9 @@
 //! `apportion demo`: three plans side by side on an emulated machine.
 
-use super::{appear, open, picture};
 use crate::args::BLOCK;
 use crate::console::{Console, monitor};
-use crate::inputs::quick_models;
+use crate::output::{appear, open, picture};
+use crate::prepare::processors::quick_models;
 use apportion::error::Result;
 use apportion::kernels::Kernel;
 use apportion::matrix::{Matrix, Scaling};

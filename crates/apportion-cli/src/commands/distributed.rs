@@ -3,12 +3,12 @@
 mod inputs;
 
 use super::matmul::Scaled;
-use super::open;
-use super::product::{Given, Prepared, Running, given_by, known_models, settled};
-use super::results::{Files, tell_and_keep};
 use crate::console::{Console, monitor};
-use crate::inputs::QUICK_SIZES;
-use crate::world::{fits, in_world, processes};
+use crate::output::open;
+use crate::output::results::{Files, tell_and_keep};
+use crate::prepare::processors::QUICK_SIZES;
+use crate::prepare::product::{Given, Prepared, Running, given_by, known_models, settled};
+use crate::prepare::world::{fits, in_world, processes};
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rank, Rect};
 use apportion::kernels::Kernel;

@@ -1,10 +1,10 @@
 //! `apportion measure --network`.
 
 use super::measure::{Arguments, options, processors};
-use super::product::EngineName;
-use super::{appear, open};
 use crate::console::{Console, monitor};
-use crate::world::{fits, in_world, processes};
+use crate::output::{appear, open};
+use crate::prepare::product::EngineName;
+use crate::prepare::world::{fits, in_world, processes};
 use apportion::error::{Error, Result};
 use apportion::measure::{
     LinkOptions, MeasureOptions, MeasuredLink, measure_links, measure_links_mpi, threads_probe,

@@ -2,9 +2,9 @@
 
 use super::distributed::{self, Job, Task};
 use super::panelled::{self, Panelled};
-use super::product::{EngineName, Running, carry_out, not_numbers, read_over, semiring, truth};
-use super::results::Target;
 use crate::console::{Console, monitor};
+use crate::output::results::Target;
+use crate::prepare::product::{EngineName, Running, carry_out, not_numbers, read_over, semiring, truth};
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::kernels::{Real, Semiring, Tropical};

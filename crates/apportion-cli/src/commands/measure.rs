@@ -1,11 +1,11 @@
 //! `apportion measure`.
 
-use super::blas::BlasArgs;
 use super::links;
-use super::product::EngineName;
 use crate::args::BLOCK;
+use crate::args::blas::BlasArgs;
 use crate::console::{Console, monitor};
-use crate::inputs::this_machine;
+use crate::prepare::processors::this_machine;
+use crate::prepare::product::EngineName;
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::kernels::Semiring;

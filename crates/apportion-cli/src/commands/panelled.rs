@@ -1,11 +1,11 @@
 //! `matmul --memory`, `--panels`, `--checkpoint`, `--resume`: panel by panel, from disk to disk.
 
-use super::chosen::Chosen;
-use super::cut::{Cut, Task, cut};
 use super::matmul::Arguments;
-use super::product::{Given, speeds};
-use super::{appear, open, picture, timeline};
 use crate::console::{Console, monitor};
+use crate::output::chosen::Chosen;
+use crate::output::{appear, open, picture, timeline};
+use crate::prepare::cut::{Cut, Task, cut};
+use crate::prepare::product::{Given, speeds};
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::kernels::{Real, Semiring};

@@ -1,15 +1,15 @@
 //! `apportion partition`.
 
-use super::chosen::Chosen;
 use super::compare::{compare, relayed_volume};
-use super::export::ExportArgs;
+use crate::output::chosen::Chosen;
+use crate::output::export::ExportArgs;
 
-use super::sections::sections;
 use super::units::{UnitsArgs, divide};
-use super::{appear, open, picture};
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
-use crate::inputs::{Processors, method_at, terms};
+use crate::output::{appear, open, picture};
+use crate::prepare::processors::{Processors, method_at, terms};
+use crate::prepare::sections::sections;
 use apportion::error::{Error, Result};
 use apportion::model::{Surface, Surfaces};
 use apportion::plan::shapes::{Communication, MethodOptions};

@@ -2,7 +2,7 @@
 
 use crate::args::Sources;
 use crate::console::Console;
-use crate::inputs::Processors;
+use crate::prepare::processors::Processors;
 use apportion::error::Result;
 use apportion::model::Model;
 use apportion::output::write_whole;

@@ -1,19 +1,18 @@
 //! `apportion simulate`.
 
-mod explain;
-mod replay;
-pub mod sharing;
-
 use super::sweep::{self, SweepArgs};
-use super::{appear, open, timeline};
 use crate::args::FlowArgs;
+use crate::args::sharing::{NetworkArgs, Rule};
 use crate::console::Console;
-use crate::inputs::{Processors, constant};
+use crate::output::explain;
+use crate::output::{appear, open, timeline};
+use crate::prepare::processors::{Processors, constant, in_plan_order};
+use crate::prepare::replay;
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 use apportion::model::read_models;
 use apportion::plan::{Plan, read_plan};
-use apportion::platform::{Platform, Topology, read_platform};
+use apportion::platform::{Topology, read_platform};
 use apportion::report::{pairs, table};
 use apportion::schedule::{Flow, Schedule, ScheduleOptions};
 use apportion::select::rates;
@@ -23,7 +22,6 @@ use apportion::trace::{Lane, Trace};
 use apportion::units;
 use clap::Args;
 use serde_json::{Value, json};
-use sharing::{NetworkArgs, Rule};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -67,13 +65,13 @@ pub struct Arguments {
 }
 
 /// A forecast, and what it was of.
-struct Forecast {
-    names: Vec<String>,
-    outcome: Outcome,
-    order: Option<ScheduleOptions>,
-    command: Option<String>,
+pub struct Forecast {
+    pub names: Vec<String>,
+    pub outcome: Outcome,
+    pub order: Option<ScheduleOptions>,
+    pub command: Option<String>,
     /// True if broadcasts on a bus were exported as messages.
-    taken_apart: bool,
+    pub taken_apart: bool,
 }
 
 pub fn run(args: &Arguments, console: &Console) -> Result<()> {
@@ -246,21 +244,4 @@ fn of_units(plan: &Plan, processors: &Processors) -> Trace {
         lane
     });
     Trace { lanes: lanes.collect() }
-}
-
-/// The platform's processors in the order of the plan: by name, or one to one where no name is known.
-pub fn in_plan_order(plan: &Plan, platform: Platform) -> Result<Platform> {
-    let names = platform.names();
-    let known = plan.processors.iter().filter(|name| names.contains(name)).count();
-    if known == plan.processors.len() {
-        return Ok(platform.select(&plan.processors));
-    }
-    if known == 0 && names.len() == plan.processors.len() {
-        return Ok(platform);
-    }
-    Err(Error::input(
-        "--platform",
-        format!("knows {known} of the plan's {} processors", plan.processors.len()),
-        "use the platform that the plan was made for",
-    ))
 }

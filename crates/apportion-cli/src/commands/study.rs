@@ -1,7 +1,7 @@
 //! `apportion study`.
 
-use super::is_csv;
 use crate::console::{Console, monitor};
+use crate::output::is_csv;
 use apportion::error::{Error, Result};
 use apportion::explore::{Distribution, Study, StudyRatio, StudyRow, study};
 use apportion::output::write_whole;

@@ -1,10 +1,10 @@
 //! `apportion simulate --sweep`: forecasts along one parameter of the machine, and who wins where.
 
-use super::simulate::sharing::Rule;
-use super::{appear, is_csv, open};
 use crate::args::FlowArgs;
+use crate::args::sharing::Rule;
 use crate::console::{Console, monitor};
-use crate::inputs::{Processors, method_at};
+use crate::output::{appear, is_csv, open};
+use crate::prepare::processors::{Processors, method_at};
 use apportion::error::{Error, Result};
 use apportion::explore::{
     Candidate, LayoutSource, Parameter, ParameterSweep, SweepResult, SweepSetup, sweep,

@@ -1,6 +1,6 @@
 //! `apportion partition --units`: shares of independent units.
 
-use crate::inputs::Processors;
+use crate::prepare::processors::Processors;
 use apportion::error::{Error, Result};
 use apportion::model::{Interpolation, Model};
 use apportion::plan::shares::{Limits, Tradeoff};

@@ -1,7 +1,7 @@
 //! What the processes of a world read, as far as the headers tell: sizes that fit together, elements of one kind.
 
-use super::super::product::not_numbers;
 use super::{Job, Task};
+use crate::prepare::product::not_numbers;
 use apportion::error::{Error, Result};
 use apportion::geometry::Rect;
 use apportion::kernels::Kernel;

@@ -1,6 +1,7 @@
 //! Traces of MPI programs against the clock.
 
-use super::{Forecast, Rule};
+use crate::args::sharing::Rule;
+use crate::commands::simulate::Forecast;
 use apportion::error::{Error, Result};
 use apportion::platform::{Platform, Speed};
 use apportion::simulate::{Deployment, Host, read_traces, simulate_actions};

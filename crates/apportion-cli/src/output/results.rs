@@ -1,9 +1,9 @@
 //! Where the results of a product go: the matrix, the report, the trace, the picture, and the words.
 
-use super::chosen::Chosen;
-use super::product::{Prepared, Running};
-use super::{appear, open, picture, timeline};
 use crate::console::Console;
+use crate::output::chosen::Chosen;
+use crate::output::{appear, open, picture, timeline};
+use crate::prepare::product::{Prepared, Running};
 use apportion::error::Result;
 use apportion::output::OutputFile;
 use apportion::report::RunReport;

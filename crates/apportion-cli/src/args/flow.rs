@@ -1,78 +1,12 @@
-//! What may be typed, shared by several commands; each command declares its own flags in its file.
+//! Flags that say how operands travel and in which blocks.
 
-use crate::commands::{
-    arrange, balance, closure, demo, detect, matmul, measure, partition, plot, power, simulate, study,
-};
 use apportion::error::{Error, Result};
 use apportion::schedule::{Carrier, Flow, ScheduleOptions};
 use apportion::select::{MemoryPolicy, orders};
-use clap::{Args, Parser, Subcommand};
-use std::path::PathBuf;
-
-/// Divides a computation among unequal processors so that all finish together with as little data moved as
-/// possible.
-#[derive(Debug, Parser)]
-#[command(name = "apportion", version, max_term_width = 100, arg_required_else_help = true)]
-#[command(after_help = "Start with `apportion demo`. Files and exit codes: see the README.\n\
-    Exit codes: 0 done, 1 the work failed (wrong result, worker lost, no feasible plan), 2 bad usage or input.")]
-pub struct Arguments {
-    /// Print exactly one JSON object on stdout.
-    #[arg(long, global = true)]
-    pub json: bool,
-    /// No progress and no notes on stderr.
-    #[arg(long, short, global = true)]
-    pub quiet: bool,
-    /// Tell more on stderr.
-    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
-    pub verbose: u8,
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Describe this machine's processors.
-    Detect(detect::Arguments),
-    /// Build speed functions: how fast each processor is, as a function of problem size.
-    Measure(measure::Arguments),
-    /// Divide units of work by running your program: no models needed.
-    Balance(balance::Arguments),
-    /// Divide units of work, or a matrix, among processors.
-    Partition(Box<partition::Arguments>),
-    /// Draw speed functions, and the line through the origin on which shares end together.
-    Plot(plot::Arguments),
-    /// Move a plan's parts to places where they communicate for less.
-    Arrange(arrange::Arguments),
-    /// Multiply two matrices on unequal processors, verified, predicted beside measured.
-    Matmul(Box<matmul::Arguments>),
-    /// Take a matrix to a power over a semiring, by repeated squaring on unequal processors.
-    Power(Box<power::Arguments>),
-    /// All paths of a graph: shortest, longest, or whether there is one.
-    Closure(Box<closure::Arguments>),
-    /// Run a plan's schedule against a clock: what it would take, without running it.
-    Simulate(Box<simulate::Arguments>),
-    /// How near layouts of random speeds come to the lower bound: the Monte Carlo study of the literature.
-    Study(study::Arguments),
-    /// See unequal processors finish together: three plans side by side on an emulated 9:1 machine.
-    Demo(demo::Arguments),
-}
+use clap::Args;
 
 /// Default pivot block size: where the gemm kernel is at its best.
 pub const BLOCK: u64 = 256;
-
-/// Where speeds come from.
-#[derive(Debug, Args)]
-pub struct Sources {
-    /// Relative speeds, one per processor: 9,1.
-    #[arg(long, value_name = "S,S,…", value_delimiter = ',', allow_negative_numbers = true)]
-    pub speeds: Option<Vec<f64>>,
-    /// Speed functions (models.json).
-    #[arg(long, value_name = "FILE", conflicts_with = "speeds")]
-    pub models: Option<PathBuf>,
-    /// Processors and network (platform.toml).
-    #[arg(long, value_name = "FILE")]
-    pub platform: Option<PathBuf>,
-}
 
 /// How operands travel and in which blocks.
 #[derive(Debug, Args)]

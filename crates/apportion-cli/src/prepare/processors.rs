@@ -8,6 +8,7 @@ use apportion::kernels::Kernel;
 use apportion::matrix::Element;
 use apportion::measure::{MeasureOptions, measure_kernel};
 use apportion::model::{Model, Models, read_models};
+use apportion::plan::Plan;
 use apportion::plan::shapes::{Communication, Method, MethodOptions};
 use apportion::platform::{Network, Platform, Speed, Topology, discover, read_platform};
 use apportion::select::communication_of;
@@ -177,4 +178,21 @@ pub fn method_at(flag: &str, name: &str) -> Result<Option<Method>> {
         return Ok(None);
     }
     name.parse().map(Some).map_err(|what: String| Error::input(flag, what, "see apportion partition --help"))
+}
+
+/// The platform's processors in the order of the plan: by name, or one to one where no name is known.
+pub fn in_plan_order(plan: &Plan, platform: Platform) -> Result<Platform> {
+    let names = platform.names();
+    let known = plan.processors.iter().filter(|name| names.contains(name)).count();
+    if known == plan.processors.len() {
+        return Ok(platform.select(&plan.processors));
+    }
+    if known == 0 && names.len() == plan.processors.len() {
+        return Ok(platform);
+    }
+    Err(Error::input(
+        "--platform",
+        format!("knows {known} of the plan's {} processors", plan.processors.len()),
+        "use the platform that the plan was made for",
+    ))
 }

@@ -1,12 +1,12 @@
 //! What `matmul`, `power` and `closure` share: the flags of a product on unequal processors, and the decisions before it.
 
-use super::blas::BlasArgs;
-use super::chosen::given;
-use super::results::{Target, tell_and_keep};
-use super::simulate::in_plan_order;
+use crate::args::blas::BlasArgs;
 use crate::args::{FlowArgs, Sources};
 use crate::console::Console;
-use crate::inputs::{as_run, constant, method_at, quick_models, terms, this_machine};
+use crate::output::chosen::given;
+use crate::output::results::{Target, tell_and_keep};
+use crate::prepare::processors::in_plan_order;
+use crate::prepare::processors::{as_run, constant, method_at, quick_models, terms, this_machine};
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::kernels::Semiring;
@@ -69,7 +69,7 @@ pub struct Running {
 
 impl Running {
     /// What is done about the processors' memory.
-    pub(super) fn fit(&self) -> MemoryPolicy {
+    pub fn fit(&self) -> MemoryPolicy {
         self.flow.fit(match self.engine {
             EngineName::Threads => Carrier::Memory,
             EngineName::Mpi => Carrier::Mpi,

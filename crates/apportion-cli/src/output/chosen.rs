@@ -1,6 +1,6 @@
 //! What was chosen, against what, and by how much: a line for people, a field for programs.
 
-use super::product::{Prepared, Running};
+use crate::prepare::product::{Prepared, Running};
 use apportion::error::{Error, Result};
 use apportion::model::Model;
 use apportion::plan::{Plan, Problem, Shape};

@@ -1,8 +1,8 @@
 //! How a product is cut into panels: as asked for, or so that the process or its processors keep within their memory.
 
-use super::matmul::Arguments;
-use super::product::{Given, Prepared, settled};
+use crate::commands::matmul::Arguments;
 use crate::console::Console;
+use crate::prepare::product::{Given, Prepared, settled};
 use apportion::error::{Error, Result};
 use apportion::matrix::Element;
 use apportion::model::Model;

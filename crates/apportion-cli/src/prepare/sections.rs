@@ -1,6 +1,6 @@
 //! `partition --units --surfaces --at`: surfaces cut where all parameters but one are known, then divided along that one.
 
-use crate::inputs::Processors;
+use crate::prepare::processors::Processors;
 use apportion::error::{Error, Result};
 use apportion::model::{Model, Surfaces};
 use apportion::platform::Platform;

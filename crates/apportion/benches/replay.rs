@@ -8,7 +8,7 @@
 use apportion::plan::Shape;
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::platform::{Network, Platform, Speed, parse_platform};
-use apportion::schedule::{Flow, Schedule, ScheduleOptions};
+use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::simulate::{
     Action, CostModel, Deployment, Fluid, Host, read_traces, simulate, simulate_actions, simulate_fluid,
 };

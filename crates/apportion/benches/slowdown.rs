@@ -9,7 +9,7 @@ use apportion::plan::{Shape, shapes};
 use apportion::platform::{Platform, parse_platform};
 use apportion::report::table;
 use apportion::run::{Monitor, run_threads};
-use apportion::schedule::{Flow, Schedule, ScheduleOptions};
+use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 
 fn main() {
     let files = [

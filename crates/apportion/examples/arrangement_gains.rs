@@ -15,7 +15,7 @@ use apportion::plan::arrange::{
 use apportion::plan::{Layout, Part, Plan, Shape, in_blocks, shapes};
 use apportion::platform::{Load, Platform, Speed, parse_platform, read_platform};
 use apportion::report::{plan_svg, table};
-use apportion::schedule::{Flow, Schedule, ScheduleOptions};
+use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::simulate::{
     Action, CostModel, Deployment, Fluid, Host, Then, simulate_actions, simulate_fluid,
 };

@@ -110,6 +110,13 @@ impl Rect {
     pub fn intersect(self, other: Self) -> Self {
         Self::new(self.rows.intersect(other.rows), self.cols.intersect(other.cols))
     }
+
+    /// The same rectangle, counted from the upper left corner of another one that it is in.
+    pub fn relative_to(self, outer: Self) -> Self {
+        let rows = Span::new(self.rows.start - outer.rows.start, self.rows.end - outer.rows.start);
+        let cols = Span::new(self.cols.start - outer.cols.start, self.cols.end - outer.cols.start);
+        Self::new(rows, cols)
+    }
 }
 
 /// A set of indices kept as sorted, disjoint, non-adjacent spans.

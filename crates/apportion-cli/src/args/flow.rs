@@ -1,7 +1,7 @@
 //! Flags that say how operands travel and in which blocks.
 
 use apportion::error::{Error, Result};
-use apportion::schedule::{Carrier, Flow, ScheduleOptions};
+use apportion::schedule::{DataPath, Flow, ScheduleOptions};
 use apportion::select::{MemoryPolicy, orders};
 use clap::Args;
 
@@ -36,10 +36,10 @@ impl FlowArgs {
     }
 
     /// What is done where a processor would hold more than its memory: what was asked for stays.
-    pub fn fit(&self, carrier: Carrier) -> MemoryPolicy {
+    pub fn fit(&self, path: DataPath) -> MemoryPolicy {
         match (self.block, self.blocks) {
-            (None, None) => MemoryPolicy::SmallerBlocks(carrier),
-            _ => MemoryPolicy::AsAsked(carrier),
+            (None, None) => MemoryPolicy::SmallerBlocks(path),
+            _ => MemoryPolicy::AsAsked(path),
         }
     }
 

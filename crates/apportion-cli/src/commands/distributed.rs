@@ -19,7 +19,7 @@ use apportion::plan::{Plan, Shape};
 use apportion::product::{MatmulJob, closure_mpi, measure_world, multiply_mpi, paths_mpi, power_mpi};
 use apportion::report::RunReport;
 use apportion::run::World;
-use apportion::schedule::{Schedule, ScheduleOptions};
+use apportion::schedule::{Application, MatmulSchedule, ScheduleOptions};
 use apportion::select::Choice;
 use inputs::{Inputs, Kind, inputs_of};
 use serde_json::{Value, json};

@@ -16,7 +16,7 @@ use apportion::plan::shapes::{Communication, MethodOptions};
 use apportion::plan::{Layout, LayoutConstraints, Plan, Shape};
 use apportion::platform::{Network, Platform, Topology};
 use apportion::report::{pairs, table};
-use apportion::schedule::Carrier;
+use apportion::schedule::DataPath;
 use apportion::select::{Choice, Minimise, PlanOptions, plan_fpm_br, plan_matmul};
 use apportion::units;
 use clap::{Args, ValueEnum};
@@ -254,7 +254,7 @@ fn wishes(args: &Arguments, processors: &Processors, shape: Shape) -> Result<Pla
         minimise: minimise(args),
         element: 8,
         relative: processors.relative,
-        fit: args.flow.fit(Carrier::Memory),
+        fit: args.flow.fit(DataPath::Copied),
     })
 }
 

@@ -14,7 +14,7 @@ use apportion::model::read_models;
 use apportion::plan::{Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
 use apportion::report::{pairs, table};
-use apportion::schedule::{Flow, Schedule, ScheduleOptions};
+use apportion::schedule::{Application, Flow, MatmulSchedule, ScheduleOptions};
 use apportion::select::rates;
 use apportion::simulate::simulate_explained;
 use apportion::simulate::{CostModel, Outcome, export_simgrid, simulate, simulate_fluid};

@@ -18,7 +18,7 @@ use apportion::platform::{Platform, Processor, Speed};
 use apportion::product::MatmulJob;
 use apportion::report::RunReport;
 use apportion::run::MpiLaunch;
-use apportion::schedule::{Carrier, Schedule};
+use apportion::schedule::{Application, DataPath, MatmulSchedule};
 use apportion::select::{Choice, MemoryPolicy, PlanOptions, plan_matmul};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -71,8 +71,8 @@ impl Running {
     /// What is done about the processors' memory.
     pub fn fit(&self) -> MemoryPolicy {
         self.flow.fit(match self.engine {
-            EngineName::Threads => Carrier::Memory,
-            EngineName::Mpi => Carrier::Mpi,
+            EngineName::Threads => DataPath::Copied,
+            EngineName::Mpi => DataPath::Packed,
         })
     }
 }

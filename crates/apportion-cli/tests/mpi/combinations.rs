@@ -10,7 +10,7 @@ use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Metrics, Shape, repeated};
 use apportion::platform::Platform;
 use apportion::run::{Monitor, MpiLaunch, World, run_mpi};
-use apportion::schedule::{Flow, Schedule, ScheduleOptions};
+use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 
 #[test]
 fn every_combination_is_right_and_moves_what_the_formula_says() {

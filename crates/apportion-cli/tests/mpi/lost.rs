@@ -8,7 +8,7 @@ use apportion::plan::Shape;
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::platform::Platform;
 use apportion::run::{Monitor, MpiLaunch, World, run_mpi};
-use apportion::schedule::{Flow, Schedule, ScheduleOptions};
+use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};

@@ -9,7 +9,7 @@ use apportion::plan::{Layout, Shape};
 use apportion::platform::{Network, Platform, Processor, Topology, parse_platform};
 use apportion::report::{Plot, plot_svg};
 use apportion::run::{Monitor, run_kernel};
-use apportion::schedule::{Schedule, ScheduleOptions};
+use apportion::schedule::{MatmulSchedule, ScheduleOptions};
 use apportion::select::rates;
 use apportion::simulate::{CostModel, simulate};
 use apportion::trace::{Activity, Trace};

@@ -4,13 +4,13 @@
 
 use crate::clock::{median, seconds, verdict};
 use apportion::kernels::Kernel;
-use apportion::kernels::{Blas, GemmUpdate};
+use apportion::kernels::{Blas, View, ViewMut};
 use apportion::matrix::Matrix;
 use apportion::plan::Shape;
 use apportion::plan::shapes::straight_line;
 use apportion::platform::Platform;
 use apportion::run::{Monitor, run_kernel};
-use apportion::schedule::{Flow, Schedule, ScheduleOptions};
+use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ fn one_core(n: usize, blas: Blas, turns: usize) {
     for _ in 0..turns {
         let library = flops
             / seconds(|| {
-                blas.dgemm(GemmUpdate { m: n, k: n, n, a: (&a, n), b: (&b, n), c: (&mut c, n) });
+                blas.dgemm(View::dense(&a, n, n), View::dense(&b, n, n), ViewMut::dense(&mut c, n, n));
                 black_box(&mut c);
             });
         let mut rate = |kernel: Kernel<f64>| flops / seconds(|| by_updates(kernel, n, (&a, &b), &mut c));
@@ -70,7 +70,8 @@ fn by_updates(kernel: Kernel<f64>, n: usize, (a, b): (&[f64], &[f64]), c: &mut [
         for i in 0..n {
             panel[i * k..][..k].copy_from_slice(&a[i * n + start..][..k]);
         }
-        kernel.update(GemmUpdate { m: n, k, n, a: (&panel, k), b: (&b[start * n..], n), c: (&mut *c, n) });
+        let (a, b) = (View::dense(&panel, n, k), View::dense(&b[start * n..], k, n));
+        kernel.update(a, b, ViewMut::dense(c, n, n));
     }
     black_box(c);
 }
@@ -97,7 +98,8 @@ fn two_cores(n: usize, blas: Blas, turns: usize) {
         // SAFETY: it only sets a number; no product is under way.
         unsafe { set_threads(2) };
         let start = Instant::now();
-        blas.dgemm(GemmUpdate { m: n, k: n, n, a: (a.as_slice(), n), b: (b.as_slice(), n), c: (&mut c, n) });
+        let views = (View::dense(a.as_slice(), n, n), View::dense(b.as_slice(), n, n));
+        blas.dgemm(views.0, views.1, ViewMut::dense(&mut c, n, n));
         let library = flops / start.elapsed().as_secs_f64();
         // SAFETY: as above.
         unsafe { set_threads(1) };

@@ -11,7 +11,7 @@ use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Layout, Shape, shares};
 use crate::platform::{Platform, Topology};
 use crate::run::Monitor;
-use crate::schedule::{Schedule, ScheduleOptions};
+use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::select::{communication_of, forecast, rates};
 use crate::simulate::{CostModel, Fluid, simulate_fluid};
 

@@ -5,7 +5,8 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
-use crate::kernels::GemmUpdate;
+use crate::kernels::view::check_shapes;
+use crate::kernels::{View, ViewMut};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int};
 
@@ -137,27 +138,27 @@ impl Blas {
     fn multiplies(&self) -> bool {
         let (a, b) = ([1.0, 2.0, 3.0, 9.0, 4.0, 5.0, 6.0], [7.0, 8.0, 9.0, 10.0, 11.0, 12.0]);
         let mut c = [1.0, 0.0, 0.0, 5.0, 0.0];
-        self.dgemm(GemmUpdate { m: 2, k: 3, n: 2, a: (&a, 4), b: (&b, 2), c: (&mut c, 3) });
+        self.dgemm(View::new(&a, 2, 3, 4), View::dense(&b, 3, 2), ViewMut::new(&mut c, 2, 2, 3));
         let mut single = [1.0_f32, 0.0, 0.0, 5.0, 0.0];
         let (a, b) = (a.map(|x| x as f32), b.map(|x| x as f32));
-        self.sgemm(GemmUpdate { m: 2, k: 3, n: 2, a: (&a, 4), b: (&b, 2), c: (&mut single, 3) });
+        self.sgemm(View::new(&a, 2, 3, 4), View::dense(&b, 3, 2), ViewMut::new(&mut single, 2, 2, 3));
         c == [59.0, 64.0, 0.0, 144.0, 154.0] && single.map(f64::from) == c
     }
 
     /// C += A B in double precision, on this thread.
     ///
     /// # Panics
-    /// If a slice is shorter than its sizes and stride ask for, or a size exceeds 2^31 - 1.
-    pub fn dgemm(&self, tile: GemmUpdate<'_, f64>) {
-        call(self.dgemm, tile, 1.0);
+    /// If the shapes do not fit (A is m x k, B k x n, C m x n), or a size or stride exceeds 2^31 - 1.
+    pub fn dgemm(&self, a: View<f64>, b: View<f64>, c: ViewMut<f64>) {
+        call(self.dgemm, (a, b, c), 1.0);
     }
 
     /// C += A B in single precision, on this thread.
     ///
     /// # Panics
     /// As [`Blas::dgemm`].
-    pub fn sgemm(&self, tile: GemmUpdate<'_, f32>) {
-        call(self.sgemm, tile, 1.0);
+    pub fn sgemm(&self, a: View<f32>, b: View<f32>, c: ViewMut<f32>) {
+        call(self.sgemm, (a, b, c), 1.0);
     }
 }
 
@@ -179,17 +180,19 @@ fn version(library: &Library) -> Option<String> {
     })
 }
 
-fn call<T: Copy>(gemm: Gemm<T>, tile: GemmUpdate<'_, T>, one: T) {
-    tile.check();
-    let GemmUpdate { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+fn call<T: Copy>(gemm: Gemm<T>, (a, b, mut c): (View<T>, View<T>, ViewMut<T>), one: T) {
+    check_shapes(&a, &b, &c);
+    let (m, k, n) = (a.rows(), a.cols(), b.cols());
     if m == 0 || n == 0 || k == 0 {
         return;
     }
     let int = |size: usize| c_int::try_from(size).expect("sizes and strides of a tile are below 2^31");
-    let (m, n, k, lda, ldb, ldc) = (int(m), int(n), int(k), int(lda), int(ldb), int(ldc));
+    let (m, n, k, lda, ldb, ldc) =
+        (int(m), int(n), int(k), int(a.stride()), int(b.stride()), int(c.stride()));
     let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-    // SAFETY: the check above keeps every address that the sizes and strides reach inside the three slices; C is borrowed
-    // mutably and so overlaps neither A nor B; the library has shown that it takes its arguments as meant.
+    // SAFETY: the views' constructors keep every address that their sizes and strides reach inside their memory, and the
+    // shapes fit; C is borrowed mutably and so overlaps neither A nor B; the library has shown that it takes its arguments
+    // as meant.
     unsafe { gemm(ROWS, AS_IT_IS, AS_IT_IS, m, n, k, one, a, lda, b, ldb, one, c, ldc) }
 }
 
@@ -252,8 +255,9 @@ mod tests {
                 ((0..m * lda).map(value).collect(), (0..k * ldb).map(value).collect());
             let mut found: Vec<f64> = (0..m * ldc).map(value).collect();
             let mut wanted = found.clone();
-            blas.dgemm(GemmUpdate { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut found, ldc) });
-            gemm(GemmUpdate { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut wanted, ldc) });
+            let (a, b) = (View::new(&a, m, k, lda), View::new(&b, k, n, ldb));
+            blas.dgemm(a, b, ViewMut::new(&mut found, m, n, ldc));
+            gemm(a, b, ViewMut::new(&mut wanted, m, n, ldc));
             assert_eq!(found, wanted, "{} of {m} x {k} x {n}", blas.name());
         }
     }

@@ -36,10 +36,21 @@ pub struct Advected<'a, T> {
 /// If the rows are not the field's, or a slice has not the length that its shape asks for.
 pub fn donor_cell<T: Advectable>(field: &Advected<'_, T>, rows: Range<usize>, out: &mut [T]) {
     let Advected { cols, psi, down, right, .. } = *field;
+    let long = |slice: &[T], height: Option<usize>, width: Option<usize>, name: &str| {
+        let fits =
+            height.zip(width).and_then(|(height, width)| height.checked_mul(width)) == Some(slice.len());
+        assert!(fits, "{name} has {} elements for a field of {} x {cols} cells", slice.len(), field.rows);
+    };
+    long(psi, field.rows.checked_add(2), cols.checked_add(2), "psi");
+    long(down, field.rows.checked_add(1), Some(cols), "down");
+    long(right, Some(field.rows), cols.checked_add(1), "right");
+    assert!(
+        rows.start <= rows.end && rows.end <= field.rows,
+        "rows {rows:?} of a field of {} rows",
+        field.rows
+    );
+    long(out, Some(rows.len()), Some(cols), "out");
     let stride = cols + 2;
-    assert!(rows.end <= field.rows && out.len() == rows.len() * cols, "the rows are the field's");
-    assert_eq!(psi.len(), (field.rows + 2) * stride, "psi has a halo of one");
-    assert_eq!((down.len(), right.len()), ((field.rows + 1) * cols, field.rows * (cols + 1)));
     for (i, out) in rows.zip(out.chunks_exact_mut(cols.max(1))) {
         let above = &psi[i * stride + 1..][..cols];
         let row = &psi[(i + 1) * stride..][..stride];
@@ -89,6 +100,13 @@ mod tests {
         assert_eq!(at(&step(rows, cols, &psi, (&still_down, &vec![-1.0; rows * 5]))), Some((1, 0)));
         assert_eq!(at(&step(rows, cols, &psi, (&vec![1.0; 4 * cols], &still_right))), Some((2, 1)));
         assert_eq!(at(&step(rows, cols, &psi, (&vec![-1.0; 4 * cols], &still_right))), Some((0, 1)));
+    }
+
+    #[test]
+    #[should_panic(expected = "psi has 0 elements for a field of 5 x 18446744073709551614 cells")]
+    fn a_size_that_wraps_is_refused() {
+        let cols = usize::MAX - 1;
+        donor_cell::<f32>(&Advected { rows: 5, cols, psi: &[], down: &[], right: &[] }, 0..0, &mut []);
     }
 
     /// Half a cell a step along a row, ones in a row of 16: Pascal's triangle over 2^8.

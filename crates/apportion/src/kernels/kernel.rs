@@ -2,9 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
+use crate::kernels::view::check_shapes;
 use crate::kernels::{
-    BitMatrix, Blas, GemmUpdate, PathElement, Real, Semiring, Tropical, View, ViewMut, check_max_plus,
-    check_min_plus, gemm, legs_product, max_plus, min_plus,
+    BitMatrix, Blas, PathElement, Real, Semiring, Tropical, View, ViewMut, check_max_plus, check_min_plus,
+    gemm, legs_product, max_plus, min_plus,
 };
 use crate::matrix::{Element, Matrix};
 use serde_json::{Value, json};
@@ -24,11 +25,14 @@ pub struct Kernel<T> {
 /// One element of a product, from a row and a column.
 type Entry<T> = fn(&[T], &[T]) -> T;
 
+/// C := C + A B over a semiring.
+type UpdateFn<T> = fn(View<T>, View<T>, ViewMut<T>);
+
 /// What updates a tile.
 #[derive(Debug, Clone, Copy)]
 enum Update<T> {
-    BuiltIn(fn(GemmUpdate<'_, T>)),
-    Library(Blas, fn(&Blas, GemmUpdate<'_, T>)),
+    BuiltIn(UpdateFn<T>),
+    Library(Blas, fn(&Blas, View<T>, View<T>, ViewMut<T>)),
 }
 
 impl<T: Real> Kernel<T> {
@@ -61,19 +65,17 @@ impl<T: Real> Kernel<T> {
 impl<T: Element + Tropical> Kernel<T> {
     /// The largest of sums, by [`max_plus`].
     pub fn max_plus() -> Self {
-        let update = |tile: GemmUpdate<'_, T>| tropical(max_plus, tile);
-        Self::of(Semiring::MaxPlus, update, best::<T, false>, |x| check_max_plus(x).err())
+        Self::of(Semiring::MaxPlus, max_plus::<T>, best::<T, false>, |x| check_max_plus(x).err())
     }
 
     /// The least of sums, by [`min_plus`].
     pub fn min_plus() -> Self {
-        let update = |tile: GemmUpdate<'_, T>| tropical(min_plus, tile);
-        Self::of(Semiring::MinPlus, update, best::<T, true>, |x| check_min_plus(x).err())
+        Self::of(Semiring::MinPlus, min_plus::<T>, best::<T, true>, |x| check_min_plus(x).err())
     }
 
     fn of(
         semiring: Semiring,
-        update: fn(GemmUpdate<'_, T>),
+        update: UpdateFn<T>,
         entry: Entry<T>,
         refused: fn(&[T]) -> Option<usize>,
     ) -> Self {
@@ -105,7 +107,7 @@ where
     /// # Errors
     /// The other two semirings, whose paths have no length: exit code 2.
     pub fn legs(semiring: Semiring) -> Result<Self> {
-        let of = |zero, update: fn(GemmUpdate<'_, PathElement<T>>), entry: Entry<PathElement<T>>| Self {
+        let of = |zero, update: UpdateFn<PathElement<T>>, entry: Entry<PathElement<T>>| Self {
             semiring,
             zero: PathElement { length: zero, ..PathElement::empty() },
             one: PathElement::empty(),
@@ -170,7 +172,7 @@ impl<T: Element> Kernel<T> {
 
     /// The same kernel with a defect: another update of tiles.
     #[cfg(test)]
-    pub(crate) fn with_update(self, update: fn(GemmUpdate<'_, T>)) -> Self {
+    pub(crate) fn with_update(self, update: fn(View<T>, View<T>, ViewMut<T>)) -> Self {
         Self { update: Update::BuiltIn(update), ..self }
     }
 
@@ -184,14 +186,14 @@ impl<T: Element> Kernel<T> {
         self.one
     }
 
-    /// Updates a tile of C by a product, on one thread.
+    /// C := C + A B over the semiring, for a tile of C, on one thread.
     ///
     /// # Panics
-    /// If a slice is shorter than its sizes and stride ask for.
-    pub fn update(&self, tile: GemmUpdate<'_, T>) {
+    /// If the shapes do not fit: A is m x k, B k x n, C m x n.
+    pub fn update(&self, a: View<T>, b: View<T>, c: ViewMut<T>) {
         match self.update {
-            Update::BuiltIn(update) => update(tile),
-            Update::Library(blas, update) => update(&blas, tile),
+            Update::BuiltIn(update) => update(a, b, c),
+            Update::Library(blas, update) => update(&blas, a, b, c),
         }
     }
 
@@ -249,15 +251,10 @@ fn best_leg<T: Tropical, const MIN: bool>(
     legs.fold(PathElement::absent::<MIN>(), |best, leg| leg.over::<MIN>(best))
 }
 
-fn tropical<T: Tropical>(product: fn(View<T>, View<T>, ViewMut<T>), tile: GemmUpdate<'_, T>) {
-    let GemmUpdate { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
-    product(View::new(a, m, k, lda), View::new(b, k, n, ldb), ViewMut::new(c, m, n, ldc));
-}
-
 /// Packs both factors, multiplies bits, and adds the result to C's bytes: O(m k + k n + m n) bytes beside the product.
-fn or_and(tile: GemmUpdate<'_, u8>) {
-    let GemmUpdate { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
-    let (a, b, mut c) = (View::new(a, m, k, lda), View::new(b, k, n, ldb), ViewMut::new(c, m, n, ldc));
+fn or_and(a: View<u8>, b: View<u8>, mut c: ViewMut<u8>) {
+    check_shapes(&a, &b, &c);
+    let (m, k, n) = (a.rows(), a.cols(), b.cols());
     let mut product = BitMatrix::zeros(m, n);
     product.or_product(&BitMatrix::from_rows(m, k, |i| a.row(i)), &BitMatrix::from_rows(k, n, |i| b.row(i)));
     for i in 0..m {
@@ -280,7 +277,8 @@ mod tests {
             let a: Vec<T> = (0..m * lda).map(&value).collect();
             let b: Vec<T> = (0..k * ldb).map(|i| value(i * 5 + 3)).collect();
             let mut c = vec![kernel.zero(); m * ldc];
-            kernel.update(GemmUpdate { m, k, n, a: (&a, lda), b: (&b, ldb), c: (&mut c, ldc) });
+            let views = (View::new(&a, m, k, lda), View::new(&b, k, n, ldb));
+            kernel.update(views.0, views.1, ViewMut::new(&mut c, m, n, ldc));
             for (i, j) in (0..m * ldc).map(|at| (at / ldc, at % ldc)) {
                 let column: Vec<T> = (0..k).map(|p| b[p * ldb + j.min(n)]).collect();
                 let wanted = if j < n { kernel.entry(&a[i * lda..][..k], &column) } else { kernel.zero() };

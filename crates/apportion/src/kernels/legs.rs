@@ -3,7 +3,8 @@
 
 #![allow(unsafe_code)]
 
-use crate::kernels::{GemmUpdate, Tropical};
+use crate::kernels::view::check_shapes;
+use crate::kernels::{Tropical, View, ViewMut};
 use crate::matrix::Element;
 use std::fmt;
 
@@ -108,34 +109,50 @@ struct Strip<T> {
 }
 
 /// C := the better of C and A B over paths. 2 m n k operations on lengths, and as many on steps.
-pub(in crate::kernels) fn legs_product<T: Tropical, const MIN: bool>(tile: GemmUpdate<'_, PathElement<T>>) {
+pub(in crate::kernels) fn legs_product<T: Tropical, const MIN: bool>(
+    a: View<PathElement<T>>,
+    b: View<PathElement<T>>,
+    c: ViewMut<PathElement<T>>,
+) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
         // SAFETY: just asked.
-        return unsafe { avx512::<T, MIN>(tile) };
+        return unsafe { avx512::<T, MIN>(a, b, c) };
     } else if is_x86_feature_detected!("avx2") {
         // SAFETY: just asked.
-        return unsafe { avx2::<T, MIN>(tile) };
+        return unsafe { avx2::<T, MIN>(a, b, c) };
     }
-    body::<T, MIN>(tile);
+    body::<T, MIN>(a, b, c);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq")]
-fn avx512<T: Tropical, const MIN: bool>(tile: GemmUpdate<'_, PathElement<T>>) {
-    body::<T, MIN>(tile);
+fn avx512<T: Tropical, const MIN: bool>(
+    a: View<PathElement<T>>,
+    b: View<PathElement<T>>,
+    c: ViewMut<PathElement<T>>,
+) {
+    body::<T, MIN>(a, b, c);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn avx2<T: Tropical, const MIN: bool>(tile: GemmUpdate<'_, PathElement<T>>) {
-    body::<T, MIN>(tile);
+fn avx2<T: Tropical, const MIN: bool>(
+    a: View<PathElement<T>>,
+    b: View<PathElement<T>>,
+    c: ViewMut<PathElement<T>>,
+) {
+    body::<T, MIN>(a, b, c);
 }
 
 #[inline(always)]
-fn body<T: Tropical, const MIN: bool>(tile: GemmUpdate<'_, PathElement<T>>) {
-    tile.check();
-    let GemmUpdate { m, k, n, a: (a, lda), b: (b, ldb), c: (c, ldc) } = tile;
+fn body<T: Tropical, const MIN: bool>(
+    a: View<PathElement<T>>,
+    b: View<PathElement<T>>,
+    mut c: ViewMut<PathElement<T>>,
+) {
+    check_shapes(&a, &b, &c);
+    let (m, k, n) = (a.rows(), a.cols(), b.cols());
     let absent = PathElement::<T>::absent::<MIN>();
     let mut strip = Strip { lengths: Vec::new(), kept: Vec::new(), added: Vec::new() };
     for first in (0..n).step_by(WIDE) {
@@ -144,7 +161,7 @@ fn body<T: Tropical, const MIN: bool>(tile: GemmUpdate<'_, PathElement<T>>) {
         strip.kept.clear();
         strip.added.clear();
         for p in 0..k {
-            let row = &b[p * ldb + first..][..wide];
+            let row = &b.row(p)[first..first + wide];
             let at = |j: usize| *row.get(j).unwrap_or(&absent);
             strip.lengths.push(std::array::from_fn(|j| at(j).length));
             // Past an empty path the first path's step stays as it is.
@@ -152,11 +169,11 @@ fn body<T: Tropical, const MIN: bool>(tile: GemmUpdate<'_, PathElement<T>>) {
             strip.added.push(std::array::from_fn(|j| at(j).step()));
         }
         for i in 0..m {
-            let row = &mut c[i * ldc + first..][..wide];
+            let row = &mut c.row(i)[first..first + wide];
             let at = |j: usize| *row.get(j).unwrap_or(&absent);
             let mut lengths: [T; WIDE] = std::array::from_fn(|j| at(j).length);
             let mut steps: [u64; WIDE] = std::array::from_fn(|j| at(j).step());
-            for (p, leg) in a[i * lda..].iter().take(k).enumerate() {
+            for (p, leg) in a.row(i).iter().enumerate() {
                 better::<T, MIN>((&mut lengths, &mut steps), *leg, &strip, p);
             }
             for ((to, length), step) in row.iter_mut().zip(lengths).zip(steps) {
@@ -218,7 +235,7 @@ mod tests {
         [m, k, n]: [usize; 3],
     ) -> Vec<PathElement<i64>> {
         let mut c = vec![PathElement::absent::<MIN>(); m * n];
-        legs_product::<i64, MIN>(GemmUpdate { m, k, n, a: (a, k), b: (b, n), c: (&mut c, n) });
+        legs_product::<i64, MIN>(View::dense(a, m, k), View::dense(b, k, n), ViewMut::dense(&mut c, m, n));
         c
     }
 
@@ -252,7 +269,8 @@ mod tests {
         let far = PathElement::<f64>::absent::<true>();
         let mut c = [far];
         let (a, b) = ([far, PathElement { length: 1.0, edges: 1, last: 3 }], [PathElement::empty(), far]);
-        legs_product::<f64, true>(GemmUpdate { m: 1, k: 2, n: 1, a: (&a, 2), b: (&b, 1), c: (&mut c, 1) });
+        let (a, b) = (View::dense(&a, 1, 2), View::dense(&b, 2, 1));
+        legs_product::<f64, true>(a, b, ViewMut::dense(&mut c, 1, 1));
         assert_eq!(c, [far]);
     }
 }

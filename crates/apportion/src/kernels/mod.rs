@@ -18,7 +18,7 @@ mod view;
 pub use blas::Blas;
 pub use boolean::BitMatrix;
 pub use donor_cell::{Advectable, Advected, donor_cell};
-pub use gemm::{GemmUpdate, Real, gemm};
+pub use gemm::{Real, gemm};
 pub use kernel::Kernel;
 pub use legs::PathElement;
 use legs::legs_product;

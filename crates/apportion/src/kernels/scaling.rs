@@ -35,15 +35,15 @@ impl<T: Element> Kernel<T> {
         }
     }
 
-    /// Refuses scalars and an initial matrix that the semiring does not take, as [`Kernel::check`] does.
+    /// Refuses scalars that the semiring does not take, as [`Kernel::check`] does.
     ///
     /// # Errors
     /// NaN over max-plus and min-plus, and infinities of the wrong sign: exit code 2.
-    pub fn check_scaling(&self, scaling: &Scaling<'_, T>, place_of_initial: &str) -> Result<()> {
-        for (flag, scalar) in [("--alpha", scaling.alpha), ("--beta", scaling.beta)] {
-            self.check(&Matrix::new(1, 1, vec![scalar]), flag)?;
+    pub fn check_scaling(&self, scaling: &Scaling<T>) -> Result<()> {
+        for (name, scalar) in [("alpha", scaling.alpha), ("beta", scaling.beta)] {
+            self.check(&Matrix::new(1, 1, vec![scalar]), name)?;
         }
-        scaling.initial.map_or(Ok(()), |initial| self.check(initial, place_of_initial))
+        Ok(())
     }
 }
 
@@ -82,9 +82,9 @@ mod tests {
 
     #[test]
     fn scalars_outside_the_semiring_are_refused() {
-        let scaling = Scaling { alpha: f64::INFINITY, beta: 0.0, initial: None };
-        assert!(Kernel::min_plus().check_scaling(&scaling, "c0.npy").is_ok());
-        let refused = Kernel::max_plus().check_scaling(&scaling, "c0.npy").unwrap_err().to_string();
-        assert!(refused.starts_with("--alpha: element (0, 0)"), "{refused}");
+        let scaling = Scaling { alpha: f64::INFINITY, beta: 0.0 };
+        assert!(Kernel::min_plus().check_scaling(&scaling).is_ok());
+        let refused = Kernel::max_plus().check_scaling(&scaling).unwrap_err().to_string();
+        assert!(refused.starts_with("alpha: element (0, 0)"), "{refused}");
     }
 }

@@ -1,7 +1,17 @@
-//! A matrix, or a tile of one, that lies row by row in somebody else's memory.
+//! Matrices, and rectangular tiles of them, borrowed from memory that belongs to others.
+//!
+//! The fields are private, and every constructor checks its sizes with arithmetic that cannot wrap. The `unsafe` code of
+//! the kernels relies on that: whoever holds a view may touch every element that its sizes and stride reach.
 
-/// A read-only tile: `rows` x `cols` elements, row `i` starting at `data[i * stride]`.
-#[derive(Debug, Clone, Copy)]
+#![allow(unsafe_code)]
+
+use crate::geometry::{Rect, Span};
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// A read-only tile of `rows` x `cols` elements; row `i` starts at `data[i * stride]`.
+#[derive(Debug)]
 pub struct View<'a, T> {
     data: &'a [T],
     rows: usize,
@@ -9,35 +19,77 @@ pub struct View<'a, T> {
     stride: usize,
 }
 
-/// A tile to write to: `rows` x `cols` elements, row `i` starting at `data[i * stride]`.
+/// A writable tile of `rows` x `cols` elements; row `i` starts `i * stride` elements after row 0.
+///
+/// It owns the access to its elements alone, not to those between its rows: disjoint tiles of one matrix can be written to
+/// by several threads ([`ViewMut::into_tiles`]).
 #[derive(Debug)]
 pub struct ViewMut<'a, T> {
-    data: &'a mut [T],
+    first: NonNull<T>,
     rows: usize,
     cols: usize,
     stride: usize,
+    lives: PhantomData<&'a mut [T]>,
 }
 
-/// The elements from the first to one past the last of a tile.
-fn extent(rows: usize, cols: usize, stride: usize) -> usize {
-    if rows == 0 || cols == 0 {
-        return 0;
+// SAFETY: a view is the only access to its elements, as `&mut [T]` is.
+unsafe impl<T: Send> Send for ViewMut<'_, T> {}
+// SAFETY: a shared view gives no access to its elements.
+unsafe impl<T: Sync> Sync for ViewMut<'_, T> {}
+
+impl<T> Clone for View<'_, T> {
+    fn clone(&self) -> Self {
+        *self
     }
-    (rows - 1).checked_mul(stride).and_then(|start| start.checked_add(cols)).expect("the tile is addressable")
+}
+
+impl<T> Copy for View<'_, T> {}
+
+/// The number of elements from the first of a tile to its last; `None` if it exceeds the address space.
+fn extent(rows: usize, cols: usize, stride: usize) -> Option<usize> {
+    if rows == 0 || cols == 0 {
+        return Some(0);
+    }
+    (rows - 1).checked_mul(stride)?.checked_add(cols)
+}
+
+/// Panics unless a tile fits its data and its rows do not overlap; returns its stride. That of a single row, which says
+/// nothing, becomes the row's length: libraries refuse shorter ones.
+fn checked_stride(length: usize, rows: usize, cols: usize, stride: usize) -> usize {
+    let stride = if rows <= 1 { cols } else { stride };
+    assert!(cols <= stride, "rows of {cols} elements overlap at stride {stride}");
+    assert!(
+        extent(rows, cols, stride).is_some_and(|extent| extent <= length),
+        "a tile of {rows} x {cols} with stride {stride} does not fit into {length} elements"
+    );
+    stride
+}
+
+/// The offset of the tile of `rows` x `cols` elements at (`i`, `j`) in one of `size` elements.
+fn offset([i, j]: [usize; 2], [rows, cols]: [usize; 2], size: [usize; 2], stride: usize) -> usize {
+    let fits =
+        |from: usize, length: usize, all: usize| all.checked_sub(from).is_some_and(|left| length <= left);
+    assert!(
+        fits(i, rows, size[0]) && fits(j, cols, size[1]),
+        "a tile of {rows} x {cols} at ({i}, {j}) reaches outside a matrix of {} x {}",
+        size[0],
+        size[1]
+    );
+    // An empty tile may begin where there is no element.
+    if rows == 0 || cols == 0 { 0 } else { i * stride + j }
 }
 
 impl<'a, T> View<'a, T> {
-    /// The tile of `rows` x `cols` elements whose rows start `stride` elements apart.
+    /// A tile of `rows` x `cols` elements whose rows start `stride` elements apart.
     ///
     /// # Panics
-    /// If a row is longer than the stride, or the tile reaches past the end of `data`.
+    /// If rows overlap (`stride < cols`), or the tile reaches past the end of `data`.
     pub fn new(data: &'a [T], rows: usize, cols: usize, stride: usize) -> Self {
-        assert!(rows <= 1 || cols <= stride, "rows of {cols} elements do not overlap at stride {stride}");
-        assert!(extent(rows, cols, stride) <= data.len(), "a tile of {rows} x {cols} lies within its data");
+        let stride = checked_stride(data.len(), rows, cols, stride);
         Self { data, rows, cols, stride }
     }
 
-    /// A whole matrix, its rows one after the other.
+    /// A whole matrix, one row directly after the other.
     ///
     /// # Panics
     /// If `data` is shorter than `rows * cols`.
@@ -55,24 +107,48 @@ impl<'a, T> View<'a, T> {
         self.cols
     }
 
+    /// Number of elements from the start of one row to the start of the next; of a single row, its length.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
     /// Row `i`.
+    ///
+    /// # Panics
+    /// If there is no such row.
     pub fn row(&self, i: usize) -> &'a [T] {
-        assert!(i < self.rows, "row {i} is one of {}", self.rows);
+        assert!(i < self.rows, "row {i} of a tile of {} rows", self.rows);
         if self.cols == 0 { &[] } else { &self.data[i * self.stride..][..self.cols] }
+    }
+
+    /// The tile of `rows` x `cols` elements whose upper left corner is element (`i`, `j`).
+    ///
+    /// # Panics
+    /// If it reaches outside this tile.
+    pub fn tile(&self, i: usize, j: usize, rows: usize, cols: usize) -> Self {
+        let start = offset([i, j], [rows, cols], [self.rows, self.cols], self.stride);
+        Self { data: &self.data[start..], rows, cols, stride: self.stride }
+    }
+
+    /// The address of the first element.
+    pub(super) fn as_ptr(&self) -> *const T {
+        self.data.as_ptr()
     }
 }
 
 impl<'a, T> ViewMut<'a, T> {
-    /// The tile of `rows` x `cols` elements whose rows start `stride` elements apart.
+    /// A tile of `rows` x `cols` elements whose rows start `stride` elements apart.
     ///
     /// # Panics
-    /// If a row is longer than the stride, or the tile reaches past the end of `data`.
+    /// If rows overlap (`stride < cols`), or the tile reaches past the end of `data`.
     pub fn new(data: &'a mut [T], rows: usize, cols: usize, stride: usize) -> Self {
-        let View { rows, cols, stride, .. } = View::new(data, rows, cols, stride);
-        Self { data, rows, cols, stride }
+        let stride = checked_stride(data.len(), rows, cols, stride);
+        // A slice's address is never null.
+        let first = NonNull::from(data).cast();
+        Self { first, rows, cols, stride, lives: PhantomData }
     }
 
-    /// A whole matrix, its rows one after the other.
+    /// A whole matrix, one row directly after the other.
     ///
     /// # Panics
     /// If `data` is shorter than `rows * cols`.
@@ -90,15 +166,31 @@ impl<'a, T> ViewMut<'a, T> {
         self.cols
     }
 
-    /// Elements between the starts of two rows.
+    /// Number of elements from the start of one row to the start of the next; of a single row, its length.
     pub fn stride(&self) -> usize {
         self.stride
     }
 
     /// Row `i`.
+    ///
+    /// # Panics
+    /// If there is no such row.
     pub fn row(&mut self, i: usize) -> &mut [T] {
-        assert!(i < self.rows, "row {i} is one of {}", self.rows);
-        if self.cols == 0 { &mut [] } else { &mut self.data[i * self.stride..][..self.cols] }
+        assert!(i < self.rows, "row {i} of a tile of {} rows", self.rows);
+        // SAFETY: the constructors keep rows x cols elements at this stride inside memory that this view alone may access.
+        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr().add(i * self.used_stride()), self.cols) }
+    }
+
+    /// The stride where there are elements; 0 where a row's address is never used.
+    fn used_stride(&self) -> usize {
+        if self.cols == 0 { 0 } else { self.stride }
+    }
+
+    /// The same view of a tile inside.
+    fn at(&self, start: usize, rows: usize, cols: usize) -> ViewMut<'a, T> {
+        // SAFETY: `start` is the place of a tile inside this one, or 0.
+        let first = unsafe { self.first.add(start) };
+        ViewMut { first, rows, cols, stride: self.stride, lives: PhantomData }
     }
 
     /// The tile of `rows` x `cols` elements whose upper left corner is element (`i`, `j`).
@@ -106,20 +198,117 @@ impl<'a, T> ViewMut<'a, T> {
     /// # Panics
     /// If it reaches outside this tile.
     pub fn tile(&mut self, i: usize, j: usize, rows: usize, cols: usize) -> ViewMut<'_, T> {
-        assert!(i + rows <= self.rows && j + cols <= self.cols, "a tile lies within its matrix");
-        let start = if rows == 0 || cols == 0 { 0 } else { i * self.stride + j };
-        ViewMut { data: &mut self.data[start..], rows, cols, stride: self.stride }
+        let start = offset([i, j], [rows, cols], [self.rows, self.cols], self.stride);
+        self.at(start, rows, cols)
+    }
+
+    /// Disjoint tiles, each at its rows and columns, to be used at the same time. O(t log t) for t tiles.
+    ///
+    /// # Panics
+    /// If a tile reaches outside this one, or two of them overlap.
+    pub fn into_tiles(self, tiles: &[Rect]) -> Vec<ViewMut<'a, T>> {
+        assert!(are_disjoint(tiles), "tiles that are written to at the same time do not overlap");
+        let size = |span: Span| usize::try_from(span.len()).expect("a tile fits the address space");
+        let place = |start: u64| usize::try_from(start).expect("a tile fits the address space");
+        let one = |tile: &Rect| {
+            let (rows, cols) = (size(tile.rows), size(tile.cols));
+            let corner = [place(tile.rows.start), place(tile.cols.start)];
+            self.at(offset(corner, [rows, cols], [self.rows, self.cols], self.stride), rows, cols)
+        };
+        tiles.iter().map(one).collect()
+    }
+
+    /// The first `rows` rows, and the others.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn split_at_row(self, rows: usize) -> (Self, Self) {
+        let all = self.rows;
+        assert!(rows <= all, "{rows} rows of a tile of {all}");
+        let start = if rows == all { 0 } else { rows * self.used_stride() };
+        (self.at(0, rows, self.cols), self.at(start, all - rows, self.cols))
+    }
+
+    /// The same tile, borrowed for a shorter time.
+    pub fn reborrow(&mut self) -> ViewMut<'_, T> {
+        self.at(0, self.rows, self.cols)
     }
 
     /// The address of the first element.
     pub(super) fn as_mut_ptr(&mut self) -> *mut T {
-        self.data.as_mut_ptr()
+        self.first.as_ptr()
     }
+}
+
+/// True if no two rectangles have an element in common: a sweep along the rows over the column spans that are open.
+fn are_disjoint(tiles: &[Rect]) -> bool {
+    let mut events: Vec<(u64, bool, Span)> = Vec::new();
+    for tile in tiles.iter().filter(|tile| !tile.is_empty()) {
+        events.extend([(tile.rows.start, true, tile.cols), (tile.rows.end, false, tile.cols)]);
+    }
+    // At one row tiles end before others begin.
+    events.sort_unstable();
+    let mut open: BTreeMap<u64, u64> = BTreeMap::new();
+    events.into_iter().all(|(_, begins, Span { start, end })| {
+        if !begins {
+            return open.remove(&start).is_some();
+        }
+        let before = open.range(..end).next_back().is_none_or(|(_, &last)| last <= start);
+        before && open.insert(start, end).is_none()
+    })
+}
+
+/// # Panics
+/// Unless A is m x k, B k x n and C m x n.
+pub(super) fn check_shapes<T>(a: &View<T>, b: &View<T>, c: &ViewMut<T>) {
+    assert!(
+        a.cols == b.rows && c.rows == a.rows && c.cols == b.cols,
+        "the shapes do not fit: {} x {} times {} x {} into {} x {}",
+        a.rows,
+        a.cols,
+        b.rows,
+        b.cols,
+        c.rows,
+        c.cols
+    );
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// The message of a panic, which is ours and not the overflow check of a debug build.
+    fn refusal(work: impl FnOnce()) -> String {
+        let panic = catch_unwind(AssertUnwindSafe(work)).expect_err("the tile is refused");
+        *panic.downcast::<String>().expect("a message with numbers")
+    }
+
+    /// Tiles of one matrix, written to by threads at the same time.
+    #[test]
+    fn disjoint_tiles_are_written_at_once() {
+        let rect = |a, b, c, d| Rect::new(Span::new(a, b), Span::new(c, d));
+        let tiles = [rect(0, 2, 0, 3), rect(0, 2, 3, 4), rect(2, 5, 1, 4), rect(2, 5, 0, 1), rect(5, 5, 0, 4)];
+        let mut data = vec![0; 20];
+        let views = ViewMut::dense(&mut data, 5, 4).into_tiles(&tiles);
+        std::thread::scope(|scope| {
+            for (number, mut view) in views.into_iter().enumerate() {
+                scope.spawn(move || (0..view.rows()).for_each(|i| view.row(i).fill(number + 1)));
+            }
+        });
+        assert_eq!(data, [1, 1, 1, 2, 1, 1, 1, 2, 4, 3, 3, 3, 4, 3, 3, 3, 4, 3, 3, 3]);
+    }
+
+    #[test]
+    fn overlapping_tiles_are_refused() {
+        let rect = |a, b, c, d| Rect::new(Span::new(a, b), Span::new(c, d));
+        for other in [rect(1, 3, 1, 3), rect(0, 9, 2, 3), rect(1, 2, 0, 9), rect(0, 2, 0, 2), rect(1, 2, 1, 2)] {
+            let mut data = vec![0; 81];
+            let tiles = [rect(4, 9, 0, 1), rect(0, 2, 0, 2), rect(0, 4, 2, 3), other];
+            let refused = refusal(|| drop(ViewMut::dense(&mut data, 9, 9).into_tiles(&tiles)));
+            assert!(refused.contains("overlap"), "{refused}");
+        }
+    }
 
     #[test]
     fn rows_start_a_stride_apart() {
@@ -127,21 +316,51 @@ mod tests {
         let view = View::new(&data, 3, 3, 4);
         assert_eq!(view.row(0), [0, 1, 2]);
         assert_eq!(view.row(2), [8, 9, 10]);
+        assert_eq!(view.tile(1, 1, 2, 2).row(1), [9, 10]);
         assert_eq!(View::new(&data, 0, 9, 4).rows(), 0);
         assert!(View::new(&data[..0], 5, 0, 7).row(4).is_empty());
+        assert!(view.tile(3, 3, 0, 0).rows() == 0 && view.tile(3, 0, 0, 3).cols() == 3);
     }
 
     #[test]
-    fn tiles_nest() {
-        let mut data: Vec<u32> = (0..12).collect();
-        let mut view = ViewMut::dense(&mut data, 3, 4);
+    fn tiles_nest_and_split() {
+        let mut data: Vec<u32> = (0..11).collect();
+        let mut view = ViewMut::new(&mut data, 3, 3, 4);
         view.tile(1, 1, 2, 2).row(1)[1] = 99;
-        assert_eq!(data[2 * 4 + 2], 99);
+        let (mut upper, mut lower) = view.reborrow().split_at_row(1);
+        assert_eq!((upper.rows(), lower.rows()), (1, 2));
+        (upper.row(0)[0], lower.row(0)[0]) = (50, 54);
+        let (all, mut none) = view.split_at_row(3);
+        assert_eq!((all.rows(), none.rows(), none.tile(0, 3, 0, 0).rows()), (3, 0, 0));
+        assert_eq!(data, [50, 1, 2, 3, 54, 5, 6, 7, 8, 9, 99]);
+        let (first, others) = ViewMut::<u32>::new(&mut [], usize::MAX, 0, 7).split_at_row(usize::MAX - 1);
+        assert_eq!((first.rows(), others.rows()), (usize::MAX - 1, 1));
     }
 
     #[test]
-    #[should_panic(expected = "lies within its data")]
-    fn a_tile_past_the_end_is_refused() {
-        View::new(&[0.0; 10], 3, 3, 4);
+    fn sizes_that_wrap_are_refused() {
+        let (mut one, large) = ([0.0_f32], (1 << 32) + 1);
+        // (2^32 + 1 - 1) * 2^32 is 0 modulo 2^64.
+        for text in [
+            refusal(|| drop(View::new(&one, large, 1, 1 << 32))),
+            refusal(|| drop(View::dense(&one, 1 << 32, 1 << 32))),
+            refusal(|| drop(View::new(&[0.0; 10], 3, 3, 4))),
+            refusal(|| drop(ViewMut::new(&mut one.clone(), large, 1, 1 << 32))),
+            refusal(|| drop(ViewMut::new(&mut one.clone(), 2, usize::MAX, usize::MAX))),
+        ] {
+            assert!(text.contains("does not fit into"), "{text}");
+        }
+        let view = View::dense(&one, 1, 1);
+        for text in [
+            refusal(|| drop(view.tile(usize::MAX, 0, 2, 1))),
+            refusal(|| drop(view.tile(0, usize::MAX, 1, 2))),
+            refusal(|| drop(view.tile(1, 0, usize::MAX, 1))),
+            refusal(|| drop(ViewMut::dense(&mut one, 1, 1).tile(usize::MAX, 0, 2, 1))),
+            refusal(|| drop(ViewMut::dense(&mut one, 1, 1).tile(0, usize::MAX, 1, 2))),
+        ] {
+            assert!(text.contains("reaches outside"), "{text}");
+        }
+        let text = refusal(|| drop(View::new(&[0.0; 10], 2, 3, 2)));
+        assert!(text.contains("overlap"), "{text}");
     }
 }

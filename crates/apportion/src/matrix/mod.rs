@@ -68,6 +68,11 @@ impl<T: Element> Matrix<T> {
         &self.data
     }
 
+    /// All elements, row by row, as their vector.
+    pub fn into_elements(self) -> Vec<T> {
+        self.data
+    }
+
     /// All elements, row by row.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.data

@@ -1,8 +1,7 @@
 //! Measures how fast this machine's processors run a kernel, as a function of size.
 
 use crate::error::{Error, Result};
-use crate::kernels::Kernel;
-use crate::kernels::{GemmUpdate, Real};
+use crate::kernels::{Kernel, Real, View, ViewMut};
 use crate::matrix::Element;
 use crate::measure::sweep;
 use crate::measure::sweep::{Keep, MeasureOptions, Sizes, Subject, Sweep, Trial};
@@ -12,7 +11,7 @@ use crate::run::Monitor;
 use crate::run::clock;
 use crate::run::mailboxes::StopSignal;
 use crate::run::throttle::Throttle;
-use crate::run::worker::parallel;
+use crate::run::parallel;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -185,23 +184,13 @@ impl<T: Element> Bench<T> {
             let (sources, operands, c) = (&self.sources, &mut self.operands, &mut self.c);
             let (width, first) = (self.blocks * block, self.next * block);
             self.next = (self.next + 1) % self.blocks;
-            self.governor.compute(halt, || {
+            self.governor.compute(halt, None, || {
                 for (to, from) in operands.0.chunks_exact_mut(block).zip(sources.0.chunks_exact(width)) {
                     to.copy_from_slice(&from[first..first + block]);
                 }
                 operands.1.copy_from_slice(&sources.1[first * side..][..block * side]);
-                parallel(
-                    kernel,
-                    threads,
-                    GemmUpdate {
-                        m: side,
-                        k: block,
-                        n: side,
-                        a: (&operands.0, block),
-                        b: (&operands.1, side),
-                        c: (c, side),
-                    },
-                )
+                let (a, b) = (View::dense(&operands.0, side, block), View::dense(&operands.1, block, side));
+                parallel::update(kernel, threads, a, b, ViewMut::dense(c, side, side))
             })?;
         }
         Ok(start.elapsed().as_secs_f64() / count as f64)

@@ -5,18 +5,18 @@ mod child;
 mod command;
 mod kernels;
 mod links;
-#[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-mod links_mpi;
+mod links_world;
 mod links_threads;
 mod stencil;
 mod sweep;
+mod together;
 
 pub use balance::{Balance, BalanceOptions, Round, balance};
 pub use command::{SecondsFrom, UserCommand, sweep_command};
 pub use kernels::{measure_gemm, measure_kernel, sweep_kernel};
 pub use links::{LinkOptions, MeasuredLink, Probe, ProbeFn, measure_links};
-#[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-pub use links_mpi::measure_links_mpi;
+pub use links_world::measure_links_on;
 pub use links_threads::threads_probe;
 pub use stencil::sweep_stencil;
+pub use together::measure_on;
 pub use sweep::{Keep, MeasureOptions, Sizes, Sweep};

@@ -94,7 +94,7 @@ impl<T: Advectable> Grid<T> {
         let start = Instant::now();
         for _ in 0..count {
             halt.check()?;
-            governor.compute(halt, || in_bands(&field, *threads, out))?;
+            governor.compute(halt, None, || in_bands(&field, *threads, out))?;
         }
         Ok(start.elapsed().as_secs_f64() / count as f64)
     }

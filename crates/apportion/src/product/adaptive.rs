@@ -6,7 +6,7 @@
 use crate::error::Result;
 use crate::geometry::Span;
 use crate::plan::Layout;
-use crate::schedule::Schedule;
+use crate::schedule::MatmulSchedule;
 use crate::select::rates;
 use crate::select::{Proposal, Rebalance};
 use crate::trace::{Activity, Trace};
@@ -53,6 +53,13 @@ pub struct Adaptation {
 }
 
 impl Adaptation {
+    /// What the next product of the same job did, added.
+    pub(crate) fn and_then(mut self, next: Self) -> Self {
+        self.segments += next.segments;
+        self.repartitions.extend(next.repartitions);
+        self
+    }
+
     /// Elements moved, all repartitions together.
     pub fn moved(&self) -> u64 {
         self.repartitions.iter().map(|r| r.moved).sum()
@@ -93,8 +100,9 @@ pub(crate) trait Segments {
     /// Carries out one segment; its times count from its own start.
     fn run(&mut self, schedule: &MatmulSchedule) -> Result<Trace>;
 
-    /// Moves C's parts to where `to` has them, each processor's not sooner than its arrival; seconds by processor.
-    fn relocate(&mut self, to: &MatmulSchedule, arrivals: &[f64]) -> Result<Vec<f64>>;
+    /// Moves the parts of C, and those of A and B with these inner indices, to where `to` has them, each processor's not
+    /// sooner than its arrival; seconds by processor.
+    fn relocate(&mut self, to: &MatmulSchedule, rest: Span, arrivals: &[f64]) -> Result<Vec<f64>>;
 
     /// Seconds since the first segment began.
     fn now(&self) -> f64;
@@ -129,7 +137,7 @@ pub(crate) fn adapt(
                 .zip(&slower)
                 .map(|(rate, slower)| rate / slower)
                 .collect();
-            let (at, seconds) = relocate(&layout, &proposal, rebalance, engine, &mut all)?;
+            let (at, seconds) = relocate(&layout, &proposal, rest, rebalance, engine, &mut all)?;
             let Proposal { method: new_method, layout: new, gain, cost, moves } = proposal;
             (layout, method) = (new, new_method);
             adaptation.repartitions.push(Repartition {
@@ -200,6 +208,7 @@ impl SpeedTracker {
 fn relocate(
     old: &Layout,
     proposal: &Proposal,
+    rest: Span,
     rebalance: &Rebalance<'_>,
     engine: &mut impl Segments,
     all: &mut Trace,
@@ -207,7 +216,7 @@ fn relocate(
     let (moves, p) = (&proposal.moves, old.processors());
     let arrivals = moves.arrivals(rebalance.platform, rebalance.element);
     let at = engine.now();
-    let took = engine.relocate(&MatmulSchedule::new(&proposal.layout, rebalance.order), &arrivals)?;
+    let took = engine.relocate(&MatmulSchedule::new(&proposal.layout, rebalance.order), rest, &arrivals)?;
     let shares = old.shares().into_iter().zip(proposal.layout.shares());
     for ((i, lane), (before, after)) in all.lanes.iter_mut().enumerate().zip(shares) {
         lane.push(Activity::Communicate, at, at + took[i], None);

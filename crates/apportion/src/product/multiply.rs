@@ -1,170 +1,251 @@
 //! The main job once everything is decided: forecast, run, verify.
 
+use super::application::Product;
+use super::segments::RunSegments;
+use super::{Adaptation, Adaptive, Operands, OwnRects, RunReport, adaptive};
 use crate::error::{Error, Result};
 use crate::kernels::Kernel;
-use crate::kernels::Semiring;
-use crate::matrix::{Element, Matrix, Scaling};
+use crate::matrix::{Element, LocalBlocks, Scaling};
 use crate::model::Model;
-use crate::plan::{Layout, Plan};
+use crate::plan::{Forecast, Layout, Plan};
 use crate::platform::{Platform, available_memory};
-use crate::product::adaptive::adapt;
-use crate::product::{Adaptation, Adaptive};
-use crate::report::RunReport;
-use crate::run::{Monitor, RunOutput, ThreadSegments, run_kernel};
-use crate::schedule::{Carrier, Schedule, ScheduleOptions, predicted_memory};
-use crate::select::Rebalance;
-use crate::select::check_caps;
-use crate::select::ideal_seconds_turning;
-use crate::select::{forecast, rates};
+use crate::run::{Session, World, run};
+use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions, predicted_memory};
+use crate::select::{Rebalance, check_caps, forecast, ideal_seconds_turning, rates};
 use crate::simulate::CostModel;
-use crate::verify::{verify_sampled_at, verify_scaled};
+use crate::trace::{Lane, Trace};
+use crate::verify::{Claim, verify};
 use std::time::Instant;
 
-/// Random vectors that a product is tried with: a wrong one slips through with probability 2^-16 at most.
-const TRIALS: u32 = 16;
-
-/// Elements that are recomputed where Freivalds' check does not apply: [`WRONG_FRACTION`] of them wrong slips through
-/// with probability 2^-16 at most.
-pub(crate) const DRAWS: u64 = 11_085;
-
-/// The fraction of wrong elements that the odds of a miss hold for, over other semirings than plus-times.
-pub(crate) const WRONG_FRACTION: f64 = 0.001;
-
-/// What a multiplication is done with.
-#[derive(Debug, Clone, Copy)]
+/// What a product is computed with.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct MatmulJob<'a, T> {
-    /// The semiring.
+    /// The semiring and what computes.
     pub kernel: Kernel<T>,
     /// Who computes what; its problem must be the matrices' product.
     pub plan: &'a Plan,
-    /// Flow, block, overlap.
+    /// Flow, block, look-ahead.
     pub order: ScheduleOptions,
-    /// Where; its network is enforced if it says `emulate`.
-    pub platform: &'a Platform,
     /// Speeds by rank, in elements of C updated by one pivot block of `models_block`, per second.
     pub models: &'a [Model],
     /// See `models`.
     pub models_block: u64,
-    /// Alpha, beta and the initial C; [`Scaling::none`] of the kernel's one for a plain product.
-    pub scaling: Scaling<'a, T>,
-    /// Divide anew in mid-run where that pays; `None` for the plan from beginning to end.
+    /// Alpha and beta.
+    pub scaling: Scaling<T>,
+    /// Repartition in mid-run where that pays; `None` for the plan from beginning to end.
     pub adaptive: Option<Adaptive>,
+    /// What the plan should take in this order, if that is known; else it is simulated.
+    pub forecast: Option<Forecast>,
     /// Seed of the verification.
     pub seed: u64,
 }
 
-/// Predicts, runs and verifies C = alpha A B + beta C0 on this machine's threads. Over plus-times Freivalds' check verifies it, over the
-/// other semirings a sample of elements recomputed ([`verify_sampled`](crate::verify::verify_sampled)); both cover the whole expression.
+impl<'a, T: Element> MatmulJob<'a, T> {
+    /// C = A B by a plan and an order of steps, at the speeds that the models of `models_block` predict.
+    pub fn new(
+        kernel: Kernel<T>,
+        plan: &'a Plan,
+        order: ScheduleOptions,
+        models: &'a [Model],
+        models_block: u64,
+    ) -> Self {
+        let scaling = Scaling::none(kernel.one());
+        Self { kernel, plan, order, models, models_block, scaling, adaptive: None, forecast: None, seed: 1 }
+    }
+
+    /// The same with scalars.
+    #[must_use]
+    pub fn with_scaling(self, scaling: Scaling<T>) -> Self {
+        Self { scaling, ..self }
+    }
+
+    /// The same, repartitioned in mid-run where that pays.
+    #[must_use]
+    pub fn with_adaptive(self, adaptive: Option<Adaptive>) -> Self {
+        Self { adaptive, ..self }
+    }
+
+    /// The same with a forecast that was made when the plan was chosen.
+    #[must_use]
+    pub fn with_forecast(self, forecast: Option<Forecast>) -> Self {
+        Self { forecast, ..self }
+    }
+
+    /// The same with another seed of the verification.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// Multiply-adds of one product: what a [`Session`] of one is made with.
+    pub fn work(&self) -> f64 {
+        self.plan.layout().map_or(0.0, |layout| layout.shape().flops() / 2.0)
+    }
+
+    /// The same, with the forecast made now if it was not before: rank 0's word, on that rank alone.
+    ///
+    /// # Errors
+    /// As [`simulate`](crate::simulate::simulate), known to all ranks.
+    pub fn forecast_once(self, session: &Session<'_>) -> Result<Self> {
+        let world = session.world();
+        let missing = self.forecast.is_none() && world.rank() == 0;
+        let predicted = world.all_ok(if missing { self.predicted(session.platform()).map(Some) } else { Ok(None) })?;
+        let forecast = predicted.or(self.forecast.clone());
+        Ok(Self { forecast, ..self })
+    }
+
+    fn predicted(&self, platform: &Platform) -> Result<Forecast> {
+        let rates = rates(self.models, &self.plan.shares, self.models_block);
+        let element = size_of::<T>() as u64;
+        let conditions = CostModel { rates: &rates, network: &platform.network, element };
+        forecast(self.plan.layout()?, self.order, conditions)
+    }
+}
+
+/// Predicts, runs and verifies C = alpha A B + beta C0 on the session's world; every rank calls it. Returns this process's
+/// blocks of C ([`OwnRects`]), and what all processors did.
+///
+/// Over plus-times Freivalds' check verifies the result, over the other semirings a sample of elements that are recomputed;
+/// both cover the whole expression.
 ///
 /// # Errors
-/// Not enough memory here (exit code 2); a processor whose `memory` is too little, a worker lost, a stop from outside, or a wrong result (exit code 1).
+/// Not enough memory here (exit code 2); a processor whose `memory` is too little, a worker lost, a stop from outside, or a
+/// wrong result (exit code 1). Errors that all ranks know come as [`Error::Agreed`] in a world of several; a worker lost
+/// and a stop from outside are known to one rank alone: end the others with [`World::abort`].
 ///
 /// # Panics
-/// If the plan has no layout or does not fit the matrices or the platform.
+/// If the plan, the operands and the platform do not fit together.
 pub fn multiply<T: Element>(
-    a: &Matrix<T>,
-    b: &Matrix<T>,
-    what: &MatmulJob<'_, T>,
-    monitor: &Monitor,
-) -> Result<(Matrix<T>, RunReport)> {
-    let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
-    let shape = layout.shape();
-    let carrier = Carrier::Memory;
-    check_memory::<T>(layout, what.order, what.platform, carrier)?;
-    let schedule = MatmulSchedule::new(layout, what.order);
-    let rates = rates(what.models, &what.plan.shares, what.models_block);
-    let network = &what.platform.network;
-    let conditions = CostModel { rates: &rates, network, element: size_of::<T>() as u64 };
-    let predicted = forecast(layout, what.order, conditions)?;
-    let (mut run, adaptation) = match what.adaptive {
-        None => (run_kernel(what.kernel, (a, b), &schedule, what.platform, monitor)?, None),
+    operands: Operands<'_, T>,
+    job: &MatmulJob<'_, T>,
+    session: &Session<'_>,
+) -> Result<(LocalBlocks<T>, RunReport)> {
+    let (world, platform) = (session.world(), session.platform());
+    let job = &job.clone().forecast_once(session)?;
+    let layout = world.all_ok(job.plan.layout())?;
+    let (path, element) = (data_path(session), size_of::<T>() as u64);
+    world.all_ok(check_memory::<T>(layout, job.order, platform, path))?;
+    let schedule = MatmulSchedule::new(layout, job.order);
+    let (mut c, trace, adaptation) = match job.adaptive {
+        None => {
+            let (c, trace) = once(operands, job, &schedule, session)?;
+            (c, trace, None)
+        }
         Some(adaptive) => {
-            let (run, adaptation) = run_adaptive((a, b), adaptive, what, monitor)?;
-            (run, Some(adaptation))
+            let (c, trace, adaptation) = adapting(operands, job, adaptive, session)?;
+            (c, trace, Some(adaptation))
         }
     };
-    let initial = what.scaling.initial.map(Matrix::as_slice);
-    what.kernel.finish(what.scaling.scalars(), run.c.as_mut_slice(), initial);
+    finish(job, &mut c, operands.initial);
     let begin = Instant::now();
-    let (odds, sampled) = verify(a, b, &run.c, what)?;
-    if monitor.is_stopped() {
-        return Err(Error::Interrupted);
-    }
+    let Operands { a, b, initial } = operands;
+    let claim = Claim { a, b, c: &c, initial, scaling: job.scaling };
+    let verified = verify(&claim, layout.shape(), job.kernel, job.seed, world)?;
+    session.world().check()?;
+    let rates = rates(job.models, &job.plan.shares, job.models_block);
     let report = RunReport {
-        engine: "threads",
-        semiring: what.kernel.semiring().name(),
-        kernel: what.kernel.about(),
-        element: T::NAME,
-        plan: Plan { forecast: Some(predicted.clone()), ..what.plan.clone() },
-        order: schedule.order(),
-        trace: run.trace,
-        predicted_memory: predicted_memory(layout, schedule.order(), size_of::<T>() as u64, carrier),
-        forecast_seconds: predicted.seconds,
-        ideal_seconds: ideal_seconds_turning(shape, &rates, what.platform),
+        plan: Plan { forecast: job.forecast.clone(), ..job.plan.clone() },
+        trace,
+        predicted_memory: predicted_memory(layout, schedule.order(), element, path),
+        forecast_seconds: job.forecast.as_ref().map_or(0.0, |predicted| predicted.seconds),
+        ideal_seconds: ideal_seconds_turning(layout.shape(), &rates, platform),
         adaptation,
-        error_probability: Some(odds),
-        sampled,
+        error_probability: Some(verified.error_probability),
+        sampled: verified.sampled,
         products: 1,
-        io_seconds: 0.0,
         verify_seconds: begin.elapsed().as_secs_f64(),
+        ..RunReport::nothing(job, session)?
     };
-    Ok((run.c, report))
+    Ok((c, report))
 }
 
-/// Divides anew whenever a processor has turned slower or faster.
-fn run_adaptive<T: Element>(
-    factors: (&Matrix<T>, &Matrix<T>),
-    adaptive: Adaptive,
-    what: &MatmulJob<'_, T>,
-    monitor: &Monitor,
-) -> Result<(RunOutput<T>, Adaptation)> {
-    let layout = what.plan.layout.as_ref().expect("a plan of a product has a layout");
-    let MatmulJob { platform, models, models_block, order, .. } = *what;
-    let order = MatmulSchedule::new(layout, order).order();
-    let rebalance = Rebalance { platform, models, models_block, order, element: size_of::<T>() as u64 };
-    monitor.begin((layout.shape().flops() / 2.0) as u64);
-    let mut engine = ThreadSegments::new(what.kernel, factors, platform, monitor);
-    let (trace, adaptation) = adapt(layout, &what.plan.method, adaptive, &rebalance, &mut engine)?;
-    Ok((RunOutput { c: engine.product(), trace }, adaptation))
-}
-
-/// The odds of a miss, and how many elements were recomputed if that was how.
-fn verify<T: Element>(
-    a: &Matrix<T>,
-    b: &Matrix<T>,
-    c: &Matrix<T>,
-    what: &MatmulJob<'_, T>,
-) -> Result<(f64, Option<u64>)> {
-    let kernel = what.kernel;
-    if kernel.semiring() == Semiring::PlusTimes {
-        let verified = verify_scaled((a, b, c), what.scaling, what.seed, TRIALS)?;
-        return Ok((verified.error_probability, None));
+/// How the processors of a session come by the operands of others.
+pub(crate) fn data_path(session: &Session<'_>) -> DataPath {
+    match (session.world().is_solo(), session.copies()) {
+        (false, _) => DataPath::Packed,
+        (true, true) => DataPath::Copied,
+        (true, false) => DataPath::InPlace,
     }
-    let entry = |row: &[T], column: &[T], (i, j): (usize, usize)| {
-        let mut element = [kernel.entry(row, column)];
-        let initial = what.scaling.initial.map(|initial| &initial.row(i)[j..=j]);
-        kernel.finish(what.scaling.scalars(), &mut element, initial);
-        element[0]
-    };
-    let passed = verify_sampled_at((a, b, c), entry, (DRAWS, what.seed))?;
-    Ok((passed.error_probability(WRONG_FRACTION), Some(passed.elements)))
 }
 
-/// Refuses before memory is taken what would not fit: a processor's part its `memory`, or all together this machine. There C comes twice
-/// (parts, then whole), and beside it what the processors hold of others' A and B.
+/// Blocks of zeros for these rectangles. Pages are taken by whoever first writes to them.
+pub(crate) fn empty_blocks<T: Element>(rects: &[crate::geometry::Rect]) -> LocalBlocks<T> {
+    rects.iter().map(|rect| (*rect, vec![T::ZERO; rect.area() as usize])).collect()
+}
+
+/// The plan from beginning to end.
+fn once<T: Element>(
+    operands: Operands<'_, T>,
+    job: &MatmulJob<'_, T>,
+    schedule: &MatmulSchedule,
+    session: &Session<'_>,
+) -> Result<(LocalBlocks<T>, Trace)> {
+    let mut c = empty_blocks(&OwnRects::of(schedule, session.world()).c);
+    let here = session.world().processors_here(session.platform().len());
+    let sides = [operands.a, operands.b];
+    let product = Product::new(job.kernel, schedule, sides, &mut c, (here, data_path(session)));
+    let lanes = run(&product, session)?.lanes;
+    drop(product);
+    let trace = trace_of_all(lanes, session.world())?;
+    Ok((c, trace))
+}
+
+/// Repartitioned whenever a processor has turned slower or faster.
+fn adapting<T: Element>(
+    operands: Operands<'_, T>,
+    job: &MatmulJob<'_, T>,
+    adaptive: Adaptive,
+    session: &Session<'_>,
+) -> Result<(LocalBlocks<T>, Trace, Adaptation)> {
+    let layout = job.plan.layout()?;
+    let order = MatmulSchedule::new(layout, job.order).order();
+    let MatmulJob { models, models_block, .. } = *job;
+    let platform = session.platform();
+    let (element, path) = (size_of::<T>() as u64, data_path(session));
+    let rebalance = Rebalance { platform, models, models_block, order, element, path };
+    let mut engine = RunSegments::new(job.kernel, operands, session);
+    let (trace, adaptation) =
+        adaptive::adapt(layout, &job.plan.method, adaptive, &rebalance, &mut engine)?;
+    let c = engine.product(MatmulSchedule::new(layout, order))?;
+    Ok((c, trace, adaptation))
+}
+
+/// From A B to alpha A B + beta C0, in this process's blocks.
+fn finish<T: Element>(job: &MatmulJob<'_, T>, c: &mut LocalBlocks<T>, initial: Option<&LocalBlocks<T>>) {
+    for (i, (_, block)) in c.iter_mut().enumerate() {
+        job.kernel.finish(job.scaling.scalars(), block, initial.map(|blocks| &blocks[i].1[..]));
+    }
+}
+
+/// The lanes of all processors, on every rank.
+pub(crate) fn trace_of_all(lanes: Vec<Lane>, world: &World) -> Result<Trace> {
+    if world.size() == 1 {
+        return Ok(Trace { lanes });
+    }
+    let text = serde_json::to_vec(&lanes).expect("a lane is plain data");
+    let all = world.all_gather(&text)?;
+    let lanes = all.iter().flat_map(|text| -> Vec<Lane> {
+        serde_json::from_slice(text).expect("a lane was sent")
+    });
+    Ok(Trace { lanes: lanes.collect() })
+}
+
+/// Refuses before memory is taken what would not fit: a processor's part its `memory`, or C and what the processors hold of
+/// others' A and B this machine's.
 pub(crate) fn check_memory<T>(
     layout: &Layout,
     order: ScheduleOptions,
     platform: &Platform,
-    carrier: Carrier,
+    path: DataPath,
 ) -> Result<()> {
     let (shape, element) = (layout.shape(), size_of::<T>() as u64);
-    check_caps(layout, order, platform, (element, carrier))?;
-    let held: u128 = predicted_memory(layout, order, element, carrier).into_iter().map(u128::from).sum();
-    let [c, a, b] = [(shape.m, shape.n), (shape.m, shape.k), (shape.k, shape.n)]
+    check_caps(layout, order, platform, (element, path))?;
+    let held: u128 = predicted_memory(layout, order, element, path).into_iter().map(u128::from).sum();
+    let [a, b] = [(shape.m, shape.k), (shape.k, shape.n)]
         .map(|(rows, cols)| u128::from(rows) * u128::from(cols) * u128::from(element));
     // The factors are there already.
-    let bytes = held - a - b + c;
+    let bytes = held.saturating_sub(a + b);
     if available_memory().is_some_and(|free| bytes > u128::from(free)) {
         let gib = bytes as f64 / (1u64 << 30) as f64;
         return Err(Error::input(
@@ -173,7 +254,7 @@ pub(crate) fn check_memory<T>(
                 "a {} x {} product by this plan needs {gib:.1} GiB more than the factors, beyond what is free",
                 shape.m, shape.n
             ),
-            "use the one-to-all flow, a smaller block, --memory to stream from disk, or a machine with more memory",
+            "use the one-to-all flow, a smaller block, panels read from disk, or a machine with more memory",
         ));
     }
     Ok(())

@@ -6,16 +6,15 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
-use crate::matrix::{Element, Matrix, NpyFile, Scaling};
+use crate::matrix::{Element, LocalBlocks, Matrix, NpyFile};
 use crate::plan::shapes::{Method, MethodOptions, columns};
-use crate::plan::{Layout, Plan, Shape, repeated};
+use crate::plan::{Forecast, Layout, Plan, Shape, repeated};
 use crate::platform::Platform;
-use crate::product::{MatmulJob, multiply};
-use crate::report::RunReport;
-use crate::run::Monitor;
-use crate::schedule::{Carrier, Flow, ScheduleOptions};
+use crate::product::{MatmulJob, Operands, OwnRects, RunReport, multiply, whole_matrix};
+use crate::run::{Session, redistribute};
+use crate::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
 use crate::select::check_caps;
-use crate::trace::Trace;
+use std::collections::BTreeMap;
 
 /// Bytes that a process needs whatever it computes, most of it the program itself (11 MB of code in a debug build).
 const BASE: u64 = 14 << 20;
@@ -35,8 +34,9 @@ impl Panels {
         Span::new(0, shape.m).blocks(self.rows).collect()
     }
 
-    /// Bytes that the whole process should hold at most: the panel of C three times (by processor, together, and as it
-    /// was before the segment), the segments of A and B, pivot blocks copied by each processor, and the check's vectors.
+    /// Bytes that a process should hold at most: the panel of C three times (computed, as it was before the segment, and put
+    /// together), the segments of A and B, pivot blocks copied by each of its `processors`, and the check's vectors. Of a
+    /// rank of several, which holds one processor's part, this is a bound.
     pub fn predicted_bytes(self, shape: Shape, processors: u64, order: ScheduleOptions, element: u64) -> u64 {
         let (r, s, n) = (self.rows.min(shape.m), self.segment.min(shape.k), shape.n);
         let in_flight = match order.flow {
@@ -104,7 +104,7 @@ pub fn check_panels(
     order: ScheduleOptions,
     platform: &Platform,
     (shape, panels): (Shape, Panels),
-    element: u64,
+    (element, path): (u64, DataPath),
 ) -> Result<()> {
     let last =
         |whole: u64, part: u64| if whole.is_multiple_of(part) { part.min(whole) } else { whole % part };
@@ -112,7 +112,7 @@ pub fn check_panels(
         for k in [panels.segment.min(shape.k), last(shape.k, panels.segment)] {
             let plan = of_panel(plan, Shape { m, k, n: shape.n })?;
             let layout = plan.layout.as_ref().expect("a plan of a product has a layout");
-            check_caps(layout, order, platform, (element, Carrier::Memory))?;
+            check_caps(layout, order, platform, (element, path))?;
         }
     }
     Ok(())
@@ -129,123 +129,139 @@ pub struct Files {
     pub initial: Option<NpyFile>,
 }
 
-/// Computes panels of C one after the other; B stays in memory where it is one segment.
+/// Computes panels of C one after the other, on all ranks together; B stays in memory where it is one segment.
 pub struct PanelRun<'a, T> {
     files: Files,
-    /// For panels of full height; scaling and adaptive count for every panel.
-    what: MatmulJob<'a, T>,
+    /// For panels of full height.
+    job: MatmulJob<'a, T>,
+    session: &'a Session<'a>,
     shape: Shape,
     panels: Panels,
-    whole_b: Option<Matrix<T>>,
+    /// This process's part of B, if that is one segment.
+    whole_b: Option<LocalBlocks<T>>,
+    /// Plans of panels and segments of other sizes, and what they should take: each is made once.
+    plans: BTreeMap<[u64; 2], (Plan, Option<Forecast>)>,
     report: Option<RunReport>,
     /// Seconds spent reading.
     pub io_seconds: f64,
 }
 
 impl<'a, T: Element> PanelRun<'a, T> {
-    /// `what.plan` is that of one full panel: panels.rows x k x n.
-    pub fn new(files: Files, what: MatmulJob<'a, T>, shape: Shape, panels: Panels) -> Self {
-        Self { files, what, shape, panels, whole_b: None, report: None, io_seconds: 0.0 }
+    /// `job.plan` is that of one full panel: panels.rows x k x n. The session's work is that of the whole product.
+    pub fn new(
+        files: Files,
+        job: MatmulJob<'a, T>,
+        session: &'a Session<'a>,
+        (shape, panels): (Shape, Panels),
+    ) -> Self {
+        let (whole_b, plans, report) = (None, BTreeMap::new(), None);
+        Self { files, job, session, shape, panels, whole_b, plans, report, io_seconds: 0.0 }
     }
 
-    /// One panel of C, verified.
+    /// One panel of C, verified; whole on rank 0, nothing on the others. All ranks call it.
     ///
     /// # Errors
-    /// As [`multiply`]; a file that cannot be read, or an element that the semiring does not take.
-    pub fn panel(&mut self, rows: Span, monitor: &Monitor) -> Result<Matrix<T>> {
-        let all = Span::new(0, self.shape.n);
-        let mut scaling = self.what.scaling;
-        let initial = match &mut self.files.initial {
-            Some(file) => Some(timed(&mut self.io_seconds, || file.read(Rect::new(rows, all)))?),
-            None => None,
-        };
-        let mut so_far: Option<Matrix<T>> = initial;
+    /// As [`multiply`]; a file that cannot be read, or an element that the semiring does not take, known to all ranks.
+    pub fn panel(&mut self, rows: Span) -> Result<Option<Matrix<T>>> {
+        let (world, n) = (self.session.world(), self.shape.n);
+        let mut scaling = self.job.scaling;
+        let mut so_far: Option<LocalBlocks<T>> = None;
         for inner in Span::new(0, self.shape.k).blocks(self.panels.segment) {
-            let a: Matrix<T> = timed(&mut self.io_seconds, || self.files.a.read(Rect::new(rows, inner)))?;
-            let b = match self.whole_b.take() {
-                Some(b) => b,
-                None => timed(&mut self.io_seconds, || self.files.b.read(Rect::new(inner, all)))?,
-            };
-            self.check(&a, &b, so_far.as_ref())?;
-            let plan = of_panel(self.what.plan, Shape { m: rows.len(), k: inner.len(), n: self.shape.n })?;
-            let scaled = Scaling { initial: so_far.as_ref(), ..scaling };
-            let what = MatmulJob { plan: &plan, scaling: scaled, ..self.what };
-            let (c, report) = multiply(&a, &b, &what, monitor)?;
+            let shape = Shape { m: rows.len(), k: inner.len(), n };
+            let (plan, forecast) = self.plan_of(shape)?;
+            let own = OwnRects::of(&MatmulSchedule::new(plan.layout()?, self.job.order), world);
+            let parts = world.all_ok(self.read(&own, rows, inner, so_far.is_none()))?;
+            let (a, b, initial) = parts;
+            let initial = so_far.or(initial);
+            let job = MatmulJob { plan: &plan, scaling, forecast, ..self.job.clone() };
+            let operands = Operands::new(&a, &b).with_initial(initial.as_ref());
+            let (c, report) = multiply(operands, &job, self.session)?;
+            self.plans.insert([shape.m, shape.k], (plan.clone(), report.plan.forecast.clone()));
             self.add(report);
             if self.panels.segment >= self.shape.k {
                 self.whole_b = Some(b);
             }
             so_far = Some(c);
             // Beta has been applied: from now on the segments add up.
-            scaling.beta = self.what.kernel.one();
+            scaling.beta = self.job.kernel.one();
         }
-        Ok(so_far.expect("an inner dimension has at least one index"))
+        let c = so_far.expect("an inner dimension has at least one index");
+        if world.is_solo() {
+            return Ok(Some(whole_matrix(c)));
+        }
+        let panel = Rect::new(Span::new(0, rows.len()), Span::new(0, n));
+        let wanted = if world.rank() == 0 { vec![panel] } else { Vec::new() };
+        let panel = redistribute(world, &c, &wanted)?;
+        Ok((world.rank() == 0).then(|| whole_matrix(panel)))
     }
 
-    fn check(&self, a: &Matrix<T>, b: &Matrix<T>, initial: Option<&Matrix<T>>) -> Result<()> {
-        let place = |file: &NpyFile| format!("{}, read in parts", file.path().display());
-        self.what.kernel.check(a, &place(&self.files.a))?;
-        self.what.kernel.check(b, &place(&self.files.b))?;
-        match (initial, &self.files.initial) {
-            (Some(initial), Some(file)) => self.what.kernel.check(initial, &place(file)),
-            _ => Ok(()),
+    /// The plan of a panel and segment of this size, and its forecast if it was made before.
+    fn plan_of(&self, shape: Shape) -> Result<(Plan, Option<Forecast>)> {
+        match self.plans.get(&[shape.m, shape.k]) {
+            Some(known) => Ok(known.clone()),
+            None => Ok((of_panel(self.job.plan, shape)?, None)),
         }
+    }
+
+    /// This process's parts of A, of B and, for the first segment, of the initial C.
+    fn read(&mut self, own: &OwnRects, rows: Span, inner: Span, first: bool) -> Result<Parts<T>> {
+        let kernel = self.job.kernel;
+        let mut part = |file: &mut NpyFile, rects: &[Rect], down: u64, right: u64| {
+            let moved = |span: Span, by: u64| Span::new(span.start + by, span.end + by);
+            let place = format!("{}, read in parts", file.path().display());
+            let mut blocks = LocalBlocks::new();
+            for rect in rects {
+                let there = Rect::new(moved(rect.rows, down), moved(rect.cols, right));
+                let block: Matrix<T> = timed(&mut self.io_seconds, || file.read(there))?;
+                kernel.check_tile((there, block.as_slice()), &place)?;
+                blocks.push((*rect, block.into_elements()));
+            }
+            Ok(blocks)
+        };
+        let a = part(&mut self.files.a, &own.a, rows.start, inner.start)?;
+        let held: Vec<Rect> = self.whole_b.iter().flatten().map(|(rect, _)| *rect).collect();
+        let b = match self.whole_b.take().filter(|_| held == own.b) {
+            Some(b) => b,
+            None => part(&mut self.files.b, &own.b, inner.start, 0)?,
+        };
+        let initial = match &mut self.files.initial {
+            Some(file) if first => Some(part(file, &own.c, rows.start, 0)?),
+            _ => None,
+        };
+        Ok((a, b, initial))
     }
 
     fn add(&mut self, one: RunReport) {
         match &mut self.report {
-            None => self.report = Some(one),
+            None => self.report = Some(RunReport { products: 1, ..one }),
             Some(all) => {
-                all.trace.append(one.trace);
-                all.most_memory(&one.predicted_memory);
-                all.forecast_seconds += one.forecast_seconds;
-                all.ideal_seconds += one.ideal_seconds;
-                // One wrong panel missed makes the whole wrong: the odds add up at most.
-                all.error_probability =
-                    all.error_probability.zip(one.error_probability).map(|(x, y)| (x + y).min(1.0));
-                all.sampled = one.sampled.map(|new| all.sampled.unwrap_or(0) + new);
-                all.verify_seconds += one.verify_seconds;
+                all.add(one);
+                // Panels and segments are parts of one product.
+                all.products = 1;
             }
         }
     }
 
-    /// What all panels together did; its plan is the panel's, recurring.
+    /// What all panels together did; its plan is the panel's, recurring. No product at all if every panel was there already.
     ///
     /// # Errors
-    /// The plan of the whole cannot be counted: see [`Metrics::of_layout`](crate::plan::Metrics::of_layout).
+    /// The job's plan has no layout.
     pub fn report(self) -> Result<RunReport> {
-        let Self { what, shape, report, io_seconds, .. } = self;
-        let mut report = report.unwrap_or_else(|| nothing_done(&what));
-        let panel = what.plan.layout.as_ref().expect("a plan of a product has a layout");
-        if let Ok(layout) = repeated(shape, panel) {
-            report.plan = what.plan.laid_out(layout);
+        let Self { job, session, shape, report, io_seconds, .. } = self;
+        let mut report = match report {
+            Some(report) => report,
+            None => RunReport::nothing(&job, session)?,
+        };
+        if let Ok(layout) = repeated(shape, job.plan.layout()?) {
+            report.plan = job.plan.laid_out(layout);
         }
         report.io_seconds = io_seconds;
         Ok(report)
     }
 }
 
-/// The report of a run whose panels were all there already.
-fn nothing_done<T: Element>(what: &MatmulJob<'_, T>) -> RunReport {
-    RunReport {
-        engine: "threads",
-        semiring: what.kernel.semiring().name(),
-        kernel: what.kernel.about(),
-        element: T::NAME,
-        plan: what.plan.clone(),
-        order: what.order,
-        trace: Trace::empty(what.platform.len()),
-        predicted_memory: vec![0; what.platform.len()],
-        forecast_seconds: 0.0,
-        ideal_seconds: 0.0,
-        adaptation: None,
-        error_probability: Some(0.0),
-        sampled: None,
-        products: 1,
-        io_seconds: 0.0,
-        verify_seconds: 0.0,
-    }
-}
+/// This process's parts of A, of B, and of the initial C.
+type Parts<T> = (LocalBlocks<T>, LocalBlocks<T>, Option<LocalBlocks<T>>);
 
 /// The plan of a panel of another height or with fewer inner indices.
 fn of_panel(plan: &Plan, shape: Shape) -> Result<Plan> {

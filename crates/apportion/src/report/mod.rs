@@ -12,6 +12,5 @@ mod text;
 pub use chrome::chrome_trace;
 pub use gantt::trace_svg;
 pub use plot::{Plot, Series, plot_svg, plot_svg_on};
-pub use run::RunReport;
 pub use svg::plan_svg;
 pub use text::{pairs, table};

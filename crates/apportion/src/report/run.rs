@@ -1,69 +1,12 @@
 //! `run.json` and the table: what happened, beside what was predicted.
 
 use super::table;
-use crate::plan::Plan;
-use crate::product::Adaptation;
-use crate::product::WRONG_FRACTION;
-use crate::schedule::ScheduleOptions;
-use crate::trace::Trace;
+use crate::product::RunReport;
+use crate::verify::WRONG_FRACTION;
 use crate::units::{show_bytes, show_count, show_seconds};
 use serde_json::{Value, json};
 
-/// What a run did.
-#[derive(Debug, Clone)]
-pub struct RunReport {
-    /// "threads" or "mpi".
-    pub engine: &'static str,
-    /// "plus-times", "max-plus", "min-plus" or "or-and".
-    pub semiring: &'static str,
-    /// What computed: [`Kernel::about`](crate::kernels::Kernel::about).
-    pub kernel: Value,
-    /// "f32", "f64", "bool" or "u8".
-    pub element: &'static str,
-    /// The plan that was run.
-    pub plan: Plan,
-    /// Flow, block and overlap.
-    pub order: ScheduleOptions,
-    /// What each processor did when.
-    pub trace: Trace,
-    /// Bytes that each processor was to hold at most, said before ([`predicted_memory`](crate::schedule::predicted_memory)); of what
-    /// an adaptive run begins with.
-    pub predicted_memory: Vec<u64>,
-    /// What the simulator said before.
-    pub forecast_seconds: f64,
-    /// Work over the sum of the speeds.
-    pub ideal_seconds: f64,
-    /// How the run was divided anew, where that was asked for.
-    pub adaptation: Option<Adaptation>,
-    /// Probability, at most, that verification missed a wrong result; `None` if it was not asked for. Where elements
-    /// were sampled, of a product in which a thousandth of the elements are wrong.
-    pub error_probability: Option<f64>,
-    /// Elements that were recomputed, where that was the verification; `None` for Freivalds' check.
-    pub sampled: Option<u64>,
-    /// Products that the run is made of: 1, but for powers and closures. Seconds and volume are those of all.
-    pub products: u64,
-    /// Reading and writing files.
-    pub io_seconds: f64,
-    /// Verification.
-    pub verify_seconds: f64,
-}
-
 impl RunReport {
-    /// From the first step of the schedule to the last.
-    pub fn seconds(&self) -> f64 {
-        self.trace.seconds()
-    }
-
-    /// Of runs one after the other: the most that each processor was to hold in any.
-    pub(crate) fn most_memory(&mut self, next: &[u64]) {
-        self.predicted_memory.iter_mut().zip(next).for_each(|(most, next)| *most = (*most).max(*next));
-    }
-
-    /// Elements that changed hands, counted while running.
-    pub fn volume(&self) -> u64 {
-        self.trace.lanes.iter().flat_map(|l| &l.received).sum()
-    }
-
     fn volume_lower_bound(&self) -> Option<u64> {
         let one = crate::plan::volume_lower_bound(self.plan.layout().ok()?);
         Some(one * self.products)
@@ -106,7 +49,7 @@ impl RunReport {
             "format": "apportion-run",
             "version": 1,
             "engine": self.engine,
-            "semiring": self.semiring,
+            "semiring": self.semiring.name(),
             "kernel": self.kernel,
             "element": self.element,
             "flow": self.order.flow.to_string(),

@@ -41,7 +41,7 @@ pub struct RunOutput<L> {
 ///
 /// # Panics
 /// If the application, the world and the platform are not of one size.
-pub fn run<'a, E: Executable>(app: &'a E, session: &'a Session<'_>) -> Result<RunOutput<E::Local<'a>>> {
+pub fn run<'a, E: Executable>(app: &'a E, session: &Session<'_>) -> Result<RunOutput<E::Local<'a>>> {
     let (p, platform) = (app.processors(), session.platform());
     assert_eq!(platform.len(), p, "the platform has the application's processors");
     let work = (0..p).map(|rank| app.work(Rank(rank))).sum();
@@ -59,7 +59,7 @@ pub fn run<'a, E: Executable>(app: &'a E, session: &'a Session<'_>) -> Result<Ru
 /// All processors, one thread each; the first failure is the error of all.
 fn on_threads<'a, E: Executable>(
     app: &'a E,
-    session: &'a Session<'_>,
+    session: &Session<'_>,
     part: [f64; 2],
 ) -> Result<Vec<Finished<'a, E>>> {
     let (p, platform) = (app.processors(), session.platform());
@@ -104,7 +104,7 @@ fn on_threads<'a, E: Executable>(
 /// This rank's processor, on this thread.
 fn on_rank<'a, E: Executable>(
     app: &'a E,
-    session: &'a Session<'_>,
+    session: &Session<'_>,
     part: [f64; 2],
 ) -> Result<Finished<'a, E>> {
     let world = session.world();

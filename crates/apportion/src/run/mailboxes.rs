@@ -31,11 +31,6 @@ impl<'a> StopSignal<'a> {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// The run's progress.
-    pub fn monitor(&self) -> &Monitor {
-        self.monitor
-    }
-
     /// An error once all are to end.
     pub fn check(&self) -> Result<()> {
         if self.failed.load(Ordering::Relaxed) || self.monitor.is_stopped() {

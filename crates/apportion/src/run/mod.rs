@@ -5,6 +5,7 @@ mod engine;
 mod launch;
 pub(crate) mod mailboxes;
 mod monitor;
+pub(crate) mod parallel;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
 mod session;
@@ -19,4 +20,3 @@ pub use monitor::Monitor;
 pub use session::Session;
 pub(crate) use transport::Spare;
 pub use world::{World, redistribute};
-pub(crate) use world::{copy_common, rects_of_all};

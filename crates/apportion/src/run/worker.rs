@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// One processor at work.
-pub(super) struct Worker<'a, 's, E: Executable> {
+pub(super) struct Worker<'a, 'w, E: Executable> {
     pub app: &'a E,
-    pub session: &'a Session<'s>,
+    pub session: &'w Session<'w>,
     pub rank: Rank,
-    pub stop: &'a StopSignal<'a>,
+    pub stop: &'w StopSignal<'w>,
     pub local: E::Local<'a>,
     /// The fraction of the job done before this run, and the fraction that this run is.
     pub part: [f64; 2],

@@ -38,12 +38,12 @@ pub(super) fn candidates(
     let each = |layouts: Vec<(String, Layout)>| {
         layouts.into_iter().flat_map(|(name, l)| orders.iter().map(move |&o| (name.clone(), l.clone(), o)))
     };
-    let (carrier, smaller) = match wishes.fit {
+    let (path, smaller) = match wishes.fit {
         MemoryPolicy::Unchecked => (None, false),
-        MemoryPolicy::AsAsked(carrier) => (Some(carrier), false),
-        MemoryPolicy::SmallerBlocks(carrier) => (Some(carrier), true),
+        MemoryPolicy::AsAsked(path) => (Some(path), false),
+        MemoryPolicy::SmallerBlocks(path) => (Some(path), true),
     };
-    let Some(carrier) = carrier.filter(|_| platform.processors.iter().any(|p| p.memory.is_some())) else {
+    let Some(path) = path.filter(|_| platform.processors.iter().any(|p| p.memory.is_some())) else {
         return Ok(each(every(models)?).map(|(name, layout, order)| (name, layout, order, None)).collect());
     };
     let mut least_excess: Option<MemoryOverrun> = None;
@@ -59,7 +59,7 @@ pub(super) fn candidates(
         };
         let mut found = Vec::new();
         for (name, layout, order) in each(layouts) {
-            match fitted(&layout, order, platform, (wishes.element, carrier), least) {
+            match fitted(&layout, order, platform, (wishes.element, path), least) {
                 Ok((order, narrowed)) => found.push((name, layout, order, narrowed)),
                 Err(excess) => {
                     let more = |x: &MemoryOverrun| x.need - x.cap;

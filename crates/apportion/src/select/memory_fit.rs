@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::plan::Layout;
 use crate::platform::{Platform, Processor};
-use crate::schedule::{Carrier, ScheduleOptions, predicted_memory};
+use crate::schedule::{DataPath, ScheduleOptions, predicted_memory};
 use crate::units::show_bytes;
 
 /// What is done about the `memory` caps of a platform.
@@ -14,9 +14,9 @@ pub enum MemoryPolicy {
     /// Nothing: only the layout is asked for, not how it is run.
     Unchecked,
     /// The order must fit as it is.
-    AsAsked(Carrier),
+    AsAsked(DataPath),
     /// Where it does not, the largest pivot block that does is taken.
-    SmallerBlocks(Carrier),
+    SmallerBlocks(DataPath),
 }
 
 /// A processor that would hold more than its cap.
@@ -66,12 +66,12 @@ pub fn check_caps(
     layout: &Layout,
     order: ScheduleOptions,
     platform: &Platform,
-    (element, carrier): (u64, Carrier),
+    (element, path): (u64, DataPath),
 ) -> Result<()> {
     if platform.processors.iter().all(|p| p.memory.is_none()) {
         return Ok(());
     }
-    let excess = MemoryOverrun::of(&predicted_memory(layout, order, element, carrier), platform);
+    let excess = MemoryOverrun::of(&predicted_memory(layout, order, element, path), platform);
     excess.map_or(Ok(()), |excess| Err(excess.error(platform)))
 }
 
@@ -85,12 +85,12 @@ pub fn fit_order(
     platform: &Platform,
     (element, fit): (u64, MemoryPolicy),
 ) -> Result<(ScheduleOptions, Option<MemoryOverrun>)> {
-    let (carrier, least) = match fit {
+    let (path, least) = match fit {
         MemoryPolicy::Unchecked => return Ok((order, None)),
-        MemoryPolicy::AsAsked(carrier) => (carrier, u64::MAX),
-        MemoryPolicy::SmallerBlocks(carrier) => (carrier, 1),
+        MemoryPolicy::AsAsked(path) => (path, u64::MAX),
+        MemoryPolicy::SmallerBlocks(path) => (path, 1),
     };
-    fitted(layout, order, platform, (element, carrier), least).map_err(|excess| excess.error(platform))
+    fitted(layout, order, platform, (element, path), least).map_err(|excess| excess.error(platform))
 }
 
 /// The order, with the largest pivot block from `least` on with which nobody exceeds a cap, and who would have exceeded it with
@@ -99,12 +99,12 @@ pub(crate) fn fitted(
     layout: &Layout,
     order: ScheduleOptions,
     platform: &Platform,
-    (element, carrier): (u64, Carrier),
+    (element, path): (u64, DataPath),
     least: u64,
 ) -> std::result::Result<(ScheduleOptions, Option<MemoryOverrun>), MemoryOverrun> {
     let excess = |block| {
         MemoryOverrun::of(
-            &predicted_memory(layout, ScheduleOptions { block, ..order }, element, carrier),
+            &predicted_memory(layout, ScheduleOptions { block, ..order }, element, path),
             platform,
         )
     };
@@ -150,12 +150,12 @@ mod tests {
                             &layout,
                             ScheduleOptions { block, ..order },
                             &platform,
-                            (8, Carrier::Memory),
+                            (8, DataPath::Copied),
                         )
                         .is_ok()
                     };
                     let best = (1..=40).rev().find(fits);
-                    match (fitted(&layout, order, &platform, (8, Carrier::Memory), 1), best) {
+                    match (fitted(&layout, order, &platform, (8, DataPath::Copied), 1), best) {
                         (Ok((found, narrowed)), Some(best)) => {
                             // Blocks of equal length: as many as with the largest block.
                             assert!(fits(&found.block) && found.block <= best);
@@ -175,12 +175,12 @@ mod tests {
         let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
         let order = ScheduleOptions::new(Flow::Bulk, 4);
         let error =
-            check_caps(&layout, order, &platform([Some(4096), None]), (8, Carrier::Memory)).unwrap_err();
+            check_caps(&layout, order, &platform([Some(4096), None]), (8, DataPath::Copied)).unwrap_err();
         assert_eq!(error.exit_code(), 1);
         // (6 x 12 + 9 x 16 + 6 x 16 + (6 + 16) x 12) x 8 bytes.
         let text = error.to_string();
         assert!(text.contains("\"p0\" would hold 4.6 kB") && text.contains("of 4.1 kB"), "{text}");
         assert!(text.contains("--panels"), "{text}");
-        assert!(check_caps(&layout, order, &platform([Some(4608), None]), (8, Carrier::Memory)).is_ok());
+        assert!(check_caps(&layout, order, &platform([Some(4608), None]), (8, DataPath::Copied)).is_ok());
     }
 }

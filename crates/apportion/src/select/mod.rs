@@ -21,7 +21,7 @@ use crate::model::Model;
 use crate::plan::shapes::{Communication, Method, MethodOptions};
 use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape, shares, star_volume};
 use crate::platform::{Network, Platform, Topology};
-use crate::schedule::{Flow, Schedule, ScheduleOptions};
+use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use crate::simulate::{CostModel, simulate};
 
 /// Most pairs of processors x pivot blocks x candidates that are simulated (a few seconds); beyond, candidates are

@@ -9,7 +9,7 @@ use crate::model::{Model, Point};
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Layout, Part, shares};
 use crate::platform::{LinkBookings, Load, Platform, Topology};
-use crate::schedule::{Carrier, Schedule, ScheduleOptions};
+use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
 use crate::select::check_caps;
 use crate::select::{affordable, capped, communication_of, rates};
 use crate::simulate::{CostModel, simulate};
@@ -30,6 +30,8 @@ pub(crate) struct Rebalance<'a> {
     pub order: ScheduleOptions,
     /// Bytes of one element.
     pub element: u64,
+    /// How processors come by the operands of others.
+    pub path: DataPath,
 }
 
 /// A better layout of the rest.
@@ -144,7 +146,7 @@ impl Rebalance<'_> {
         let mut found: Option<Proposal> = None;
         for method in present.into_iter().chain(others) {
             let Ok(layout_by) = method.layout(shape, &weights, &terms) else { continue };
-            if check_caps(&layout_by, self.order, self.platform, (self.element, Carrier::Memory)).is_err() {
+            if check_caps(&layout_by, self.order, self.platform, (self.element, self.path)).is_err() {
                 continue;
             }
             let moves = Moves::between(layout, &layout_by, rest);

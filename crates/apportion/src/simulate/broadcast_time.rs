@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use crate::plan::shapes;
     use crate::platform::{Network, Topology};
-    use crate::schedule::{Flow, Schedule, ScheduleOptions};
+    use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
     use crate::simulate::{CostModel, simulate};
 
     /// Four processors of 40, 30, 20 and 10 Mflop/s, n = 100: by hand from the equations.

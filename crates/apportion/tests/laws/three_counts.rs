@@ -9,7 +9,7 @@ use apportion::matrix::{Element, Matrix};
 use apportion::plan::{Layout, Metrics};
 use apportion::platform::{Network, Platform};
 use apportion::run::{Monitor, run_kernel, run_threads};
-use apportion::schedule::{Carrier, Flow, Schedule, ScheduleOptions, predicted_memory};
+use apportion::schedule::{Application, DataPath, Flow, MatmulSchedule, ScheduleOptions, predicted_memory};
 use apportion::simulate::{CostModel, simulate};
 use apportion::trace::Trace;
 use proptest::prelude::*;
@@ -108,7 +108,7 @@ fn check_kernel<T: Element>(
 /// count than are looked ahead to.
 fn check_memory(layout: &Layout, order: ScheduleOptions, trace: &Trace) {
     let counted: Vec<u64> = trace.lanes.iter().map(|lane| lane.peak_bytes).collect();
-    let predicted = |order| predicted_memory(layout, order, 8, Carrier::Memory);
+    let predicted = |order| predicted_memory(layout, order, 8, DataPath::Copied);
     if order.flow != Flow::Ring || !order.overlaps() {
         assert_eq!(predicted(order), counted, "bytes held, {order:?}");
         return;

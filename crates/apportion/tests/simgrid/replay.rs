@@ -3,7 +3,7 @@
 use apportion::plan::Shape;
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::platform::{Network, parse_platform};
-use apportion::schedule::{Flow, Schedule, ScheduleOptions};
+use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::simulate::{CostModel, Fluid, export_simgrid, simulate_fluid};
 use std::path::Path;
 use std::process::Command;

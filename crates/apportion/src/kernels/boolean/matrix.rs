@@ -13,8 +13,13 @@ pub struct BitMatrix {
 
 impl BitMatrix {
     /// All bits 0.
+    ///
+    /// # Panics
+    /// If the matrix exceeds the address space.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self { rows, cols, chunks: vec![[0; CHUNK]; rows * cols.div_ceil(64 * CHUNK)] }
+        let chunks = rows.checked_mul(cols.div_ceil(64 * CHUNK));
+        let chunks = chunks.unwrap_or_else(|| panic!("{rows} x {cols} bits exceed the address space"));
+        Self { rows, cols, chunks: vec![[0; CHUNK]; chunks] }
     }
 
     /// The ones on the diagonal of an n x n matrix.
@@ -29,7 +34,8 @@ impl BitMatrix {
     /// # Panics
     /// If there are not `rows * cols` bytes.
     pub fn from_bytes(bytes: &[u8], rows: usize, cols: usize) -> Self {
-        assert_eq!(bytes.len(), rows * cols, "one byte for each of {rows} x {cols} elements");
+        let fits = rows.checked_mul(cols) == Some(bytes.len());
+        assert!(fits, "{} bytes for {rows} x {cols} elements", bytes.len());
         Self::from_rows(rows, cols, |i| &bytes[i * cols..][..cols])
     }
 
@@ -41,7 +47,7 @@ impl BitMatrix {
         let mut matrix = Self::zeros(rows, cols);
         for i in 0..rows {
             let row = row(i);
-            assert_eq!(row.len(), cols, "one byte for each of {cols} elements of row {i}");
+            assert_eq!(row.len(), cols, "bytes of row {i}, which has {cols} elements");
             let words = matrix.row_mut(i).as_flattened_mut();
             for (word, bytes) in words.iter_mut().zip(row.chunks(64)) {
                 let (eights, rest) = bytes.as_chunks::<8>();
@@ -153,6 +159,18 @@ mod tests {
             }
         }
         assert!(BitMatrix::from_bytes(&[0, 255], 1, 2).get(0, 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "bits exceed the address space")]
+    fn a_size_that_wraps_is_refused() {
+        BitMatrix::zeros(usize::MAX / 2 + 2, 513);
+    }
+
+    #[test]
+    #[should_panic(expected = "0 bytes for")]
+    fn bytes_that_are_missing_are_refused() {
+        BitMatrix::from_bytes(&[], 1 << 32, 1 << 32);
     }
 
     #[test]

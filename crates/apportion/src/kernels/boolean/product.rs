@@ -227,11 +227,14 @@ mod tests {
         let (a, b) = (sample(m, k, rarity, seed), sample(k, n, rarity, seed + 1));
         let before = sample(m, n, 9, seed + 2);
         let expected = by_definition(&before, &a, &b);
-        // SAFETY: plain chunks ask nothing of the processor.
-        let portable_rows =
-            |c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix| unsafe { by_rows::<Chunk>(c, a, b) };
-        let portable_tables =
-            |c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix| unsafe { by_tables::<Chunk>(c, a, b) };
+        let portable_rows = |c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix| {
+            // SAFETY: plain chunks need no feature of the processor.
+            unsafe { by_rows::<Chunk>(c, a, b) }
+        };
+        let portable_tables = |c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix| {
+            // SAFETY: as above.
+            unsafe { by_tables::<Chunk>(c, a, b) }
+        };
         let ways = [
             BitMatrix::or_product,
             BitMatrix::or_product_by_rows,

@@ -4,6 +4,7 @@
 
 use crate::kernels::tropical::element::Element;
 use crate::kernels::tropical::tile::MicroKernel;
+use crate::kernels::view::check_shapes;
 use crate::kernels::{View, ViewMut};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -19,21 +20,6 @@ const LINE: usize = 64;
 const A_BYTES: usize = 512 << 10;
 /// Bytes of a packed block of B: a share of the last cache.
 const B_BYTES: usize = 4 << 20;
-
-/// # Panics
-/// Unless A is m x k, B k x n and C m x n.
-pub(super) fn check_shapes<T>(a: &View<T>, b: &View<T>, c: &ViewMut<T>) {
-    assert!(
-        a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols(),
-        "the shapes {} x {}, {} x {} and {} x {} fit",
-        a.rows(),
-        a.cols(),
-        b.rows(),
-        b.cols(),
-        c.rows(),
-        c.cols()
-    );
-}
 
 /// C := C over A x B with the given tile; false, with C over only some of the sums, if an integer is not tame. Shapes must
 /// fit. Inlined, as all below, into functions compiled for the tile's registers: packing is worth vectors, too.

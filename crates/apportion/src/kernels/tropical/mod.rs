@@ -1,7 +1,7 @@
 //! Products over max-plus and min-plus, packed and blocked like a gemm.
 //!
 //! One body serves every register file: [`tile`](tile::tile) is written against the operations of a
-//! [`Vector`](tile::Vector), and `avx512`, `avx2`, `neon` and `portable` supply them. All give the same bits,
+//! [`Vector`](vector::Vector), and `avx512`, `avx2`, `neon` and `portable` supply them. All give the same bits,
 //! since among equal sums (+0 and -0 among them) the first in the order C, p = 0, 1, … stands.
 
 #![allow(unsafe_code)]
@@ -10,6 +10,7 @@ mod block;
 mod element;
 mod portable;
 mod tile;
+mod vector;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -18,6 +19,7 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 
+use crate::kernels::view::check_shapes;
 use crate::kernels::{View, ViewMut};
 use element::Element;
 
@@ -88,7 +90,7 @@ pub fn instruction_set() -> &'static str {
 
 /// The product with the widest registers at hand, or with saturating sums where plain ones might overflow.
 fn product<T: Tropical, const MIN: bool>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
-    block::check_shapes(&a, &b, &c);
+    check_shapes(&a, &b, &c);
     let tile = &T::tiles::<MIN>()[0];
     // SAFETY: `Element::tiles` offers only what the processor has.
     let done = unsafe { (tile.product)(tile, a, b, c.tile(0, 0, a.rows(), b.cols())) };

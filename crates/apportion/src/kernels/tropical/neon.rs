@@ -4,70 +4,45 @@
 
 use crate::kernels::tropical::block;
 use crate::kernels::tropical::element::Element;
-use crate::kernels::tropical::tile::{MicroKernel, Vector, tile};
+use crate::kernels::tropical::tile::{MicroKernel, tile};
+use crate::kernels::tropical::vector::{Vector, micro_kernels, vector};
+use crate::kernels::{View, ViewMut};
 use std::arch::aarch64::*;
 
-/// A vector of one element type. SAFETY of every block: NEON is part of aarch64, and the trait's contract grants
-/// good pointers. Choosing by comparison, as elsewhere, passes over NaN and keeps the first of equals, which
-/// NEON's own maximum does not.
-macro_rules! vector {
-    ($name:ident($register:ty) of $element:ty: $splat:ident, $load:ident, $store:ident, $plus:ident,
-     $greater:ident, $choose:ident) => {
-        #[derive(Clone, Copy)]
-        pub(super) struct $name($register);
+/// The maximum, the minimum and the settling of one type, by comparison: unlike NEON's own maximum, they ignore NaN and
+/// keep the second operand among equals, as on the other instruction sets.
+macro_rules! comparisons {
+    ($max:ident, $min:ident, $settle:ident of $register:ty: $element:ty, $splat:ident, $greater:ident, $choose:ident) => {
+        #[target_feature(enable = "neon")]
+        #[inline]
+        fn $max(x: $register, y: $register) -> $register {
+            $choose($greater(x, y), x, y)
+        }
 
-        impl Vector for $name {
-            type Element = $element;
-            const LANES: usize = size_of::<$register>() / size_of::<$element>();
+        #[target_feature(enable = "neon")]
+        #[inline]
+        fn $min(x: $register, y: $register) -> $register {
+            $choose($greater(y, x), x, y)
+        }
 
-            #[inline(always)]
-            unsafe fn splat(x: $element) -> Self {
-                Self(unsafe { $splat(x) })
-            }
-            #[inline(always)]
-            unsafe fn load(from: *const $element) -> Self {
-                Self(unsafe { $load(from) })
-            }
-            #[inline(always)]
-            unsafe fn store(self, to: *mut $element) {
-                unsafe { $store(to, self.0) }
-            }
-            #[inline(always)]
-            unsafe fn plus(self, other: Self) -> Self {
-                Self(unsafe { $plus(self.0, other.0) })
-            }
-            #[inline(always)]
-            unsafe fn over<const MIN: bool>(self, other: Self) -> Self {
-                unsafe {
-                    let better = if MIN { $greater(other.0, self.0) } else { $greater(self.0, other.0) };
-                    Self($choose(better, self.0, other.0))
-                }
-            }
-            #[inline(always)]
-            unsafe fn settled_over<const MIN: bool>(self, other: Self) -> Self {
-                unsafe {
-                    let reach = $splat(if MIN { <$element>::REACH } else { -<$element>::REACH });
-                    let untrue = if MIN { $greater(self.0, reach) } else { $greater(reach, self.0) };
-                    Self($choose(untrue, other.0, self.over::<MIN>(other).0))
-                }
-            }
+        #[target_feature(enable = "neon")]
+        #[inline]
+        fn $settle<const MIN: bool>(sum: $register, over: $register, other: $register) -> $register {
+            let reach = $splat(if MIN { <$element>::REACH } else { -<$element>::REACH });
+            let untrue = if MIN { $greater(sum, reach) } else { $greater(reach, sum) };
+            $choose(untrue, other, over)
         }
     };
 }
 
-vector!(F64(float64x2_t) of f64: vdupq_n_f64, vld1q_f64, vst1q_f64, vaddq_f64, vcgtq_f64, vbslq_f64);
-vector!(F32(float32x4_t) of f32: vdupq_n_f32, vld1q_f32, vst1q_f32, vaddq_f32, vcgtq_f32, vbslq_f32);
-vector!(I64(int64x2_t) of i64: vdupq_n_s64, vld1q_s64, vst1q_s64, vaddq_s64, vcgtq_s64, vbslq_s64);
-vector!(I32(int32x4_t) of i32: vdupq_n_s32, vld1q_s32, vst1q_s32, vaddq_s32, vcgtq_s32, vbslq_s32);
+comparisons!(max_f64, min_f64, settle_f64 of float64x2_t: f64, vdupq_n_f64, vcgtq_f64, vbslq_f64);
+comparisons!(max_f32, min_f32, settle_f32 of float32x4_t: f32, vdupq_n_f32, vcgtq_f32, vbslq_f32);
+comparisons!(max_i64, min_i64, settle_i64 of int64x2_t: i64, vdupq_n_s64, vcgtq_s64, vbslq_s64);
+comparisons!(max_i32, min_i32, settle_i32 of int32x4_t: i32, vdupq_n_s32, vcgtq_s32, vbslq_s32);
 
-/// The tile of vectors `V`.
-pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<MicroKernel<V::Element>> {
-    Some(MicroKernel {
-        name: "NEON",
-        rows: 8,
-        cols: 2 * V::LANES,
-        update: tile::<V, 8, 2, MIN>,
-        interleave: None,
-        product: block::product::<V::Element, MIN>,
-    })
-}
+vector!(F64(float64x2_t) of f64: vdupq_n_f64, vld1q_f64, vst1q_f64, vaddq_f64, max_f64, min_f64, settle: settle_f64);
+vector!(F32(float32x4_t) of f32: vdupq_n_f32, vld1q_f32, vst1q_f32, vaddq_f32, max_f32, min_f32, settle: settle_f32);
+vector!(I64(int64x2_t) of i64: vdupq_n_s64, vld1q_s64, vst1q_s64, vaddq_s64, max_i64, min_i64, settle: settle_i64);
+vector!(I32(int32x4_t) of i32: vdupq_n_s32, vld1q_s32, vst1q_s32, vaddq_s32, max_i32, min_i32, settle: settle_i32);
+
+micro_kernels!("NEON", "neon" if true, 8 x 2, None);

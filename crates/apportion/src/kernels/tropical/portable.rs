@@ -4,7 +4,8 @@
 
 use crate::kernels::tropical::block;
 use crate::kernels::tropical::element::Element;
-use crate::kernels::tropical::tile::{MicroKernel, Vector, tile};
+use crate::kernels::tropical::tile::{MicroKernel, tile};
+use crate::kernels::tropical::vector::Vector;
 
 /// An array that the compiler may keep in registers.
 #[derive(Clone, Copy)]

@@ -3,30 +3,8 @@
 #![allow(unsafe_code)]
 
 use crate::kernels::tropical::element::Element;
+use crate::kernels::tropical::vector::{Vector, prefetch};
 use crate::kernels::{View, ViewMut};
-
-/// A register full of elements.
-///
-/// # Safety
-/// Every function needs the processor features of the module that implements it; pointers are good for
-/// [`Vector::LANES`] elements, at any alignment.
-pub(super) trait Vector: Copy {
-    /// What it is full of.
-    type Element: Element;
-    /// How many.
-    const LANES: usize;
-    unsafe fn splat(x: Self::Element) -> Self;
-    unsafe fn load(from: *const Self::Element) -> Self;
-    unsafe fn store(self, to: *mut Self::Element);
-    /// Lane by lane, [`Element::plus`].
-    unsafe fn plus(self, other: Self) -> Self;
-    /// Lane by lane, [`Element::over`].
-    unsafe fn over<const MIN: bool>(self, other: Self) -> Self;
-    /// Lane by lane, `self` over `other` where `self` [`Element::is_true`], else `other`.
-    unsafe fn settled_over<const MIN: bool>(self, other: Self) -> Self;
-    /// Asks for the line at an address, which need not be a good one.
-    unsafe fn prefetch(_: *const Self::Element) {}
-}
 
 /// A tile of one shape, and the function that updates it: C := C over A x B, A being `depth` packed columns of
 /// `rows` elements, B `depth` packed rows of `cols`, C `rows` x `cols` elements with rows `stride` apart.
@@ -64,7 +42,7 @@ pub(super) unsafe fn tile<V: Vector, const ROWS: usize, const WIDE: usize, const
         let mut best = [[V::splat(V::Element::zero::<MIN>()); WIDE]; ROWS];
         for i in 0..ROWS {
             for j in 0..WIDE {
-                V::prefetch(place(i, j));
+                prefetch(place(i, j));
             }
         }
         for _ in 0..depth {

@@ -28,7 +28,7 @@ impl Segments for Virtual {
         Ok(trace)
     }
 
-    fn relocate(&mut self, to: &MatmulSchedule, arrivals: &[f64]) -> Result<Vec<f64>> {
+    fn relocate(&mut self, to: &MatmulSchedule, _: Span, arrivals: &[f64]) -> Result<Vec<f64>> {
         self.layouts.push(to.layout().shares());
         self.clock += arrivals.iter().copied().fold(0.0, f64::max);
         Ok(arrivals.to_vec())

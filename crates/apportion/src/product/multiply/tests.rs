@@ -1,12 +1,12 @@
 //! A bit that flips silently in C while a tile is updated: the run must end with an error, not with a result.
 
 use super::*;
-use crate::kernels::{GemmUpdate, gemm};
+use crate::kernels::{View, ViewMut, gemm, max_plus, min_plus};
 use crate::plan::{Shape, shapes};
 use crate::schedule::Flow;
 
 /// What a defect replaces.
-type Update<T> = fn(GemmUpdate<'_, T>);
+type Update<T> = fn(View<T>, View<T>, ViewMut<T>);
 
 /// Tells the tiles that are to be spoilt: those whose first element of A is this, or minus this.
 const MARK: f64 = 77.0;
@@ -53,21 +53,23 @@ fn outcome<T: Element>(
 }
 
 /// Computes a tile rightly, then flips a bit of its first element, if it is the marked tile.
-fn spoilt<T: Element>(tile: GemmUpdate<'_, T>, right: impl Fn(GemmUpdate<'_, T>), flip: impl Fn(T) -> T) {
-    let GemmUpdate { m, k, n, a, b, c: (c, stride) } = tile;
-    let marked = k > 0 && a.0[0].to_f64().abs() == MARK;
-    right(GemmUpdate { m, k, n, a, b, c: (c, stride) });
-    if marked {
-        c[0] = flip(c[0]);
+fn spoilt<T: Element>(
+    (a, b, mut c): (View<T>, View<T>, ViewMut<T>),
+    right: impl Fn(View<T>, View<T>, ViewMut<T>),
+    flip: impl Fn(T) -> T,
+) {
+    right(a, b, c.reborrow());
+    if a.cols() > 0 && a.row(0)[0].to_f64().abs() == MARK {
+        c.row(0)[0] = flip(c.row(0)[0]);
     }
 }
 
-fn spoilt_f64<const BIT: u32>(tile: GemmUpdate<'_, f64>) {
-    spoilt(tile, gemm, |x| f64::from_bits(x.to_bits() ^ 1 << BIT));
+fn spoilt_f64<const BIT: u32>(a: View<f64>, b: View<f64>, c: ViewMut<f64>) {
+    spoilt((a, b, c), gemm, |x| f64::from_bits(x.to_bits() ^ 1 << BIT));
 }
 
-fn spoilt_f32<const BIT: u32>(tile: GemmUpdate<'_, f32>) {
-    spoilt(tile, gemm, |x| f32::from_bits(x.to_bits() ^ 1 << BIT));
+fn spoilt_f32<const BIT: u32>(a: View<f32>, b: View<f32>, c: ViewMut<f32>) {
+    spoilt((a, b, c), gemm, |x| f32::from_bits(x.to_bits() ^ 1 << BIT));
 }
 
 fn caught(outcome: Result<()>, what: &str) {
@@ -107,15 +109,13 @@ fn freivalds_sees_one_flipped_bit() {
     }
 }
 
-fn last_bit<const GREATEST: bool>(tile: GemmUpdate<'_, f64>) {
-    let right = |tile: GemmUpdate<'_, f64>| {
-        if GREATEST { Kernel::max_plus().update(tile) } else { Kernel::min_plus().update(tile) }
-    };
-    spoilt(tile, right, |x| f64::from_bits(x.to_bits() ^ 1));
+fn last_bit<const GREATEST: bool>(a: View<f64>, b: View<f64>, c: ViewMut<f64>) {
+    let right = if GREATEST { max_plus } else { min_plus };
+    spoilt((a, b, c), right, |x| f64::from_bits(x.to_bits() ^ 1));
 }
 
-fn truth(tile: GemmUpdate<'_, u8>) {
-    spoilt(tile, |tile| Kernel::or_and().update(tile), |x| x ^ 1);
+fn truth(a: View<u8>, b: View<u8>, c: ViewMut<u8>) {
+    spoilt((a, b, c), |a, b, c| Kernel::or_and().update(a, b, c), |x| x ^ 1);
 }
 
 /// A C of at most [`DRAWS`] elements is recomputed whole: even the last bit of one element is seen for certain.

@@ -253,12 +253,6 @@ impl Mpi {
 }
 
 impl Transfer {
-    /// What has arrived; [`Mpi::done`] must have said so.
-    pub fn words(&self) -> &[u64] {
-        assert!(self.requests.is_empty(), "only what has arrived is read");
-        &self.words
-    }
-
     /// The memory back; [`Mpi::done`] must have said so.
     pub fn into_words(mut self) -> Vec<u64> {
         assert!(self.requests.is_empty(), "MPI needs the memory of what is under way");

@@ -11,7 +11,6 @@ mod threads;
 mod transfer;
 
 pub use redistribute::redistribute;
-pub(crate) use redistribute::{copy_common, rects_of_all};
 pub(super) use threads::first_failure;
 pub(super) use transfer::Transfer;
 

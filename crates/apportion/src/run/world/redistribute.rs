@@ -110,7 +110,7 @@ fn without(rect: Rect, other: Rect) -> Vec<Rect> {
 }
 
 /// Every rank's rectangles, on all ranks.
-pub(crate) fn rects_of_all(world: &World, rects: &[Rect]) -> Result<Vec<Vec<Rect>>> {
+fn rects_of_all(world: &World, rects: &[Rect]) -> Result<Vec<Vec<Rect>>> {
     let numbers: Vec<u64> =
         rects.iter().flat_map(|r| [r.rows.start, r.rows.end, r.cols.start, r.cols.end]).collect();
     let all = world.all_gather(bytemuck::cast_slice(&numbers))?;
@@ -132,7 +132,7 @@ fn cut<T: Element>(blocks: &LocalBlocks<T>, rect: Rect) -> Vec<u8> {
 }
 
 /// Copies what two rectangles have in common.
-pub(crate) fn copy_common<T: Copy>((from, source): (Rect, &[T]), (to, target): (Rect, &mut [T])) {
+fn copy_common<T: Copy>((from, source): (Rect, &[T]), (to, target): (Rect, &mut [T])) {
     let common = from.intersect(to);
     if common.is_empty() {
         return;

@@ -18,15 +18,6 @@ pub(crate) enum Transfer {
 }
 
 impl Transfer {
-    /// What has arrived; the transfer must be done.
-    pub fn words(&self) -> &[u64] {
-        match self {
-            Self::Threads { words, .. } => words,
-            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Self::Mpi(transfer) => transfer.words(),
-        }
-    }
-
     /// The memory back; the transfer must be done.
     pub fn into_words(self) -> Vec<u64> {
         match self {

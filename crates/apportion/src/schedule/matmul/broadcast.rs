@@ -13,6 +13,7 @@
 //! ([`crate::simulate::BroadcastTime`]): P (t_b + t_c) without overlap, t_b + (P - 1) max(t_b, t_c) + t_c with it.
 
 use super::{MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update, cast};
+use crate::schedule::Application;
 use crate::geometry::{Rank, Rect, Span};
 use crate::plan::{Layout, Part, Shape};
 use std::collections::{BTreeMap, VecDeque};

@@ -5,6 +5,7 @@
 //! bottom. Nobody talks to more than the neighbours of its bands.
 
 use super::{MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update};
+use crate::schedule::Application;
 use crate::geometry::{Rank, Rect, Span};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::measure::{LinkOptions, MeasuredLink, Probe, measure_links};
+use crate::measure::{threads_probe, LinkOptions, MeasuredLink, Probe, measure_links};
 use crate::platform::{Direction, Platform};
 use crate::run::Monitor;
 use crate::run::World;
@@ -22,12 +22,15 @@ const STRIDE: usize = 128;
 ///
 /// # Panics
 /// If the world and the platform are not of one size.
-pub fn measure_links_mpi(
+pub fn measure_links_on(
     platform: &Platform,
     options: &LinkOptions,
     world: &World,
     monitor: &Monitor,
 ) -> Result<Vec<MeasuredLink>> {
+    if world.is_solo() {
+        return measure_links(platform, options, &mut threads_probe(platform, monitor), monitor);
+    }
     assert_eq!(world.size(), platform.len(), "one rank for each processor");
     let mut measured = Ok(Vec::new());
     if world.rank() == 0 {
@@ -36,7 +39,7 @@ pub fn measure_links_mpi(
     } else {
         while !asked(world, None)?.is_empty() {}
     }
-    world.agree(measured)
+    world.all_ok(measured)
 }
 
 /// Rank 0 announces a probe, or that there are no more; those it names carry it out. Its seconds, on rank 0; on the others
@@ -54,13 +57,13 @@ fn asked(world: &World, probe: Option<&Probe>) -> Result<Vec<f64>> {
     if world.rank() == from {
         seconds = ask(world, &probe)?;
         if from > 0 {
-            world.tell(seconds.iter().map(|s| s.to_bits()).collect(), 0)?;
+            world.send(seconds.iter().map(|s| s.to_bits()).collect(), 0)?;
         }
     } else if world.rank() == to {
         answer(world, &probe)?;
     }
     if world.rank() == 0 && from > 0 {
-        seconds = world.hear(times, from)?.into_iter().map(f64::from_bits).collect();
+        seconds = world.recv(times, from)?.into_iter().map(f64::from_bits).collect();
     }
     Ok(seconds)
 }
@@ -93,7 +96,7 @@ fn ask(world: &World, probe: &Probe) -> Result<Vec<f64>> {
         let begin = Instant::now();
         let mut message = Vec::with_capacity(words(probe));
         places.iter().for_each(|&(at, length)| message.extend_from_slice(&memory[at..at + length]));
-        world.exchange(message, probe.to.0, (0, probe.to.0))?;
+        world.exchange(message, probe.to.0, 0, probe.to.0)?;
         seconds.push(begin.elapsed().as_secs_f64());
     }
     Ok(seconds)
@@ -104,7 +107,7 @@ fn answer(world: &World, probe: &Probe) -> Result<()> {
     let (places, extent) = stretches(probe);
     let mut memory = vec![0u64; extent];
     for _ in 0..probe.times {
-        let message = world.hear(words(probe), probe.from.0)?;
+        let message = world.recv(words(probe), probe.from.0)?;
         let mut rest = &message[..];
         for &(at, length) in &places {
             let (here, others) = rest.split_at(length);
@@ -112,7 +115,7 @@ fn answer(world: &World, probe: &Probe) -> Result<()> {
             rest = others;
         }
         black_box(&mut memory);
-        world.tell(Vec::new(), probe.from.0)?;
+        world.send(Vec::new(), probe.from.0)?;
     }
     Ok(())
 }

@@ -7,11 +7,29 @@ use crate::kernels::Kernel;
 use crate::kernels::Semiring;
 use crate::matrix::{Element, LocalBlocks};
 use crate::plan::Shape;
-use crate::product::distributed::freivalds::each_row;
-use crate::product::distributed::{Claim, wrong};
 use crate::run::World;
-use crate::verify::Sampled;
-use crate::verify::SplitMix64;
+use crate::verify::vectors::each_row;
+use crate::verify::{Claim, SplitMix64, wrong};
+
+/// What a passed check by samples means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sampled {
+    /// Elements recomputed; those drawn twice count twice.
+    pub elements: u64,
+    /// Those of them that were drawn independently and uniformly from all of C.
+    pub drawn: u64,
+    /// True if every element of C was recomputed: then nothing was missed.
+    pub all: bool,
+}
+
+impl Sampled {
+    /// The chance, at most, that the check passes though a `fraction` of C's elements is wrong: (1 - fraction)^drawn,
+    /// and 0 if all were recomputed. It says nothing of fewer wrong elements: a single one among n is missed with
+    /// probability (1 - 1 / n)^drawn.
+    pub fn error_probability(&self, fraction: f64) -> f64 {
+        if self.all { 0.0 } else { (1.0 - fraction.clamp(0.0, 1.0)).powf(self.drawn as f64) }
+    }
+}
 
 /// Rows of B that travel together.
 const BLOCK: u64 = 64;
@@ -59,7 +77,7 @@ pub(super) fn verify<T: Element>(
         return Ok(Ok(passed));
     }
     for (at, (place, seen)) in places.iter().zip(seen).enumerate() {
-        let wanted = shares.wanted(at, claim.scalars, initial.as_ref().map(|all| all[at]), shape.k);
+        let wanted = shares.wanted(at, claim.scaling.scalars(), initial.as_ref().map(|all| all[at]), shape.k);
         if !wanted.allows(seen) {
             return Ok(Err(wrong(*place, seen, wanted.value)));
         }
@@ -192,8 +210,8 @@ impl<T: Element> Shares<T> {
     /// Everybody's shares as one.
     fn put_together(&mut self, world: &World) -> Result<()> {
         self.of = match &self.of {
-            Of::Sums(mine) => Of::Sums(world.combine(mine, |x, y| std::array::from_fn(|i| x[i] + y[i]))?),
-            Of::Best(mine) => Of::Best(world.combine(mine, |x, y| better(self.kernel, x, y))?),
+            Of::Sums(mine) => Of::Sums(world.all_reduce(mine, |x, y| std::array::from_fn(|i| x[i] + y[i]))?),
+            Of::Best(mine) => Of::Best(world.all_reduce(mine, |x, y| better(self.kernel, x, y))?),
         };
         Ok(())
     }

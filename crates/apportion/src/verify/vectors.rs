@@ -5,9 +5,8 @@ use crate::error::Result;
 use crate::geometry::Rect;
 use crate::matrix::{Element, LocalBlocks};
 use crate::plan::Shape;
-use crate::product::distributed::{Claim, wrong};
 use crate::run::World;
-use crate::verify::{Scale, SplitMix64, exponent};
+use crate::verify::{Claim, Scale, SplitMix64, exponent, wrong};
 
 /// Random vectors.
 const LANES: usize = 16;
@@ -19,13 +18,13 @@ const FALSE_ALARMS: usize = 4;
 pub(super) fn all_finite<T: Element>(claim: &Claim<'_, T>, world: &World) -> Result<bool> {
     let finite =
         |tiles: &LocalBlocks<T>| tiles.iter().flat_map(|(_, tile)| tile).all(|x| x.to_f64().is_finite());
-    let Claim { a, b, c, initial, scalars } = claim;
+    let Claim { a, b, c, initial, scaling } = claim;
     let finite = finite(a)
         && finite(b)
         && finite(c)
         && initial.is_none_or(finite)
-        && scalars.iter().all(|x| x.to_f64().is_finite());
-    Ok(world.combine(&[u8::from(!finite)], u8::max)?[0] == 0)
+        && scaling.scalars().iter().all(|x| x.to_f64().is_finite());
+    Ok(world.all_reduce(&[u8::from(!finite)], u8::max)?[0] == 0)
 }
 
 /// Checks that C = alpha A B + beta C0 up to rounding, for finite parts: the odds of a miss, 2^-16. The outcome is rank 0's; the others' is a
@@ -87,8 +86,8 @@ impl<'a, T: Element> Check<'a, T> {
             largest_of_b[l] = largest_of_b[l].max(project(row, scale, &x[rect.cols.start as usize..], sums));
         });
         let add = |x: f64, y: f64| x + y;
-        let y = world.combine(&y, add)?;
-        let largest_of_b = world.combine(&largest_of_b, f64::max)?;
+        let y = world.all_reduce(&y, add)?;
+        let largest_of_b = world.all_reduce(&largest_of_b, f64::max)?;
         // alpha A (B x) + beta C0 x, C x, and the same of absolute values.
         let (mut wanted, mut seen) = (vec![0.0; m * LANES], vec![0.0; m * (LANES + 1)]);
         let (mut sums, mut largest) = (vec![0.0; m], vec![0.0; m]);
@@ -120,10 +119,10 @@ impl<'a, T: Element> Check<'a, T> {
             claim,
             shape,
             exponents,
-            seen: world.combine(&seen, add)?,
-            wanted: world.combine(&wanted, add)?,
-            sums: world.combine(&sums, add)?,
-            largest: world.combine(&largest, add)?,
+            seen: world.all_reduce(&seen, add)?,
+            wanted: world.all_reduce(&wanted, add)?,
+            sums: world.all_reduce(&sums, add)?,
+            largest: world.all_reduce(&largest, add)?,
             false_alarms: 0,
         })
     }
@@ -148,12 +147,12 @@ impl<'a, T: Element> Check<'a, T> {
 
     /// How often an element was rounded: each product and each sum, and the scaling.
     fn roundings(&self) -> f64 {
-        let scaled = self.claim.scalars[0].to_f64() != 1.0 || self.claim.initial.is_some();
+        let scaled = self.claim.scaling.scalars()[0].to_f64() != 1.0 || self.claim.initial.is_some();
         self.shape.k as f64 + if scaled { 4.0 } else { 1.0 }
     }
 
     fn underflow(&self, i: usize) -> f64 {
-        let tiny = T::TINY * self.claim.scalars[0].to_f64().abs().max(1.0);
+        let tiny = T::TINY * self.claim.scaling.scalars()[0].to_f64().abs().max(1.0);
         2.0 * self.roundings() * (self.exponents.scale_of_c(i).of(tiny) + f64::MIN_POSITIVE)
     }
 
@@ -172,7 +171,7 @@ impl<'a, T: Element> Check<'a, T> {
                 target.iter_mut().zip(row).for_each(|(x, v)| *x = factor * scale_a.of(v.to_f64()));
             }
         });
-        let row_of_a = world.combine(&row_of_a, add)?;
+        let row_of_a = world.all_reduce(&row_of_a, add)?;
         // Sums, sizes and what C holds, column by column.
         let mut columns = vec![0.0; 3 * n];
         each_row(b, |l, rect, row| {
@@ -199,7 +198,7 @@ impl<'a, T: Element> Check<'a, T> {
                 }
             }
         });
-        let columns = world.combine(&columns, add)?;
+        let columns = world.all_reduce(&columns, add)?;
         let scale = exponents.scale_of_c(i);
         let rounding = self.roundings() * (T::EPSILON + f64::EPSILON);
         let off = columns
@@ -236,9 +235,9 @@ impl Exponents {
         claim.b.iter().for_each(|(_, tile)| raise(0, tile));
         each_row(claim.a, |i, _, row| raise(1 + i, row));
         claim.initial.into_iter().for_each(|initial| each_row(initial, |i, _, row| raise(1 + m + i, row)));
-        let all = world.combine(&own, i32::max)?;
+        let all = world.all_reduce(&own, i32::max)?;
         let (of_a, of_initial) = (all[1..=m].to_vec(), all[1 + m..].to_vec());
-        Ok(Self { of_b: all[0], of_a, of_initial, scalars: claim.scalars.map(Element::to_f64) })
+        Ok(Self { of_b: all[0], of_a, of_initial, scalars: claim.scaling.scalars().map(Element::to_f64) })
     }
 
     /// Of row i of alpha A B, of beta C0, and of their sum.

@@ -1,0 +1,134 @@
+//! Registers full of elements: what the innermost loop needs of them, and its implementation once for every instruction
+//! set, which names only its instructions.
+
+use crate::kernels::tropical::element::Element;
+
+/// A register full of elements.
+///
+/// # Safety
+/// Every function needs the processor features of the module that implements it; pointers are valid for
+/// [`Vector::LANES`] elements, at any alignment.
+pub(super) trait Vector: Copy {
+    /// The type of its elements.
+    type Element: Element;
+    /// Number of its elements.
+    const LANES: usize;
+    unsafe fn splat(x: Self::Element) -> Self;
+    unsafe fn load(from: *const Self::Element) -> Self;
+    unsafe fn store(self, to: *mut Self::Element);
+    /// Lane by lane, [`Element::plus`].
+    unsafe fn plus(self, other: Self) -> Self;
+    /// Lane by lane, [`Element::over`].
+    unsafe fn over<const MIN: bool>(self, other: Self) -> Self;
+    /// Lane by lane, `self` over `other` where `self` [`Element::is_true`], else `other`.
+    unsafe fn settled_over<const MIN: bool>(self, other: Self) -> Self;
+}
+
+/// Asks for the cache line at an address, which need not be valid.
+#[inline(always)]
+pub(super) fn prefetch<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: SSE is part of x86-64, and a prefetch is a hint that never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// A vector of one element type, by the instructions that fill, load, store, add and compare it. `$max` and `$min` return
+/// their second operand where neither is better, or one is NaN. `settle` turns (sum, sum over other, other) into what
+/// [`Vector::settled_over`] returns; without it, every sum is a true one.
+macro_rules! vector {
+    ($name:ident($register:ty) of $element:ty: $splat:ident, $load:ident, $store:ident, $plus:ident, $max:ident,
+     $min:ident $(, settle: $settle:ident)?) => {
+        #[derive(Clone, Copy)]
+        pub(super) struct $name($register);
+
+        impl Vector for $name {
+            type Element = $element;
+            const LANES: usize = size_of::<$register>() / size_of::<$element>();
+
+            #[inline(always)]
+            unsafe fn splat(x: $element) -> Self {
+                // SAFETY: the trait's contract grants the processor feature, here and below.
+                Self(unsafe { $splat(x) })
+            }
+            #[inline(always)]
+            unsafe fn load(from: *const $element) -> Self {
+                // SAFETY: the trait's contract grants the pointer, too.
+                Self(unsafe { $load(from.cast()) })
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $element) {
+                // SAFETY: as in `load`.
+                unsafe { $store(to.cast(), self.0) }
+            }
+            #[inline(always)]
+            unsafe fn plus(self, other: Self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe { $plus(self.0, other.0) })
+            }
+            #[inline(always)]
+            unsafe fn over<const MIN: bool>(self, other: Self) -> Self {
+                // SAFETY: as in `splat`.
+                Self(unsafe { if MIN { $min(self.0, other.0) } else { $max(self.0, other.0) } })
+            }
+            #[inline(always)]
+            unsafe fn settled_over<const MIN: bool>(self, other: Self) -> Self {
+                // SAFETY: as in `splat`.
+                let over = unsafe { self.over::<MIN>(other) };
+                $(
+                    // SAFETY: as in `splat`.
+                    let over = Self(unsafe { $settle::<MIN>(self.0, over.0, other.0) });
+                )?
+                over
+            }
+        }
+    };
+}
+
+/// The micro-kernels of an instruction set: `tile_of`, and the functions that it offers, compiled for the feature.
+macro_rules! micro_kernels {
+    ($name:literal, $feature:literal if $detected:expr, $rows:literal x $wide:literal, $interleave:expr) => {
+        /// The micro-kernel of vectors `V`, if this processor has the registers.
+        pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<MicroKernel<V::Element>> {
+            $detected.then_some(MicroKernel {
+                name: $name,
+                rows: $rows,
+                cols: $wide * V::LANES,
+                update: update::<V, MIN>,
+                interleave: $interleave,
+                product: product::<V::Element, MIN>,
+            })
+        }
+
+        /// # Safety
+        /// As [`MicroKernel::update`], on a processor that has the feature.
+        #[target_feature(enable = $feature)]
+        unsafe fn update<V: Vector, const MIN: bool>(
+            depth: usize,
+            a: *const V::Element,
+            b: *const V::Element,
+            c: *mut V::Element,
+            stride: usize,
+        ) {
+            // SAFETY: the caller's promise, passed on.
+            unsafe { tile::<V, $rows, $wide, MIN>(depth, a, b, c, stride) }
+        }
+
+        /// [`block::product`] on a processor that has the feature.
+        #[target_feature(enable = $feature)]
+        fn product<T: Element, const MIN: bool>(
+            tile: &MicroKernel<T>,
+            a: View<T>,
+            b: View<T>,
+            c: ViewMut<T>,
+        ) -> bool {
+            block::product::<T, MIN>(tile, a, b, c)
+        }
+    };
+}
+
+pub(super) use {micro_kernels, vector};

@@ -1,0 +1,208 @@
+//! Copies of the operands that one processor needs, by pivot block: its own parts, and what has arrived.
+
+use super::Product;
+use crate::geometry::{Rank, Rect, Span, SpanSet};
+use crate::kernels::{View, ViewMut};
+use crate::matrix::Element;
+use crate::run::Spare;
+use crate::schedule::{MatmulSchedule, Operand, OperandPiece, Update};
+use std::collections::BTreeMap;
+
+/// One pivot block's operands for one group of columns: A's needed rows x inner (nothing where A is used in place), and
+/// inner x B's needed columns of the group, both row by row.
+#[derive(Debug)]
+struct Panel<T> {
+    inner: Span,
+    cols: SpanSet,
+    a: Vec<T>,
+    b: Vec<T>,
+}
+
+/// The panels of one processor.
+#[derive(Debug)]
+pub(super) struct Panels<'a, T> {
+    schedule: &'a MatmulSchedule,
+    rank: Rank,
+    /// By the first inner index and the first column.
+    panels: BTreeMap<(u64, u64), Panel<T>>,
+    spare: Spare<T>,
+    bytes: u64,
+    peak: u64,
+}
+
+impl<'a, T: Element> Panels<'a, T> {
+    /// None yet.
+    pub fn new(schedule: &'a MatmulSchedule, rank: Rank) -> Self {
+        Self { schedule, rank, panels: BTreeMap::new(), spare: Spare::default(), bytes: 0, peak: 0 }
+    }
+
+    /// Most bytes of panels at once.
+    pub fn peak_bytes(&self) -> u64 {
+        self.peak
+    }
+
+    /// Takes over a piece that has arrived, `view` shows parts of it, to where updates look for it.
+    pub fn take<'v>(
+        &mut self,
+        product: &Product<'_, T>,
+        piece: &OperandPiece,
+        view: impl Fn(&OperandPiece) -> View<'v, T>,
+    ) where
+        T: 'v,
+    {
+        for (start, part) in self.by_panel(piece) {
+            let key = self.panel(product, start, column_of(piece));
+            let (schedule, rank) = (self.schedule, self.rank);
+            let panel = self.panels.get_mut(&key).expect("the panel was made before");
+            panel.fill(schedule, rank, &part, view(&part));
+        }
+    }
+
+    /// Copies a piece, the processor's own or one that has arrived, row by row to `out`.
+    pub fn give(&mut self, product: &Product<'_, T>, piece: &OperandPiece, out: &mut [T]) {
+        let (rows, cols) = (piece.rect.rows.len() as usize, piece.rect.cols.len() as usize);
+        let mut out = ViewMut::dense(out, rows, cols);
+        for (start, part) in self.by_panel(piece) {
+            let key = self.panel(product, start, column_of(piece));
+            let panel = &self.panels[&key];
+            let place = part.rect.relative_to(piece.rect);
+            let [i, j] = [place.rows.start as usize, place.cols.start as usize];
+            let source = panel.view(self.schedule, self.rank, &part);
+            copy(source, out.tile(i, j, source.rows(), source.cols()));
+        }
+    }
+
+    /// Forgets the panels of these inner indices and columns.
+    pub fn free(&mut self, Rect { rows: inner, cols }: Rect) {
+        let held = self.panels.range((inner.start, 0)..(inner.end, 0)).map(|(key, _)| *key);
+        let keys: Vec<_> = held.filter(|key| cols.start <= key.1 && key.1 < cols.end).collect();
+        for key in keys {
+            if let Some(panel) = self.panels.remove(&key) {
+                self.bytes -= panel.bytes();
+                self.spare.0.extend([panel.a, panel.b]);
+            }
+        }
+    }
+
+    /// Makes sure that the operands of an update are together: copies own parts in at first use.
+    pub fn gather(&mut self, product: &Product<'_, T>, update: &Update) {
+        self.panel(product, update.inner.start, update.rect.cols.start);
+    }
+
+    /// The operands of an update; [`Panels::gather`] must have been called for it.
+    pub fn operands<'s>(&'s self, product: &'s Product<'_, T>, update: &Update) -> (View<'s, T>, View<'s, T>) {
+        let panel = &self.panels[&self.key(update.inner.start, update.rect.cols.start)];
+        assert!(panel.inner.contains(update.inner), "an update is within a pivot block");
+        let a = OperandPiece { operand: Operand::A, rect: Rect::new(update.rect.rows, update.inner) };
+        let b = OperandPiece { operand: Operand::B, rect: Rect::new(update.inner, update.rect.cols) };
+        let (schedule, rank) = (self.schedule, self.rank);
+        let a = if schedule.a_stays() { product.view(&a) } else { panel.view(schedule, rank, &a) };
+        (a, panel.view(schedule, rank, &b))
+    }
+
+    /// Where a panel is kept.
+    fn key(&self, inner: u64, column: u64) -> (u64, u64) {
+        (inner - inner % self.schedule.order().block, self.schedule.group(column).start)
+    }
+
+    /// A piece cut at the borders of pivot blocks (it spans all of them in the bulk flow), with each block's start.
+    fn by_panel(&self, piece: &OperandPiece) -> Vec<(u64, OperandPiece)> {
+        let OperandPiece { operand, rect } = *piece;
+        let (inner, block) = (piece.inner(), self.schedule.order().block);
+        let first = inner.start - inner.start % block;
+        let cut = |start: u64| {
+            let part = Span::new(start, start.saturating_add(block)).intersect(inner);
+            let rect = match operand {
+                Operand::A => Rect::new(rect.rows, part),
+                Operand::B => Rect::new(part, rect.cols),
+            };
+            (start, OperandPiece { operand, rect })
+        };
+        (first..inner.end).step_by(usize::try_from(block).unwrap_or(usize::MAX)).map(cut).collect()
+    }
+
+    /// The panel of an inner index and a column, made from the processor's own parts if it is new; where it is kept.
+    fn panel(&mut self, product: &Product<'_, T>, inner: u64, column: u64) -> (u64, u64) {
+        let key = self.key(inner, column);
+        if self.panels.contains_key(&key) {
+            return key;
+        }
+        let (schedule, rank) = (self.schedule, self.rank);
+        let end = key.0.saturating_add(schedule.order().block).min(schedule.inner().end);
+        let inner = Span::new(key.0, end);
+        let group = schedule.group(column);
+        let cols = SpanSet::union(schedule.cols(rank).intersect(group));
+        let rows = if schedule.a_stays() { 0 } else { schedule.rows(rank).len() };
+        let (a, b) = (self.spare.take(rows * inner.len()), self.spare.take(inner.len() * cols.len()));
+        let mut panel = Panel { inner, cols, a, b };
+        self.bytes += panel.bytes();
+        self.peak = self.peak.max(self.bytes);
+        let (own_a, own_b) = schedule.own(rank);
+        let own_a = own_a.iter().filter(|_| !schedule.a_stays()).map(|part| {
+            let rect = Rect::new(part.rows, part.cols.intersect(inner));
+            OperandPiece { operand: Operand::A, rect }
+        });
+        let own_b = own_b.iter().map(|part| {
+            let rect = Rect::new(part.rows.intersect(inner), part.cols.intersect(group));
+            OperandPiece { operand: Operand::B, rect }
+        });
+        for piece in own_a.chain(own_b).filter(|piece| !piece.rect.is_empty()) {
+            panel.fill(schedule, rank, &piece, product.view(&piece));
+        }
+        self.panels.insert(key, panel);
+        key
+    }
+}
+
+/// A column of the group that a piece belongs to: pieces of A travel only where all columns are one group.
+fn column_of(piece: &OperandPiece) -> u64 {
+    if piece.operand == Operand::B { piece.rect.cols.start } else { 0 }
+}
+
+impl<T: Element> Panel<T> {
+    fn bytes(&self) -> u64 {
+        ((self.a.len() + self.b.len()) * size_of::<T>()) as u64
+    }
+
+    /// Where a piece within the panel begins, and how far apart its rows are.
+    fn place(&self, schedule: &MatmulSchedule, rank: Rank, piece: &OperandPiece) -> (usize, usize) {
+        // A piece is in one span of the needed rows or columns: its lines are neighbours in the panel too.
+        let rect = piece.rect;
+        let (row, col, stride) = match piece.operand {
+            Operand::A => {
+                let first = schedule.rows(rank).position(rect.rows.start).expect("only needed rows arrive");
+                (first, rect.cols.start - self.inner.start, self.inner.len())
+            }
+            Operand::B => {
+                let first = self.cols.position(rect.cols.start).expect("only needed columns arrive");
+                (rect.rows.start - self.inner.start, first, self.cols.len())
+            }
+        };
+        ((row * stride + col) as usize, stride as usize)
+    }
+
+    /// A piece within the panel.
+    fn view(&self, schedule: &MatmulSchedule, rank: Rank, piece: &OperandPiece) -> View<'_, T> {
+        let (first, stride) = self.place(schedule, rank, piece);
+        let data = match piece.operand {
+            Operand::A => &self.a[first..],
+            Operand::B => &self.b[first..],
+        };
+        View::new(data, piece.rect.rows.len() as usize, piece.rect.cols.len() as usize, stride)
+    }
+
+    /// Copies a piece within the panel from where it is.
+    fn fill(&mut self, schedule: &MatmulSchedule, rank: Rank, piece: &OperandPiece, source: View<T>) {
+        let (first, stride) = self.place(schedule, rank, piece);
+        let data = match piece.operand {
+            Operand::A => &mut self.a[first..],
+            Operand::B => &mut self.b[first..],
+        };
+        copy(source, ViewMut::new(data, source.rows(), source.cols(), stride));
+    }
+}
+
+/// Copies one tile to another of the same size.
+fn copy<T: Copy>(source: View<T>, mut target: ViewMut<T>) {
+    (0..source.rows()).for_each(|i| target.row(i).copy_from_slice(source.row(i)));
+}

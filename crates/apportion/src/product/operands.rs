@@ -1,0 +1,73 @@
+//! What a product is made of, as this process holds it.
+
+use crate::geometry::{Rank, Rect, Span};
+use crate::matrix::{Element, LocalBlocks, Matrix};
+use crate::run::World;
+use crate::schedule::MatmulSchedule;
+
+/// The matrices of C = alpha A B + beta C0, as far as this process holds them: a process alone holds them whole, each as
+/// one block; a rank of several its own parts ([`MatmulSchedule::own`] of A and B, [`MatmulSchedule::rects`] of C0).
+#[derive(Debug, Clone, Copy)]
+pub struct Operands<'a, T> {
+    /// The left factor.
+    pub a: &'a LocalBlocks<T>,
+    /// The right factor.
+    pub b: &'a LocalBlocks<T>,
+    /// The initial C, if there is one.
+    pub initial: Option<&'a LocalBlocks<T>>,
+}
+
+impl<'a, T> Operands<'a, T> {
+    /// Two factors and no initial C.
+    pub fn new(a: &'a LocalBlocks<T>, b: &'a LocalBlocks<T>) -> Self {
+        Self { a, b, initial: None }
+    }
+
+    /// The same with an initial C.
+    #[must_use]
+    pub fn with_initial(self, initial: Option<&'a LocalBlocks<T>>) -> Self {
+        Self { initial, ..self }
+    }
+}
+
+/// The rectangles of A, of B and of C that this process holds: whole matrices alone, else its rank's parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnRects {
+    /// Of A.
+    pub a: Vec<Rect>,
+    /// Of B.
+    pub b: Vec<Rect>,
+    /// Of C.
+    pub c: Vec<Rect>,
+}
+
+impl OwnRects {
+    /// Of the product that a schedule computes.
+    pub fn of(schedule: &MatmulSchedule, world: &World) -> Self {
+        let shape = schedule.layout().shape();
+        let whole = |rows, cols| vec![Rect::new(Span::new(0, rows), Span::new(0, cols))];
+        if world.is_solo() {
+            let (a, b) = (whole(shape.m, shape.k), whole(shape.k, shape.n));
+            return Self { a, b, c: whole(shape.m, shape.n) };
+        }
+        let rank = Rank(world.rank());
+        let (a, b) = schedule.own(rank);
+        let rects = |parts: &[crate::plan::Part]| parts.iter().map(|part| part.rect()).collect();
+        Self { a: rects(a), b: rects(b), c: schedule.rects(rank).to_vec() }
+    }
+}
+
+/// A whole matrix as one block.
+pub fn whole_block<T: Element>(matrix: Matrix<T>) -> LocalBlocks<T> {
+    let rect = Rect::new(Span::new(0, matrix.rows() as u64), Span::new(0, matrix.cols() as u64));
+    vec![(rect, matrix.into_elements())]
+}
+
+/// The matrix that one block is.
+///
+/// # Panics
+/// If there is not exactly one block.
+pub fn whole_matrix<T: Element>(blocks: LocalBlocks<T>) -> Matrix<T> {
+    let [(rect, elements)] = <[_; 1]>::try_from(blocks).expect("a process alone holds a matrix as one block");
+    Matrix::new(rect.rows.len() as usize, rect.cols.len() as usize, elements)
+}

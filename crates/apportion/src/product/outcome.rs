@@ -1,0 +1,111 @@
+//! What a run did, as data; [`report`](crate::report) prints it.
+
+use super::{Adaptation, MatmulJob};
+use crate::error::Result;
+use crate::kernels::Semiring;
+use crate::matrix::Element;
+use crate::plan::Plan;
+use crate::run::Session;
+use crate::schedule::{MatmulSchedule, ScheduleOptions};
+use crate::trace::Trace;
+use serde_json::Value;
+
+/// What a run did.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RunReport {
+    /// `"threads"` or `"mpi"`.
+    pub engine: &'static str,
+    /// The algebra.
+    pub semiring: Semiring,
+    /// What computed: [`Kernel::about`](crate::kernels::Kernel::about).
+    pub kernel: Value,
+    /// `"f32"`, `"f64"`, `"i32"`, `"i64"`, `"bool"` or `"u8"`.
+    pub element: &'static str,
+    /// The plan that was run.
+    pub plan: Plan,
+    /// Flow, block and look-ahead.
+    pub order: ScheduleOptions,
+    /// What each processor did when.
+    pub trace: Trace,
+    /// Bytes that each processor was to hold at most, predicted before
+    /// ([`predicted_memory`](crate::schedule::predicted_memory)); of what an adaptive run begins with.
+    pub predicted_memory: Vec<u64>,
+    /// What the simulator predicted.
+    pub forecast_seconds: f64,
+    /// Work over the sum of the speeds.
+    pub ideal_seconds: f64,
+    /// How the run was repartitioned, where that was asked for.
+    pub adaptation: Option<Adaptation>,
+    /// Probability, at most, that verification missed a wrong result; `None` if this run computed nothing. Where elements
+    /// were sampled, of a product in which a thousandth of the elements are wrong.
+    pub error_probability: Option<f64>,
+    /// Elements that were recomputed, where that was the verification; `None` for Freivalds' check.
+    pub sampled: Option<u64>,
+    /// Products that the run is made of: 1, but for powers and closures. Seconds and volume are those of all.
+    pub products: u64,
+    /// Seconds of reading and writing files.
+    pub io_seconds: f64,
+    /// Seconds of verification.
+    pub verify_seconds: f64,
+}
+
+impl RunReport {
+    /// Of a job that has computed nothing yet.
+    ///
+    /// # Errors
+    /// The plan has no layout.
+    pub(crate) fn nothing<T: Element>(job: &MatmulJob<'_, T>, session: &Session<'_>) -> Result<Self> {
+        let processors = session.platform().len();
+        Ok(Self {
+            engine: session.world().engine(),
+            semiring: job.kernel.semiring(),
+            kernel: job.kernel.about(),
+            element: T::NAME,
+            plan: job.plan.clone(),
+            order: MatmulSchedule::new(job.plan.layout()?, job.order).order(),
+            trace: Trace::empty(processors),
+            predicted_memory: vec![0; processors],
+            forecast_seconds: 0.0,
+            ideal_seconds: 0.0,
+            adaptation: None,
+            error_probability: None,
+            sampled: None,
+            products: 0,
+            io_seconds: 0.0,
+            verify_seconds: 0.0,
+        })
+    }
+
+    /// Adds what the same job did next.
+    pub(crate) fn add(&mut self, next: Self) {
+        self.plan = next.plan;
+        self.trace.append(next.trace);
+        let memory = self.predicted_memory.iter_mut().zip(&next.predicted_memory);
+        memory.for_each(|(most, next)| *most = (*most).max(*next));
+        self.forecast_seconds += next.forecast_seconds;
+        self.ideal_seconds += next.ideal_seconds;
+        self.adaptation = match (self.adaptation.take(), next.adaptation) {
+            (Some(all), Some(next)) => Some(all.and_then(next)),
+            (all, next) => all.or(next),
+        };
+        // One missed product makes the whole wrong: the probabilities add up at most.
+        self.error_probability = match (self.error_probability, next.error_probability) {
+            (Some(x), Some(y)) => Some((x + y).min(1.0)),
+            (x, y) => x.or(y),
+        };
+        self.sampled = next.sampled.map(|new| self.sampled.unwrap_or(0) + new);
+        self.products += next.products;
+        self.verify_seconds += next.verify_seconds;
+    }
+
+    /// From the first step of the schedule to the last.
+    pub fn seconds(&self) -> f64 {
+        self.trace.seconds()
+    }
+
+    /// Elements that changed hands, counted while running.
+    pub fn volume(&self) -> u64 {
+        self.trace.lanes.iter().flat_map(|l| &l.received).sum()
+    }
+}

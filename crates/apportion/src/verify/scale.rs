@@ -1,0 +1,59 @@
+//! Sums that do not overflow, and random signs.
+
+use crate::matrix::Element;
+
+/// The binary exponent of the largest finite absolute value, within ±1000, and whether all are finite.
+pub(crate) fn exponent<T: Element>(values: &[T]) -> (i32, bool) {
+    let (mut largest, mut finite) = (0.0f64, true);
+    for v in values.iter().map(|v| v.to_f64().abs()) {
+        if v.is_finite() {
+            largest = largest.max(v);
+        } else {
+            finite = false;
+        }
+    }
+    let exponent = (largest.to_bits() >> 52) as i32 - 1023;
+    (if largest == 0.0 { 0 } else { exponent.clamp(-1000, 1000) }, finite)
+}
+
+/// Multiplication by a power of two, in two steps, since the power itself may not be a double.
+#[derive(Clone, Copy)]
+pub(crate) struct Scale {
+    factors: [f64; 2],
+    inverses: [f64; 2],
+}
+
+impl Scale {
+    /// By 2^-exponent, for exponents within ±2000.
+    pub(crate) fn down(exponent: i32) -> Self {
+        let power = |e: i32| f64::from_bits(((1023 + e) as u64) << 52);
+        let first = exponent / 2;
+        let second = exponent - first;
+        Self { factors: [power(-first), power(-second)], inverses: [power(first), power(second)] }
+    }
+
+    pub fn of(self, value: f64) -> f64 {
+        value * self.factors[0] * self.factors[1]
+    }
+
+    pub fn back(self, value: f64) -> f64 {
+        value * self.inverses[0] * self.inverses[1]
+    }
+}
+
+/// A small generator of random words (Steele, Lea and Flood 2014).
+pub(crate) struct SplitMix64(pub(crate) u64);
+
+impl SplitMix64 {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        ((u128::from(self.next()) * end as u128) >> 64) as usize
+    }
+}

@@ -1,4 +1,4 @@
-//! Speed functions kept between runs, one file per machine, kernel and set of processors.
+//! Speed functions cached between runs, one file per machine, kernel and set of processors.
 
 use apportion::model::{Models, read_models};
 use apportion::output::write_whole;
@@ -6,7 +6,7 @@ use apportion::platform::{Platform, discover};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The file for this machine, kernel and processors; `None` where the user has no cache directory.
+/// The file for this machine, kernel and processors; `None` if the user has no cache directory.
 pub fn path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
     let directory = match std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from) {
         Some(path) if path.is_absolute() => path,
@@ -25,12 +25,12 @@ pub fn path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
     Some(directory.join("apportion").join(format!("models-{kernel}-{:016x}.json", fnv1a(key.as_bytes()))))
 }
 
-/// The cached models, if there are any that can be read.
+/// The cached models, if they exist and can be read.
 pub fn load(path: &Path) -> Option<Models> {
     read_models(path).ok()
 }
 
-/// Keeps the models; a cache that cannot be written is no error.
+/// Saves the models; a cache that cannot be written is not an error.
 pub fn store(path: &Path, models: &Models) {
     if let Some(directory) = path.parent()
         && std::fs::create_dir_all(directory).is_ok()

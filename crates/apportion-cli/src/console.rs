@@ -1,14 +1,19 @@
-//! stdout, stderr, progress and Ctrl-C.
+//! stdout, stderr, progress, Ctrl-C and panics.
 
 use apportion::error::Error;
 use apportion::run::Monitor;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
+use std::any::Any;
 use std::io::{IsTerminal, Write};
-use std::sync::OnceLock;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How the user wants to be talked to.
+/// Time between two updates of a progress bar.
+const TICK: Duration = Duration::from_millis(60);
+
+/// How much is printed, and in which form.
 #[derive(Debug, Clone, Copy)]
 pub struct Console {
     json: bool,
@@ -26,20 +31,20 @@ impl Console {
         Self { quiet: true, verbose: 0, ..self }
     }
 
-    /// The result: one JSON object, or text. A reader that has gone (`| head`) is no error.
+    /// The result: one JSON object, or text. A reader that has closed the pipe (`| head`) is not an error.
     pub fn result(&self, value: impl FnOnce() -> Value, text: impl FnOnce() -> String) {
         let out = if self.json { format!("{:#}\n", value()) } else { text() };
         let _ = std::io::stdout().write_all(out.as_bytes());
     }
 
-    /// A note for people, on stderr.
+    /// A note on stderr.
     pub fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
             eprintln!("{}", text.as_ref());
         }
     }
 
-    /// A note for those who asked to be told more.
+    /// A note on stderr for --verbose.
     pub fn detail(&self, text: impl AsRef<str>) {
         if self.verbose > 0 {
             eprintln!("{}", text.as_ref());
@@ -56,38 +61,101 @@ impl Console {
             ProgressStyle::with_template("{msg:10} {bar:40} {percent:>3} %  {elapsed} (about {eta} left)");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(what.to_owned());
-        let finished = std::sync::atomic::AtomicBool::new(false);
-        let outcome = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !finished.load(std::sync::atomic::Ordering::Relaxed) {
-                    let (done, total) = monitor.progress();
-                    bar.set_length(total.max(1));
-                    bar.set_position(done);
-                    std::thread::sleep(Duration::from_millis(60));
-                }
-            });
-            let outcome = work();
-            finished.store(true, std::sync::atomic::Ordering::Relaxed);
-            outcome
-        });
-        bar.finish_and_clear();
-        outcome
+        follow(&bar, monitor, work)
     }
 }
 
-/// An error as one line, written at once: what mpirun says at the same time goes before or after it.
+/// Runs work while a thread updates the bar. The thread ends when the work does, also by a panic.
+fn follow<R>(bar: &ProgressBar, monitor: &Monitor, work: impl FnOnce() -> R) -> R {
+    let (working, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                let (done, total) = monitor.progress();
+                bar.set_length(total.max(1));
+                bar.set_position(done);
+            }
+            bar.finish_and_clear();
+        });
+        // Dropped when the work returns or unwinds, which tells the thread.
+        let _working = working;
+        work()
+    })
+}
+
+/// An error as one line, written in one piece: output of mpirun cannot split it.
 pub fn say(error: &Error) {
     let _ = std::io::stderr().write_all(format!("apportion: {error}\n").as_bytes());
 }
 
-/// The process's monitor: Ctrl-C, a hang-up or a polite kill stops whatever runs, so that it can clean up.
+/// Where the latest panic happened.
+static PANICKED_AT: Mutex<Option<String>> = Mutex::new(None);
+
+/// Replaces the backtrace of a panic by a record of its place, for [`internal_error`].
+pub fn record_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line()));
+        *PANICKED_AT.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    }));
+}
+
+/// The reason that a panic gave.
+pub fn reason(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given")
+}
+
+/// A panic as one line: place, reason and version.
+pub fn internal_error(panic: &(dyn Any + Send)) -> String {
+    let place = PANICKED_AT.lock().unwrap_or_else(PoisonError::into_inner).take();
+    format!(
+        "apportion: internal error at {}: {} (a defect in apportion {}: please report this line and your command)",
+        place.as_deref().unwrap_or("an unknown place"),
+        reason(panic).split_whitespace().collect::<Vec<_>>().join(" "),
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// The process's monitor: Ctrl-C, SIGHUP and SIGTERM stop the current work, so that it can clean up.
 pub fn monitor() -> &'static Monitor {
     static MONITOR: OnceLock<Monitor> = OnceLock::new();
     MONITOR.get_or_init(|| {
         let monitor = Monitor::new();
         let handle = monitor.clone();
-        // Without a handler Ctrl-C ends the process at once: still correct, but temporary files may stay.
+        // Without a handler Ctrl-C ends the process at once: still correct, but temporary files may remain.
         let _ = ctrlc::set_handler(move || handle.stop());
         monitor
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test says what went wrong by failing.
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn a_panic_in_watched_work_ends_the_bar_and_is_reported_with_its_place() {
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || {
+            let (bar, monitor) = (ProgressBar::hidden(), Monitor::new());
+            let hook = std::panic::take_hook();
+            record_panics();
+            let outcome = catch_unwind(AssertUnwindSafe(|| follow(&bar, &monitor, || panic!("the\nwork"))));
+            let line = internal_error(&*outcome.map(|()| ()).unwrap_err());
+            std::panic::set_hook(hook);
+            sender.send((line, bar.is_finished())).unwrap();
+        });
+        let (line, finished) = receiver.recv_timeout(Duration::from_secs(30)).expect("the bar hangs");
+        assert!(finished);
+        let version = env!("CARGO_PKG_VERSION");
+        assert!(line.starts_with("apportion: internal error at ") && !line.contains('\n'), "{line}");
+        assert!(line.contains("console.rs:") && line.contains(": the work ("), "{line}");
+        assert!(line.contains(version), "{line}");
+    }
+
+    #[test]
+    fn watched_work_returns_its_value() {
+        assert_eq!(follow(&ProgressBar::hidden(), &Monitor::new(), || 7), 7);
+    }
 }

@@ -1,4 +1,4 @@
-//! The `apportion` command: parses, calls the library, prints.
+//! The `apportion` command: parses the arguments, calls the library and prints the result.
 
 mod args;
 mod cache;
@@ -17,23 +17,18 @@ use console::Console;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A panic is a defect of ours: it ends as one line like every other error.
-    std::panic::set_hook(Box::new(|_| {}));
+    // A panic is a defect of ours: it ends as one line, like every other error.
+    console::record_panics();
     let outcome = std::panic::catch_unwind(|| match Arguments::try_parse() {
         Ok(arguments) => run(arguments),
         Err(error) => usage(&error),
     });
     outcome.unwrap_or_else(|panic| {
-        let why = panic
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no reason given");
-        // `apportion … | head`: nobody reads on, and there is nothing left to say.
-        if why.starts_with("failed printing to stdout: Broken pipe") {
+        // The reader of a pipe (`| head`) has closed it.
+        if console::reason(&*panic).starts_with("failed printing to stdout: Broken pipe") {
             return ExitCode::SUCCESS;
         }
-        eprintln!("apportion: internal error: {why} (this is a defect: please report it with the command that you ran)");
+        eprintln!("{}", console::internal_error(&*panic));
         ExitCode::from(1)
     })
 }
@@ -63,14 +58,14 @@ fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-/// The error; of the processes that an mpirun started, the first speaks for all.
+/// Prints the error; among the processes of an mpirun only the first does.
 fn tell(error: &Error) {
     if MpiLaunch::detect().is_none_or(|launched| launched.rank == 0) {
         console::say(error);
     }
 }
 
-/// Help and version go to stdout; a wrong call is one line on stderr and exit code 2.
+/// Prints help and version to stdout; bad usage is one line on stderr and exit code 2.
 fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

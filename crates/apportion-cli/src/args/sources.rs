@@ -1,18 +1,19 @@
 //! Flags that say where speeds come from.
 
+use super::numbers::{self, Speeds};
 use clap::Args;
 use std::path::PathBuf;
 
 /// Where speeds come from.
 #[derive(Debug, Args)]
 pub struct Sources {
-    /// Relative speeds, one per processor: 9,1.
-    #[arg(long, value_name = "S,S,…", value_delimiter = ',', allow_negative_numbers = true)]
-    pub speeds: Option<Vec<f64>>,
-    /// Speed functions (models.json).
+    /// Relative speeds, one per processor, such as 9,1 or 9:1.
+    #[arg(long, value_name = "S,S,…", allow_negative_numbers = true, value_parser = numbers::speeds)]
+    pub speeds: Option<Speeds>,
+    /// Read speed functions from this file (models.json).
     #[arg(long, value_name = "FILE", conflicts_with = "speeds")]
     pub models: Option<PathBuf>,
-    /// Processors and network (platform.toml).
+    /// Read the processors and the network from this file (platform.toml).
     #[arg(long, value_name = "FILE")]
     pub platform: Option<PathBuf>,
 }

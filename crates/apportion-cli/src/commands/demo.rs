@@ -1,7 +1,8 @@
 //! `apportion demo`: three plans side by side on an emulated machine.
 
-use crate::args::BLOCK;
+use crate::args::{BLOCK, DemoArgs};
 use crate::console::{Console, monitor};
+use crate::output::demo::comparison;
 use crate::output::{appear, open, picture};
 use crate::prepare::processors::quick_models;
 use apportion::error::Result;
@@ -13,28 +14,15 @@ use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Platform, parse_platform};
 use apportion::product::{MatmulJob, multiply};
-use apportion::report::{RunReport, chrome_trace, table};
+use apportion::report::{RunReport, chrome_trace};
 use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::select::imbalance;
-use apportion::units;
-use clap::Args;
 use serde_json::json;
-use std::path::PathBuf;
 
 /// The emulated machine: nine times as fast against once, on a half-duplex 100 Mbit/s link.
 const MACHINE: &str = include_str!("../../../../platforms/nine-to-one-100mbit.toml");
 
-#[derive(Debug, Args)]
-pub struct Arguments {
-    /// Rows and columns of the matrices.
-    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(16..=20000))]
-    pub size: u64,
-    /// Where plan.svg and trace.json go.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub dir: PathBuf,
-}
-
-pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
     let (svg, trace) = (args.dir.join("plan.svg"), args.dir.join("trace.json"));
     let outputs = (open(Some(&svg))?, open(Some(&trace))?);
     let platform = parse_platform(MACHINE, "nine-to-one-100mbit.toml")?;
@@ -92,23 +80,6 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
         },
     );
     Ok(())
-}
-
-fn comparison(reports: &[RunReport]) -> String {
-    let slowest = reports.iter().map(RunReport::seconds).fold(0.0, f64::max);
-    let rows = reports.iter().map(|r| {
-        let seconds = r.seconds();
-        vec![
-            r.plan.method.clone(),
-            units::show_count(u128::from(r.volume())),
-            units::show_seconds(r.forecast_seconds),
-            units::show_seconds(seconds),
-            format!("{:+.1} %", 100.0 * (r.forecast_seconds / seconds - 1.0)),
-            format!("{:.2} x", slowest / seconds),
-            if r.error_probability.is_some() { "yes" } else { "no" }.into(),
-        ]
-    });
-    table(&["plan", "elements moved", "forecast", "measured", "error", "speed-up", "verified"], rows)
 }
 
 fn plan(name: &str, platform: &Platform, layout: Layout, models: &[Model]) -> Result<Plan> {

@@ -1,22 +1,14 @@
 //! `apportion detect`.
 
+use crate::args::DetectArgs;
 use crate::console::Console;
 use apportion::error::Result;
 use apportion::output::write_whole;
 use apportion::platform::discover;
 use apportion::report::table;
-use clap::Args;
 use serde_json::json;
-use std::path::PathBuf;
 
-#[derive(Debug, Args)]
-pub struct Arguments {
-    /// Write a platform file.
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-pub fn run(args: &Arguments, console: &Console) -> Result<()> {
+pub fn run(args: &DetectArgs, console: &Console) -> Result<()> {
     let machine = discover();
     let platform = machine.platform();
     if let Some(path) = &args.output {

@@ -3,6 +3,7 @@
 pub mod arrange;
 pub mod balance;
 pub mod closure;
+mod clusters;
 mod compare;
 pub mod demo;
 pub mod detect;
@@ -14,6 +15,7 @@ mod panelled;
 pub mod partition;
 pub mod plot;
 pub mod power;
+mod replay;
 pub mod simulate;
 pub mod study;
 mod sweep;

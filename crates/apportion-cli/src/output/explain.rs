@@ -1,4 +1,4 @@
-//! Why the forecast is what it is, in words and for programs.
+//! Why a forecast is what it is: waits and causes, as text and JSON.
 
 use apportion::geometry::Rank;
 use apportion::report::{pairs, table};
@@ -6,7 +6,7 @@ use apportion::simulate::{Cause, Doing, History, Wait};
 use apportion::units::{show_bytes, show_seconds};
 use serde_json::{Value, json};
 
-/// Most waits, and most links of the chain, that are spelled out in text.
+/// Maximum number of waits, and of links of the chain, in the text.
 const SHOWN: usize = 24;
 
 /// One JSON object: the waits of a processor and the chain that ends the run.
@@ -32,7 +32,7 @@ pub fn json(history: &History, rank: Rank, names: &[String]) -> Value {
            "last": names[last.0], "chain": history.chain(last).iter().map(cause).collect::<Vec<_>>()})
 }
 
-/// The same as tables; of many waits the longest, of a long chain its two ends.
+/// The same as tables: the longest of many waits, the two ends of a long chain.
 pub fn text(history: &History, rank: Rank, names: &[String]) -> String {
     let waits = &history.waits[rank.0];
     let waited: f64 = waits.iter().map(|w| w.until - w.since).sum();
@@ -43,7 +43,7 @@ pub fn text(history: &History, rank: Rank, names: &[String]) -> String {
         shown.sort_by(|a, b| a.since.total_cmp(&b.since));
     }
     let mut out = format!(
-        "\n{} ends at {} and waits {} times, {} in all{}\n",
+        "\n{} finishes at {} and waits {} times, {} in total{}\n",
         names[rank.0],
         show_seconds(history.ends[rank.0]),
         waits.len(),
@@ -55,14 +55,14 @@ pub fn text(history: &History, rank: Rank, names: &[String]) -> String {
         [vec![message(w, names), w.step.to_string()], times.to_vec()].concat()
     });
     if !waits.is_empty() {
-        out += &table(&["message", "step", "at", "waits", "sent at", "sets off"], rows);
+        out += &table(&["message", "step", "at", "waits", "sent at", "started at"], rows);
     }
     let last = history.last();
     let chain = history.chain(last);
     let total = |doing: fn(&Doing) -> bool| {
         show_seconds(chain.iter().filter(|c| doing(&c.what)).map(|c| c.end - c.start).fold(0.0, |a, b| a + b))
     };
-    out += &format!("\nWhat ends the run: {} links lead to the end of {}\n", chain.len(), names[last.0]);
+    out += &format!("\nCritical path: {} steps lead to the end of {}\n", chain.len(), names[last.0]);
     out += &pairs(&[
         ("work", total(|d| matches!(d, Doing::Work(_)))),
         ("transfer", total(|d| matches!(d, Doing::Transfer(_)))),
@@ -73,8 +73,8 @@ pub fn text(history: &History, rank: Rank, names: &[String]) -> String {
     let row = |c: &Cause| {
         let what = match &c.what {
             Doing::Work(rank) => format!("{} works", names[rank.0]),
-            Doing::Queue(w) => format!("{} waits for its wire", message(w, names)),
-            Doing::Transfer(w) => format!("{} travels", message(w, names)),
+            Doing::Queue(w) => format!("{} waits for its link", message(w, names)),
+            Doing::Transfer(w) => format!("{} is transferred", message(w, names)),
         };
         vec![what, show_seconds(c.start), show_seconds(c.end - c.start)]
     };

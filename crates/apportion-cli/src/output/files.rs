@@ -9,14 +9,14 @@ use apportion::report::{chrome_trace, plan_svg, trace_svg};
 use apportion::trace::Trace;
 use std::path::{Path, PathBuf};
 
-/// Starts an output file before the work, so that one that cannot be written is told at once. From the first one on
-/// Ctrl-C cleans up.
+/// Starts an output file before the work, so that one that cannot be written is reported at once. From the first
+/// file on, Ctrl-C removes temporary files.
 pub fn open(path: Option<&PathBuf>) -> Result<Option<OutputFile>> {
     let _ = monitor();
     path.map(OutputFile::create).transpose()
 }
 
-/// Fills the files that were asked for; only when all are full do they appear.
+/// Fills the given files; they appear only when all are full.
 pub fn appear<const N: usize>(files: [(Option<OutputFile>, &dyn Fn() -> String); N]) -> Result<()> {
     let mut full = Vec::with_capacity(N);
     for (file, text) in files {
@@ -28,7 +28,7 @@ pub fn appear<const N: usize>(files: [(Option<OutputFile>, &dyn Fn() -> String);
     full.into_iter().try_for_each(OutputFile::commit)
 }
 
-/// A trace as the file's name asks: a picture (.svg), or Chrome's trace-event JSON.
+/// A trace in the format of the file's name: a picture (.svg), or Chrome trace-event JSON.
 pub fn timeline(path: Option<&PathBuf>, trace: &Trace, names: &[String]) -> String {
     let svg = path.and_then(|path| Path::extension(path)).is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     if svg { trace_svg(trace, names) } else { chrome_trace(trace, names).to_string() }
@@ -42,7 +42,7 @@ pub fn is_csv(path: &Path) -> Result<bool> {
         _ => Err(Error::input(
             "--output",
             format!("{} is neither a .csv nor a .json file", path.display()),
-            "give the file one of these endings",
+            "use a file name that ends in .csv or .json",
         )),
     }
 }

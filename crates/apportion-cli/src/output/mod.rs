@@ -1,9 +1,20 @@
 //! What is printed and written.
 
+pub mod balance;
 pub mod chosen;
+pub mod compare;
+pub mod curves;
+pub mod demo;
 pub mod explain;
 pub mod export;
 mod files;
+pub mod forecast;
+pub mod links;
+pub mod models;
+pub mod plan;
 pub mod results;
+pub mod study;
+pub mod sweep;
+pub mod units;
 
 pub use files::{appear, is_csv, open, picture, timeline};

@@ -1,6 +1,7 @@
 //! From flags to processors and speed functions.
 
 use crate::args::Sources;
+use crate::args::numbers::Speeds;
 use crate::cache;
 use crate::console::{Console, monitor};
 use apportion::error::{Error, Result};
@@ -25,23 +26,23 @@ pub struct Processors {
     pub block: u64,
     /// True if only ratios of speeds are known.
     pub relative: bool,
-    /// True if a model follows an emulated processor's speed function: its points are no measured sizes.
+    /// True if a model is an emulated processor's speed function: its points are not measured sizes.
     pub sampled: bool,
 }
 
 impl Sources {
-    /// The platform that the flags name, if they name one.
+    /// The platform that the flags name, if any.
     pub fn platform(&self) -> Result<Option<Platform>> {
         let file = self.platform.as_deref().map(read_platform).transpose()?;
         match (&self.speeds, file) {
-            (Some(speeds), None) => Platform::from_speeds(speeds).map(Some),
-            (Some(speeds), Some(mut platform)) => {
+            (Some(Speeds(speeds)), None) => Platform::from_speeds(speeds).map(Some),
+            (Some(Speeds(speeds)), Some(mut platform)) => {
                 let given = Platform::from_speeds(speeds)?;
                 if given.len() != platform.len() {
                     return Err(Error::input(
                         "--speeds",
                         format!("{} speeds for the platform's {} processors", given.len(), platform.len()),
-                        "give one speed per processor",
+                        "pass one speed for each processor",
                     ));
                 }
                 for (processor, speed) in platform.processors.iter_mut().zip(given.processors) {
@@ -54,7 +55,7 @@ impl Sources {
         }
     }
 
-    /// Processors whose speeds the flags and files give; `unit` turns flop/s into units of the model.
+    /// Processors whose speeds the flags and files give; `flops_per_unit` converts flop/s to units of the model.
     ///
     /// # Errors
     /// No source of speeds, or a processor without one.
@@ -71,7 +72,7 @@ impl Sources {
             return Err(Error::input(
                 "usage",
                 "no speeds are given",
-                "add --speeds 9,1 or --models models.json or --platform platform.toml",
+                "add --speeds 9:1, --models models.json or --platform platform.toml",
             ));
         };
         constant(platform, flops_per_unit)
@@ -94,7 +95,7 @@ pub fn constant(platform: Platform, flops_per_unit: f64) -> Result<Processors> {
             (None, None) => Err(Error::input(
                 format!("processor \"{}\"", p.name),
                 "has no speed",
-                "give speed or emulated in the platform file, or --models (`apportion measure` makes them)",
+                "add speed or emulated to the platform file, or pass --models (created by `apportion measure`)",
             )),
         })
         .collect::<Result<_>>()?;
@@ -103,7 +104,7 @@ pub fn constant(platform: Platform, flops_per_unit: f64) -> Result<Processors> {
     Ok(Processors { models, block: 1, relative, sampled, platform })
 }
 
-/// What the methods need to know, from the platform's network and from flags.
+/// Options of the methods, from the platform's network and from flags.
 pub fn terms(
     platform: &Platform,
     communication: Option<Communication>,
@@ -125,14 +126,14 @@ fn columns_of(text: &str, names: &[String]) -> Result<Vec<Vec<usize>>> {
             Error::input(
                 "--groups",
                 format!("there is no processor \"{}\"", name.trim()),
-                "write columns from the left, such as --groups p0,p1;p2,p3",
+                "list the columns from left to right, such as --groups p0,p1;p2,p3",
             )
         })
     };
     text.split(';').map(|column| column.split(',').map(rank).collect()).collect()
 }
 
-/// What the threads engine sees of a platform: its network only if it is to be emulated.
+/// The platform as the threads engine uses it: with its network only if that is to be emulated.
 pub fn as_run(mut platform: Platform) -> Platform {
     if !platform.network.emulate {
         platform.network = Network::free();
@@ -145,20 +146,20 @@ pub fn this_machine() -> Platform {
     discover().platform()
 }
 
-/// Speed functions of the platform's processors on this machine: cached, or measured quickly now.
+/// Speed functions of the platform's processors on this machine, from the cache or from a quick measurement.
 pub fn quick_models<T: Element>(
     kernel: Kernel<T>,
     platform: &Platform,
     block: u64,
-    fresh: bool,
+    remeasure: bool,
     console: &Console,
 ) -> Result<Models> {
     let path = cache::path(platform, &kernel.name(), block);
-    let cached = path.as_ref().filter(|_| !fresh).and_then(|p| cache::load(p));
+    let cached = path.as_ref().filter(|_| !remeasure).and_then(|p| cache::load(p));
     if let (Some(models), Some(path)) = (cached, &path)
         && models.in_order(&platform.names()).is_ok()
     {
-        console.detail(format!("speeds: {} (--fresh measures anew)", path.display()));
+        console.detail(format!("speeds: {} (--remeasure to measure again)", path.display()));
         return Ok(models);
     }
     let monitor = monitor();
@@ -167,12 +168,12 @@ pub fn quick_models<T: Element>(
     })?;
     if let Some(path) = path {
         cache::store(&path, &models);
-        console.detail(format!("speeds: measured, kept in {}", path.display()));
+        console.detail(format!("speeds: measured, saved to {}", path.display()));
     }
     Ok(models)
 }
 
-/// A method by name, for the flag that asks for it; `None` for auto.
+/// The method that a flag names; `None` for auto.
 pub fn method_at(flag: &str, name: &str) -> Result<Option<Method>> {
     if name == "auto" {
         return Ok(None);
@@ -180,7 +181,7 @@ pub fn method_at(flag: &str, name: &str) -> Result<Option<Method>> {
     name.parse().map(Some).map_err(|what: String| Error::input(flag, what, "see apportion partition --help"))
 }
 
-/// The platform's processors in the order of the plan: by name, or one to one where no name is known.
+/// The platform's processors in the order of the plan: by name, or one to one if no name is known.
 pub fn in_plan_order(plan: &Plan, platform: Platform) -> Result<Platform> {
     let names = platform.names();
     let known = plan.processors.iter().filter(|name| names.contains(name)).count();
@@ -192,7 +193,7 @@ pub fn in_plan_order(plan: &Plan, platform: Platform) -> Result<Platform> {
     }
     Err(Error::input(
         "--platform",
-        format!("knows {known} of the plan's {} processors", plan.processors.len()),
-        "use the platform that the plan was made for",
+        format!("has {known} of the plan's {} processors", plan.processors.len()),
+        "use the platform for which the plan was created",
     ))
 }

@@ -1,7 +1,7 @@
 //! What `matmul`, `power` and `closure` share: the flags of a product on unequal processors, and the decisions before it.
 
-use crate::args::blas::BlasArgs;
-use crate::args::{FlowArgs, Sources};
+pub use crate::args::EngineName;
+use crate::args::{BlasArgs, FlowArgs, Sources};
 use crate::console::Console;
 use crate::output::chosen::given;
 use crate::output::results::{Target, tell_and_keep};
@@ -20,18 +20,9 @@ use apportion::report::RunReport;
 use apportion::run::MpiLaunch;
 use apportion::schedule::{Application, DataPath, MatmulSchedule};
 use apportion::select::{Choice, MemoryPolicy, PlanOptions, plan_matmul};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-
-/// The engines that run a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EngineName {
-    /// Threads of this process, one per processor.
-    Threads,
-    /// The processes that mpirun started, one per processor; alone a world of one.
-    Mpi,
-}
 
 #[derive(Debug, Args)]
 pub struct Running {
@@ -45,8 +36,8 @@ pub struct Running {
     pub method: String,
     #[command(flatten)]
     pub flow: FlowArgs,
-    /// Measure anew instead of using the cached speed functions.
-    #[arg(long)]
+    /// Measure again instead of using the cached speed functions.
+    #[arg(long = "remeasure", alias = "fresh")]
     pub fresh: bool,
     /// What runs the schedule: threads, or mpi, under `mpirun -n P` with one process per processor.
     #[arg(long, value_enum, default_value = "threads")]

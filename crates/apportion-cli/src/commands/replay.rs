@@ -1,14 +1,14 @@
-//! Traces of MPI programs against the clock.
+//! `apportion simulate --traces`: traces of MPI programs.
 
-use crate::args::sharing::Rule;
-use crate::commands::simulate::Forecast;
+use crate::output::forecast::Forecast;
+use crate::prepare::sharing::Rule;
 use apportion::error::{Error, Result};
 use apportion::platform::{Platform, Speed};
 use apportion::simulate::{Deployment, Host, read_traces, simulate_actions};
 use std::path::Path;
 
-/// Replays traces, rank after rank on the platform's processors, round and round; a processor has as many cores as its file
-/// gives it, at least one.
+/// Replays traces, assigning ranks to the platform's processors in turn. A processor has as many cores as
+/// its file gives, at least one.
 pub fn of_traces(list: &Path, platform: Platform, rule: &Rule, explain: bool) -> Result<Forecast> {
     let Rule::Fluid(rules) = rule else { unreachable!("traces are replayed by the fluid model") };
     let scripts = read_traces(list)?;
@@ -20,7 +20,7 @@ pub fn of_traces(list: &Path, platform: Platform, rule: &Rule, explain: bool) ->
             None => Err(Error::input(
                 format!("processor \"{}\"", p.name),
                 "has no speed",
-                "give it a speed in flop/s in the platform file",
+                "add a speed in flop/s to the platform file",
             )),
         })
         .collect::<Result<Vec<_>>>()?;

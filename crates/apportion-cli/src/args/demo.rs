@@ -1,0 +1,16 @@
+//! Flags of `apportion demo`.
+
+use super::numbers::within;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  apportion demo\n  apportion demo --size 1000 --dir pictures")]
+pub struct DemoArgs {
+    /// Number of rows and columns of the matrices.
+    #[arg(long, value_name = "N", default_value = "2000", value_parser = within(16..=20000))]
+    pub size: u64,
+    /// Existing directory for plan.svg and trace.json.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+}

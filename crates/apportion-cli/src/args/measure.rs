@@ -1,0 +1,162 @@
+//! Flags of `apportion measure`.
+
+use super::numbers::{self, Numbers, within};
+use super::{BlasArgs, EngineName};
+use apportion::measure::SecondsFrom;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// The kernels that can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KernelName {
+    /// Matrix product, double precision.
+    #[value(name = "gemm-f64", alias = "gemm")]
+    GemmF64,
+    /// Matrix product, single precision.
+    #[value(name = "gemm-f32")]
+    GemmF32,
+    /// Max-plus product, double precision.
+    #[value(name = "max-plus-f64", alias = "max-plus")]
+    MaxPlusF64,
+    /// Max-plus product, single precision.
+    #[value(name = "max-plus-f32")]
+    MaxPlusF32,
+    /// Max-plus product, 32-bit integers.
+    #[value(name = "max-plus-i32")]
+    MaxPlusI32,
+    /// Max-plus product, 64-bit integers.
+    #[value(name = "max-plus-i64")]
+    MaxPlusI64,
+    /// Min-plus product, double precision.
+    #[value(name = "min-plus-f64", alias = "min-plus")]
+    MinPlusF64,
+    /// Min-plus product, single precision.
+    #[value(name = "min-plus-f32")]
+    MinPlusF32,
+    /// Min-plus product, 32-bit integers.
+    #[value(name = "min-plus-i32")]
+    MinPlusI32,
+    /// Min-plus product, 64-bit integers.
+    #[value(name = "min-plus-i64")]
+    MinPlusI64,
+    /// Boolean product.
+    #[value(name = "or-and")]
+    OrAnd,
+    /// Upwind advection step on a grid (first pass of MPDATA), double precision.
+    #[value(name = "stencil-f64", alias = "stencil")]
+    StencilF64,
+    /// Upwind advection step, single precision.
+    #[value(name = "stencil-f32")]
+    StencilF32,
+}
+
+/// Where a program's time comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SecondsName {
+    /// Wall-clock time of the whole run.
+    Wall,
+    /// Last line of the program's output: a number of seconds and nothing else.
+    Stdout,
+}
+
+impl From<SecondsName> for SecondsFrom {
+    fn from(name: SecondsName) -> Self {
+        match name {
+            SecondsName::Wall => Self::Wall,
+            SecondsName::Stdout => Self::Stdout,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json\n  \
+    apportion measure --command './solver {size}' --smallest 1k --largest 1M --adaptive -o models.json\n  \
+    apportion measure --network --platform cluster.toml -o measured.toml\n\
+    With -o, the whole file is rewritten after every point. An interrupted or failed run leaves a valid file with the \
+    points measured so far (of the processors that have one); repeat the command with --resume to continue. Without \
+    --resume the first new point replaces an existing file.\n\
+    Each size is repeated until Student's 95 % confidence interval of the mean is within the tolerance. Times further \
+    than five scaled median absolute deviations from the median are ignored (at most a quarter of them, from five \
+    times on). A first run is not counted.\n\
+    A command is split into words as a shell does, but no shell runs it: use sh -c '…' for shell syntax. {size} (or \
+    {share}), {processor} and {rank} are replaced; APPORTION_SIZE, APPORTION_PROCESSOR and APPORTION_RANK are set. \
+    One copy runs per processor at a time, pinned to the processor's cores. A run longer than --max-seconds is not \
+    repeated. A processor's slowdown multiplies the time of its program. The measurement ends with exit code 1 if the \
+    command fails or, with --seconds-from stdout, if its last line is not a positive number.\n\
+    --network sends messages of several sizes between each pair of processors, with an empty reply, one pair after \
+    another, and fits a line to all times: latency and bandwidth with 95 % confidence intervals. \"vertical\" messages \
+    are contiguous in memory (rows of B, halo rows); \"horizontal\" messages are stretches of 64 bytes from every \
+    kilobyte (columns of A, halo columns). -o writes the platform with a [[network.link]] for each pair. With \
+    emulate = true it measures the emulated network.")]
+pub struct MeasureArgs {
+    /// Measure the cost of messages between each pair of processors instead of speeds.
+    #[arg(long, conflicts_with_all = ["kernel", "blas", "command", "resume", "points", "adaptive", "smallest",
+        "largest", "block", "alone"])]
+    pub network: bool,
+    /// Messages that --network measures: between threads, or between MPI processes, one per processor (by default
+    /// the processes are the processors).
+    #[arg(long, value_enum, default_value = "threads", requires = "network")]
+    pub engine: EngineName,
+    /// Read the processors from this file (platform.toml) [default: this machine's cores].
+    #[arg(long, value_name = "FILE", conflicts_with = "processors")]
+    pub platform: Option<PathBuf>,
+    /// Number of unpinned processors (named p0, p1, …).
+    #[arg(long, value_name = "N", value_parser = within(1..=4096))]
+    pub processors: Option<u64>,
+    /// Kernel to measure.
+    #[arg(long, value_enum, default_value = "gemm-f64", conflicts_with = "command")]
+    pub kernel: KernelName,
+    #[command(flatten)]
+    pub blas: BlasArgs,
+    /// Measure your own program, such as './solver {size}'.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "blas")]
+    pub command: Option<String>,
+    /// Source of the program's time.
+    #[arg(long, value_enum, default_value = "wall", requires = "command")]
+    pub seconds_from: SecondsName,
+    /// Write the models to this file after every point (models.json); with --network, the platform with its links
+    /// (platform.toml).
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Continue from the points in the output file, if it exists.
+    #[arg(long, requires = "output")]
+    pub resume: bool,
+    /// Sizes to measure: elements of C updated by one pivot block for a product, cells for a stencil, bytes of a
+    /// message for --network.
+    #[arg(long, value_name = "N,N,…", value_parser = numbers::list,
+        conflicts_with_all = ["points", "adaptive", "smallest", "largest"])]
+    pub sizes: Option<Numbers>,
+    /// Smallest size [default for kernels: 1024].
+    #[arg(long, value_name = "N", value_parser = numbers::number)]
+    pub smallest: Option<f64>,
+    /// Largest size [default for kernels: 4 million].
+    #[arg(long, value_name = "N", value_parser = numbers::number)]
+    pub largest: Option<f64>,
+    /// Number of sizes in a geometric progression [default: 8]; with --adaptive, maximum number of sizes per
+    /// processor [default: 30].
+    #[arg(long, value_name = "N", value_parser = within(1..=1000))]
+    pub points: Option<u64>,
+    /// Choose the sizes for each processor from the speeds seen so far (GBBP), to need few of them.
+    #[arg(long)]
+    pub adaptive: bool,
+    /// Relative difference below which --adaptive treats two speeds as equal.
+    #[arg(long, value_name = "FRACTION", default_value = "0.05", requires = "adaptive",
+        value_parser = numbers::number)]
+    pub accuracy: f64,
+    /// Pivot block size of a product [default: 256].
+    #[arg(long, value_name = "N", value_parser = within(1..=65536), conflicts_with = "command")]
+    pub block: Option<u64>,
+    /// Relative half-width of the 95 % confidence interval to reach.
+    #[arg(long, value_name = "FRACTION", default_value = "0.025", value_parser = numbers::number)]
+    pub tolerance: f64,
+    /// Maximum number of repetitions of a size [default: 200, or 30 messages each way with --network].
+    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX))]
+    pub max_repetitions: Option<u64>,
+    /// Approximate maximum time for a size, in seconds or with a unit [default: 2, or 1 each way with --network].
+    #[arg(long, value_name = "SECONDS", value_parser = numbers::seconds)]
+    pub max_seconds: Option<f64>,
+    /// Measure one processor at a time instead of all together.
+    #[arg(long)]
+    pub alone: bool,
+}

@@ -1,0 +1,56 @@
+//! Flags of `apportion simulate`.
+
+use super::numbers::within;
+use super::{FlowArgs, NetworkArgs, SweepArgs};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    apportion simulate --plan plan.json --platform platform.toml --trace timeline.svg\n  \
+    apportion simulate --shape 4000x4000 --platform platform.toml --sweep bandwidth=100Mbit/s..10Gbit/s\n\
+    A message waits for the latency, then drains at its link's bandwidth. --sharing decides what happens when several \
+    messages use a link. docs/simulation.md compares the rules with each other and with SimGrid.")]
+pub struct SimulateArgs {
+    /// Plan to simulate (plan.json).
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["traces", "shape"])]
+    pub plan: Option<PathBuf>,
+    /// Instead of a plan, replay time-independent traces in the format of smpirun -replay: a list of file names, or a
+    /// directory with traces.txt.
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["plan", "models", "flow", "overlap", "look_ahead", "block",
+        "blocks", "element", "export_simgrid", "sweep"])]
+    pub traces: Option<PathBuf>,
+    /// Read the processors and the network from this file (platform.toml).
+    #[arg(long, value_name = "FILE")]
+    pub platform: PathBuf,
+    /// Read speed functions from this file (models.json) [default: the platform's constant speeds].
+    #[arg(long, value_name = "FILE")]
+    pub models: Option<PathBuf>,
+    #[command(flatten)]
+    pub flow: FlowArgs,
+    #[command(flatten)]
+    pub network: NetworkArgs,
+    /// Size of an element in bytes [default: 8].
+    #[arg(long, value_name = "BYTES", value_parser = within(1..=64))]
+    pub element: Option<u64>,
+    /// Explain what this processor waited for, and the chain of causes that ends the run; a name, or a number from 0.
+    #[arg(long, value_name = "RANK")]
+    pub explain: Option<String>,
+    /// Write the schedule for SimGrid to this directory (platform.xml, hostfile, traces.txt, rank-N.txt) and print
+    /// the command that replays it. The forecast then follows SimGrid's rules (--sharing weighted, 16 bytes of
+    /// envelope per message).
+    #[arg(long, value_name = "DIR")]
+    pub export_simgrid: Option<PathBuf>,
+    /// Write each processor's timeline to this file: a picture (.svg) or a Chrome trace (any other name).
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub sweep: SweepArgs,
+}
+
+impl SimulateArgs {
+    /// Size of an element in bytes, as given or by default.
+    pub fn element(&self) -> u64 {
+        self.element.unwrap_or(8)
+    }
+}

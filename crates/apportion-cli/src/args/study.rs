@@ -1,0 +1,46 @@
+//! Flags of `apportion study`.
+
+use super::numbers::{self, whole};
+use apportion::explore::Distribution;
+use clap::Args;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  apportion study --draws 100k --processors 2..3\n  \
+    apportion study --most-unequal 100 --searched 0 -o study.csv --svg pictures")]
+pub struct StudyArgs {
+    /// Number of processors, or a range with both ends included.
+    #[arg(long, value_name = "P|P..P", default_value = "1..40", value_parser = range)]
+    pub processors: RangeInclusive<usize>,
+    /// Number of draws for each number of processors.
+    #[arg(long, value_name = "N", default_value = "2000000", value_parser = whole)]
+    pub draws: u64,
+    /// Number of these draws that are also laid out by every method that auto compares, including the slow search.
+    #[arg(long, value_name = "N", default_value = "100", value_parser = whole)]
+    pub searched: u64,
+    /// Distribution of the speeds: uniform, simplex, log-uniform or pareto.
+    #[arg(long, value_name = "NAME", default_value = "uniform")]
+    pub distribution: Distribution,
+    /// Drop draws whose fastest processor is more than RATIO times as fast as the slowest.
+    #[arg(long, value_name = "RATIO", value_parser = numbers::number)]
+    pub most_unequal: Option<f64>,
+    /// Seed of the draws.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole)]
+    pub seed: u64,
+    /// Write the figures to this file (.csv or .json).
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Draw study-columns.svg and study-non-rectangular.svg in this directory.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+}
+
+/// Reads `3` or `1..40`; both ends are included.
+fn range(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    match (whole(first), whole(last.trim_start_matches('='))) {
+        (Ok(first), Ok(last)) => Ok(first as usize..=last as usize),
+        _ => Err("write a number or a range, such as 1..40".to_owned()),
+    }
+}

@@ -1,0 +1,52 @@
+//! A simulated run.
+
+use crate::prepare::sharing::Rule;
+use apportion::report::{pairs, table};
+use apportion::schedule::ScheduleOptions;
+use apportion::simulate::Outcome;
+use apportion::units;
+use serde_json::{Value, json};
+
+/// A forecast and its subject.
+pub struct Forecast {
+    pub names: Vec<String>,
+    pub outcome: Outcome,
+    pub order: Option<ScheduleOptions>,
+    pub command: Option<String>,
+    /// True if broadcasts on a bus were exported as one message per receiver.
+    pub taken_apart: bool,
+}
+
+impl Forecast {
+    /// For programs.
+    pub fn to_value(&self) -> Value {
+        let (trace, order) = (&self.outcome.trace, self.order);
+        let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
+        let each = self.names.iter().enumerate().map(|(i, name)| {
+        json!({"name": name, "compute": compute[i], "communicate": communicate[i], "idle": idle[i]})
+    });
+        let mut object = json!({"seconds": trace.seconds(), "flow": order.map(|o| o.flow.to_string()),
+        "overlap": order.map(|o| o.overlaps()), "processors": each.collect::<Vec<_>>()});
+        if let Some(command) = &self.command {
+            object["command"] = command.as_str().into();
+        }
+        object
+    }
+
+    /// For people.
+    pub fn to_text(&self, rule: &Rule) -> String {
+        let trace = &self.outcome.trace;
+        let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
+        let rows = self.names.iter().enumerate().map(|(i, name)| {
+            let seconds = [&compute, &communicate, &idle].map(|all| units::show_seconds(all[i]));
+            [vec![name.clone()], seconds.to_vec()].concat()
+        });
+        let mut facts = vec![("flow", self.order.map_or_else(|| "none".into(), |order| order.to_string()))];
+        if *rule != Rule::Fifo {
+            facts.push(("sharing", rule.to_string()));
+        }
+        facts.push(("forecast", units::show_seconds(trace.seconds())));
+        facts.extend(self.command.clone().map(|command| ("replay", command)));
+        format!("{}\n{}", table(&["processor", "compute", "communicate", "idle"], rows), pairs(&facts))
+    }
+}

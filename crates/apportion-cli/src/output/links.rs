@@ -1,0 +1,78 @@
+//! Measured links as text, JSON and a platform file.
+
+use apportion::geometry::Rank;
+use apportion::measure::MeasuredLink;
+use apportion::model::Hockney;
+use apportion::platform::Platform;
+use apportion::report::table;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// The platform with its links; their intervals are comments at the top.
+pub fn file(platform: &Platform, links: &[MeasuredLink]) -> String {
+    let found: Vec<_> = links.iter().map(|l| (l.from, l.to, l.both_ways, l.link())).collect();
+    let mut text = "# Links measured by apportion measure --network, with 95 % intervals:\n".to_owned();
+    for link in links {
+        let [name, latency, horizontal, vertical, _] = row(platform, link);
+        let name = name.replace(char::is_control, " ");
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "# {name}: latency {latency}, horizontal {horizontal}, vertical {vertical}");
+    }
+    text + &platform.with_links(&found).to_toml()
+}
+
+fn row(platform: &Platform, link: &MeasuredLink) -> [String; 5] {
+    let name = |rank: Rank| &platform.processors[rank.0].name;
+    let arrow = if link.both_ways { "-" } else { "->" };
+    let (latency, ci) = link.latency();
+    let bandwidth = |fit: &Hockney| {
+        let (low, high) = fit.bandwidth_interval;
+        format!("{} ({} to {})", show(fit.bandwidth), show(low), show(high))
+    };
+    [
+        format!("{} {arrow} {}", name(link.from), name(link.to)),
+        format!("{} +- {}", microseconds(latency), microseconds(ci)),
+        bandwidth(&link.horizontal),
+        bandwidth(&link.vertical),
+        (link.horizontal.kept + link.vertical.kept).to_string(),
+    ]
+}
+
+/// Bytes per second, in the decimal units of network figures.
+fn show(bandwidth: f64) -> String {
+    let units = [(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")];
+    match units.iter().find(|(unit, _)| bandwidth >= *unit) {
+        _ if bandwidth.is_infinite() => "inf".into(),
+        Some((unit, name)) => format!("{:.2} {name}", bandwidth / unit),
+        None => format!("{bandwidth:.2} B/s"),
+    }
+}
+
+fn microseconds(seconds: f64) -> String {
+    format!("{:.1} us", 1e6 * seconds)
+}
+
+/// For people.
+pub fn text(platform: &Platform, links: &[MeasuredLink]) -> String {
+    let rows = links.iter().map(|link| row(platform, link).to_vec());
+    table(&["pair", "latency", "horizontal (strided)", "vertical (contiguous)", "messages"], rows)
+}
+
+/// For programs.
+pub fn value(platform: &Platform, links: &[MeasuredLink]) -> Value {
+    let name = |rank: Rank| &platform.processors[rank.0].name;
+    let fit = |fit: &Hockney| {
+        let (low, high) = fit.bandwidth_interval;
+        json!({"bandwidth": fit.bandwidth, "low": low, "high": high.is_finite().then_some(high),
+               "latency": fit.latency, "latency_ci": fit.latency_ci, "messages": fit.kept})
+    };
+    let links: Vec<Value> = links
+        .iter()
+        .map(|link| {
+            let (latency, ci) = link.latency();
+            json!({"between": [name(link.from), name(link.to)], "directed": !link.both_ways, "latency": latency,
+                   "latency_ci": ci, "horizontal": fit(&link.horizontal), "vertical": fit(&link.vertical)})
+        })
+        .collect();
+    json!({"platform": platform.name, "links": links})
+}

@@ -1,0 +1,98 @@
+//! A plan as text.
+
+use super::compare::relayed_volume;
+use apportion::plan::{Plan, Shape};
+use apportion::platform::{Network, Topology};
+use apportion::report::{pairs, table};
+use apportion::select::Choice;
+use apportion::units;
+
+/// The shares, the metrics, and the candidates that were compared.
+pub fn text(
+    plan: &Plan,
+    (candidates, chosen): (&[Choice], Option<String>),
+    network: &Network,
+    relative: bool,
+) -> String {
+    let total = plan.shares.iter().sum::<u64>().max(1) as f64;
+    // Where only ratios are known, times have no unit.
+    let forecast = plan.forecast.as_ref().filter(|_| !relative);
+    let rows = plan.processors.iter().enumerate().map(|(i, name)| {
+        let mut row = vec![
+            name.clone(),
+            units::show_count(u128::from(plan.shares[i])),
+            format!("{:.2} %", 100.0 * plan.shares[i] as f64 / total),
+        ];
+        row.extend(forecast.map(|f| units::show_seconds(f.compute[i])));
+        row
+    });
+    let mut header = vec!["processor", "share", "of all"];
+    header.extend(forecast.map(|_| "compute"));
+    let mut out = table(&header, rows);
+    let mut facts =
+        vec![("method", plan.method.clone()), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
+    if let Some(block) = plan.layout.as_ref().and_then(|l| l.block()) {
+        let Shape { m, n, .. } = block.shape();
+        facts.push(("repeated block", format!("{m} x {n}")));
+    }
+    let m = &plan.metrics;
+    if let (Some(cost), Some(bound), Some(volume)) = (m.sum_half_perimeters, m.lower_bound, m.volume) {
+        let ratio = cost / bound;
+        facts.push((
+            "half-perimeters",
+            format!("{cost:.4} (lower bound {bound:.4}, cost / bound {ratio:.4})"),
+        ));
+        facts.push(("volume", format!("{} elements", units::show_count(u128::from(volume)))));
+        let relayed = plan.layout.as_ref().and_then(|l| relayed_volume(l, network).ok()?);
+        if let Some(relayed) = relayed.filter(|&r| r > volume) {
+            facts.push(("relayed", format!("{} elements", units::show_count(u128::from(relayed - volume)))));
+        }
+    }
+    if let Some(f) = forecast {
+        facts.push(("forecast", units::show_seconds(f.seconds)));
+    }
+    facts.extend(chosen.map(|line| ("chosen", line)));
+    out.push('\n');
+    out.push_str(&pairs(&facts));
+    out.push_str(&rivals(candidates, network, relative));
+    out
+}
+
+/// Maximum number of candidates listed.
+const MOST_RIVALS: usize = 12;
+
+/// The methods that were compared, each with its best order of steps.
+fn rivals(candidates: &[Choice], network: &Network, relative: bool) -> String {
+    let mut seen = Vec::new();
+    let best: Vec<&Choice> = candidates
+        .iter()
+        .filter(|c| {
+            let new = !seen.contains(&&c.plan.method);
+            seen.push(&c.plan.method);
+            new
+        })
+        .collect();
+    if best.len() < 2 {
+        return String::new();
+    }
+    let rows = best.iter().map(|c| {
+        let relayed = c.plan.layout.as_ref().and_then(|l| relayed_volume(l, network).ok()?);
+        let volume =
+            relayed.or(c.plan.metrics.volume).map_or_else(String::new, |v| units::show_count(u128::from(v)));
+        let mut row = vec![c.plan.method.clone(), volume];
+        if let Some(f) = c.plan.forecast.as_ref().filter(|_| !relative) {
+            let flow = format!("{}{}", c.order.flow, if c.order.overlaps() { ", overlapped" } else { "" });
+            row.extend([flow, units::show_seconds(f.seconds)]);
+        }
+        row
+    });
+    let star = matches!(network.topology, Topology::Star { .. });
+    let volume = if star { "volume, relayed" } else { "volume" };
+    let header: &[&str] =
+        if relative { &["candidate", volume] } else { &["candidate", volume, "flow", "forecast"] };
+    let more = match best.len().saturating_sub(MOST_RIVALS) {
+        0 => String::new(),
+        more => format!("and {more} more\n"),
+    };
+    format!("\n{}{more}", table(header, rows.take(MOST_RIVALS)))
+}

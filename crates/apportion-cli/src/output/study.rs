@@ -1,0 +1,125 @@
+//! The Monte Carlo study's figures as text, JSON, CSV and pictures.
+
+use apportion::explore::{Study, StudyRatio, StudyRow};
+use apportion::report::{Plot, Series, table};
+use apportion::units;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// For programs.
+pub fn value(wanted: &Study, rows: &[StudyRow]) -> Value {
+    json!({
+        "distribution": wanted.distribution.to_string(),
+        "draws": wanted.draws,
+        "searched": wanted.searched,
+        "most_unequal": wanted.most_unequal,
+        "seed": wanted.seed,
+        "rows": rows,
+    })
+}
+
+/// One line per number of processors.
+pub fn csv_of(rows: &[StudyRow]) -> String {
+    let mut out = "processors,draws".to_owned();
+    for name in ["columns", "corner", "columns_at_corner", "best", "searched", "columns_at_searched"] {
+        if name == "corner" || name == "searched" {
+            let _ = write!(out, ",{name}_draws");
+        }
+        let _ = write!(out, ",{name}_mean,{name}_ci,{name}_min,{name}_max");
+    }
+    out.push('\n');
+    for row in rows {
+        let _ = write!(out, "{},{}", row.processors, row.draws);
+        put(&mut out, Some(row.columns));
+        let _ = write!(out, ",{}", row.corner.map_or(0, |c| c.draws));
+        put(&mut out, row.corner.map(|c| c.ratio));
+        put(&mut out, row.corner.map(|c| c.columns));
+        put(&mut out, Some(row.best));
+        let _ = write!(out, ",{}", row.searched.map_or(0, |s| s.draws));
+        put(&mut out, row.searched.map(|s| s.ratio));
+        put(&mut out, row.searched.map(|s| s.columns));
+        out.push('\n');
+    }
+    out
+}
+
+fn put(out: &mut String, ratio: Option<StudyRatio>) {
+    let _ = match ratio {
+        Some(r) => write!(out, ",{},{},{},{}", r.mean, r.ci, r.min, r.max),
+        None => write!(out, ",,,,"),
+    };
+}
+
+/// For people.
+pub fn text(rows: &[StudyRow]) -> String {
+    let figure = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.4}"));
+    let lines = rows.iter().map(|row| {
+        let corner = row.corner;
+        let part = corner.map_or(0.0, |c| 100.0 * c.draws as f64 / row.draws as f64);
+        vec![
+            row.processors.to_string(),
+            figure(Some(row.columns.mean)),
+            figure(Some(row.columns.min)),
+            if corner.is_some() { format!("{part:.2} %") } else { "-".to_owned() },
+            figure(corner.map(|c| c.columns.mean)),
+            figure(corner.map(|c| c.ratio.mean)),
+            corner.map_or_else(|| "-".to_owned(), |c| format!("{:.7}", c.ratio.min)),
+            figure(Some(row.best.mean)),
+            figure(row.searched.map(|s| s.columns.mean)),
+            figure(row.searched.map(|s| s.ratio.mean)),
+            figure(row.searched.map(|s| s.ratio.max)),
+        ]
+    });
+    let header = [
+        "p",
+        "columns",
+        "min",
+        "corner wins",
+        "columns there",
+        "corner",
+        "min",
+        "best of both",
+        "columns, searched",
+        "search",
+        "max",
+    ];
+    format!("cost / lower bound; means, unless the column is named min or max\n\n{}", table(&header, lines))
+}
+
+/// Figures 4.4 and 4.5 of Becker 2010, with the portfolio's mean beside them.
+pub fn plots(wanted: &Study, rows: &[StudyRow]) -> [Plot; 2] {
+    let series = |name: &str, colour, dashed, height: &dyn Fn(&StudyRow) -> Option<f64>| Series {
+        name: name.to_owned(),
+        points: rows.iter().map(|r| [r.processors as f64, height(r).unwrap_or(f64::NAN)]).collect(),
+        dashed,
+        colour,
+    };
+    // As in the thesis, only two and three processors use the square corner.
+    let corner = |row: &StudyRow| row.corner.filter(|_| (2..=3).contains(&row.processors));
+    let limit = wanted.most_unequal.map_or_else(String::new, |most| format!(", at most {most}:1"));
+    let draws = units::show_count(u128::from(wanted.draws));
+    let beneath = format!("{draws} draws each, {} speeds{limit}", wanted.distribution);
+    let plot = |title: &str, series: Vec<Series>| Plot {
+        title: [title.to_owned(), beneath.clone()],
+        axes: ["processors".to_owned(), "cost / lower bound".to_owned()],
+        series: series.into_iter().filter(|s| s.points.iter().any(|p| p[1].is_finite())).collect(),
+        references: Vec::new(),
+    };
+    [
+        plot(
+            "Optimal columns",
+            vec![
+                series("mean", 0, false, &|r| Some(r.columns.mean)),
+                series("minimum", 0, true, &|r| Some(r.columns.min)),
+            ],
+        ),
+        plot(
+            "Columns, but the square corner for 2 and 3 where it wins",
+            vec![
+                series("mean", 0, false, &|r| Some(corner(r).map_or(r.columns.mean, |c| c.ratio.mean))),
+                series("minimum", 0, true, &|r| Some(corner(r).map_or(r.columns.min, |c| c.ratio.min))),
+                series("mean, best of all methods", 1, false, &|r| r.searched.map(|s| s.ratio.mean)),
+            ],
+        ),
+    ]
+}

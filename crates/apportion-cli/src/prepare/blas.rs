@@ -1,0 +1,37 @@
+//! From `--blas` to a kernel.
+
+use crate::args::BlasArgs;
+use apportion::error::{Error, Result};
+use apportion::kernels::{Blas, Kernel, Real, Semiring};
+
+impl BlasArgs {
+    /// The kernel of a semiring of real numbers.
+    ///
+    /// # Errors
+    /// The library cannot be loaded, or is named for a semiring other than plus-times.
+    pub fn kernel<T: Real>(&self, semiring: Semiring) -> Result<Kernel<T>> {
+        match (semiring, self.blas.as_str()) {
+            (_, "none") => Kernel::over(semiring),
+            (Semiring::PlusTimes, "auto") => Ok(Blas::any().map_or_else(Kernel::plus_times, Kernel::by_blas)),
+            (Semiring::PlusTimes, name) => Blas::open(name).map(Kernel::by_blas),
+            (_, "auto") => Kernel::over(semiring),
+            _ => Err(self.refused(semiring)),
+        }
+    }
+
+    /// Refuses a named library for kernels that no library provides.
+    ///
+    /// # Errors
+    /// Unless it is `none` or `auto`.
+    pub fn unused(&self, semiring: Semiring) -> Result<()> {
+        if matches!(self.blas.as_str(), "none" | "auto") { Ok(()) } else { Err(self.refused(semiring)) }
+    }
+
+    fn refused(&self, semiring: Semiring) -> Error {
+        Error::input(
+            format!("--blas {}", self.blas),
+            format!("libraries provide plus-times products only, not {semiring}"),
+            "remove the flag",
+        )
+    }
+}

@@ -1,0 +1,65 @@
+//! From the flags of a flow to orders of steps.
+
+use crate::args::{BLOCK, FlowArgs};
+use apportion::error::{Error, Result};
+use apportion::schedule::{DataPath, Flow, ScheduleOptions};
+use apportion::select::{MemoryPolicy, orders};
+
+impl FlowArgs {
+    /// Pivot block size, as asked for or by default.
+    pub fn block(&self) -> u64 {
+        self.block.unwrap_or(BLOCK)
+    }
+
+    /// What is done where a processor would hold more than its memory: what was asked for stays.
+    pub fn fit(&self, carrier: DataPath) -> MemoryPolicy {
+        match (self.block, self.blocks) {
+            (None, None) => MemoryPolicy::SmallerBlocks(carrier),
+            _ => MemoryPolicy::AsAsked(carrier),
+        }
+    }
+
+    /// Whether to overlap.
+    pub fn overlaps(&self) -> bool {
+        self.overlap || self.look_ahead.is_some()
+    }
+
+    /// Pivot blocks under way during an update.
+    ///
+    /// # Errors
+    /// Asked for with the bulk flow, which has none.
+    pub fn look_ahead(&self) -> Result<u64> {
+        match (self.look_ahead, self.flow.0) {
+            (Some(_), Some(Flow::Bulk)) => Err(Error::input(
+                "--look-ahead",
+                "the bulk flow sends everything at once and has no pivot blocks to look ahead to",
+                "leave it out, or choose another flow",
+            )),
+            (ahead, _) => Ok(ahead.unwrap_or(1)),
+        }
+    }
+
+    /// Pivot block size for an inner dimension of `k`.
+    ///
+    /// # Errors
+    /// A block count for another flow than broadcast.
+    pub fn pivot(&self, k: u64) -> Result<u64> {
+        match (self.blocks, self.flow.0) {
+            (None, _) => Ok(self.block()),
+            (Some(blocks), Some(Flow::Broadcast)) => Ok(k.div_ceil(blocks)),
+            (Some(_), _) => Err(Error::input(
+                "--blocks",
+                "counts the messages of the broadcast flow, which was not asked for",
+                "add --flow broadcast, or give --block N, the size of a pivot block",
+            )),
+        }
+    }
+
+    /// The orders to choose from, for an inner dimension of `k`.
+    ///
+    /// # Errors
+    /// As [`FlowArgs::look_ahead`] and [`FlowArgs::pivot`].
+    pub fn orders(&self, k: u64) -> Result<Vec<ScheduleOptions>> {
+        Ok(orders(self.flow.0, self.pivot(k)?, self.overlaps(), self.look_ahead()?))
+    }
+}

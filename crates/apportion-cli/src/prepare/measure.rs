@@ -1,0 +1,149 @@
+//! From the flags of `measure` to processors, sizes and limits.
+
+use super::processors::this_machine;
+use crate::args::MeasureArgs;
+use crate::args::measure::KernelName;
+use apportion::error::{Error, Result};
+use apportion::kernels::Semiring;
+use apportion::measure::{MeasureOptions, Sizes};
+use apportion::model::{AdaptiveSweep, Model, Models, read_models};
+use apportion::platform::{Platform, Processor, read_platform};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Largest size of a kernel's default sweep: elements of C.
+const LARGEST: f64 = 4_194_304.0;
+/// Smallest.
+const SMALLEST: f64 = 1024.0;
+/// Points of a plain sweep, and at most of an adaptive one.
+const POINTS: u64 = 8;
+const ADAPTIVE_POINTS: u64 = 30;
+
+/// Refuses flags that the kernel would ignore.
+pub fn check(args: &MeasureArgs) -> Result<()> {
+    let refuse = |flag: &str, what: &str| Err(Error::input(flag, what, "remove the flag"));
+    match args.kernel {
+        KernelName::GemmF32 | KernelName::GemmF64 => Ok(()),
+        KernelName::StencilF32 | KernelName::StencilF64 if args.block.is_some() => {
+            refuse("--block", "a stencil has no pivot block")
+        }
+        KernelName::StencilF32 | KernelName::StencilF64 if args.blas.blas != "none" => {
+            refuse("--blas", "a stencil needs no library")
+        }
+        KernelName::StencilF32 | KernelName::StencilF64 => Ok(()),
+        KernelName::OrAnd => args.blas.unused(Semiring::OrAnd),
+        KernelName::MaxPlusF32 | KernelName::MaxPlusF64 | KernelName::MaxPlusI32 | KernelName::MaxPlusI64 => {
+            args.blas.unused(Semiring::MaxPlus)
+        }
+        KernelName::MinPlusF32 | KernelName::MinPlusF64 | KernelName::MinPlusI32 | KernelName::MinPlusI64 => {
+            args.blas.unused(Semiring::MinPlus)
+        }
+    }
+}
+
+/// The processors that the flags name; by default this machine's cores.
+pub fn processors(platform: Option<&Path>, count: Option<u64>) -> Result<Platform> {
+    match (platform, count) {
+        (Some(path), _) => read_platform(path),
+        (None, Some(count)) => {
+            let names: Vec<String> = (0..count).map(|i| format!("p{i}")).collect();
+            Ok(Platform::from_names(&names))
+        }
+        (None, None) => Ok(this_machine()),
+    }
+}
+
+/// Accuracy and time limits; `otherwise` where the flags give none.
+pub fn options(args: &MeasureArgs, otherwise: MeasureOptions) -> Result<MeasureOptions> {
+    let max_seconds = args.max_seconds.unwrap_or(otherwise.seconds_per_size);
+    let refuse = |flag: &str, what: String, remedy: &str| Err(Error::input(flag, what, remedy));
+    if !(args.tolerance > 0.0 && args.tolerance < 1.0) {
+        return refuse("--tolerance", format!("{} is not between 0 and 1", args.tolerance), "use 0.025");
+    }
+    if !(max_seconds > 0.0 && max_seconds.is_finite()) {
+        return refuse("--max-seconds", format!("{max_seconds} is not a positive time"), "use 2");
+    }
+    Ok(MeasureOptions {
+        tolerance: args.tolerance,
+        most_repetitions: args.max_repetitions.unwrap_or(otherwise.most_repetitions),
+        seconds_per_size: max_seconds,
+        alone: args.alone,
+    })
+}
+
+/// The sizes that the flags ask for.
+pub fn sizes(args: &MeasureArgs) -> Result<Sizes> {
+    if let Some(sizes) = &args.sizes {
+        return Ok(Sizes::Listed(sizes.0.clone()));
+    }
+    let end = |flag: &str, given: Option<f64>, kernels: f64| match given {
+        None if args.command.is_some() => {
+            Err(Error::input(flag, "is required with --command", "pass --smallest and --largest, or --sizes"))
+        }
+        Some(size) if !(size.is_finite() && size >= 1.0) => {
+            Err(Error::input(flag, format!("{size} is not a size of at least 1"), "use one such as 1000"))
+        }
+        given => Ok(given.unwrap_or(kernels)),
+    };
+    let smallest = end("--smallest", args.smallest, SMALLEST)?;
+    let largest = end("--largest", args.largest, LARGEST)?;
+    if smallest >= largest {
+        let what = format!("{largest} is not greater than the smallest size, {smallest}");
+        return Err(Error::input("--largest", what, "use a larger one, or pass a single size with --sizes"));
+    }
+    if args.adaptive {
+        let most = args.points.unwrap_or(ADAPTIVE_POINTS) as usize;
+        return Ok(Sizes::Adaptive { smallest, largest, accuracy: args.accuracy, most });
+    }
+    let points = args.points.unwrap_or(POINTS);
+    let steps = (points - 1).max(1) as f64;
+    let size = |i: u64| (smallest * (largest / smallest).powf(i as f64 / steps)).round();
+    Ok(Sizes::Listed((0..points).map(size).collect()))
+}
+
+/// The points to resume from: those of the output file, if it exists.
+pub fn known(args: &MeasureArgs) -> Result<Option<Models>> {
+    match &args.output {
+        Some(path) if args.resume && path.exists() => read_models(path).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// The number of points in all models.
+pub fn points(models: &Models) -> usize {
+    models.models.iter().map(|m| m.points().len()).sum()
+}
+
+/// Emulated processors, sampled at the sizes instead of timed; `None` if there are none.
+pub fn sampled(platform: &Platform, sizes: &Sizes) -> Result<Option<Models>> {
+    let (emulated, real): (Vec<_>, Vec<_>) = platform.processors.iter().partition(|p| p.emulated.is_some());
+    let (Some(one), real) = (emulated.first(), real.first()) else { return Ok(None) };
+    if let Some(other) = real {
+        return Err(Error::input(
+            "platform",
+            format!("\"{}\" is emulated, but \"{}\" would be timed", one.name, other.name),
+            "measure them separately: their units differ",
+        ));
+    }
+    let model = |p: &&Processor| {
+        let function = p.emulated.as_ref().expect("only emulated processors are here");
+        match sizes {
+            Sizes::Listed(sizes) => {
+                Model::piecewise(&p.name, sizes.iter().map(|&size| function.point(size)).collect(), None)
+            }
+            Sizes::Adaptive { smallest, largest, accuracy, most } => {
+                let mut sweep = AdaptiveSweep::new(*smallest, *largest, *accuracy)?.with_most(*most);
+                while let Some(size) = sweep.next_size() {
+                    sweep.add(function.point(size));
+                }
+                sweep.model(&p.name)
+            }
+        }
+    };
+    Ok(Some(Models {
+        kernel: "emulated".into(),
+        unit: "units".into(),
+        parameters: BTreeMap::new(),
+        models: emulated.iter().map(model).collect::<Result<_>>()?,
+    }))
+}

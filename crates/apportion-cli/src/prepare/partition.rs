@@ -1,0 +1,112 @@
+//! From the flags of `partition` to the options of a plan.
+
+use super::processors::{Processors, method_at, terms};
+use crate::args::PartitionArgs;
+use crate::args::numbers::sides;
+use crate::args::partition::{CommunicationName, MinimiseName};
+use apportion::error::{Error, Result};
+use apportion::plan::shapes::{Communication, Method, MethodOptions};
+use apportion::plan::{LayoutConstraints, Shape};
+use apportion::platform::Platform;
+use apportion::schedule::DataPath;
+use apportion::select::{Minimise, PlanOptions};
+
+impl PartitionArgs {
+    /// What the methods need to know.
+    pub fn terms(&self, platform: &Platform) -> Result<MethodOptions> {
+        let communication = self.communication.map(|name| match name {
+            CommunicationName::Serial => Communication::Serial,
+            CommunicationName::Parallel => Communication::Parallel,
+        });
+        terms(platform, communication, self.groups.as_deref())
+    }
+
+    /// What the layout's cuts must keep to.
+    pub fn form(&self) -> Result<LayoutConstraints> {
+        let methods = |names: &Vec<String>| names.iter().map(|name| method_at("--levels", name)).collect();
+        Ok(LayoutConstraints {
+            granularity: self.granularity.unwrap_or(1),
+            repeat: self.repeat.as_deref().map(block_size).transpose()?,
+            levels: self.levels.as_ref().map(methods).transpose()?,
+        })
+    }
+}
+
+/// Reads the size of a generalised block, `RxC`.
+fn block_size(text: &str) -> Result<[u64; 2]> {
+    match sides(text).as_deref() {
+        Ok(&[rows, cols]) if rows > 0 && cols > 0 => Ok([rows, cols]),
+        _ => Err(Error::input(
+            "--repeat",
+            format!("\"{text}\" is not the size of a block"),
+            "pass its rows and columns, such as 256x256",
+        )),
+    }
+}
+
+/// What the plan is to be like.
+pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Result<PlanOptions> {
+    Ok(PlanOptions {
+        method: method_at("--method", args.method.as_deref().unwrap_or("auto"))?,
+        flow: args.flow.flow.0,
+        block: args.flow.pivot(shape.k)?,
+        overlap: args.flow.overlaps(),
+        look_ahead: args.flow.look_ahead()?,
+        terms: args.terms(&processors.platform)?,
+        form: args.form()?,
+        minimise: minimise(args),
+        element: 8,
+        relative: processors.relative,
+        fit: args.flow.fit(DataPath::Copied),
+    })
+}
+
+/// What auto minimises.
+pub fn minimise(args: &PartitionArgs) -> Minimise {
+    match args.minimise {
+        MinimiseName::Time => Minimise::Time,
+        MinimiseName::Sum => Minimise::Sum,
+        MinimiseName::Largest => Minimise::Largest,
+        MinimiseName::Volume => Minimise::Volume,
+    }
+}
+
+/// Refuses flags that the mode or the method would ignore.
+///
+/// # Errors
+/// Such a flag.
+pub fn check(args: &PartitionArgs) -> Result<()> {
+    let refuse = |flag: &str, what: &str, remedy: &str| Err(Error::input(flag, what, remedy));
+    if args.units.is_some() {
+        let flow = &args.flow;
+        let given = [
+            ("--flow", flow.flow.0.is_some()),
+            ("--overlap", flow.overlap),
+            ("--look-ahead", flow.look_ahead.is_some()),
+            ("--block", flow.block.is_some()),
+            ("--blocks", flow.blocks.is_some()),
+        ];
+        return match given.into_iter().find(|(_, given)| *given) {
+            Some((flag, _)) => {
+                refuse(flag, "cannot be used with --units, which send no messages", "remove the flag")
+            }
+            None if args.surfaces.is_none() && !args.at.is_empty() => {
+                refuse("--at", "there are no surfaces to cut", "add --surfaces FILE")
+            }
+            None => Ok(()),
+        };
+    }
+    let names = args.levels.as_deref().unwrap_or_default().iter().chain(&args.method);
+    let runs = |method: Method| args.compare || names.clone().any(|name| name.parse() == Ok(method));
+    if args.communication.is_some() && !runs(Method::Hybrid) {
+        return refuse("--communication", "only hybrid uses it", "add --method hybrid, or remove the flag");
+    }
+    if args.groups.is_some() && !runs(Method::ColumnGroups) {
+        return refuse(
+            "--groups",
+            "only column-groups uses it",
+            "add --method column-groups, or remove the flag",
+        );
+    }
+    Ok(())
+}

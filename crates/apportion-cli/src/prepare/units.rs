@@ -1,0 +1,65 @@
+//! From the flags of `partition --units` to limits of shares.
+
+use crate::args::UnitsArgs;
+use crate::args::numbers::Wholes;
+use apportion::error::{Error, Result};
+use apportion::plan::shares::Limits;
+
+/// Refuses flags that the method would ignore.
+pub fn check(method: &str, args: &UnitsArgs, front: bool, limited: bool) -> Result<()> {
+    let refuse = |flag: &str, methods: &str| {
+        let what = format!("cannot be used with --method {method}");
+        Err(Error::input(flag, what, format!("use --method {methods}, or remove {flag}")))
+    };
+    match method {
+        "exact" if args.robust => refuse("--robust", "fpm"),
+        "exact" if args.hierarchical => refuse("--hierarchical", "fpm"),
+        "exact" => Ok(()),
+        "fpm" if front => refuse("--objective", "exact"),
+        "even" | "proportional" if front => refuse("--objective", "exact"),
+        "even" | "proportional" if args.robust => refuse("--robust", "fpm"),
+        "even" | "proportional" if args.hierarchical => refuse("--hierarchical", "fpm"),
+        "even" | "proportional" if limited => refuse("--min, --max or --multiple-of", "fpm or exact"),
+        _ if args.any_size => refuse("--any-size", "exact"),
+        _ => Ok(()),
+    }
+}
+
+impl UnitsArgs {
+    /// Limits by rank; empty if no flag sets any.
+    pub fn limits(&self, p: usize) -> Result<Vec<Limits>> {
+        if self.min.is_none() && self.max.is_none() && self.multiple_of.is_none() {
+            return Ok(Vec::new());
+        }
+        let least = spread("--min", self.min.as_ref(), p)?;
+        let most = spread("--max", self.max.as_ref(), p)?;
+        let multiple = spread("--multiple-of", self.multiple_of.as_ref(), p)?;
+        let at = |i: usize| Limits {
+            least: least.map_or(0, |x| x.at(i)),
+            most: most.map(|x| x.at(i)),
+            multiple_of: multiple.map_or(1, |x| x.at(i)),
+        };
+        Ok((0..p).map(at).collect())
+    }
+}
+
+/// One number for all, or one for each.
+#[derive(Clone, Copy)]
+struct Spread<'a>(&'a [u64]);
+
+impl Spread<'_> {
+    fn at(self, rank: usize) -> u64 {
+        self.0[if self.0.len() == 1 { 0 } else { rank }]
+    }
+}
+
+fn spread<'a>(flag: &str, numbers: Option<&'a Wholes>, p: usize) -> Result<Option<Spread<'a>>> {
+    match numbers {
+        Some(Wholes(list)) if list.len() != 1 && list.len() != p => Err(Error::input(
+            flag,
+            format!("{} numbers for {p} processors", list.len()),
+            "pass one number for all, or one for each processor",
+        )),
+        list => Ok(list.map(|list| Spread(&list.0))),
+    }
+}

@@ -1,10 +1,9 @@
 //! The command line: what every command takes, and the commands.
 
 use crate::args::{
-    ArrangeArgs, BalanceArgs, DemoArgs, DetectArgs, MeasureArgs, PartitionArgs, PlotArgs, SimulateArgs,
-    StudyArgs,
+    ArrangeArgs, BalanceArgs, ClosureArgs, DemoArgs, DetectArgs, MatmulArgs, MeasureArgs, PartitionArgs,
+    PlotArgs, PowerArgs, SimulateArgs, StudyArgs,
 };
-use crate::commands::{closure, matmul, power};
 use clap::{Parser, Subcommand};
 
 /// Divides a computation among unequal processors so that all finish together and little data moves.
@@ -43,11 +42,11 @@ pub enum Command {
     /// Remap a plan's parts to processors to reduce the cost of communication.
     Arrange(ArrangeArgs),
     /// Multiply two matrices on unequal processors, verify the product, and compare forecast and measured time.
-    Matmul(Box<matmul::Arguments>),
+    Matmul(Box<MatmulArgs>),
     /// Raise a matrix to a power over a semiring by repeated squaring on unequal processors.
-    Power(Box<power::Arguments>),
+    Power(Box<PowerArgs>),
     /// Compute all-pairs paths of a graph: shortest, longest, or reachability.
-    Closure(Box<closure::Arguments>),
+    Closure(Box<ClosureArgs>),
     /// Forecast a plan's run by simulating its schedule, without running it.
     Simulate(Box<SimulateArgs>),
     /// Compare layouts for random speeds with the lower bound (Monte Carlo study).

@@ -7,14 +7,15 @@ use crate::output::{appear, open, picture};
 use crate::prepare::processors::quick_models;
 use apportion::error::Result;
 use apportion::kernels::Kernel;
-use apportion::matrix::{Matrix, Scaling};
+use apportion::matrix::Matrix;
 use apportion::model::Model;
 use apportion::plan::shapes;
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Platform, parse_platform};
-use apportion::product::{MatmulJob, multiply};
-use apportion::report::{RunReport, chrome_trace};
+use apportion::product::{MatmulJob, Operands, RunReport, multiply, whole_block};
+use apportion::report::chrome_trace;
+use apportion::run::{Session, World};
 use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::select::imbalance;
 use serde_json::json;
@@ -33,11 +34,15 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
          1. measuring both processors …",
         args.size
     ));
-    let models = quick_models(Kernel::<f64>::plus_times(), &platform, BLOCK, true, console)?
-        .in_order(&platform.names())?;
+    let monitor = monitor();
+    let world = World::solo(monitor);
+    let gemm = Kernel::<f64>::plus_times();
+    let models =
+        quick_models(gemm, &platform, BLOCK, true, (&world, console))?.in_order(&platform.names())?;
     let speeds: Vec<f64> = models.iter().map(|m| m.speed(shape.elements() as f64 / 2.0)).collect();
     console.note("2. multiplying three times: even split, straight line, square corner …");
-    let (a, b) = (random(args.size as usize, 1), random(args.size as usize, 2));
+    let [a, b] = [1, 2].map(|seed| whole_block(random(args.size as usize, seed)));
+
     let plans = [
         ("even split", shapes::straight_line(shape, &[1.0, 1.0])?),
         ("straight line", Method::StraightLine.layout(shape, &speeds, &MethodOptions::default())?),
@@ -46,19 +51,10 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
     let mut reports = Vec::new();
     for (name, layout) in plans {
         let plan = plan(name, &platform, layout, &models)?;
-        let what = MatmulJob {
-            kernel: Kernel::plus_times(),
-            plan: &plan,
-            order: ScheduleOptions::new(Flow::Bulk, BLOCK),
-            platform: &platform,
-            models: &models,
-            models_block: BLOCK,
-            scaling: Scaling::none(1.0),
-            adaptive: None,
-            seed: 1,
-        };
-        let monitor = monitor();
-        let (_, report) = console.watch(name, monitor, || multiply(&a, &b, &what, monitor))?;
+        let order = ScheduleOptions::new(Flow::Bulk, BLOCK);
+        let job = MatmulJob::new(Kernel::plus_times(), &plan, order, &models, BLOCK);
+        let session = Session::new(&world, &platform, monitor, job.work());
+        let (_, report) = console.watch(name, monitor, || multiply(Operands::new(&a, &b), &job, &session))?;
         reports.push(report);
     }
     let best = reports.last().expect("three reports");

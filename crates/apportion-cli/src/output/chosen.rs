@@ -1,15 +1,11 @@
 //! What was chosen, against what, and by how much: a line for people, a field for programs.
 
-use crate::prepare::product::{Prepared, Running};
-use apportion::error::{Error, Result};
-use apportion::model::Model;
-use apportion::plan::{Plan, Problem, Shape};
+use crate::prepare::product::Prepared;
 use apportion::platform::Platform;
 use apportion::report::pairs;
-use apportion::select::{Choice, Minimise, fit_order, forecast, rates};
+use apportion::select::{Choice, Minimise};
 use apportion::units;
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// Candidates, the best first, and what they were ranked by.
 pub struct Chosen<'a> {
@@ -48,7 +44,7 @@ impl Chosen<'_> {
     /// Into how many blocks the operands were cut so that nobody exceeds its memory, and who would have.
     fn fitted(&self, platform: &Platform) -> Option<(String, Value)> {
         let choice = self.choices.first()?;
-        let (excess, shape) = (choice.narrowed?, choice.plan.layout.as_ref()?.shape());
+        let (excess, shape) = (choice.narrowed?, choice.plan.layout().ok()?.shape());
         let name = &platform.processors[excess.rank.0].name;
         let (block, count) = (choice.order.block, shape.k.div_ceil(choice.order.block));
         let bytes = |bytes: u64| units::show_bytes(bytes as f64);
@@ -149,46 +145,4 @@ impl Chosen<'_> {
 
 fn named(choice: &Choice) -> String {
     format!("{}, {}", choice.plan.method, choice.order)
-}
-
-/// A plan from a file: only the flow is left to choose.
-pub fn given(
-    plan: Plan,
-    shape: Shape,
-    args: &Running,
-    (platform, models, block): (&Platform, &[Model], u64),
-    element: u64,
-) -> Result<Vec<Choice>> {
-    let Some(layout) = plan.layout.as_ref().filter(|_| plan.problem == Problem::Matmul(shape)) else {
-        let path = args.plan.as_deref().unwrap_or(Path::new("--plan"));
-        let what =
-            format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);
-        return Err(Error::input(
-            path.display().to_string(),
-            what,
-            "make one with `apportion partition --shape MxKxN`",
-        ));
-    };
-    let rates = rates(models, &plan.shares, block);
-    let conditions = apportion::simulate::CostModel { rates: &rates, network: &platform.network, element };
-    let mut choices = Vec::new();
-    let mut refusal = Ok(());
-    for order in args.flow.orders(shape.k)? {
-        match fit_order(layout, order, platform, (element, args.fit())) {
-            Ok((order, narrowed)) => {
-                let seconds = forecast(layout, order, conditions)?.seconds;
-                choices.push(Choice { plan: plan.clone(), order, rank: Some(seconds), narrowed });
-            }
-            Err(error) => refusal = refusal.and(Err(error)),
-        }
-    }
-    if choices.is_empty() {
-        refusal?;
-    }
-    // Within 0.1 % the order of preference decides.
-    let least = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
-    let best = choices.iter().position(|c| c.rank.is_some_and(|r| r <= least * 1.001));
-    choices[..=best.expect("at least one flow")].rotate_right(1);
-    choices[1..].sort_by(|a, b| a.rank.unwrap_or(0.0).total_cmp(&b.rank.unwrap_or(0.0)));
-    Ok(choices)
 }

@@ -1,6 +1,7 @@
 //! The demo's runs side by side.
 
-use apportion::report::{RunReport, table};
+use apportion::product::RunReport;
+use apportion::report::table;
 use apportion::units;
 
 /// One row per run.

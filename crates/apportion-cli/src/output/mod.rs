@@ -11,6 +11,7 @@ mod files;
 pub mod forecast;
 pub mod links;
 pub mod models;
+pub mod panels;
 pub mod plan;
 pub mod results;
 pub mod study;

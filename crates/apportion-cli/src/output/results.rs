@@ -1,66 +1,165 @@
 //! Where the results of a product go: the matrix, the report, the trace, the picture, and the words.
 
-use crate::console::Console;
+use crate::args::RunningArgs;
+use crate::console::{Console, monitor};
 use crate::output::chosen::Chosen;
 use crate::output::{appear, open, picture, timeline};
-use crate::prepare::product::{Prepared, Running};
-use apportion::error::Result;
+use crate::prepare::product::Prepared;
+use crate::prepare::task::Task;
+use apportion::error::{Error, Result};
+use apportion::matrix::{
+    Element, LocalBlocks, npy_header, npy_header_bool, tiles_header, write_npy_rows, write_tiles,
+};
 use apportion::output::OutputFile;
-use apportion::report::RunReport;
-use std::path::PathBuf;
+use apportion::plan::Shape;
+use apportion::product::RunReport;
+use apportion::run::World;
+use std::path::{Path, PathBuf};
 
-/// Where the words about a run go.
-pub struct Files {
-    report: Option<OutputFile>,
-    trace: Option<OutputFile>,
-    svg: Option<OutputFile>,
+/// The words about a run.
+#[derive(Default)]
+pub struct About {
+    pub report: Option<OutputFile>,
+    pub trace: Option<OutputFile>,
+    pub svg: Option<OutputFile>,
 }
 
-impl Files {
-    /// Opens them.
-    pub fn open(running: &Running) -> Result<Self> {
-        Ok(Self {
+/// Where a result goes, and as what; files are on rank 0 alone.
+#[derive(Default)]
+pub struct Outputs {
+    pub file: Option<OutputFile>,
+    pub predecessors: Option<OutputFile>,
+    pub about: About,
+    /// Truth values are written as bool.
+    pub bool: bool,
+    /// Whether C is written, on every rank.
+    pub asked: bool,
+}
+
+impl Outputs {
+    /// Opens all files before the work, on rank 0: one that cannot be written is told at once.
+    pub fn open(task: &Task<'_>, predecessors: Option<&PathBuf>, world: &World) -> Result<Self> {
+        let asked = task.output.is_some();
+        if world.rank() > 0 {
+            return Ok(Self { asked, ..Self::default() });
+        }
+        let running = task.running;
+        let about = About {
             report: open(running.report.as_ref())?,
             trace: open(running.trace.as_ref())?,
             svg: open(running.svg.as_ref())?,
-        })
+        };
+        let (file, predecessors) = (open(task.output)?, open(predecessors)?);
+        Ok(Self { file, predecessors, about, bool: false, asked })
+    }
+
+    /// Writes C; what is left to tell of.
+    pub fn keep<T: Element>(self, c: &LocalBlocks<T>, at: (Shape, &World)) -> Result<About> {
+        if self.asked {
+            commit(write(self.file, c, self.bool, at)?, at.1)?;
+        }
+        Ok(self.about)
+    }
+
+    /// Writes C and its predecessors, then lets both appear.
+    pub fn keep_both<T: Element>(
+        self,
+        c: &LocalBlocks<T>,
+        predecessors: &LocalBlocks<i32>,
+        at: (Shape, &World),
+    ) -> Result<About> {
+        let file = if self.asked { write(self.file, c, false, at)? } else { None };
+        let predecessors = write(self.predecessors, predecessors, false, at)?;
+        commit(file, at.1)?;
+        commit(predecessors, at.1)?;
+        Ok(self.about)
     }
 }
 
-/// Where a result goes, and as what.
-pub struct Target {
-    pub file: Option<OutputFile>,
-    pub about: Files,
-    /// Truth values are written as bool.
-    pub bool: bool,
-    /// Seconds that reading took.
-    pub read_seconds: f64,
+/// Lets a file appear, unless the run was stopped.
+fn commit(file: Option<OutputFile>, world: &World) -> Result<()> {
+    if monitor().is_stopped() {
+        return Err(Error::Interrupted);
+    }
+    world.all_ok(file.map_or(Ok(()), OutputFile::commit))
 }
 
-impl Target {
-    /// Opens all files before the work: one that cannot be written is told at once.
-    pub fn open(output: Option<&PathBuf>, running: &Running) -> Result<Self> {
-        Ok(Self { file: open(output)?, about: Files::open(running)?, bool: false, read_seconds: 0.0 })
+/// Every rank writes its blocks into one file, which is rank 0's to let appear.
+fn write<T: Element>(
+    mut file: Option<OutputFile>,
+    c: &LocalBlocks<T>,
+    bool: bool,
+    (shape, world): (Shape, &World),
+) -> Result<Option<OutputFile>> {
+    let (m, n) = (shape.m as usize, shape.n as usize);
+    if world.is_solo() {
+        if let Some(file) = &mut file {
+            file.put(&if bool { npy_header_bool(m, n) } else { npy_header::<T>(m, n) })?;
+            c.iter().try_for_each(|(_, block)| write_npy_rows(file, block))?;
+        }
+        return Ok(file);
+    }
+    let header = tiles_header::<T>(m, n, bool);
+    let length = header.len() as u64 + shape.m * shape.n * size_of::<T>() as u64;
+    let mut create = || match &mut file {
+        Some(file) => {
+            file.put(&header)?;
+            file.share(length)
+        }
+        None => Ok(PathBuf::new()),
+    };
+    let place = world.all_ok(create())?;
+    let place = world.broadcast(place.as_os_str().as_encoded_bytes())?;
+    let place = path_of(place);
+    // A rank that is stopped in the middle takes it away: rank 0 may be gone.
+    let stray = Stray(&place);
+    let written = write_tiles(&place, c, (header.len() as u64, shape.n));
+    world.all_ok(written)?;
+    std::mem::forget(stray);
+    Ok(file)
+}
+
+/// A path as another process of the same system encoded it.
+#[cfg(unix)]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    std::ffi::OsString::from_vec(bytes).into()
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    String::from_utf8_lossy(&bytes).into_owned().into()
+}
+
+/// A file that is removed unless this is forgotten.
+struct Stray<'a>(&'a Path);
+
+impl Drop for Stray<'_> {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.0);
     }
 }
 
-/// Prints what happened and what had been chosen, and writes it to the files that were asked for.
+/// Prints what happened and what had been chosen, and writes it to the files that were asked for; on rank 0.
 pub fn tell_and_keep(
     report: &RunReport,
     prepared: &Prepared,
-    args: &Running,
-    files: Files,
+    (args, world): (&RunningArgs, &World),
+    about: About,
     console: &Console,
 ) -> Result<()> {
-    let chosen = Chosen::of(prepared);
-    let mut value = report.to_value();
-    chosen.add_to(&mut value, &prepared.platform);
-    appear([
-        (files.report, &|| format!("{value:#}\n")),
-        (files.trace, &|| timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)),
-        (files.svg, &|| picture(&report.plan, &prepared.platform)),
-    ])?;
-    console.detail(report.pairs_text());
-    console.result(|| value.clone(), || report.to_text() + &chosen.text(&prepared.platform));
-    Ok(())
+    let tell = || {
+        let chosen = Chosen::of(prepared);
+        let mut value = report.to_value();
+        chosen.add_to(&mut value, &prepared.platform);
+        appear([
+            (about.report, &|| format!("{value:#}\n")),
+            (about.trace, &|| timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)),
+            (about.svg, &|| picture(&report.plan, &prepared.platform)),
+        ])?;
+        console.detail(report.pairs_text());
+        console.result(|| value.clone(), || report.to_text() + &chosen.text(&prepared.platform));
+        Ok(())
+    };
+    world.all_ok(if world.rank() == 0 { tell() } else { Ok(()) })
 }

@@ -1,23 +1,14 @@
 //! How a product is cut into panels: as asked for, or so that the process or its processors keep within their memory.
 
-use crate::commands::matmul::Arguments;
+use crate::args::MatmulArgs;
 use crate::console::Console;
-use crate::prepare::product::{Given, Prepared, settled};
+use crate::prepare::product::{Given, Prepared, Speeds, settled};
 use apportion::error::{Error, Result};
 use apportion::matrix::Element;
-use apportion::model::Model;
 use apportion::plan::Shape;
 use apportion::product::{Manifest, Panels, check_panels};
-use apportion::schedule::{Flow, ScheduleOptions};
+use apportion::schedule::{DataPath, Flow, ScheduleOptions};
 use apportion::select::Choice;
-
-/// What is cut, for whom.
-pub struct Task<'a> {
-    pub shape: Shape,
-    pub given: &'a Given,
-    /// Speeds, with the pivot block that they are of.
-    pub models: &'a (Vec<Model>, u64),
-}
 
 /// How it is cut.
 pub struct Cut {
@@ -33,9 +24,13 @@ pub struct Cut {
 ///
 /// # Errors
 /// What was asked for does not fit, or nothing does (exit code 1).
-pub fn cut<T: Element>(task: &Task<'_>, args: &Arguments, console: &Console) -> Result<Cut> {
+pub fn cut<T: Element>(
+    (given, speeds): (&Given, &Speeds),
+    shape: Shape,
+    (args, path): (&MatmulArgs, DataPath),
+    console: &Console,
+) -> Result<Cut> {
     let (asked, flow, element) = (&args.panels, &args.running.flow, size_of::<T>() as u64);
-    let shape = task.shape;
     let kept = asked.checkpoint.is_some() || asked.resume.is_some();
     let (count, mut because) = match (asked.panels, asked.memory, kept) {
         (Some(count), ..) => (count, "--panels"),
@@ -45,12 +40,11 @@ pub fn cut<T: Element>(task: &Task<'_>, args: &Arguments, console: &Console) -> 
     let mut block = flow.pivot(shape.k)?.min(shape.k);
     let mut panels = Panels { rows: shape.m.div_ceil(count), segment: shape.k };
     if let Some(memory) = asked.memory {
-        (panels, block) = within::<T>(memory, panels, block, (task, args))?;
+        (panels, block) = within::<T>(memory, panels, block, (shape, holders(given, path)), args)?;
     }
     let settle = |panels: Panels, console: &Console| {
         let panel = Shape { m: panels.rows, k: panels.segment, ..shape };
-        let mut prepared =
-            settled::<T>(task.given.clone(), task.models.clone(), panel, &args.running, console)?;
+        let mut prepared = settled::<T>(given, speeds, panel, (&args.running, path), console)?;
         let frugal = |choice: &Choice| choice.order.flow != Flow::Bulk;
         if asked.memory.is_some() && prepared.choices.iter().any(frugal) {
             // The flow that holds whole operands is not for those who are short of memory.
@@ -59,7 +53,7 @@ pub fn cut<T: Element>(task: &Task<'_>, args: &Arguments, console: &Console) -> 
         let mut refusal = Ok(());
         prepared.choices.iter_mut().for_each(|choice| choice.order.block = choice.order.block.min(block));
         prepared.choices.retain(|Choice { plan, order, .. }| {
-            let checked = check_panels(plan, *order, &task.given.platform, (shape, panels), element);
+            let checked = check_panels(plan, *order, &given.platform, (shape, panels), (element, path));
             let fits = checked.is_ok();
             refusal = std::mem::replace(&mut refusal, Ok(())).and(checked);
             fits
@@ -81,15 +75,25 @@ pub fn cut<T: Element>(task: &Task<'_>, args: &Arguments, console: &Console) -> 
     Ok(Cut { begun, prepared, because })
 }
 
+/// Processors that copy operands within one process.
+pub fn holders(given: &Given, path: DataPath) -> u64 {
+    match path {
+        DataPath::InPlace => 0,
+        DataPath::Copied => given.platform.len() as u64,
+        DataPath::Packed => 1,
+    }
+}
+
 /// Panels and a pivot block with which the whole process keeps within `memory`.
 fn within<T: Element>(
     memory: u64,
     panels: Panels,
     block: u64,
-    (task, args): (&Task<'_>, &Arguments),
+    (shape, p): (Shape, u64),
+    args: &MatmulArgs,
 ) -> Result<(Panels, u64)> {
     let flow = &args.running.flow;
-    let (p, panel) = (task.given.platform.len() as u64, Shape { m: panels.rows, ..task.shape });
+    let panel = Shape { m: panels.rows, ..shape };
     let with = |block| {
         let flow_then = flow.flow.0.unwrap_or(Flow::OneToAll);
         let order = ScheduleOptions::new(flow_then, block).with_look_ahead(if flow.overlaps() {

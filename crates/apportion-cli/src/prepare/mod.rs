@@ -2,10 +2,13 @@
 
 pub mod arrange;
 mod blas;
+pub mod checkpoint;
+mod chosen;
 pub mod cut;
 mod flow;
 pub mod links;
 pub mod measure;
+pub mod operands;
 pub mod partition;
 pub mod processors;
 pub mod product;
@@ -13,6 +16,7 @@ pub mod sections;
 pub mod sharing;
 pub mod simulate;
 pub mod sweep;
+pub mod task;
 pub mod units;
 pub mod world;
 

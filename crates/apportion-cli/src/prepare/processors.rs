@@ -7,11 +7,12 @@ use crate::console::{Console, monitor};
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
-use apportion::measure::{MeasureOptions, measure_kernel};
+use apportion::measure::measure_on;
 use apportion::model::{Model, Models, read_models};
 use apportion::plan::Plan;
 use apportion::plan::shapes::{Communication, Method, MethodOptions};
 use apportion::platform::{Network, Platform, Speed, Topology, discover, read_platform};
+use apportion::run::World;
 use apportion::select::communication_of;
 
 /// Sizes of the quick measurement: elements of C.
@@ -152,8 +153,18 @@ pub fn quick_models<T: Element>(
     platform: &Platform,
     block: u64,
     remeasure: bool,
-    console: &Console,
+    (world, console): (&World, &Console),
 ) -> Result<Models> {
+    let monitor = monitor();
+    let measure = || {
+        console.watch("measuring", monitor, || {
+            measure_on(kernel, platform, (&QUICK_SIZES, block), world, monitor)
+        })
+    };
+    if !world.is_solo() {
+        console.detail("measuring speeds on all processes together");
+        return measure();
+    }
     let path = cache::path(platform, &kernel.name(), block);
     let cached = path.as_ref().filter(|_| !remeasure).and_then(|p| cache::load(p));
     if let (Some(models), Some(path)) = (cached, &path)
@@ -162,10 +173,7 @@ pub fn quick_models<T: Element>(
         console.detail(format!("speeds: {} (--remeasure to measure again)", path.display()));
         return Ok(models);
     }
-    let monitor = monitor();
-    let models = console.watch("measuring", monitor, || {
-        measure_kernel(kernel, platform, (&QUICK_SIZES, block), MeasureOptions::quick(), monitor)
-    })?;
+    let models = measure()?;
     if let Some(path) = path {
         cache::store(&path, &models);
         console.detail(format!("speeds: measured, saved to {}", path.display()));

@@ -1,5 +1,6 @@
 //! From processes that mpirun started to a world: joining, leaving, and who says what.
 
+use crate::args::EngineName;
 use crate::console::{Console, monitor, say};
 use apportion::error::{Error, Result};
 use apportion::platform::{Network, Platform, Processor};
@@ -8,8 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Joins the world, does this process's part of the work, and leaves. An error that all know is told by rank 0; one that a
 /// rank meets alone is told by that rank, which then ends all. Only rank 0's console speaks.
-pub fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>) -> Result<()> {
-    let world = match World::join(monitor()) {
+fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>) -> Result<()> {
+    let world = match World::mpi(monitor()) {
         Ok(world) => world,
         Err(error) if MpiLaunch::detect().is_some_and(|l| l.rank > 0) => {
             std::process::exit(error.exit_code().into())
@@ -27,18 +28,18 @@ pub fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result
         Err(Error::WorkerLost { processor: format!("of rank {rank}"), why })
     });
     match outcome {
-        Ok(()) => world.leave(),
+        Ok(()) => world.finalize(),
         Err(error @ Error::Agreed { .. }) => {
             if rank == 0 {
                 say(&error);
             }
             // Nobody leaves before it is said: mpirun ends all once one has failed.
             let _ = world.barrier();
-            world.leave();
+            world.finalize();
             std::process::exit(error.exit_code().into());
         }
         Err(error) if world.size() == 1 => {
-            world.leave();
+            world.finalize();
             return Err(error);
         }
         Err(error) => {
@@ -52,19 +53,47 @@ pub fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result
     Ok(())
 }
 
-/// The world's processes as a platform, each host a cluster.
-pub fn processes(world: &World) -> Result<Platform> {
+/// The world's processes as a platform, each host a cluster; nothing of a process alone, whose processors are its cores.
+pub fn processes(world: &World) -> Result<Option<Platform>> {
+    if world.is_solo() {
+        return Ok(None);
+    }
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
-    let host = if host.is_empty() { "host" } else { host };
-    let hosts = world.gather(host.as_bytes())?.join(&b'\n');
-    let hosts = world.broadcast(&hosts)?;
-    let processors = String::from_utf8_lossy(&hosts)
-        .lines()
-        .enumerate()
-        .map(|(rank, host)| Processor { cluster: host.into(), ..Processor::named(format!("rank{rank}")) })
-        .collect();
-    Ok(Platform { name: "mpi".into(), processors, network: Network::free() })
+    let hosts = world.all_gather(if host.is_empty() { b"host" } else { host.as_bytes() })?;
+    let named = |(rank, host): (usize, &Vec<u8>)| Processor {
+        cluster: String::from_utf8_lossy(host).into_owned(),
+        ..Processor::named(format!("rank{rank}"))
+    };
+    let processors = hosts.iter().enumerate().map(named).collect();
+    Ok(Some(Platform { name: "mpi".into(), processors, network: Network::free() }))
+}
+
+/// Does the work in a world: alone, or as one of the processes that mpirun started.
+pub fn on_engine(
+    engine: EngineName,
+    console: &Console,
+    work: impl FnOnce(&World, &Console) -> Result<()>,
+) -> Result<()> {
+    match engine {
+        EngineName::Threads => {
+            alone()?;
+            work(&World::solo(monitor()), console)
+        }
+        EngineName::Mpi => in_world(console, work),
+    }
+}
+
+/// Refuses to do the same thing several times over.
+fn alone() -> Result<()> {
+    match MpiLaunch::detect() {
+        Some(MpiLaunch { size, .. }) if size > 1 => Err(Error::input(
+            "--engine",
+            format!("mpirun started {size} processes, each of which would do the whole work on threads"),
+            "add --engine mpi, or run it without mpirun",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a world of another size than the processors.

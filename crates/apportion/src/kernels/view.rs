@@ -288,7 +288,8 @@ mod tests {
     #[test]
     fn disjoint_tiles_are_written_at_once() {
         let rect = |a, b, c, d| Rect::new(Span::new(a, b), Span::new(c, d));
-        let tiles = [rect(0, 2, 0, 3), rect(0, 2, 3, 4), rect(2, 5, 1, 4), rect(2, 5, 0, 1), rect(5, 5, 0, 4)];
+        let tiles =
+            [rect(0, 2, 0, 3), rect(0, 2, 3, 4), rect(2, 5, 1, 4), rect(2, 5, 0, 1), rect(5, 5, 0, 4)];
         let mut data = vec![0; 20];
         let views = ViewMut::dense(&mut data, 5, 4).into_tiles(&tiles);
         std::thread::scope(|scope| {
@@ -302,7 +303,9 @@ mod tests {
     #[test]
     fn overlapping_tiles_are_refused() {
         let rect = |a, b, c, d| Rect::new(Span::new(a, b), Span::new(c, d));
-        for other in [rect(1, 3, 1, 3), rect(0, 9, 2, 3), rect(1, 2, 0, 9), rect(0, 2, 0, 2), rect(1, 2, 1, 2)] {
+        for other in
+            [rect(1, 3, 1, 3), rect(0, 9, 2, 3), rect(1, 2, 0, 9), rect(0, 2, 0, 2), rect(1, 2, 1, 2)]
+        {
             let mut data = vec![0; 81];
             let tiles = [rect(4, 9, 0, 1), rect(0, 2, 0, 2), rect(0, 4, 2, 3), other];
             let refused = refusal(|| drop(ViewMut::dense(&mut data, 9, 9).into_tiles(&tiles)));

@@ -10,8 +10,8 @@ use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
 use crate::run::clock;
 use crate::run::mailboxes::StopSignal;
-use crate::run::throttle::Throttle;
 use crate::run::parallel;
+use crate::run::throttle::Throttle;
 use std::collections::BTreeMap;
 use std::time::Instant;
 

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::measure::{threads_probe, LinkOptions, MeasuredLink, Probe, measure_links};
+use crate::measure::{LinkOptions, MeasuredLink, Probe, measure_links, threads_probe};
 use crate::platform::{Direction, Platform};
 use crate::run::Monitor;
 use crate::run::World;

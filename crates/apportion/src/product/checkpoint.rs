@@ -40,6 +40,35 @@ pub struct Manifest {
     pub panels: Panels,
 }
 
+impl Manifest {
+    /// The decisions as JSON.
+    pub fn to_value(&self) -> Value {
+        let Self { plan, order, panels } = self;
+        json!({
+            "rows": panels.rows,
+            "segment": panels.segment,
+            "order": {
+                "flow": order.flow.to_string(),
+                "block": order.block,
+                "overlap": order.overlaps(),
+                "look_ahead": order.look_ahead,
+            },
+            "plan": Plan { forecast: None, ..plan.clone() }.to_value(),
+        })
+    }
+
+    /// Reads what [`Manifest::to_value`] wrote; `place` names where the text comes from.
+    ///
+    /// # Errors
+    /// Other text: exit code 2.
+    pub fn parse(text: &str, place: &str) -> Result<Self> {
+        let value = serde_json::from_str(text).ok();
+        value
+            .and_then(|value| begun(&value, place))
+            .ok_or_else(|| Error::input(place, "holds no usable plan", "start a new checkpoint"))
+    }
+}
+
 const MANIFEST: &str = "checkpoint.json";
 
 impl Checkpoint {
@@ -87,17 +116,15 @@ impl Checkpoint {
     /// # Errors
     /// The manifest cannot be written.
     pub fn begin(&self, identity: &Fingerprint, begun: &Manifest) -> Result<()> {
-        let Manifest { plan, order, panels } = begun;
-        let manifest = json!({
+        let mut manifest = json!({
             "format": "apportion-checkpoint",
             "version": 1,
             "inputs": identity.inputs,
             "settings": identity.settings,
-            "rows": panels.rows,
-            "segment": panels.segment,
-            "order": {"flow": order.flow.to_string(), "block": order.block, "look_ahead": order.look_ahead},
-            "plan": Plan { forecast: None, ..plan.clone() }.to_value(),
         });
+        if let (Value::Object(all), Value::Object(decided)) = (&mut manifest, begun.to_value()) {
+            all.extend(decided);
+        }
         write_whole(self.directory.join(MANIFEST), format!("{manifest:#}\n").as_bytes())
     }
 
@@ -173,7 +200,11 @@ fn begun(manifest: &Value, place: &str) -> Option<Manifest> {
             order["flow"].as_str()?.parse().ok()?,
             order["block"].as_u64().filter(|b| *b > 0)?,
         )
-        .with_look_ahead(order["look_ahead"].as_u64()?),
+        .with_look_ahead(match order["overlap"].as_bool() {
+            // Earlier versions kept a look-ahead that was not used.
+            Some(false) => 0,
+            _ => order["look_ahead"].as_u64()?,
+        }),
         panels: Panels {
             rows: manifest["rows"].as_u64().filter(|r| *r > 0)?,
             segment: manifest["segment"].as_u64().filter(|s| *s > 0)?,

@@ -90,7 +90,8 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     pub fn forecast_once(self, session: &Session<'_>) -> Result<Self> {
         let world = session.world();
         let missing = self.forecast.is_none() && world.rank() == 0;
-        let predicted = world.all_ok(if missing { self.predicted(session.platform()).map(Some) } else { Ok(None) })?;
+        let predicted =
+            world.all_ok(if missing { self.predicted(session.platform()).map(Some) } else { Ok(None) })?;
         let forecast = predicted.or(self.forecast.clone());
         Ok(Self { forecast, ..self })
     }
@@ -205,8 +206,7 @@ fn adapting<T: Element>(
     let (element, path) = (size_of::<T>() as u64, data_path(session));
     let rebalance = Rebalance { platform, models, models_block, order, element, path };
     let mut engine = RunSegments::new(job.kernel, operands, session);
-    let (trace, adaptation) =
-        adaptive::adapt(layout, &job.plan.method, adaptive, &rebalance, &mut engine)?;
+    let (trace, adaptation) = adaptive::adapt(layout, &job.plan.method, adaptive, &rebalance, &mut engine)?;
     let c = engine.product(MatmulSchedule::new(layout, order))?;
     Ok((c, trace, adaptation))
 }
@@ -225,9 +225,8 @@ pub(crate) fn trace_of_all(lanes: Vec<Lane>, world: &World) -> Result<Trace> {
     }
     let text = serde_json::to_vec(&lanes).expect("a lane is plain data");
     let all = world.all_gather(&text)?;
-    let lanes = all.iter().flat_map(|text| -> Vec<Lane> {
-        serde_json::from_slice(text).expect("a lane was sent")
-    });
+    let lanes =
+        all.iter().flat_map(|text| -> Vec<Lane> { serde_json::from_slice(text).expect("a lane was sent") });
     Ok(Trace { lanes: lanes.collect() })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::geometry::{Rank, Rect, Span};
 use crate::matrix::{Element, LocalBlocks, Matrix};
+use crate::plan::Shape;
 use crate::run::World;
 use crate::schedule::MatmulSchedule;
 
@@ -42,13 +43,16 @@ pub struct OwnRects {
 }
 
 impl OwnRects {
+    /// Whole matrices: those of a process alone.
+    pub fn whole(shape: Shape) -> Self {
+        let whole = |rows, cols| vec![Rect::new(Span::new(0, rows), Span::new(0, cols))];
+        Self { a: whole(shape.m, shape.k), b: whole(shape.k, shape.n), c: whole(shape.m, shape.n) }
+    }
+
     /// Of the product that a schedule computes.
     pub fn of(schedule: &MatmulSchedule, world: &World) -> Self {
-        let shape = schedule.layout().shape();
-        let whole = |rows, cols| vec![Rect::new(Span::new(0, rows), Span::new(0, cols))];
         if world.is_solo() {
-            let (a, b) = (whole(shape.m, shape.k), whole(shape.k, shape.n));
-            return Self { a, b, c: whole(shape.m, shape.n) };
+            return Self::whole(schedule.layout().shape());
         }
         let rank = Rank(world.rank());
         let (a, b) = schedule.own(rank);

@@ -99,6 +99,12 @@ impl RunReport {
         self.verify_seconds += next.verify_seconds;
     }
 
+    /// The same with the seconds of reading and writing files, and the elements' name in the files.
+    #[must_use]
+    pub fn with_io(self, io_seconds: f64, element: &'static str) -> Self {
+        Self { io_seconds, element, ..self }
+    }
+
     /// From the first step of the schedule to the last.
     pub fn seconds(&self) -> f64 {
         self.trace.seconds()

@@ -2,8 +2,8 @@
 
 use super::table;
 use crate::product::RunReport;
-use crate::verify::WRONG_FRACTION;
 use crate::units::{show_bytes, show_count, show_seconds};
+use crate::verify::WRONG_FRACTION;
 use serde_json::{Value, json};
 
 impl RunReport {

@@ -102,11 +102,7 @@ fn on_threads<'a, E: Executable>(
 }
 
 /// This rank's processor, on this thread.
-fn on_rank<'a, E: Executable>(
-    app: &'a E,
-    session: &Session<'_>,
-    part: [f64; 2],
-) -> Result<Finished<'a, E>> {
+fn on_rank<'a, E: Executable>(app: &'a E, session: &Session<'_>, part: [f64; 2]) -> Result<Finished<'a, E>> {
     let world = session.world();
     let rank = Rank(world.rank());
     let processor = &session.platform().processors[rank.0];

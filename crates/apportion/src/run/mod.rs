@@ -5,9 +5,9 @@ mod engine;
 mod launch;
 pub(crate) mod mailboxes;
 mod monitor;
-pub(crate) mod parallel;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
+pub(crate) mod parallel;
 mod session;
 pub(crate) mod throttle;
 mod transport;

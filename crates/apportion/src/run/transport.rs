@@ -203,12 +203,7 @@ fn pack_into<E: Executable>(
     }
 }
 
-fn unpack<E: Executable>(
-    mut rest: &[E::Element],
-    message: &MessageOf<E>,
-    app: &E,
-    local: &mut E::Local<'_>,
-) {
+fn unpack<E: Executable>(mut rest: &[E::Element], message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) {
     use crate::schedule::Piece;
     for piece in &message.pieces {
         let (elements, others) = rest.split_at(piece.elements() as usize);

@@ -98,7 +98,8 @@ mod tests {
                 for overlap in [false, true] {
                     let order = ScheduleOptions::new(Flow::Broadcast, 100 / blocks)
                         .with_look_ahead(u64::from(overlap));
-                    let seconds = simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap().seconds();
+                    let seconds =
+                        simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap().seconds();
                     let expected = if overlap { model.overlapped() } else { model.sequential() };
                     assert!(
                         (seconds / expected - 1.0).abs() < 1e-9,

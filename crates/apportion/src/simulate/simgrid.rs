@@ -1,7 +1,7 @@
 //! The same schedule for SimGrid's `smpirun -replay`: platform, hostfile and time-independent traces.
 
-use super::fluid::{Fabric, Fluid};
 use super::CostModel;
+use super::fluid::{Fabric, Fluid};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::output::{OutputFile, write_whole};

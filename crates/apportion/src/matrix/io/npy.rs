@@ -278,19 +278,19 @@ pub(in crate::matrix) fn header_of(descr: &str, rows: usize, cols: usize) -> Vec
 /// The file cannot be written.
 pub fn write_npy<T: Element>(out: &mut OutputFile, matrix: &Matrix<T>) -> Result<()> {
     out.put(&npy_header::<T>(matrix.rows(), matrix.cols()))?;
-    write_npy_rows(out, matrix)
+    write_npy_rows(out, matrix.as_slice())
 }
 
-/// Writes some rows of an `.npy` file in C order, without a header.
+/// Writes some rows of an `.npy` file in C order, without a header: their elements, row by row.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_npy_rows<T: Element>(out: &mut OutputFile, matrix: &Matrix<T>) -> Result<()> {
+pub fn write_npy_rows<T: Element>(out: &mut OutputFile, elements: &[T]) -> Result<()> {
     if cfg!(target_endian = "little") {
-        return out.put(bytemuck::cast_slice(matrix.as_slice()));
+        return out.put(bytemuck::cast_slice(elements));
     }
-    for row in (0..matrix.rows()).map(|i| matrix.row(i)) {
-        let mut bytes = bytemuck::cast_slice(row).to_vec();
+    for some in elements.chunks(1 << 16) {
+        let mut bytes = bytemuck::cast_slice(some).to_vec();
         bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
         out.put(&bytes)?;
     }

@@ -90,7 +90,11 @@ impl<'a, T: Element> Panels<'a, T> {
     }
 
     /// The operands of an update; [`Panels::gather`] must have been called for it.
-    pub fn operands<'s>(&'s self, product: &'s Product<'_, T>, update: &Update) -> (View<'s, T>, View<'s, T>) {
+    pub fn operands<'s>(
+        &'s self,
+        product: &'s Product<'_, T>,
+        update: &Update,
+    ) -> (View<'s, T>, View<'s, T>) {
         let panel = &self.panels[&self.key(update.inner.start, update.rect.cols.start)];
         assert!(panel.inner.contains(update.inner), "an update is within a pivot block");
         let a = OperandPiece { operand: Operand::A, rect: Rect::new(update.rect.rows, update.inner) };

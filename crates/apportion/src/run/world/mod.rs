@@ -173,9 +173,7 @@ impl World {
         match (&self.engine, transfer) {
             (Engine::Threads(rank), transfer) => rank.is_done(transfer),
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            (Engine::Mpi(mpi), Transfer::Mpi(transfer)) => {
-                (0..mpi::SWEEP).any(|_| mpi.done(transfer))
-            }
+            (Engine::Mpi(mpi), Transfer::Mpi(transfer)) => (0..mpi::SWEEP).any(|_| mpi.done(transfer)),
             _ => true,
         }
     }

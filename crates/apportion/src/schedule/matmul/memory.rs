@@ -15,8 +15,8 @@
 //! the kernel's packing buffers (a few hundred KiB a thread), messages in MPI's hands, the product once it is put together.
 
 use super::broadcast::columns_of_b;
-use crate::schedule::{Flow, ScheduleOptions};
 use crate::plan::{Layout, Part};
+use crate::schedule::{Flow, ScheduleOptions};
 
 /// How processors come by the operands of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 //! bottom. Nobody talks to more than the neighbours of its bands.
 
 use super::{MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update};
-use crate::schedule::Application;
 use crate::geometry::{Rank, Rect, Span};
+use crate::schedule::Application;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Hops of `rank` for the operands' indices `inner`: by hop number, what it sends and what it receives, by peer.
@@ -103,7 +103,8 @@ impl Posted {
         let (mut starts, mut rest) = (Vec::new(), VecDeque::new());
         for (number, hop) in &hops {
             let received = hop.received.iter().map(|(from, pieces)| {
-                let message = MatmulMessage { from: *from, to: rank, tag: tag + number, pieces: pieces.clone() };
+                let message =
+                    MatmulMessage { from: *from, to: rank, tag: tag + number, pieces: pieces.clone() };
                 Step::PostReceive(message)
             });
             starts.extend(received);

@@ -1,0 +1,102 @@
+//! `apportion matmul`.
+
+use super::RunningArgs;
+use super::running::semiring;
+use apportion::kernels::Semiring;
+use apportion::units::{self, Dimension};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    apportion matmul A.npy B.npy -o C.npy --platform platforms/two-unequal.toml --svg plan.svg\n  \
+    apportion matmul A.npy B.npy -o C.npy --transpose-a --alpha 0.5 --beta 2 --c-in C0.npy    # C = 0.5 A^T B + 2 C0\n  \
+    mpirun -n 4 apportion matmul A.npy B.npy -o C.npy --engine mpi --checkpoint done")]
+pub struct MatmulArgs {
+    /// Left factor, m x k (.npy f32 or f64, or .mtx; i32 or i64 for max-plus and min-plus; bool or u8 for or-and).
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// Right factor, k x n.
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Output file for the product (.npy); without it the product is verified and dropped.
+    #[arg(long, short, value_name = "C")]
+    pub output: Option<PathBuf>,
+    /// The algebra: plus-times, max-plus, min-plus or or-and.
+    #[arg(long, value_name = "SEMIRING", default_value = "plus-times", value_parser = semiring)]
+    pub semiring: Semiring,
+    #[command(flatten)]
+    pub scaled: ScaledArgs,
+    /// Repartition in mid-run, between pivot blocks, when a processor becomes slower or faster and moving pays.
+    #[arg(long)]
+    pub adaptive: bool,
+    /// Segments of the inner dimension after which --adaptive checks the speeds; at most one per pivot block.
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "adaptive", value_parser = clap::value_parser!(u64).range(1..))]
+    pub segments: u64,
+    #[command(flatten)]
+    pub panels: PanelArgs,
+    #[command(flatten)]
+    pub running: RunningArgs,
+}
+
+/// C = alpha op(A) op(B) + beta C0, as in BLAS.
+#[derive(Debug, Args)]
+pub struct ScaledArgs {
+    /// Multiply by the transpose of A's file.
+    #[arg(long)]
+    pub transpose_a: bool,
+    /// Multiply by the transpose of B's file.
+    #[arg(long)]
+    pub transpose_b: bool,
+    /// Factor of the product; added to it over max-plus and min-plus, 0 or 1 over or-and [default: none].
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = scalar)]
+    pub alpha: Option<f64>,
+    /// Factor of the initial C, in the same sense [default: none].
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = scalar, requires = "c_in")]
+    pub beta: Option<f64>,
+    /// Initial C, m x n, to which the product is added: over max-plus the larger, over min-plus the smaller of both.
+    #[arg(long, value_name = "FILE")]
+    pub c_in: Option<PathBuf>,
+}
+
+/// Panels of C, one after the other.
+#[derive(Debug, Args)]
+pub struct PanelArgs {
+    /// Memory limit per process, such as 64MiB: panels of C are streamed from and to disk (.npy files only).
+    #[arg(long, value_name = "SIZE", value_parser = memory, conflicts_with_all = ["plan", "adaptive"])]
+    pub memory: Option<u64>,
+    /// Number of panels into which C's rows are cut, computed one after the other; default with --checkpoint: 16.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["plan", "adaptive"])]
+    pub panels: Option<u64>,
+    /// Keep each finished panel of C in this directory, so that --resume can continue after any end.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "adaptive"])]
+    pub checkpoint: Option<PathBuf>,
+    /// Continue from the panels in this directory, to the same bytes; they were cut as the first run decided.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "adaptive", "checkpoint"])]
+    pub resume: Option<PathBuf>,
+}
+
+impl PanelArgs {
+    /// True if panels were asked for.
+    pub fn asked(&self) -> bool {
+        self.memory.is_some() || self.panels.is_some() || self.directory().is_some()
+    }
+
+    /// Where finished panels are kept.
+    pub fn directory(&self) -> Option<&PathBuf> {
+        self.checkpoint.as_ref().or(self.resume.as_ref())
+    }
+}
+
+fn memory(text: &str) -> Result<u64, String> {
+    let bytes = units::parse(text, Dimension::Bytes)?;
+    if bytes >= 1.0 { Ok(bytes as u64) } else { Err("give a size such as 64MiB".into()) }
+}
+
+/// A number; infinities are for those semirings whose zero they are.
+fn scalar(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|x: &f64| !x.is_nan())
+        .ok_or_else(|| "give a number such as 2, -0.5 or 1e3".into())
+}

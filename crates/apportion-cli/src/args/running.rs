@@ -1,0 +1,48 @@
+//! The flags of a run: processors, plan, order of steps, engine, and what is written about it.
+
+use super::{BlasArgs, EngineName, FlowArgs, Sources};
+use apportion::kernels::Semiring;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct RunningArgs {
+    #[command(flatten)]
+    pub sources: Sources,
+    /// Run this plan instead of making one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["speeds", "method"])]
+    pub plan: Option<PathBuf>,
+    /// Layout method; default: auto, the least forecast time.
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub method: String,
+    #[command(flatten)]
+    pub flow: FlowArgs,
+    /// Measure again instead of using the cached speed functions.
+    #[arg(long, alias = "fresh")]
+    pub remeasure: bool,
+    /// What runs the schedule: threads, or mpi under `mpirun -n P`, with one process per processor.
+    #[arg(long, value_enum, default_value = "threads")]
+    pub engine: EngineName,
+    /// Copy operands between threads, as on a cluster; default: threads read them in place unless the network is emulated.
+    #[arg(long)]
+    pub copy: bool,
+    #[command(flatten)]
+    pub blas: BlasArgs,
+    /// Seed of the verification's random choices.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Write what happened (run.json).
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Write each processor's timeline: a picture (.svg) or a Chrome trace.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Draw the plan.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// A semiring by its name.
+pub fn semiring(text: &str) -> Result<Semiring, String> {
+    text.parse().map_err(|_| "choose plus-times, max-plus, min-plus or or-and".into())
+}

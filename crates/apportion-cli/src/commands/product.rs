@@ -1,0 +1,192 @@
+//! What `matmul`, `power` and `closure` do on every process of a world.
+
+use super::panels;
+use crate::console::{Console, monitor};
+use crate::output::results::{Outputs, tell_and_keep};
+use crate::prepare::operands::{Inputs, Kind, inputs_of};
+use crate::prepare::product::{Prepared, settled_on, speeds};
+use crate::prepare::task::{Job, Task};
+use crate::prepare::world::on_engine;
+use apportion::error::Result;
+use apportion::kernels::{Kernel, PathElement, Real, Tropical};
+use apportion::matrix::{Element, LocalBlocks};
+use apportion::plan::Shape;
+use apportion::product::{
+    Adaptive, MatmulJob, Operands, OwnRects, matrix_closure, matrix_paths, matrix_power, multiply,
+    products_of_closure, products_of_power,
+};
+use apportion::run::{Session, World};
+use std::time::Instant;
+
+/// Runs the task on its engine.
+pub fn run(task: &Task<'_>, console: &Console) -> Result<()> {
+    on_engine(task.running.engine, console, |world, console| on_world(task, world, console))
+}
+
+fn on_world(task: &Task<'_>, world: &World, console: &Console) -> Result<()> {
+    let predecessors = if let Job::Closure(file) = task.job { file } else { None };
+    let outputs = world.all_ok(Outputs::open(task, predecessors, world))?;
+    let (inputs, shape, kind) = world.all_ok(inputs_of(task, world))?;
+    let part = Part { task, world, console, inputs, shape };
+    match (kind, predecessors.is_some()) {
+        (Kind::F32, true) => part.paths::<f32>(outputs),
+        (Kind::F64, true) => part.paths::<f64>(outputs),
+        (Kind::I32, true) => part.paths::<i32>(outputs),
+        (Kind::I64, true) => part.paths::<i64>(outputs),
+        (Kind::F32, false) => part.numbers::<f32>(outputs),
+        (Kind::F64, false) => part.numbers::<f64>(outputs),
+        (Kind::I32, false) => part.whole_numbers::<i32>(outputs),
+        (Kind::I64, false) => part.whole_numbers::<i64>(outputs),
+        (Kind::Truth { bool }, _) => {
+            world.all_ok(task.running.blas.unused(task.semiring))?;
+            part.product(Kernel::or_and(), Outputs { bool, ..outputs })
+        }
+    }
+}
+
+/// One process's part of the work.
+pub struct Part<'a> {
+    pub task: &'a Task<'a>,
+    pub world: &'a World,
+    pub console: &'a Console,
+    pub inputs: Inputs<'a>,
+    pub shape: Shape,
+}
+
+/// This process's blocks of A, of B, and of the initial C if there is one.
+struct Blocks<T> {
+    a: LocalBlocks<T>,
+    b: LocalBlocks<T>,
+    initial: Option<LocalBlocks<T>>,
+}
+
+impl Part<'_> {
+    fn numbers<T: Real>(&self, outputs: Outputs) -> Result<()> {
+        let kernel = self.world.all_ok(self.task.running.blas.kernel::<T>(self.task.semiring))?;
+        self.product(kernel, outputs)
+    }
+
+    fn whole_numbers<T: Element + Tropical>(&self, outputs: Outputs) -> Result<()> {
+        self.world.all_ok(self.task.running.blas.unused(self.task.semiring))?;
+        let kernel = self.world.all_ok(Kernel::<T>::tropical(self.task.semiring))?;
+        self.product(kernel, outputs)
+    }
+
+    /// A product, a power or a closure.
+    fn product<T: Element>(&self, kernel: Kernel<T>, outputs: Outputs) -> Result<()> {
+        let (world, task) = (self.world, self.task);
+        let scaling = world.all_ok(task.scaling(kernel))?;
+        let panelled = matches!(task.job, Job::Product(args) if args.panels.asked());
+        // A process alone holds whole matrices whatever the plan: bad elements are found before anything is measured.
+        let early =
+            if world.is_solo() && !panelled { Some(self.timed(|| self.read(kernel, None))?) } else { None };
+        let (given, speeds) = speeds(kernel, task.running, world, self.console)?;
+        let settled = if panelled {
+            None
+        } else {
+            settled_on::<T>(task, (&given, &speeds), self.shape, world, self.console)?
+        };
+        let Some(prepared) = settled else {
+            drop(early);
+            return panels::run(self, kernel, (&given, &speeds), outputs);
+        };
+        let (blocks, read_seconds) = match early {
+            Some(early) => early,
+            None => world.all_ok(self.timed(|| self.read(kernel, Some(&prepared))))?,
+        };
+        let adaptive = self.adaptive(&prepared);
+        let job = prepared.job(kernel, task.running.seed).with_scaling(scaling).with_adaptive(adaptive);
+        let session = self.session(&job, &prepared);
+        let (c, report) = self.console.watch("computing", monitor(), || match task.job {
+            Job::Product(_) => {
+                let operands = Operands::new(&blocks.a, &blocks.b).with_initial(blocks.initial.as_ref());
+                multiply(operands, &job, &session)
+            }
+            Job::Power(exponent) => matrix_power(&blocks.a, exponent, &job, &session),
+            Job::Closure(_) => matrix_closure(&blocks.a, &job, &session),
+        })?;
+        drop(blocks);
+        let begin = Instant::now();
+        let bool = outputs.bool;
+        let about = outputs.keep(&c, (self.shape, world))?;
+        let io_seconds = read_seconds + begin.elapsed().as_secs_f64();
+        let element = if bool { "bool" } else { report.element };
+        let report = report.with_io(io_seconds, element);
+        tell_and_keep(&report, &prepared, (task.running, world), about, self.console)
+    }
+
+    /// A closure with predecessors; both files appear, or none.
+    fn paths<T: Element + Tropical>(&self, outputs: Outputs) -> Result<()>
+    where
+        PathElement<T>: Element,
+    {
+        let (world, task) = (self.world, self.task);
+        world.all_ok(task.running.blas.unused(task.semiring))?;
+        let kernel = world.all_ok(Kernel::<PathElement<T>>::legs(task.semiring))?;
+        let lengths = world.all_ok(Kernel::<T>::tropical(task.semiring))?;
+        let early = if world.is_solo() { Some(self.timed(|| self.read(lengths, None))?) } else { None };
+        let (given, speeds) = speeds(kernel, task.running, world, self.console)?;
+        let prepared =
+            settled_on::<PathElement<T>>(task, (&given, &speeds), self.shape, world, self.console)?;
+        let prepared = prepared.expect("only a product is cut into panels");
+        let (blocks, read_seconds) = match early {
+            Some(early) => early,
+            None => world.all_ok(self.timed(|| self.read(lengths, Some(&prepared))))?,
+        };
+        let job = prepared.job(kernel, task.running.seed);
+        let session = self.session(&job, &prepared);
+        let paths = self.console.watch("computing", monitor(), || matrix_paths(&blocks.a, &job, &session))?;
+        let begin = Instant::now();
+        let about = outputs.keep_both(&paths.lengths, &paths.predecessors, (self.shape, world))?;
+        let report = paths.report.with_io(read_seconds + begin.elapsed().as_secs_f64(), T::NAME);
+        tell_and_keep(&report, &prepared, (task.running, world), about, self.console)
+    }
+
+    /// The job's runs: as many products as it takes at most.
+    fn session<'s, T: Element>(&'s self, job: &MatmulJob<'_, T>, prepared: &'s Prepared) -> Session<'s> {
+        let products = match self.task.job {
+            Job::Product(_) => 1,
+            Job::Power(exponent) => products_of_power(exponent),
+            Job::Closure(_) => products_of_closure(self.shape.m),
+        };
+        let work = job.work() * products as f64;
+        Session::new(self.world, &prepared.platform, monitor(), work).copying(self.task.running.copy)
+    }
+
+    /// Whether and how the run repartitions.
+    fn adaptive(&self, prepared: &Prepared) -> Option<Adaptive> {
+        let Job::Product(args) = self.task.job else { return None };
+        if args.adaptive && self.shape.k <= prepared.choices[0].order.block {
+            self.console.note(
+                "--adaptive: there is one pivot block only, so the product cannot be repartitioned; use a smaller --block",
+            );
+        }
+        args.adaptive.then_some(Adaptive { segments: args.segments })
+    }
+
+    /// This process's blocks, whole matrices where no plan says which; of B none where it is A.
+    fn read<T: Element>(&self, kernel: Kernel<T>, prepared: Option<&Prepared>) -> Result<Blocks<T>> {
+        let own = match prepared {
+            Some(prepared) => OwnRects::of(&prepared.schedule()?, self.world),
+            None => OwnRects::whole(self.shape),
+        };
+        let Inputs { a, b, initial } = &self.inputs;
+        match self.task.job {
+            Job::Product(_) => Ok(Blocks {
+                a: a.read(kernel, &own.a)?,
+                b: b.read(kernel, &own.b)?,
+                initial: initial.as_ref().map(|c| c.read(kernel, &own.c)).transpose()?,
+            }),
+            // The blocks of a square matrix are those of its product.
+            Job::Power(_) | Job::Closure(_) => {
+                Ok(Blocks { a: a.read(kernel, &own.c)?, b: LocalBlocks::new(), initial: None })
+            }
+        }
+    }
+
+    /// With the seconds that it took.
+    fn timed<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<(R, f64)> {
+        let begin = Instant::now();
+        work().map(|result| (result, begin.elapsed().as_secs_f64()))
+    }
+}

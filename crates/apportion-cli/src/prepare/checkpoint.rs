@@ -1,0 +1,93 @@
+//! What a checkpoint is of, and whether flags agree with what it was begun with.
+
+use crate::args::MatmulArgs;
+use crate::prepare::product::Given;
+use apportion::error::{Error, Result};
+use apportion::kernels::Kernel;
+use apportion::matrix::{Element, NpyFile};
+use apportion::plan::Shape;
+use apportion::product::{Files, Fingerprint, Manifest};
+use apportion::units;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Refuses flags that ask for something else than a checkpoint was begun with.
+pub fn same_decisions(
+    begun: &Manifest,
+    args: &MatmulArgs,
+    shape: Shape,
+    (p, element): (u64, u64),
+    directory: &Path,
+) -> Result<()> {
+    let (flow, panels, order) = (&args.running.flow, &args.panels, begun.order);
+    let (rows, block) = (begun.panels.rows, flow.pivot(shape.k)?.min(shape.k));
+    let needs = begun.panels.predicted_bytes(shape, p, order, element);
+    let refusals = [
+        ("--flow", flow.flow.0.is_some_and(|flow| flow != order.flow), order.flow.to_string()),
+        (
+            "--block",
+            (flow.block.is_some() || flow.blocks.is_some()) && block != order.block,
+            order.block.to_string(),
+        ),
+        ("--overlap", flow.overlap && !order.overlaps(), "none".into()),
+        (
+            "--look-ahead",
+            flow.look_ahead.is_some_and(|n| !order.overlaps() || n != order.look_ahead),
+            order.look_ahead.to_string(),
+        ),
+        (
+            "--method",
+            !["auto", &*begun.plan.method].contains(&&*args.running.method),
+            begun.plan.method.clone(),
+        ),
+        (
+            "--panels",
+            panels.panels.is_some_and(|n| shape.m.div_ceil(n) != rows),
+            format!("panels of {rows} rows"),
+        ),
+        (
+            "--memory",
+            panels.memory.is_some_and(|memory| memory < needs),
+            format!("what needs {}", units::show_bytes(needs as f64)),
+        ),
+    ];
+    match refusals.into_iter().find(|(_, refused, _)| *refused) {
+        Some((flag, _, then)) => Err(Error::input(
+            flag,
+            format!("the product in {} was begun with {then}", directory.display()),
+            "leave the flag out, or begin anew in another directory",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What the product is one of.
+pub fn fingerprint<T: Element>(
+    files: &mut Files,
+    args: &MatmulArgs,
+    kernel: Kernel<T>,
+    given: &Given,
+) -> Result<Fingerprint> {
+    let named = |file: &mut NpyFile| -> Result<Value> {
+        let header = *file.header();
+        Ok(json!({
+            "name": file.path().file_name().map(|name| name.to_string_lossy().into_owned()),
+            "rows": header.rows,
+            "cols": header.cols,
+            "hash": format!("{:016x}", file.fingerprint()?),
+        }))
+    };
+    let mut inputs = vec![named(&mut files.a)?, named(&mut files.b)?];
+    if let Some(initial) = &mut files.initial {
+        inputs.push(named(initial)?);
+    }
+    let scalar = |given: Option<f64>| given.map(|x| x.to_string());
+    let settings = json!({
+        "semiring": kernel.semiring().name(),
+        "transposed": [args.scaled.transpose_a, args.scaled.transpose_b],
+        "alpha": scalar(args.scaled.alpha),
+        "beta": scalar(args.scaled.beta),
+        "processors": given.platform.names(),
+    });
+    Ok(Fingerprint { inputs, settings })
+}

@@ -1,0 +1,55 @@
+//! A plan from a file.
+
+use crate::args::RunningArgs;
+use apportion::error::{Error, Result};
+use apportion::model::Model;
+use apportion::plan::{Plan, Problem, Shape};
+use apportion::platform::Platform;
+use apportion::select::{Choice, MemoryPolicy, fit_order, forecast, rates};
+use apportion::simulate::CostModel;
+use std::path::Path;
+
+/// A plan from a file: only the flow is left to choose.
+pub fn given(
+    plan: &Plan,
+    shape: Shape,
+    args: &RunningArgs,
+    (platform, models, block): (&Platform, &[Model], u64),
+    (element, fit): (u64, MemoryPolicy),
+) -> Result<Vec<Choice>> {
+    let fitting = plan.layout().ok().filter(|_| plan.problem == Problem::Matmul(shape));
+    let Some(layout) = fitting else {
+        let path = args.plan.as_deref().unwrap_or(Path::new("--plan"));
+        let what =
+            format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);
+        return Err(Error::input(
+            path.display().to_string(),
+            what,
+            "make one with `apportion partition --shape MxKxN`",
+        ));
+    };
+    let rates = rates(models, &plan.shares, block);
+    let conditions = CostModel { rates: &rates, network: &platform.network, element };
+    let mut choices = Vec::new();
+    let mut refusal = Ok(());
+    for order in args.flow.orders(shape.k)? {
+        match fit_order(layout, order, platform, (element, fit)) {
+            Ok((order, narrowed)) => {
+                let predicted = forecast(layout, order, conditions)?;
+                let rank = Some(predicted.seconds);
+                let plan = Plan { forecast: Some(predicted), ..plan.clone() };
+                choices.push(Choice { plan, order, rank, narrowed });
+            }
+            Err(error) => refusal = refusal.and(Err(error)),
+        }
+    }
+    if choices.is_empty() {
+        refusal?;
+    }
+    // Within 0.1 % the order of preference decides.
+    let least = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
+    let best = choices.iter().position(|c| c.rank.is_some_and(|r| r <= least * 1.001));
+    choices[..=best.expect("at least one flow")].rotate_right(1);
+    choices[1..].sort_by(|a, b| a.rank.unwrap_or(0.0).total_cmp(&b.rank.unwrap_or(0.0)));
+    Ok(choices)
+}

@@ -1,0 +1,73 @@
+//! What is to be computed, whatever the command.
+
+use crate::args::{MatmulArgs, RunningArgs};
+use apportion::error::{Error, Result};
+use apportion::kernels::{Kernel, Semiring};
+use apportion::matrix::{Element, Scaling};
+use std::path::{Path, PathBuf};
+
+/// What is computed of the factors.
+#[derive(Debug, Clone, Copy)]
+pub enum Job<'a> {
+    /// alpha op(A) op(B) + beta C0.
+    Product(&'a MatmulArgs),
+    /// A to this power.
+    Power(u64),
+    /// I + A + A A + …, and where predecessors are written, if they are asked for.
+    Closure(Option<&'a PathBuf>),
+}
+
+/// The work of all processes.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    pub job: Job<'a>,
+    /// A and B; of a power or closure twice the same.
+    pub factors: (&'a Path, &'a Path),
+    pub semiring: Semiring,
+    pub output: Option<&'a PathBuf>,
+    pub running: &'a RunningArgs,
+}
+
+impl Task<'_> {
+    /// True if C can be cut into panels of `.npy` files, and nothing that was asked for forbids it.
+    pub fn can_be_cut(&self) -> bool {
+        let Job::Product(args) = self.job else { return false };
+        let npy = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+        let files = [&args.a, &args.b].into_iter().chain(&args.scaled.c_in).all(npy);
+        files && self.running.plan.is_none() && !args.adaptive
+    }
+
+    /// The scalars for a kernel; what was not given changes nothing.
+    ///
+    /// # Errors
+    /// A scalar that the element type or the semiring does not take.
+    pub fn scaling<T: Element>(&self, kernel: Kernel<T>) -> Result<Scaling<T>> {
+        let none = Scaling::none(kernel.one());
+        let Job::Product(args) = self.job else { return Ok(none) };
+        let scalar = |flag: &str, given: Option<f64>| {
+            let Some(given) = given else { return Ok(kernel.one()) };
+            let scalar = T::from_f64(given);
+            let refuse = |what: String, remedy: &str| Err(Error::input(flag, what, remedy));
+            if kernel.semiring() == Semiring::OrAnd && given != 0.0 && given != 1.0 {
+                return refuse(format!("{given} is no truth value"), "give 0 or 1 with or-and");
+            }
+            if scalar.to_f64().is_infinite() && given.is_finite() {
+                return refuse(
+                    format!("{given} is beyond the range of {}", T::NAME),
+                    "give a smaller number",
+                );
+            }
+            kernel.check_scaling(&Scaling { alpha: scalar, beta: kernel.one() }).map_err(
+                |error| match error {
+                    Error::Input { what, remedy, .. } => Error::input(flag, what, remedy),
+                    other => other,
+                },
+            )?;
+            Ok(scalar)
+        };
+        Ok(Scaling {
+            alpha: scalar("--alpha", args.scaled.alpha)?,
+            beta: scalar("--beta", args.scaled.beta)?,
+        })
+    }
+}

@@ -96,7 +96,9 @@ pub struct MeasureArgs {
     pub network: bool,
     /// Messages that --network measures: between threads, or between MPI processes, one per processor (by default
     /// the processes are the processors).
-    #[arg(long, value_enum, default_value = "threads", requires = "network")]
+    #[arg(long, value_enum, default_value = "threads", requires = "network",
+        conflicts_with_all = ["kernel", "blas", "command", "resume", "points", "adaptive", "smallest", "largest",
+        "block", "alone"])]
     pub engine: EngineName,
     /// Read the processors from this file (platform.toml) [default: this machine's cores].
     #[arg(long, value_name = "FILE", conflicts_with = "processors")]
@@ -113,7 +115,8 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "COMMAND", conflicts_with = "blas")]
     pub command: Option<String>,
     /// Source of the program's time.
-    #[arg(long, value_enum, default_value = "wall", requires = "command")]
+    #[arg(long, value_enum, default_value = "wall", requires = "command",
+        conflicts_with_all = ["network", "kernel", "block", "blas"])]
     pub seconds_from: SecondsName,
     /// Write the models to this file after every point (models.json); with --network, the platform with its links
     /// (platform.toml).
@@ -142,6 +145,7 @@ pub struct MeasureArgs {
     pub adaptive: bool,
     /// Relative difference below which --adaptive treats two speeds as equal.
     #[arg(long, value_name = "FRACTION", default_value = "0.05", requires = "adaptive",
+        conflicts_with_all = ["network", "sizes"],
         value_parser = numbers::number)]
     pub accuracy: f64,
     /// Pivot block size of a product [default: 256].

@@ -71,17 +71,17 @@ pub struct PartitionArgs {
     pub minimise: MinimiseName,
     /// Methods for the levels of a hierarchy, from the top: among the platform's clusters ("site/node"), then among
     /// their members. The last method serves all levels below; auto tries every method.
-    #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "shape",
-        conflicts_with_all = ["method", "compare"])]
+    #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', 
+        conflicts_with_all = ["units", "method", "compare"])]
     pub levels: Option<Vec<String>>,
     /// Cut only at multiples of this number of rows and columns (whole pivot blocks) [default: 1].
-    #[arg(long, value_name = "B", requires = "shape", value_parser = within(1..=u64::MAX))]
+    #[arg(long, value_name = "B", conflicts_with = "units", value_parser = within(1..=u64::MAX))]
     pub granularity: Option<u64>,
     /// Lay out one generalised block of R x C elements and repeat it cyclically (block-cyclic).
-    #[arg(long, value_name = "RxC", requires = "shape")]
+    #[arg(long, value_name = "RxC", conflicts_with = "units")]
     pub repeat: Option<String>,
     /// Run every method on the shape and print one table.
-    #[arg(long, requires = "shape", conflicts_with = "method")]
+    #[arg(long, conflicts_with_all = ["units", "method"])]
     pub compare: bool,
     #[command(flatten)]
     pub flow: FlowArgs,

@@ -64,6 +64,7 @@ fn flags_that_a_mode_would_ignore_are_refused_by_name() {
         (shape, "--min 1"),
         (shape, "--communication serial"),
         (shape, "--groups p0;p1"),
+        (shape, "--minimise sum --method rows"),
         (simulate, "--flow ring"),
         (simulate, "--overlap"),
         (simulate, "--block 64"),
@@ -97,5 +98,6 @@ fn flags_that_a_mode_would_ignore_are_refused_by_name() {
     }
 }
 
-const TWO: &str = "[[processor]]\nname = \"p0\"\nspeed = \"9 Gflop/s\"\n[[processor]]\nname = \"p1\"\nspeed = \"1 Gflop/s\"\n\
+const TWO: &str = "[[processor]]\nname = \"p0\"\nspeed = \"9 Gflop/s\"\n[[processor]]\nname = \"p1\"\nspeed \
+= \"1 Gflop/s\"\n\
     [network]\nlatency = \"1 us\"\nbandwidth = \"1 Gbit/s\"\n";

@@ -12,16 +12,17 @@ use clap::{Parser, Subcommand};
 #[command(after_help = "Examples:\n  apportion demo\n  apportion partition --units 1000 --speeds 9:1\n  \
     apportion matmul A.npy B.npy -o C.npy\n\
     Numbers may be written 1e6, 100k or 2.5M. The README describes the files.\n\
-    Exit codes: 0 success; 1 the work failed (wrong result, lost worker, no feasible plan); 2 bad usage or input.")]
+    Exit codes: 0 success; 1 the work failed (wrong result, lost worker, no feasible plan); 2 \
+    bad usage or input.")]
 pub struct Arguments {
     /// Print exactly one JSON object to stdout.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Global options")]
     pub json: bool,
     /// Print no progress and no notes to stderr.
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = "Global options")]
     pub quiet: bool,
     /// Print more detail to stderr.
-    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    #[arg(long, short, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
     pub verbose: u8,
     #[command(subcommand)]
     pub command: Command,
@@ -41,7 +42,8 @@ pub enum Command {
     Plot(PlotArgs),
     /// Remap a plan's parts to processors to reduce the cost of communication.
     Arrange(ArrangeArgs),
-    /// Multiply two matrices on unequal processors, verify the product, and compare forecast and measured time.
+    /// Multiply two matrices on unequal processors, verify the product, and compare forecast and measured
+    /// time.
     Matmul(Box<MatmulArgs>),
     /// Raise a matrix to a power over a semiring by repeated squaring on unequal processors.
     Power(Box<PowerArgs>),

@@ -109,7 +109,8 @@ pub fn reason(panic: &(dyn Any + Send)) -> &str {
 pub fn internal_error(panic: &(dyn Any + Send)) -> String {
     let place = PANICKED_AT.lock().unwrap_or_else(PoisonError::into_inner).take();
     format!(
-        "apportion: internal error at {}: {} (a defect in apportion {}: please report this line and your command)",
+        "apportion: internal error at {}: {} (a defect in apportion {}: please report this line and your \
+         command)",
         place.as_deref().unwrap_or("an unknown place"),
         reason(panic).split_whitespace().collect::<Vec<_>>().join(" "),
         env!("CARGO_PKG_VERSION")
@@ -141,8 +142,9 @@ mod tests {
             let (bar, monitor) = (ProgressBar::hidden(), Monitor::new());
             let hook = std::panic::take_hook();
             record_panics();
-            let outcome = catch_unwind(AssertUnwindSafe(|| follow(&bar, &monitor, || panic!("the\nwork"))));
-            let line = internal_error(&*outcome.map(|()| ()).unwrap_err());
+            let outcome =
+                catch_unwind(AssertUnwindSafe(|| -> () { follow(&bar, &monitor, || panic!("the\nwork")) }));
+            let line = internal_error(&*outcome.unwrap_err());
             std::panic::set_hook(hook);
             sender.send((line, bar.is_finished())).unwrap();
         });

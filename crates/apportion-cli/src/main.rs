@@ -52,14 +52,14 @@ fn run(arguments: Arguments) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell(&error);
+            report(&error);
             ExitCode::from(error.exit_code())
         }
     }
 }
 
 /// Prints the error; among the processes of an mpirun only the first does.
-fn tell(error: &Error) {
+fn report(error: &Error) {
     if MpiLaunch::detect().is_none_or(|launched| launched.rank == 0) {
         console::say(error);
     }
@@ -83,7 +83,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             let line = what.split_whitespace().collect::<Vec<_>>().join(" ");
             let line = line.strip_prefix("error: ").unwrap_or(&line);
             let error = Error::input("usage", line, "see --help");
-            tell(&error);
+            report(&error);
             ExitCode::from(error.exit_code())
         }
     }

@@ -20,7 +20,8 @@ pub enum ObjectiveName {
 pub enum SearchName {
     /// Try every arrangement and take the optimum; at most a million of them.
     Exhaustive,
-    /// Malik's algorithms as published: whole groups of a cluster, one column after another, once; columns only.
+    /// Malik's algorithms as published: whole groups of a cluster, one column after another, once; columns
+    /// only.
     Published,
     /// The same, repeated until nothing changes; without columns, exchanges of owners of equal shares.
     Heuristic,
@@ -59,15 +60,17 @@ pub enum OrderFormat {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    apportion arrange --plan plan.json --platform platforms/grid5000-table-3-9.toml --objective hops -o better.json\n  \
-    apportion arrange --grid 512x512 --platform platforms/grid5000-table-4-1.toml --edges open --svg grid.svg\n\
+    apportion arrange --plan plan.json --platform platforms/grid5000-table-3-9.toml --objective hops -o \
+    better.json\n  \
+    apportion arrange --grid 512x512 --platform platforms/grid5000-table-4-1.toml --edges open --svg \
+    grid.svg\n\
     docs/network.md explains costs and searches.")]
 pub struct ArrangeArgs {
     /// Plan to rearrange (plan.json).
     #[arg(long, value_name = "FILE", required_unless_present = "grid")]
     pub plan: Option<PathBuf>,
-    /// Instead of a plan, cut a domain of M x N cells into a grid of equal parts, one per processor; the best shape
-    /// of the grid is searched too.
+    /// Instead of a plan, cut a domain of M x N cells into a grid of equal parts, one per processor; the best
+    /// shape of the grid is searched too.
     #[arg(long, value_name = "MxN", conflicts_with = "plan")]
     pub grid: Option<String>,
     /// Read the processors, their clusters ("site/node") and the network from this file (platform.toml).

@@ -9,14 +9,19 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
     apportion balance --units 100k --processors 4 --command './work {share}' -o plan.json\n  \
     apportion balance --units 1e6 --models models.json --command './work {share}' --models-out better.json\n\
-    The first round gives equal shares or, with --models, the shares of the speed functions. Each further round \
-    divides the units by all times seen so far (DFPA), until the times of all processors are within the tolerance of \
+    The first round gives equal shares or, with --models, the shares of the speed functions. Each further \
+    round \
+    divides the units by all times seen so far (DFPA), until the times of all processors are within the \
+    tolerance of \
     each other or no better division can be found.\n\
     Exit codes: 0, even if the tolerance was not reached: the best shares found are written, and --json has \
-    \"balanced\": false. 1 if a processor's command fails or the run is interrupted: nothing is written. 2 for bad \
+    \"balanced\": false. 1 if a processor's command fails or the run is interrupted: nothing is written. 2 \
+    for bad \
     usage.\n\
-    The command is split into words as a shell does, but no shell runs it: use sh -c '…' for shell syntax. {share} \
-    (or {size}), {processor} and {rank} are replaced; APPORTION_SIZE, APPORTION_PROCESSOR and APPORTION_RANK are \
+    The command is split into words as a shell does, but no shell runs it: use sh -c '…' for shell syntax. \
+    {share} \
+    (or {size}), {processor} and {rank} are replaced; APPORTION_SIZE, APPORTION_PROCESSOR and APPORTION_RANK \
+    are \
     set. A processor's slowdown multiplies the time of its program.")]
 pub struct BalanceArgs {
     /// Number of independent units to divide.
@@ -31,8 +36,8 @@ pub struct BalanceArgs {
     /// Number of unpinned processors (named p0, p1, …).
     #[arg(long, value_name = "N", value_parser = within(1..=4096))]
     pub processors: Option<u64>,
-    /// Start from these speed functions (models.json) instead of equal shares. Their size limits hold; the first
-    /// round corrects their speeds.
+    /// Start from these speed functions (models.json) instead of equal shares. Their size limits hold; the
+    /// first round corrects their speeds.
     #[arg(long, value_name = "FILE")]
     pub models: Option<PathBuf>,
     /// Source of a run's time.

@@ -10,7 +10,8 @@ pub const BLOCK: u64 = 256;
 /// How operands travel and in which blocks.
 #[derive(Debug, Args)]
 pub struct FlowArgs {
-    /// Order of messages and updates: one-to-all (SUMMA), ring, bulk, broadcast, or auto (the least forecast time).
+    /// Order of messages and updates: one-to-all (SUMMA), ring, bulk, broadcast, or auto (the least forecast
+    /// time).
     #[arg(long, default_value = "auto", value_parser = flow)]
     pub flow: FlowChoice,
     /// Overlap communication with computation.
@@ -23,8 +24,8 @@ pub struct FlowArgs {
     /// Pivot block size [default: 256, or less where a processor's memory requires it].
     #[arg(long, value_name = "N", value_parser = within(1..=1 << 20))]
     pub block: Option<u64>,
-    /// Number of messages in which a processor broadcasts its part, instead of --block; broadcast flow only. Each
-    /// takes 1/N of the memory [default: as few as fit, each of at most 256 rows of B].
+    /// Number of messages in which a processor broadcasts its part, instead of --block; broadcast flow only.
+    /// Each takes 1/N of the memory [default: as few as fit, each of at most 256 rows of B].
     #[arg(long, value_name = "N", conflicts_with = "block", value_parser = within(1..=1 << 20))]
     pub blocks: Option<u64>,
 }

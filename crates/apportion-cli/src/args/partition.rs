@@ -31,7 +31,8 @@ pub enum MinimiseName {
     apportion partition --shape 4000x4000 --platform clusters.toml --levels square-corner,columns\n  \
     apportion partition --shape 4000x4000 --speeds 1,1,1,1 --method grid --repeat 128x128\n\
     Methods for --units: even, proportional, fpm, exact.\n\
-    Methods for --shape: rows, straight-line, columns, square-corner, square-rectangle, block-rectangle, recursive, \
+    Methods for --shape: rows, straight-line, columns, square-corner, square-rectangle, block-rectangle, \
+    recursive, \
     grid, cartesian, column-groups, nagamochi-abe, hybrid, auto.")]
 pub struct PartitionArgs {
     /// Divide this number of independent units.
@@ -43,9 +44,9 @@ pub struct PartitionArgs {
     pub shape: Option<String>,
     #[command(flatten)]
     pub sources: Sources,
-    /// Read speeds over rows and columns (seconds of an update by a pivot block of --block indices), or over rows, k
-    /// and columns, from this file (surfaces.json); areas follow the speed at each part's own shape. With --units, the
-    /// surfaces may have any parameters: see --at.
+    /// Read speeds over rows and columns (seconds of an update by a pivot block of --block indices), or over
+    /// rows, k and columns, from this file (surfaces.json); areas follow the speed at each part's own shape.
+    /// With --units, the surfaces may have any parameters: see --at.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["speeds", "models", "compare"])]
     pub surfaces: Option<PathBuf>,
     /// With --units, fix all parameters of the surfaces but one, and divide along that one.
@@ -60,28 +61,29 @@ pub struct PartitionArgs {
     /// Method [default: fpm for --units, auto (the least forecast time) for --shape].
     #[arg(long, value_name = "METHOD")]
     pub method: Option<String>,
-    /// Transfers on a link, for hybrid: one at a time, or both directions at once [default: the platform's links].
+    /// Transfers on a link, for hybrid: one at a time, or both directions at once [default: the platform's
+    /// links].
     #[arg(long, value_enum, conflicts_with = "units")]
     pub communication: Option<CommunicationName>,
     /// Processors of each column from left to right, for column-groups, such as p0,p1;p2,p3.
     #[arg(long, value_name = "P,P;P,P", conflicts_with = "units")]
     pub groups: Option<String>,
-    /// What auto minimises.
-    #[arg(long, value_enum, default_value = "time", conflicts_with = "units")]
-    pub minimise: MinimiseName,
-    /// Methods for the levels of a hierarchy, from the top: among the platform's clusters ("site/node"), then among
-    /// their members. The last method serves all levels below; auto tries every method.
-    #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "shape",
-        conflicts_with_all = ["method", "compare"])]
+    /// What auto minimises [default: time].
+    #[arg(long, value_enum, conflicts_with = "units")]
+    pub minimise: Option<MinimiseName>,
+    /// Methods for the levels of a hierarchy, from the top: among the platform's clusters ("site/node"), then
+    /// among their members. The last method serves all levels below; auto tries every method.
+    #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', 
+        conflicts_with_all = ["units", "method", "compare"])]
     pub levels: Option<Vec<String>>,
     /// Cut only at multiples of this number of rows and columns (whole pivot blocks) [default: 1].
-    #[arg(long, value_name = "B", requires = "shape", value_parser = within(1..=u64::MAX))]
+    #[arg(long, value_name = "B", conflicts_with = "units", value_parser = within(1..=u64::MAX))]
     pub granularity: Option<u64>,
     /// Lay out one generalised block of R x C elements and repeat it cyclically (block-cyclic).
-    #[arg(long, value_name = "RxC", requires = "shape")]
+    #[arg(long, value_name = "RxC", conflicts_with = "units")]
     pub repeat: Option<String>,
     /// Run every method on the shape and print one table.
-    #[arg(long, requires = "shape", conflicts_with = "method")]
+    #[arg(long, conflicts_with_all = ["units", "method"])]
     pub compare: bool,
     #[command(flatten)]
     pub flow: FlowArgs,

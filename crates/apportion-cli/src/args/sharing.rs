@@ -6,20 +6,21 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub struct NetworkArgs {
-    /// Rule for messages that use the same link [default: fifo, or weighted with --traces and --export-simgrid].
+    /// Rule for messages that use the same link [default: fifo, or weighted with --traces and
+    /// --export-simgrid].
     #[arg(long, value_name = "RULE")]
     pub sharing: Option<Sharing>,
-    /// Size from which a message waits for its receiver and holds up its sender; smaller messages leave at once
-    /// [default: no message waits, or all wait with --traces and --export-simgrid]. Not for fifo.
+    /// Size from which a message waits for its receiver and holds up its sender; smaller messages leave at
+    /// once [default: no message waits, or all wait with --traces and --export-simgrid]. Not for fifo.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub eager: Option<u64>,
-    /// Update the rates of messages that share links only when this fraction of the messages has started or ended,
-    /// such as 0.02 [default: 0, at every change, which is exact]. Useful for many thousands of messages that share
-    /// uplinks. Not for fifo.
+    /// Update the rates of messages that share links only when this fraction of the messages has started or
+    /// ended, such as 0.02 [default: 0, at every change, which is exact]. Useful for many thousands of
+    /// messages that share uplinks. Not for fifo.
     #[arg(long, alias = "coarse", value_name = "FRACTION", value_parser = fraction)]
     pub rate_tolerance: Option<f64>,
-    /// Model of real networks' deviations from the ideal fluid: ideal, or SimGrid's cm02, lv08 or smpi [default:
-    /// ideal]. Not for fifo.
+    /// Model of real networks' deviations from the ideal fluid: ideal, or SimGrid's cm02, lv08 or smpi
+    /// [default: ideal]. Not for fifo.
     #[arg(long, value_name = "MODEL")]
     pub tcp: Option<Tcp>,
 }

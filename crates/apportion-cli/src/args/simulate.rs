@@ -9,15 +9,17 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
     apportion simulate --plan plan.json --platform platform.toml --trace timeline.svg\n  \
     apportion simulate --shape 4000x4000 --platform platform.toml --sweep bandwidth=100Mbit/s..10Gbit/s\n\
-    A message waits for the latency, then drains at its link's bandwidth. --sharing decides what happens when several \
+    A message waits for the latency, then drains at its link's bandwidth. --sharing decides what happens \
+    when several \
     messages use a link. docs/simulation.md compares the rules with each other and with SimGrid.")]
 pub struct SimulateArgs {
     /// Plan to simulate (plan.json).
     #[arg(long, value_name = "FILE", required_unless_present_any = ["traces", "shape"])]
     pub plan: Option<PathBuf>,
-    /// Instead of a plan, replay time-independent traces in the format of smpirun -replay: a list of file names, or a
-    /// directory with traces.txt.
-    #[arg(long, value_name = "LIST", conflicts_with_all = ["plan", "models", "flow", "overlap", "look_ahead", "block",
+    /// Instead of a plan, replay time-independent traces in the format of smpirun -replay: a list of file
+    /// names, or a directory with traces.txt.
+    #[arg(long, value_name = "LIST",
+        conflicts_with_all = ["plan", "models", "flow", "overlap", "look_ahead", "block",
         "blocks", "element", "export_simgrid", "sweep"])]
     pub traces: Option<PathBuf>,
     /// Read the processors and the network from this file (platform.toml).
@@ -33,12 +35,13 @@ pub struct SimulateArgs {
     /// Size of an element in bytes [default: 8].
     #[arg(long, value_name = "BYTES", value_parser = within(1..=64))]
     pub element: Option<u64>,
-    /// Explain what this processor waited for, and the chain of causes that ends the run; a name, or a number from 0.
+    /// Explain what this processor waited for, and the chain of causes that ends the run; a name, or a number
+    /// from 0.
     #[arg(long, value_name = "RANK")]
     pub explain: Option<String>,
-    /// Write the schedule for SimGrid to this directory (platform.xml, hostfile, traces.txt, rank-N.txt) and print
-    /// the command that replays it. The forecast then follows SimGrid's rules (--sharing weighted, 16 bytes of
-    /// envelope per message).
+    /// Write the schedule for SimGrid to this directory (platform.xml, hostfile, traces.txt, rank-N.txt) and
+    /// print the command that replays it. The forecast then follows SimGrid's rules (--sharing weighted, 16
+    /// bytes of envelope per message).
     #[arg(long, value_name = "DIR")]
     pub export_simgrid: Option<PathBuf>,
     /// Write each processor's timeline to this file: a picture (.svg) or a Chrome trace (any other name).

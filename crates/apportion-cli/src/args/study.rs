@@ -16,7 +16,8 @@ pub struct StudyArgs {
     /// Number of draws for each number of processors.
     #[arg(long, value_name = "N", default_value = "2000000", value_parser = whole)]
     pub draws: u64,
-    /// Number of these draws that are also laid out by every method that auto compares, including the slow search.
+    /// Number of these draws that are also laid out by every method that auto compares, including the slow
+    /// search.
     #[arg(long, value_name = "N", default_value = "100", value_parser = whole)]
     pub searched: u64,
     /// Distribution of the speeds: uniform, simplex, log-uniform or pareto.

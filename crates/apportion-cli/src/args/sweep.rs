@@ -5,30 +5,38 @@ use apportion::explore::ParameterSweep;
 use clap::Args;
 use std::path::PathBuf;
 
+// clap does not enforce `requires` where the required flag conflicts with a given one, hence the conflicts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Parameter sweep")]
 pub struct SweepArgs {
-    /// Vary one parameter and find where another method or flow becomes the fastest: bandwidth=100Mbit/s..10Gbit/s
-    /// (of the slowest link; the others keep their ratio to it), latency=1us..1ms (of the longest), ratio=1..25
-    /// (speed of the first processor relative to the others' average; the sum of the speeds stays), processors=2..64
-    /// (the platform's, repeated from the first).
-    #[arg(long, value_name = "PARAMETER=FROM..TO", conflicts_with_all = ["trace", "explain", "export_simgrid"])]
+    /// Vary one parameter and find where another method or flow becomes the fastest:
+    /// bandwidth=100Mbit/s..10Gbit/s (of the slowest link; the others keep their ratio to it),
+    /// latency=1us..1ms (of the longest), ratio=1..25 (speed of the first processor relative to the others'
+    /// average; the sum of the speeds stays), processors=2..64 (the platform's, repeated from the first).
+    #[arg(long, value_name = "PARAMETER=FROM..TO",
+        conflicts_with_all = ["trace", "explain", "export_simgrid"])]
     pub sweep: Option<ParameterSweep>,
-    /// Number of values in a geometric progression [default: every whole ratio or number of processors if there are
-    /// at most 25, else 13].
-    #[arg(long, value_name = "N", requires = "sweep", value_parser = within(2..=1000))]
+    /// Number of values in a geometric progression [default: every whole ratio or number of processors if
+    /// there are at most 25, else 13].
+    #[arg(long, value_name = "N", requires = "sweep",
+        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"],
+        value_parser = within(2..=1000))]
     pub sweep_points: Option<u64>,
     /// Instead of a plan, sizes of a product, MxN (k = n) or MxKxN, laid out again for each value.
-    #[arg(long, value_name = "MxN|MxKxN", requires = "sweep", conflicts_with = "plan")]
+    #[arg(long, value_name = "MxN|MxKxN", requires = "sweep", conflicts_with_all = ["plan", "traces", "trace",
+        "explain", "export_simgrid"])]
     pub shape: Option<String>,
-    /// Methods to compare, each with its fastest flow; with a single method, its flows [default: the plan's own
-    /// layout, or all methods that auto compares].
-    #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "sweep")]
+    /// Methods to compare, each with its fastest flow; with a single method, its flows [default: the plan's
+    /// own layout, or all methods that auto compares].
+    #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "sweep",
+        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub methods: Option<Vec<String>>,
     /// Write the table to this file (.csv or .json).
-    #[arg(long, short, value_name = "FILE", requires = "sweep")]
+    #[arg(long, short, value_name = "FILE", requires = "sweep",
+        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub output: Option<PathBuf>,
     /// Draw the forecasts as curves.
-    #[arg(long, value_name = "FILE", requires = "sweep")]
+    #[arg(long, value_name = "FILE", requires = "sweep",
+        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub svg: Option<PathBuf>,
 }

@@ -25,19 +25,22 @@ pub struct UnitsArgs {
     #[arg(long, value_enum, conflicts_with = "shape")]
     pub objective: Option<Objective>,
     /// Minimum share: one number for all processors, or one for each.
-    #[arg(long, alias = "least", value_name = "N,N,…", value_parser = numbers::wholes, conflicts_with = "shape")]
+    #[arg(long, alias = "least", value_name = "N,N,…", value_parser = numbers::wholes,
+        conflicts_with = "shape")]
     pub min: Option<Wholes>,
     /// Maximum share: one number for all processors, or one for each.
-    #[arg(long, alias = "most", value_name = "N,N,…", value_parser = numbers::wholes, conflicts_with = "shape")]
+    #[arg(long, alias = "most", value_name = "N,N,…", value_parser = numbers::wholes,
+        conflicts_with = "shape")]
     pub max: Option<Wholes>,
     /// Make shares multiples of this number of units: one number for all processors, or one for each.
     #[arg(long, value_name = "B,B,…", value_parser = numbers::wholes, conflicts_with = "shape")]
     pub multiple_of: Option<Wholes>,
-    /// With --method exact, allow any whole share by interpolating between the measured sizes; implied where nothing
-    /// was measured.
+    /// With --method exact, allow any whole share by interpolating between the measured sizes; implied where
+    /// nothing was measured.
     #[arg(long, conflicts_with = "shape")]
     pub any_size: bool,
-    /// Divide among the platform's clusters first, then within each; the flat division is printed for comparison.
+    /// Divide among the platform's clusters first, then within each; the flat division is printed for
+    /// comparison.
     #[arg(long, conflicts_with_all = ["shape", "objective", "min", "max", "multiple_of"])]
     pub hierarchical: bool,
 }

@@ -75,8 +75,8 @@ fn of_grid(args: &ArrangeArgs, domain: &str) -> Result<(Arranged, Platform, f64)
     let (Objective::Asymmetric(edges), _) = args.objective() else {
         return Err(Error::input(
             "--objective",
-            "a grid is judged by its halo exchange",
-            "use --objective asymmetric, or remove the flag",
+            "cannot be used with --grid, which minimises its halo exchange",
+            "use asymmetric, or remove the flag",
         ));
     };
     let platform = read_platform(&args.platform)?;

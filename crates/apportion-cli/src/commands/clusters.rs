@@ -6,7 +6,8 @@ use apportion::error::Result;
 use apportion::model::Model;
 use apportion::plan::shares;
 
-/// Shares by the platform's clusters, level by level, and each cluster's units beside those of the flat division.
+/// Shares by the platform's clusters, level by level, and each cluster's units beside those of the flat
+/// division.
 pub fn by_clusters(processors: &Processors, n: u64) -> Result<(Vec<u64>, Vec<Cluster>)> {
     let models = &processors.models;
     let paths: Vec<Vec<&str>> =

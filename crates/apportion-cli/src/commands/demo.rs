@@ -29,7 +29,8 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
     let platform = parse_platform(MACHINE, "nine-to-one-100mbit.toml")?;
     let shape = Shape::new(args.size, args.size, args.size, "--size")?;
     console.note(format!(
-        "Two processors, one nine times as fast as the other, on a 100 Mbit/s link (emulated on this machine);\n\
+        "Two processors, one nine times as fast as the other, on a 100 Mbit/s link (emulated on this \
+        machine);\n\
          two random {0} x {0} matrices in double precision.\n\
          1. measuring both processors …",
         args.size
@@ -66,7 +67,8 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
         || json!({"size": args.size, "runs": reports.iter().map(RunReport::to_value).collect::<Vec<_>>()}),
         || {
             format!(
-                "\n{}\nThe square corner's run in full:\n\n{}\nWritten: {} (the layout), {} (open it in Perfetto or chrome://tracing).\n\
+                "\n{}\nThe square corner's run in full:\n\n{}\nWritten: {} (the layout), {} (open it in \
+                Perfetto or chrome://tracing).\n\
                  Next: apportion matmul A.npy B.npy -o C.npy\n",
                 comparison(&reports),
                 best.to_text(),

@@ -47,19 +47,22 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
         (None, None) => unreachable!("clap requires one of them"),
     };
     let choice = chosen(args, &processors, &others).and_then(|c| c.value());
-    let told = || {
+    let value_of_plan = || {
         let mut value = plan.to_value();
         if let Some(choice) = &choice {
             value["choice"] = choice.clone();
         }
         value
     };
-    appear([(svg, &|| picture(&plan, &processors.platform)), (output, &|| format!("{:#}\n", told()))])?;
+    appear([
+        (svg, &|| picture(&plan, &processors.platform)),
+        (output, &|| format!("{:#}\n", value_of_plan())),
+    ])?;
     let export = args.export.apply(&plan, console)?;
     let compared = args.compare.then(|| compare(args, &plan, &processors)).transpose()?;
     console.result(
         || {
-            let mut value = compared.as_ref().map_or_else(told, |c| c.to_value());
+            let mut value = compared.as_ref().map_or_else(value_of_plan, |c| c.to_value());
             if let Some(division) = &division {
                 division.extend(&mut value);
             }

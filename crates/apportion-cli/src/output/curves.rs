@@ -8,7 +8,8 @@ use apportion::units;
 /// Number of sizes at which a curve is drawn.
 const SAMPLES: u32 = 400;
 
-/// Speeds as functions of size up to `to`, and the line through the origin on which a division of units finishes.
+/// Speeds as functions of size up to `to`, and the line through the origin on which a division of units
+/// finishes.
 pub fn speeds(
     models: &[Model],
     division: Option<&(u64, Vec<u64>)>,

@@ -9,8 +9,8 @@ use apportion::report::{chrome_trace, plan_svg, trace_svg};
 use apportion::trace::Trace;
 use std::path::{Path, PathBuf};
 
-/// Starts an output file before the work, so that one that cannot be written is reported at once. From the first
-/// file on, Ctrl-C removes temporary files.
+/// Starts an output file before the work, so that one that cannot be written is reported at once. From the
+/// first file on, Ctrl-C removes temporary files.
 pub fn open(path: Option<&PathBuf>) -> Result<Option<OutputFile>> {
     let _ = monitor();
     path.map(OutputFile::create).transpose()

@@ -70,7 +70,8 @@ pub fn value(platform: &Platform, links: &[MeasuredLink]) -> Value {
         .iter()
         .map(|link| {
             let (latency, ci) = link.latency();
-            json!({"between": [name(link.from), name(link.to)], "directed": !link.both_ways, "latency": latency,
+            json!({"between": [name(link.from), name(link.to)], "directed": !link.both_ways,
+                   "latency": latency,
                    "latency_ci": ci, "horizontal": fit(&link.horizontal), "vertical": fit(&link.vertical)})
         })
         .collect();

@@ -24,7 +24,8 @@ impl Table<'_> {
             json!({"value": point.value, "seconds": seconds, "flows": flows, "winner": winner})
         });
         let crossovers = self.swept.crossovers.iter().map(|c| {
-            json!({"at": c.at, "from": self.candidates[c.from].name, "to": self.candidates[c.to].name, "seconds": c.seconds})
+            json!({"at": c.at, "from": self.candidates[c.from].name, "to": self.candidates[c.to].name,
+                   "seconds": c.seconds})
         });
         json!({
             "parameter": self.wanted.parameter.to_string(),

@@ -47,7 +47,7 @@ impl ArrangeArgs {
         if halo && self.flow.is_some() {
             return refuse("--flow", format!("--objective {name}"));
         }
-        if !halo && self.edges.is_some() {
+        if !halo && self.grid.is_none() && self.edges.is_some() {
             return refuse("--edges", format!("--objective {name}"));
         }
         match self.search {

@@ -30,7 +30,7 @@ impl BlasArgs {
     fn refused(&self, semiring: Semiring) -> Error {
         Error::input(
             format!("--blas {}", self.blas),
-            format!("libraries provide plus-times products only, not {semiring}"),
+            format!("libraries support plus-times only, not {semiring}"),
             "remove the flag",
         )
     }

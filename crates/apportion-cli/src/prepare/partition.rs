@@ -63,7 +63,7 @@ pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Re
 
 /// What auto minimises.
 pub fn minimise(args: &PartitionArgs) -> Minimise {
-    match args.minimise {
+    match args.minimise.unwrap_or(MinimiseName::Time) {
         MinimiseName::Time => Minimise::Time,
         MinimiseName::Sum => Minimise::Sum,
         MinimiseName::Largest => Minimise::Largest,
@@ -98,6 +98,10 @@ pub fn check(args: &PartitionArgs) -> Result<()> {
     }
     let names = args.levels.as_deref().unwrap_or_default().iter().chain(&args.method);
     let runs = |method: Method| args.compare || names.clone().any(|name| name.parse() == Ok(method));
+    let mut given = names.clone().peekable();
+    if args.minimise.is_some() && given.peek().is_some() && !given.any(|name| name == "auto") {
+        return refuse("--minimise", "only auto uses it", "use --method auto, or remove the flag");
+    }
     if args.communication.is_some() && !runs(Method::Hybrid) {
         return refuse("--communication", "only hybrid uses it", "add --method hybrid, or remove the flag");
     }

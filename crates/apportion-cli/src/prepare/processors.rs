@@ -56,7 +56,8 @@ impl Sources {
         }
     }
 
-    /// Processors whose speeds the flags and files give; `flops_per_unit` converts flop/s to units of the model.
+    /// Processors whose speeds the flags and files give; `flops_per_unit` converts flop/s to units of the
+    /// model.
     ///
     /// # Errors
     /// No source of speeds, or a processor without one.
@@ -80,9 +81,9 @@ impl Sources {
     }
 }
 
-/// Models from the platform alone: emulated processors' speed functions, the others' constant speeds. A bare number is in
-/// flop/s like any quantity; where all are bare only their ratios are relied on. Where no speed is given, but slowdowns
-/// that differ, these are the ratios.
+/// Models from the platform alone: emulated processors' speed functions, the others' constant speeds. A bare
+/// number is in flop/s like any quantity; where all are bare only their ratios are relied on. Where no speed
+/// is given, but slowdowns that differ, these are the ratios.
 pub fn constant(platform: Platform, flops_per_unit: f64) -> Result<Processors> {
     let slowed = platform.processors.iter().all(|p| p.emulated.is_none() && p.speed.is_none())
         && platform.processors.windows(2).any(|pair| pair[0].slowdown != pair[1].slowdown);
@@ -96,7 +97,7 @@ pub fn constant(platform: Platform, flops_per_unit: f64) -> Result<Processors> {
             (None, None) => Err(Error::input(
                 format!("processor \"{}\"", p.name),
                 "has no speed",
-                "add speed or emulated to the platform file, or pass --models (created by `apportion measure`)",
+                "add speed or emulated to the platform file, or pass --models (see `apportion measure`)",
             )),
         })
         .collect::<Result<_>>()?;

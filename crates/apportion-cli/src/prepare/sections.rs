@@ -10,7 +10,8 @@ use std::path::Path;
 /// The sections of a file's surfaces at `fixed`, such as `n=5000`, as processors with speed functions.
 ///
 /// # Errors
-/// A file that cannot be read; not every parameter but one fixed, once, at a positive number; a processor without a surface.
+/// A file that cannot be read; not every parameter but one fixed, once, at a positive number; a processor
+/// without a surface.
 pub fn sections(path: &Path, fixed: &[String], platform: Option<Platform>) -> Result<Processors> {
     let (file, place) = read(path)?;
     let models = file.section(&values(&file.axes, fixed)?)?;

@@ -239,7 +239,7 @@ fn an_interrupted_sweep_keeps_its_points_and_ends_its_children() {
     let out = child.wait_with_output().unwrap();
     let line = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(1), "{line}");
-    assert!(line.contains("2 points are in m.json") && line.contains("--resume"), "{line}");
+    assert!(line.contains("2 points were saved to m.json") && line.contains("--resume"), "{line}");
     let kept: Value = serde_json::from_str(&place.read("m.json")).unwrap();
     assert_eq!((points(&kept, 0), points(&kept, 1)), (vec![(1.0, 5.0)], vec![(1.0, 5.0)]));
     for rank in ["0", "1"] {
@@ -335,7 +335,7 @@ fn bad_calls_are_refused() {
         (vec!["measure", "--seconds-from", "stdout"], "--command"),
         (vec!["measure", "--resume"], "--output"),
         (measure(&["--sizes", "0"]), "positive"),
-        (measure(&["--sizes", "nan"]), "positive"),
+        (measure(&["--sizes", "nan"]), "--sizes"),
         (measure(&["--sizes", "1", "--adaptive"]), "--adaptive"),
         (measure(&["--smallest", "5", "--largest", "5"]), "--largest"),
         (measure(&["--smallest", "0.5", "--largest", "5"]), "--smallest"),

@@ -48,7 +48,7 @@ fn a_plot_shows_a_curve_per_processor_and_the_line() {
     let told = json_of(&here, "plot --platform platform.toml --units 100000 --svg speeds.svg");
     assert_eq!(told["curves"], 3);
     let svg = std::fs::read_to_string(here.join("speeds.svg")).unwrap();
-    assert!(svg.starts_with("<svg") && svg.contains("paging") && svg.contains("all end after"));
+    assert!(svg.starts_with("<svg") && svg.contains("paging") && svg.contains("all finish after"));
     let again = json_of(&here, "plot --platform platform.toml --units 100000 --svg again.svg");
     assert_eq!(again["shares"], told["shares"]);
     assert_eq!(std::fs::read_to_string(here.join("again.svg")).unwrap(), svg, "the same bytes");

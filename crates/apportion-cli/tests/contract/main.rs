@@ -13,6 +13,7 @@ mod commands;
 mod crossovers;
 mod emulated;
 mod exports;
+mod flags;
 mod flows;
 #[cfg(unix)]
 mod interrupt;

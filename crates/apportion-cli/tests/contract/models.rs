@@ -196,7 +196,7 @@ fn an_interrupted_sweep_is_continued() {
     let out = child.wait_with_output().unwrap();
     let message = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(1), "{message}");
-    assert!(message.contains("2 points are in m.json"), "{message}");
+    assert!(message.contains("2 points were saved to m.json"), "{message}");
     fs::remove_file(place.join("hold")).unwrap();
     fs::remove_file(place.join("calls")).unwrap();
     let models = json_of(place, &format!("{line} --resume"));

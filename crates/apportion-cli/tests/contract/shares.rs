@@ -40,17 +40,17 @@ fn limits_hold_and_their_absence_of_room_is_counted() {
         json_of(&here, &format!("partition --units 1024 --speeds 9,1 {flags}"))["shares"].clone()
     };
     assert_eq!(shares("--multiple-of 64"), json!([960, 64]));
-    assert_eq!(shares("--most 800,1024"), json!([800, 224]));
-    assert_eq!(shares("--least 300"), json!([724, 300]));
+    assert_eq!(shares("--max 800,1024"), json!([800, 224]));
+    assert_eq!(shares("--min 300"), json!([724, 300]));
     assert_eq!(shares("--multiple-of 64,100 --method exact"), json!([1024, 0]));
-    let short = error_of(&here, 1, "partition --units 1024 --speeds 9,1 --most 500");
+    let short = error_of(&here, 1, "partition --units 1024 --speeds 9,1 --max 500");
     assert!(short.contains("24 are missing"), "{short}");
-    let long = error_of(&here, 1, "partition --units 10 --speeds 9,1 --least 6");
+    let long = error_of(&here, 1, "partition --units 10 --speeds 9,1 --min 6");
     assert!(long.contains("2 more"), "{long}");
     error_of(&here, 1, "partition --units 1000 --speeds 9,1 --multiple-of 64");
-    error_of(&here, 2, "partition --units 10 --speeds 9,1 --most 1,2,3");
-    error_of(&here, 2, "partition --units 10 --speeds 9,1 --least -1");
-    error_of(&here, 2, "partition --shape 10x10 --speeds 9,1 --least 1");
+    error_of(&here, 2, "partition --units 10 --speeds 9,1 --max 1,2,3");
+    error_of(&here, 2, "partition --units 10 --speeds 9,1 --min -1");
+    error_of(&here, 2, "partition --shape 10x10 --speeds 9,1 --min 1");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_cap_that_a_method_ignores_is_an_error_with_what_is_missing() {
         {"processor": "b", "max_size": 50, "points": [{"size": 10, "seconds": 1}]}]}"#;
     std::fs::write(here.join("models.json"), file).unwrap();
     let even = error_of(&here, 1, "partition --units 80 --models models.json --method even");
-    assert!(even.contains("10 are missing"), "{even}");
+    assert!(even.contains("10 more than its max_size"), "{even}");
     assert_eq!(json_of(&here, "partition --units 80 --models models.json")["shares"], json!([30, 50]));
     let fpm = error_of(&here, 1, "partition --units 90 --models models.json");
     assert!(fpm.contains("10 are missing"), "{fpm}");

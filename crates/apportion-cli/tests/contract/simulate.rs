@@ -52,8 +52,8 @@ fn traces_are_replayed_and_explained() {
         explain["chain"].as_array().unwrap().iter().map(|c| c["what"].as_str().unwrap()).collect();
     assert_eq!(chain, ["work", "transfer", "work"]);
     let text = String::from_utf8(apportion(&here, &format!("{REPLAY} --explain 1")).stdout).unwrap();
-    assert!(text.contains("What ends the run: 3 links lead to the end of b"), "{text}");
-    assert!(error_of(&here, 2, &format!("{REPLAY} --explain d")).contains("\"d\" is no processor"));
+    assert!(text.contains("Critical path: 3 steps lead to the end of b"), "{text}");
+    assert!(error_of(&here, 2, &format!("{REPLAY} --explain d")).contains("no processor \"d\""));
 }
 
 #[test]
@@ -146,10 +146,12 @@ fn a_bus_carries_a_broadcast_once_by_any_rule() {
         let found = json_of(&here, &format!("{simulate} --sharing {rule}"));
         assert!((found["seconds"].as_f64().unwrap() - 1.28).abs() < 1e-6, "{rule}: {found}");
     }
-    let coarse = json_of(&here, &format!("{simulate} --sharing fair --coarse 0.02"));
-    assert_eq!(coarse["sharing"], "fair, coarse 0.02");
+    let coarse = json_of(&here, &format!("{simulate} --sharing fair --rate-tolerance 0.02"));
+    assert_eq!(coarse["sharing"], "fair, rate tolerance 0.02");
     assert!((coarse["seconds"].as_f64().unwrap() - 1.28).abs() < 1e-6, "{coarse}");
-    for wrong in ["--coarse 0.02", "--sharing fair --coarse 2", "--sharing fair --coarse nan"] {
+    for wrong in
+        ["--rate-tolerance 0.02", "--sharing fair --rate-tolerance 2", "--sharing fair --rate-tolerance nan"]
+    {
         assert_eq!(apportion(&here, &format!("{simulate} {wrong}")).status.code(), Some(2), "{wrong}");
     }
     let exported = json_of(&here, &format!("{simulate} --export-simgrid to"));

@@ -1,0 +1,103 @@
+//! Flags: old names, numbers as people write them, and refusals of flags that a mode would ignore.
+
+use super::line::{apportion, error_of, fresh, json_of, stdout};
+use serde_json::json;
+
+#[test]
+fn renamed_flags_keep_their_old_names() {
+    let here = fresh("flags-old");
+    let shares = |flags: &str| {
+        json_of(&here, &format!("partition --units 100 --speeds 9,1 {flags}"))["shares"].clone()
+    };
+    assert_eq!(shares("--least 20"), json!([80, 20]));
+    assert_eq!(shares("--most 70"), shares("--max 70"));
+    stdout(&here, "partition --shape 64x64 --speeds 9,1 -o plan.json");
+    std::fs::write(here.join("two.toml"), TWO).unwrap();
+    let line = "simulate --plan plan.json --platform two.toml --sharing fair";
+    let old = json_of(&here, &format!("{line} --coarse 0.1"));
+    assert_eq!(old, json_of(&here, &format!("{line} --rate-tolerance 0.1")));
+    let help =
+        |command: &str| String::from_utf8(apportion(&here, &format!("{command} --help")).stdout).unwrap();
+    for (command, new, old) in [
+        ("partition", "--min ", "--least"),
+        ("partition", "--max ", "--most"),
+        ("simulate", "--rate-tolerance", "--coarse"),
+        ("matmul", "--remeasure", "--fresh"),
+    ] {
+        let help = help(command);
+        assert!(help.contains(new) && !help.contains(old), "{command}: {help}");
+    }
+}
+
+#[test]
+fn numbers_are_read_as_people_write_them() {
+    let here = fresh("flags-numbers");
+    let units = |line: &str| json_of(&here, &format!("partition {line}"))["shares"].clone();
+    assert_eq!(units("--units 1e6 --speeds 9:1"), json!([900_000, 100_000]));
+    assert_eq!(units("--units 2.5M --speeds 9,1 --max 2M,1M"), json!([2_000_000, 500_000]));
+    assert_eq!(units("--shape 1kx1k --speeds 3:1 --method straight-line"), json!([750_000, 250_000]));
+    for wrong in ["--units 1.5k5", "--units 1.0001k", "--units 1,000", "--units -1k"] {
+        error_of(&here, 2, &format!("partition {wrong} --speeds 9,1"));
+    }
+}
+
+#[test]
+fn flags_that_a_mode_would_ignore_are_refused_by_name() {
+    let here = fresh("flags-refused");
+    std::fs::write(here.join("two.toml"), TWO).unwrap();
+    stdout(&here, "partition --units 100 --platform two.toml -o units.json");
+    stdout(&here, "partition --shape 64x64 --platform two.toml -o plan.json");
+    let (units, shape) = ("partition --units 100 --speeds 9,1", "partition --shape 64x64 --speeds 9,1");
+    let simulate = "simulate --platform two.toml --plan units.json";
+    let arrange = "arrange --platform two.toml --plan plan.json";
+    for (line, flag) in [
+        (units, "--flow ring"),
+        (units, "--overlap"),
+        (units, "--look-ahead 2"),
+        (units, "--block 64"),
+        (units, "--blocks 4"),
+        (units, "--minimise sum"),
+        (units, "--communication serial"),
+        (units, "--groups p0;p1"),
+        (units, "--compare"),
+        (units, "--granularity 8"),
+        (shape, "--min 1"),
+        (shape, "--communication serial"),
+        (shape, "--groups p0;p1"),
+        (shape, "--minimise sum --method rows"),
+        (simulate, "--flow ring"),
+        (simulate, "--overlap"),
+        (simulate, "--block 64"),
+        (simulate, "--element 4"),
+        (simulate, "--sharing fair"),
+        (simulate, "--rate-tolerance 0.1"),
+        (simulate, "--explain 0"),
+        (simulate, "--export-simgrid to"),
+        (units, "--levels rows"),
+        (units, "--repeat 8x8"),
+        ("simulate --platform two.toml --traces list", "--blocks 4"),
+        ("simulate --platform two.toml --traces list", "--sweep-points 4"),
+        ("simulate --platform two.toml --plan plan.json --explain 0", "--methods rows"),
+        ("measure --network --processors 2", "--accuracy 0.1"),
+        ("measure --network --processors 2", "--seconds-from stdout"),
+        ("measure --command ./x{size} --sizes 1", "--engine mpi"),
+        ("measure --kernel gemm --sizes 64", "--seconds-from stdout"),
+        ("measure --kernel gemm --sizes 64", "--accuracy 0.1"),
+        ("measure --network --processors 2", "--blas none"),
+        ("measure --network --processors 2", "--alone"),
+        ("measure --command ./x{size} --sizes 1", "--blas none"),
+        ("measure --kernel stencil --sizes 64", "--block 64"),
+        ("measure --kernel stencil --sizes 64", "--blas auto"),
+        ("measure --kernel max-plus --sizes 64", "--blas openblas"),
+        (arrange, "--edges open"),
+        (arrange, "--seed 3"),
+        ("arrange --platform two.toml --grid 8x8", "--flow ring"),
+    ] {
+        let error = error_of(&here, 2, &format!("{line} {flag}"));
+        assert!(error.contains(flag.split(' ').next().unwrap()), "{line} {flag}: {error}");
+    }
+}
+
+const TWO: &str = "[[processor]]\nname = \"p0\"\nspeed = \"9 Gflop/s\"\n[[processor]]\nname = \"p1\"\nspeed \
+= \"1 Gflop/s\"\n\
+    [network]\nlatency = \"1 us\"\nbandwidth = \"1 Gbit/s\"\n";

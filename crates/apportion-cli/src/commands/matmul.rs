@@ -118,7 +118,7 @@ pub fn run(args: &Arguments, console: &Console) -> Result<()> {
     match whole(args, console) {
         // Panels of C ask less of each processor.
         Err(error @ Error::TooLittleMemory { .. }) if can_be_cut(args) => {
-            console.detail(format!("{error}: cutting C into panels"));
+            console.detail(format!("{}: cutting C into panels", crate::flags::told(&error)));
             panelled::run(args, console)
         }
         outcome => outcome,

@@ -94,17 +94,17 @@ fn check(study: &Study) -> Result<()> {
     let (first, last) = (*study.processors.start(), *study.processors.end());
     if first < 1 || first > last || last > MOST_PROCESSORS {
         return Err(Error::input(
-            "--processors",
+            "`processors`",
             format!("{first}..{last} is no range within 1..{MOST_PROCESSORS}"),
             "write a number or a range, such as 1..40",
         ));
     }
     if study.draws == 0 {
-        return Err(Error::input("--draws", "no draws make no mean", "give at least 1"));
+        return Err(Error::input("`draws`", "the number of draws must be at least 1", "give 1 or more"));
     }
     match study.most_unequal {
         Some(most) if most.is_nan() || most < 1.0 => Err(Error::input(
-            "--most-unequal",
+            "`most_unequal`",
             format!("{most} is less than 1, the ratio of equal speeds"),
             "give a ratio of at least 1, such as 100",
         )),

@@ -108,7 +108,7 @@ pub fn sweep(
 ) -> Result<SweepResult> {
     if setting.relative && !sweep.parameter.is_of_the_network() && setting.platform.network.is_free() {
         return Err(Error::input(
-            "--sweep",
+            "`sweep`",
             "nothing to compare: speeds without a unit tell ratios only, and this network costs nothing",
             "give the platform file speeds in flop/s, or a latency or bandwidth under [network]",
         ));
@@ -124,7 +124,7 @@ pub fn sweep(
     if points.iter().all(|p| p.winner.is_none()) {
         return Err(Error::infeasible(
             "none of the methods can serve any value of the sweep",
-            "choose others with --methods",
+            "choose other `methods`",
         ));
     }
     let mut crossovers = Vec::new();
@@ -170,9 +170,9 @@ impl Race<'_> {
             let layout = match &contender.way {
                 LayoutSource::Given(_) if !self.parameter.is_of_the_network() => {
                     return Err(Error::input(
-                        "--sweep",
-                        format!("a given layout is for given processors, and the {} varies", self.parameter),
-                        "name --methods to lay out anew for each value",
+                        "`sweep`",
+                        format!("a fixed layout cannot be used while the {} varies", self.parameter),
+                        "name `methods`, so that each value gets a layout of its own",
                     ));
                 }
                 LayoutSource::Given(layout) => Some((**layout).clone()),
@@ -252,7 +252,7 @@ impl Race<'_> {
 /// The first processor `ratio` times as fast as the others are on average; the others keep their ratios, and all
 /// together are as fast as before.
 fn at_ratio(models: &[Model], ratio: f64) -> Result<Vec<Model>> {
-    let refuse = |what: &str, remedy: &str| Err(Error::input("--sweep ratio", what, remedy));
+    let refuse = |what: &str, remedy: &str| Err(Error::input("`sweep = ratio`", what, remedy));
     if models.len() < 2 {
         return refuse("one processor has no ratio to others", "use a platform of two or more");
     }

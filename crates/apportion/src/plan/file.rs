@@ -176,7 +176,7 @@ impl Plan {
                 (Some(layout), metrics)
             }
             Problem::Units { .. } if raw.repeat.is_some() => {
-                return refuse("repeat", "units have no blocks".into(), "leave `repeat` out");
+                return refuse("repeat", "units have no blocks".into(), "leave the field out");
             }
             Problem::Units { n } => {
                 let sum: u128 = raw.shares.iter().map(|&s| u128::from(s)).sum();

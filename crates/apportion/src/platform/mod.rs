@@ -103,7 +103,7 @@ impl Platform {
     pub fn from_speeds(speeds: &[f64]) -> Result<Self> {
         if speeds.is_empty() {
             return Err(Error::input(
-                "--speeds",
+                "`speeds`",
                 "no speed given",
                 "give one positive number per processor, such as 9,1",
             ));
@@ -114,7 +114,7 @@ impl Platform {
             .map(|(i, &speed)| {
                 if !(speed.is_finite() && speed > 0.0) {
                     return Err(Error::input(
-                        "--speeds",
+                        "`speeds`",
                         format!("speed {speed} of processor p{i} is not a positive number"),
                         "give one positive number per processor, such as 9,1",
                     ));

@@ -89,7 +89,7 @@ impl Panels {
             let least = Self { rows: 1, segment: block }.predicted_bytes(shape, processors, order, element);
             Error::infeasible(
                 format!("{memory} bytes of memory are too few: one row and one pivot block need {least}"),
-                "give more memory, a smaller --block, or fewer processors",
+                "give more memory, a smaller `block`, or fewer processors",
             )
         })
     }

@@ -195,7 +195,7 @@ fn exchange<'a>(class: usize, labels: &mut Labels<'a>, best: &mut (f64, Labels<'
 fn too_many() -> Error {
     Error::infeasible(
         format!("the exhaustive search would try more than {MOST} arrangements"),
-        "use --search local, which comes near the optimum for any number of processors",
+        "use `search = local`, which comes near the optimum for any number of processors",
     )
 }
 

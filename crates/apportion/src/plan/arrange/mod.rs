@@ -173,7 +173,7 @@ fn rearranged(
         Search::Published => {
             return Err(Error::infeasible(
                 "the published algorithms move the rectangles of columns, and this layout is not column-based",
-                "use --search heuristic or local",
+                "use `search = heuristic` or `search = local`",
             ));
         }
     };

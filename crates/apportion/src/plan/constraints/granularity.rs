@@ -26,7 +26,11 @@ use crate::plan::{Layout, Part, Shape};
 /// ```
 pub fn in_blocks(shape: Shape, block: u64, lay: impl FnOnce(Shape) -> Result<Layout>) -> Result<Layout> {
     if block == 0 {
-        return Err(Error::input("--granularity", "0 is no block", "give the block's side in elements"));
+        return Err(Error::input(
+            "`granularity`",
+            "must be at least 1",
+            "give the side of a block in elements",
+        ));
     }
     if block == 1 {
         return lay(shape);

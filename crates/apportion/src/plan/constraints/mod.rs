@@ -40,7 +40,7 @@ impl LayoutConstraints {
         match self.repeat {
             None => in_blocks(shape, self.granularity, lay),
             Some([rows, cols]) => {
-                let block = Shape::new(rows, shape.k, cols, "--repeat")?;
+                let block = Shape::new(rows, shape.k, cols, "`repeat`")?;
                 repeated(shape, &in_blocks(block, self.granularity, lay)?)
             }
         }

@@ -56,7 +56,7 @@ fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a
         return Err(Error::input(
             "shares",
             format!("{total} units would be as many ranks"),
-            "divide the number of ranks to start (--units RANKS)",
+            "divide the number of ranks to start (`units = RANKS`)",
         ));
     }
     let plain =

@@ -52,7 +52,7 @@ impl FromStr for ExportFormat {
         NAMES.iter().find(|(name, _)| *name == text).map(|(_, format)| *format).ok_or_else(|| {
             let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
             Error::input(
-                "--export",
+                "`export`",
                 format!("unknown format \"{text}\""),
                 format!("one of {}", known.join(", ")),
             )

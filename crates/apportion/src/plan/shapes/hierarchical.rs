@@ -48,16 +48,16 @@ pub fn hierarchical(
     let levels = hierarchy.levels();
     if methods.is_empty() || methods.len() > levels {
         return Err(Error::input(
-            "--levels",
+            "`levels`",
             format!("names {} methods, but the platform's cluster paths make {levels}", methods.len()),
             "name one method a level at most, and processors' clusters in the platform (\"site/node\")",
         ));
     }
     if methods.contains(&Some(Method::ColumnGroups)) {
         return Err(Error::input(
-            "--levels",
+            "`levels`",
             "column-groups arranges named processors, not clusters",
-            "use columns, or --method column-groups",
+            "use columns, or `method = column-groups` without levels",
         ));
     }
     let division = Division { shape, weights, methods, terms };

@@ -111,9 +111,9 @@ impl Method {
             Self::ColumnGroups => match &terms.groups {
                 Some(groups) => column_groups(shape, weights, groups),
                 None => Err(Error::input(
-                    "--groups",
+                    "`groups`",
                     "column-groups needs the processors of each column",
-                    "write columns from the left, such as --groups p0,p1;p2,p3",
+                    "give the columns from the left, such as `groups = p0,p1;p2,p3`",
                 )),
             },
             Self::Hybrid if weights.len() == 3 => {

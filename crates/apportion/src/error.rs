@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 /// All errors of this crate. A message is one line that states what is wrong, where, and how to fix it.
 ///
 /// A message names a parameter of the library in backquotes, with a value if it asks for one: `` `block` ``,
-/// `` `flow = ring` ``. A program with flags or fields of its own can replace these names by its own before it shows
-/// the message; the `apportion` command does.
+/// `` `flow = ring` ``. A program with flags or fields of its own can replace these names by its own before
+/// it shows the message; the `apportion` command does.
 ///
 /// [`Error::exit_code`] distinguishes wrong input (2) from work that failed (1).
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,8 @@ pub enum Error {
         /// How to change the request.
         remedy: String,
     },
-    /// One processor, or all processors together, would exceed the memory that the platform allows. Exit code 1.
+    /// One processor, or all processors together, would exceed the memory that the platform allows. Exit code
+    /// 1.
     #[error("{what} ({remedy})")]
     TooLittleMemory {
         /// The processor, the bytes that it would hold, and the bytes that it may hold.
@@ -98,8 +99,8 @@ impl Error {
         Self::File { path: path.as_ref().to_path_buf(), action, source }
     }
 
-    /// The same error for a run whose finished parts are kept. `kept` states which parts, where they are, and how to
-    /// continue the run.
+    /// The same error for a run whose finished parts are kept. `kept` states which parts, where they are, and
+    /// how to continue the run.
     #[must_use]
     pub fn with_kept(self, kept: &str) -> Self {
         let text = self.to_string();
@@ -107,7 +108,8 @@ impl Error {
         Self::Agreed { text: format!("{text} ({})", one_line(kept)), code: self.exit_code() }
     }
 
-    /// The exit code for a process that ends with this error: 2 for wrong usage or input, 1 for work that failed.
+    /// The exit code for a process that ends with this error: 2 for wrong usage or input, 1 for work that
+    /// failed.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Agreed { code, .. } => *code,
@@ -121,8 +123,8 @@ impl Error {
     }
 }
 
-/// Joins the lines of a text with spaces and escapes other control characters: an error is one line, and names from
-/// a file cannot send commands to the terminal.
+/// Joins the lines of a text with spaces and escapes other control characters: an error is one line, and
+/// names from a file cannot send commands to the terminal.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let mut breaks = text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).peekable();

@@ -104,7 +104,7 @@ impl Part<'_> {
             Job::Power(_) | Job::Closure(_) => Scaling::none(kernel.one()),
         };
         let begin = Instant::now();
-        let (a, b, initial) = world.agree(self.read(kernel, &prepared.schedule()))?;
+        let (a, b, initial) = world.agree(self.read(kernel, &prepared.schedule()?))?;
         let read_seconds = begin.elapsed().as_secs_f64();
         let what = MatmulJob { scaling, ..prepared.multiplication(kernel, self.running.seed) };
         let job = || match self.task.job {
@@ -131,7 +131,7 @@ impl Part<'_> {
         let prepared = self.prepare(kernel)?;
         let begin = Instant::now();
         let lengths = world.agree(Kernel::<T>::tropical(self.task.semiring))?;
-        let (a, ..) = world.agree(self.read(lengths, &prepared.schedule()))?;
+        let (a, ..) = world.agree(self.read(lengths, &prepared.schedule()?))?;
         let read_seconds = begin.elapsed().as_secs_f64();
         let what = prepared.multiplication(kernel, self.running.seed);
         let job = || paths_mpi(&a, &what, world, monitor());

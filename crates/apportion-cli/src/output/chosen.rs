@@ -3,7 +3,7 @@
 use crate::prepare::product::{Prepared, Running};
 use apportion::error::{Error, Result};
 use apportion::model::Model;
-use apportion::plan::{Plan, Problem, Shape};
+use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
 use apportion::report::pairs;
 use apportion::select::{Choice, Minimise, fit_order, forecast, rates};
@@ -48,7 +48,7 @@ impl Chosen<'_> {
     /// Into how many blocks the operands were cut so that nobody exceeds its memory, and who would have.
     fn fitted(&self, platform: &Platform) -> Option<(String, Value)> {
         let choice = self.choices.first()?;
-        let (excess, shape) = (choice.narrowed?, choice.plan.layout.as_ref()?.shape());
+        let (excess, shape) = (choice.narrowed?, choice.plan.layout().ok()?.shape());
         let name = &platform.processors[excess.rank.0].name;
         let (block, count) = (choice.order.block, shape.k.div_ceil(choice.order.block));
         let bytes = |bytes: u64| units::show_bytes(bytes as f64);
@@ -159,7 +159,7 @@ pub fn given(
     (platform, models, block): (&Platform, &[Model], u64),
     element: u64,
 ) -> Result<Vec<Choice>> {
-    let Some(layout) = plan.layout.as_ref().filter(|_| plan.problem == Problem::Matmul(shape)) else {
+    let Some(layout) = plan.layout().ok().filter(|layout| layout.shape() == shape) else {
         let path = args.plan.as_deref().unwrap_or(Path::new("--plan"));
         let what =
             format!("is not a plan of {} x {} x {}, the sizes of the matrices", shape.m, shape.k, shape.n);

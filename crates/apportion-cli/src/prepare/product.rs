@@ -179,9 +179,9 @@ pub struct Prepared {
 
 impl Prepared {
     /// The best candidate's steps.
-    pub fn schedule(&self) -> Schedule {
+    pub fn schedule(&self) -> Result<Schedule> {
         let Choice { plan, order, .. } = &self.choices[0];
-        MatmulSchedule::new(plan.layout.as_ref().expect("a plan of a product has a layout"), *order)
+        Ok(MatmulSchedule::new(plan.layout()?, *order))
     }
 
     /// The plain product by the best candidate.

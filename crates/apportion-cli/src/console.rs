@@ -85,7 +85,7 @@ fn follow<R>(bar: &ProgressBar, monitor: &Monitor, work: impl FnOnce() -> R) -> 
 
 /// An error as one line, written in one piece: output of mpirun cannot split it.
 pub fn say(error: &Error) {
-    let _ = std::io::stderr().write_all(format!("apportion: {error}\n").as_bytes());
+    let _ = std::io::stderr().write_all(format!("apportion: {}\n", crate::flags::told(error)).as_bytes());
 }
 
 /// Where the latest panic happened.

@@ -5,6 +5,7 @@ mod cache;
 mod cli;
 mod commands;
 mod console;
+mod flags;
 mod output;
 mod prepare;
 

@@ -1,81 +1,86 @@
-//! The one error type: what is wrong, where, and what to do about it.
+//! The error type of this crate: what is wrong, where, and how to fix it.
 
 use std::path::{Path, PathBuf};
 
-/// Everything that can go wrong, worded for the person who has to mend it.
+/// All errors of this crate. A message is one line that states what is wrong, where, and how to fix it.
 ///
-/// Every message is one line. [`Error::exit_code`] tells bad input (2) from work that failed (1).
+/// A message names a parameter of the library in backquotes, with a value if it asks for one: `` `block` ``,
+/// `` `flow = ring` ``. A program with flags or fields of its own can replace these names by its own before
+/// it shows the message; the `apportion` command does.
+///
+/// [`Error::exit_code`] distinguishes wrong input (2) from work that failed (1).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The input or the usage is wrong: a file's field, a flag's value, a shape that does not fit.
+    /// The input is wrong: a field of a file, the value of a parameter, sizes that do not match. Exit code 2.
     #[error("{place}: {what} ({remedy})")]
     Input {
-        /// File, line or field, or the flag.
+        /// The file with its line or field, or the parameter in backquotes.
         place: String,
         /// What is wrong, with the value.
         what: String,
-        /// What to do.
+        /// How to fix it.
         remedy: String,
     },
-    /// A file could not be read or written.
+    /// A file cannot be read or written. Exit code 2.
     #[error("{}: cannot {action}: {source}", one_line(&path.display().to_string()))]
     File {
         /// The file.
         path: PathBuf,
-        /// "read", "write", "create" …
+        /// The operation: "read", "write", "create", …
         action: &'static str,
-        /// The operating system's reason.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The request is well-formed but no plan serves it.
+    /// The request is well-formed, but no plan or method can satisfy it. Exit code 1.
     #[error("{what} ({remedy})")]
     Infeasible {
-        /// What cannot be had.
+        /// What cannot be satisfied.
         what: String,
-        /// What to do.
+        /// How to change the request.
         remedy: String,
     },
-    /// Some processor, or all together, may not hold what they would have to.
+    /// One processor, or all processors together, would exceed the memory that the platform allows. Exit code
+    /// 1.
     #[error("{what} ({remedy})")]
     TooLittleMemory {
-        /// Whose memory, how much it would hold, and how much it may.
+        /// The processor, the bytes that it would hold, and the bytes that it may hold.
         what: String,
-        /// What to do.
+        /// How to need less memory.
         remedy: String,
     },
-    /// The run ended but its result did not pass verification.
+    /// The run finished, but its result failed verification. Exit code 1.
     #[error("the result is wrong: {what} (nothing was written)")]
     WrongResult {
-        /// The first element or row found wrong.
+        /// The first element or row that is wrong.
         what: String,
     },
-    /// A worker died; the others were stopped.
+    /// A worker failed, and the other workers were stopped. Exit code 1.
     #[error("processor {} was lost: {} (nothing was written)", one_line(processor), one_line(why))]
     WorkerLost {
-        /// Its name.
+        /// The worker's processor.
         processor: String,
-        /// Its own last words.
+        /// The worker's own message.
         why: String,
     },
-    /// What another process of the same run met, known to all of them; or a failure with more to say.
+    /// An error that all processes of a run agreed on, or an error with further information.
     #[error("{text}")]
     Agreed {
-        /// Its own words.
+        /// The whole message.
         text: String,
-        /// Its exit code.
+        /// The exit code of the original error.
         code: u8,
     },
-    /// The user asked to stop.
+    /// The user stopped the run. Exit code 1.
     #[error("interrupted (nothing was written)")]
     Interrupted,
 }
 
-/// The library's result type.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An [`Error::Input`]: `place` is a file, field or flag.
+    /// An [`Error::Input`]. `place` is a file with its line or field, or a parameter in backquotes.
     pub fn input(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::Input {
             place: one_line(&place.into()),
@@ -94,7 +99,8 @@ impl Error {
         Self::File { path: path.as_ref().to_path_buf(), action, source }
     }
 
-    /// The same failure of a run whose finished parts are kept; `kept` says which, where, and how to go on.
+    /// The same error for a run whose finished parts are kept. `kept` states which parts, where they are, and
+    /// how to continue the run.
     #[must_use]
     pub fn with_kept(self, kept: &str) -> Self {
         let text = self.to_string();
@@ -102,7 +108,8 @@ impl Error {
         Self::Agreed { text: format!("{text} ({})", one_line(kept)), code: self.exit_code() }
     }
 
-    /// Process exit code: 2 for bad usage or input, 1 for work that failed.
+    /// The exit code for a process that ends with this error: 2 for wrong usage or input, 1 for work that
+    /// failed.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Agreed { code, .. } => *code,
@@ -116,8 +123,8 @@ impl Error {
     }
 }
 
-/// Folds a text into one line, so that an error never spreads over several; other control characters (a file may
-/// name its processors as it likes) are shown, not sent to the terminal.
+/// Joins the lines of a text with spaces and escapes other control characters: an error is one line, and
+/// names from a file cannot send commands to the terminal.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let mut breaks = text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).peekable();

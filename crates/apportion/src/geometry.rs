@@ -28,7 +28,7 @@ impl Span {
         self.end.saturating_sub(self.start)
     }
 
-    /// True if it holds no index.
+    /// True if there is no index.
     pub fn is_empty(self) -> bool {
         self.end <= self.start
     }
@@ -38,14 +38,15 @@ impl Span {
         Self::new(self.start.max(other.start), self.end.min(other.end))
     }
 
-    /// True if `other` lies within.
+    /// True if all indices of `other` are in this span.
     pub fn contains(self, other: Self) -> bool {
         other.is_empty() || (self.start <= other.start && other.end <= self.end)
     }
 
-    /// The span's cuts moved from an axis of length `from` to one of length `to`, in proportion, rounded to nearest.
+    /// Maps the span from an axis of length `from` to one of length `to`, in proportion, with both ends
+    /// rounded to nearest.
     ///
-    /// The map is monotone and takes 0 to 0 and `from` to `to`, so that a partition stays a partition.
+    /// The map is monotone and takes 0 to 0 and `from` to `to`, so that a partition remains a partition.
     pub fn rescale(self, from: u64, to: u64) -> Self {
         Self::new(rescale_cut(self.start, from, to), rescale_cut(self.end, from, to))
     }
@@ -101,7 +102,7 @@ impl Rect {
         self.rows.len() * self.cols.len()
     }
 
-    /// True if it holds no element.
+    /// True if there is no element.
     pub fn is_empty(self) -> bool {
         self.rows.is_empty() || self.cols.is_empty()
     }
@@ -161,12 +162,12 @@ impl SpanSet {
         }
     }
 
-    /// True if it holds no index.
+    /// True if there is no index.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// The parts of `span` that lie in the set, ascending.
+    /// The parts of `span` inside the set, ascending.
     pub fn intersect(&self, span: Span) -> impl Iterator<Item = Span> + '_ {
         let first = self.spans.partition_point(|s| s.end <= span.start);
         self.spans[first..]
@@ -176,7 +177,7 @@ impl SpanSet {
             .filter(|s| !s.is_empty())
     }
 
-    /// The parts of `span` that lie outside the set, ascending.
+    /// The parts of `span` outside the set, ascending.
     pub fn subtract_from(&self, span: Span) -> Vec<Span> {
         let mut rest = Vec::new();
         let mut at = span.start;
@@ -192,12 +193,12 @@ impl SpanSet {
         rest
     }
 
-    /// Number of indices of `span` that lie in the set.
+    /// Number of indices of `span` in the set.
     pub fn count_in(&self, span: Span) -> u64 {
         self.intersect(span).map(Span::len).sum()
     }
 
-    /// The place of `index` when the set's indices are numbered from 0 (`None` if it is not in the set).
+    /// The position of `index` among the indices of the set, from 0; `None` if it is not in the set.
     pub fn position(&self, index: u64) -> Option<u64> {
         let i = self.spans.partition_point(|s| s.end <= index);
         let span = self.spans.get(i)?;

@@ -1,4 +1,4 @@
-//! Output files that appear whole or not at all.
+//! Output files that are written completely or not at all.
 
 use crate::error::{Error, Result};
 use std::fs::{self, File, OpenOptions};
@@ -11,11 +11,12 @@ const BUFFER: usize = 1 << 20;
 /// Links that are followed before a chain is called endless, as Linux does.
 const LONGEST_CHAIN: usize = 40;
 
-/// A file being written: [`commit`](Self::commit) makes it appear under its name, dropping it leaves no trace.
+/// A file that is being written. [`commit`](Self::commit) makes it appear under its name; dropping it deletes
+/// it.
 ///
-/// It grows as a temporary file in the same directory, which is renamed at the end. What exists and is no regular
-/// file (`/dev/null`, a pipe) is written to directly; a symbolic link is followed. A new file gets the usual
-/// permissions, a replaced one keeps its own.
+/// The data go to a temporary file in the same directory, which is renamed at the end. An existing file that
+/// is not regular, as `/dev/null` or a pipe, is written directly. Symbolic links are followed. A new file
+/// gets the usual permissions; a replaced file keeps its own.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
@@ -29,11 +30,12 @@ enum Sink {
 }
 
 impl OutputFile {
-    /// Starts a file. What would make the end fail is found out now, before any work is done.
+    /// Starts a file. Conditions that would make [`commit`](Self::commit) fail are checked here, before any
+    /// work is done.
     ///
     /// # Errors
-    /// Exit code 2: the directory is missing or not writable, the name is a directory's, or a file of that name
-    /// is write-protected.
+    /// The directory does not exist or is not writable, the name is that of a directory, or a file of that
+    /// name is write-protected: exit code 2.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let refuse = |what: String, remedy: &str| Err(Error::input(path.display().to_string(), what, remedy));
@@ -41,7 +43,7 @@ impl OutputFile {
         let keep = match fs::metadata(&target) {
             Ok(found) if found.is_dir() => return refuse("is a directory".into(), "add a file name to it"),
             Ok(found) => {
-                // Opened in either case: it tells whether the file may be written.
+                // Opened in either case, to check that the file may be written.
                 let file = OpenOptions::new()
                     .write(true)
                     .open(&target)
@@ -77,7 +79,7 @@ impl OutputFile {
         Ok(Self { path: path.to_path_buf(), sink: Sink::Whole { file, target, keep } })
     }
 
-    /// The name that it was given.
+    /// The name of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -85,22 +87,22 @@ impl OutputFile {
     /// Appends bytes.
     ///
     /// # Errors
-    /// The disk is full, or another reason of the operating system's; it names the file.
+    /// The disk is full, or another error of the operating system.
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.write_all(bytes).map_err(|e| Error::file(&self.path, "write", e))
     }
 
-    /// Makes the file so long, on the disk what was put so far and zeros after it, for others to write into: where it is
-    /// until [`commit`](Self::commit).
+    /// Extends the file to `length` bytes with zeros, so that other processes can write parts of it, and
+    /// returns the path of the temporary file.
     ///
     /// # Errors
-    /// It is no regular file, in which nothing can be written out of order; or the disk is full.
+    /// The file is not regular, so that parts cannot be written in any order; or the disk is full.
     pub fn share(&mut self, length: u64) -> Result<PathBuf> {
         self.flush().map_err(|e| Error::file(&self.path, "write", e))?;
         match &self.sink {
             Sink::Direct(_) => Err(Error::input(
                 self.path.display().to_string(),
-                "is no regular file, so that processes cannot write their parts of it",
+                "is not a regular file, so that processes cannot write their parts of it",
                 "name a file, or leave the output out",
             )),
             Sink::Whole { file, .. } => {
@@ -111,10 +113,10 @@ impl OutputFile {
         }
     }
 
-    /// Makes the file appear under its name, complete and on the disk.
+    /// Makes the complete file appear under its name.
     ///
     /// # Errors
-    /// What was written does not fit the disk, or the file cannot be renamed; then nothing has appeared.
+    /// The data do not fit on the disk, or the file cannot be renamed. No file appears then.
     pub fn commit(self) -> Result<()> {
         let failed = |e| Error::file(&self.path, "write", e);
         match self.sink {
@@ -171,14 +173,14 @@ fn temporary(directory: &Path) -> std::io::Result<tempfile::NamedTempFile> {
     builder.tempfile_in(directory)
 }
 
-/// Where a chain of symbolic links ends, whether anything is there or not.
+/// The end of a chain of symbolic links, which need not exist.
 fn follow(path: &Path) -> Result<PathBuf> {
     let mut target = path.to_path_buf();
     for _ in 0..LONGEST_CHAIN {
         let Ok(next) = fs::read_link(&target) else {
             return Ok(target);
         };
-        // A relative link is relative to where it lies.
+        // A relative link is relative to its own directory.
         target = target.parent().unwrap_or(Path::new("")).join(next);
     }
     Err(Error::input(

@@ -1,11 +1,11 @@
-//! What happened, or would happen: for each processor a lane of timed events. Engines and simulator return it.
+//! Traces: the timed events of each processor in a run or a simulation.
 
 use crate::geometry::Rank;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
-/// What a processor does during an event.
+/// The activity of a processor during an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Activity {
     /// Computes.
@@ -16,25 +16,25 @@ pub enum Activity {
     Idle,
 }
 
-/// A stretch of one processor's time; times in seconds since the start.
+/// An interval of one processor's time, in seconds since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// What it does.
+    /// The activity.
     pub activity: Activity,
-    /// From.
+    /// Start of the interval.
     pub start: f64,
-    /// To.
+    /// End of the interval.
     pub end: f64,
-    /// The other end of a message.
+    /// The rank at the other end of the message, if there is one.
     pub peer: Option<Rank>,
 }
 
-/// What a lane's time is told apart by in traces and pictures; [`Event::kind`] says which.
+/// The kinds of events that traces and pictures distinguish; [`Event::kind`] is an index into them.
 pub(crate) const KINDS: [&str; 4] = ["compute", "send", "receive", "wait"];
 
 impl Event {
-    /// The place of what happens among [`KINDS`]: communication is with the peer that it came from, or waits until all
-    /// that was sent has left.
+    /// The index of this event's kind in [`KINDS`]. Communication without a peer is waiting until all sent
+    /// messages have left.
     pub(crate) fn kind(&self) -> usize {
         match (self.activity, self.peer) {
             (Activity::Compute, _) => 0,
@@ -45,7 +45,7 @@ impl Event {
     }
 }
 
-/// Elements by the other end: only those with whom there was an exchange take room.
+/// Counts by rank. Ranks with a count of zero take no memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts(BTreeMap<usize, u64>);
 
@@ -80,24 +80,25 @@ impl<'a> IntoIterator for &'a Counts {
 /// One processor's events and counters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Lane {
-    /// In the order of time, not overlapping.
+    /// The events, ordered by time; they do not overlap.
     pub events: Vec<Event>,
     /// Elements sent to each processor.
     pub sent: Counts,
     /// Elements received from each processor.
     pub received: Counts,
-    /// Messages sent to each processor; of a broadcast, one to each receiver.
+    /// Messages sent to each processor; a broadcast counts as one message to each receiver.
     pub messages: Counts,
-    /// Elements sent, those of a broadcast counting once: what a bus carries.
+    /// Elements sent, where those of a broadcast count once, as on a bus.
     pub carried: u64,
-    /// CPU seconds spent computing (0 in a simulation): compute time over this is the slowing in effect.
+    /// CPU seconds of computation; 0 in a simulation. Compute time over CPU time is the effective slowdown.
     pub cpu_seconds: f64,
-    /// Most bytes of matrix data held at once.
+    /// The largest number of bytes of matrix data held at once.
     pub peak_bytes: u64,
 }
 
 impl Lane {
-    /// Adds an event, unless it takes no time; one that continues the last is joined to it.
+    /// Adds an event. An event of no duration is dropped; one that continues the last event is merged with
+    /// it.
     pub fn push(&mut self, activity: Activity, start: f64, end: f64, peer: Option<Rank>) {
         if end <= start {
             return;
@@ -130,7 +131,8 @@ impl Trace {
         Self { lanes: vec![Lane::default(); processors] }
     }
 
-    /// Adds what the same processors did next: its times count from the end of the last event so far.
+    /// Appends a later trace of the same processors; its times are shifted to start at the end of the last
+    /// event.
     pub(crate) fn append(&mut self, next: Self) {
         let begin = self.seconds();
         self.append_at(begin, next);
@@ -154,7 +156,7 @@ impl Trace {
         }
     }
 
-    /// From the start to the end of the last event.
+    /// Seconds from the start to the end of the last event.
     pub fn seconds(&self) -> f64 {
         self.lanes.iter().filter_map(|l| l.events.last()).map(|e| e.end).fold(0.0, f64::max)
     }
@@ -169,7 +171,7 @@ impl Trace {
         self.lanes.iter().map(|l| l.seconds(Activity::Communicate)).collect()
     }
 
-    /// Seconds that each processor neither computes nor communicates, up to the end of all.
+    /// Seconds until the end of the trace during which each processor neither computes nor communicates.
     pub fn idle(&self) -> Vec<f64> {
         let whole = self.seconds();
         self.lanes

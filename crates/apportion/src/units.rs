@@ -1,4 +1,5 @@
-//! Quantities with units: `"16 GiB"`, `"100 Mbit/s"`, `"50 us"`, `"2.5 Gflop/s"`, or a bare number in the base unit.
+//! Quantities with units: `"16 GiB"`, `"100 Mbit/s"`, `"50 us"`, `"2.5 Gflop/s"`, or a bare number in the
+//! base unit.
 //!
 //! Base units: byte, byte per second, second, flop per second. Decimal prefixes k, M, G, T are powers of
 //! 1000, binary prefixes Ki, Mi, Gi, Ti powers of 1024; `B` is a byte and `bit` an eighth of one.
@@ -6,7 +7,7 @@
 use serde::de::{self, Deserializer, Visitor};
 use std::fmt;
 
-/// What a quantity measures.
+/// The dimension of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
     /// Bytes: memory and message sizes.
@@ -43,7 +44,7 @@ impl Quantity {
     /// The value in the base unit of `dimension`.
     ///
     /// # Errors
-    /// A sentence saying what is wrong: not a number, unknown unit, NaN, infinite or negative.
+    /// Not a number, an unknown unit, NaN, infinite or negative. The error is the text of the message.
     pub fn value(&self, dimension: Dimension) -> Result<f64, String> {
         match self {
             Self::Number(x) => check(*x, &x.to_string()),
@@ -85,7 +86,7 @@ impl<'de> serde::Deserialize<'de> for Quantity {
 /// Reads a text such as `"56.39 MB/s"`; a bare number is in the base unit.
 ///
 /// # Errors
-/// A sentence saying what is wrong.
+/// As [`Quantity::value`].
 pub fn parse(text: &str, dimension: Dimension) -> Result<f64, String> {
     let trimmed = text.trim();
     let split = number_end(trimmed);
@@ -187,12 +188,12 @@ fn prefix(text: &str) -> Option<f64> {
     })
 }
 
-/// A byte count for people: `"12.3 MB"` (decimal prefixes).
+/// A number of bytes as text with decimal prefixes, as `"12.3 MB"`.
 pub fn show_bytes(bytes: f64) -> String {
     scaled(bytes, &["B", "kB", "MB", "GB", "TB"])
 }
 
-/// A time for people: `"1.23 s"`, `"45.6 ms"`.
+/// A time as text, as `"1.23 s"` or `"45.6 ms"`.
 pub fn show_seconds(seconds: f64) -> String {
     if seconds >= 1.0 {
         format!("{seconds:.2} s")
@@ -203,7 +204,7 @@ pub fn show_seconds(seconds: f64) -> String {
     }
 }
 
-/// A count for people, in groups of three: `1,234,567`.
+/// A count as text in groups of three digits, as `1,234,567`.
 pub fn show_count(count: u128) -> String {
     let digits = count.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);

@@ -17,7 +17,7 @@ const MOST_COUNTED: usize = 256;
 
 /// Lays the plan's shape out by every method, with the areas that the plan was made for.
 pub fn compare(args: &PartitionArgs, plan: &Plan, processors: &Processors) -> Result<Comparison> {
-    let layout = plan.layout.as_ref().expect("clap asks for a shape");
+    let layout = plan.layout()?;
     let shape = layout.shape();
     let areas = apportion::plan::shares::fpm(&processors.models, shape.elements())?;
     let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();

@@ -77,7 +77,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             (None, None) => {
                 let beside = division.as_ref().map_or_else(String::new, |d| d.text());
                 let line = chosen(args, &processors, &others).and_then(|c| c.line());
-                let relative = processors.relative && plan.layout.is_some();
+                let relative = processors.relative && plan.layout().is_ok();
                 text(&plan, (&others, line), &processors.platform.network, relative) + &beside
             }
         },

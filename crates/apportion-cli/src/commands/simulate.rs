@@ -62,7 +62,7 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
 fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let processors = processors(args, Some(&plan))?;
     let explain = args.explain.is_some();
-    let Some(layout) = &plan.layout else {
+    let Ok(layout) = plan.layout() else {
         refuse_for_units(args)?;
         let outcome = Outcome { trace: of_units(&plan, &processors), history: None };
         return Ok(Forecast {

@@ -3,14 +3,16 @@
 use apportion::geometry::Rank;
 use apportion::measure::MeasuredLink;
 use apportion::model::Hockney;
-use apportion::platform::Platform;
+use apportion::platform::{PairLink, Platform};
 use apportion::report::table;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// The platform with its links; their intervals are comments at the top.
 pub fn file(platform: &Platform, links: &[MeasuredLink]) -> String {
-    let found: Vec<_> = links.iter().map(|l| (l.from, l.to, l.both_ways, l.link())).collect();
+    let measured =
+        |l: &MeasuredLink| PairLink { from: l.from, to: l.to, both_ways: l.both_ways, link: l.link() };
+    let found: Vec<_> = links.iter().map(measured).collect();
     let mut text = "# Links measured by apportion measure --network, with 95 % intervals:\n".to_owned();
     for link in links {
         let [name, latency, horizontal, vertical, _] = row(platform, link);
@@ -26,7 +28,7 @@ fn row(platform: &Platform, link: &MeasuredLink) -> [String; 5] {
     let arrow = if link.both_ways { "-" } else { "->" };
     let (latency, ci) = link.latency();
     let bandwidth = |fit: &Hockney| {
-        let (low, high) = fit.bandwidth_interval;
+        let (low, high) = (fit.bandwidth_low, fit.bandwidth_high);
         format!("{} ({} to {})", show(fit.bandwidth), show(low), show(high))
     };
     [
@@ -62,7 +64,7 @@ pub fn text(platform: &Platform, links: &[MeasuredLink]) -> String {
 pub fn value(platform: &Platform, links: &[MeasuredLink]) -> Value {
     let name = |rank: Rank| &platform.processors[rank.0].name;
     let fit = |fit: &Hockney| {
-        let (low, high) = fit.bandwidth_interval;
+        let (low, high) = (fit.bandwidth_low, fit.bandwidth_high);
         json!({"bandwidth": fit.bandwidth, "low": low, "high": high.is_finite().then_some(high),
                "latency": fit.latency, "latency_ci": fit.latency_ci, "messages": fit.kept})
     };

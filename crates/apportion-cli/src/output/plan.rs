@@ -31,7 +31,7 @@ pub fn text(
     let mut out = table(&header, rows);
     let mut facts =
         vec![("method", plan.method.clone()), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
-    if let Some(block) = plan.layout.as_ref().and_then(|l| l.block()) {
+    if let Some(block) = plan.layout().ok().and_then(|l| l.block()) {
         let Shape { m, n, .. } = block.shape();
         facts.push(("repeated block", format!("{m} x {n}")));
     }
@@ -43,7 +43,7 @@ pub fn text(
             format!("{cost:.4} (lower bound {bound:.4}, cost / bound {ratio:.4})"),
         ));
         facts.push(("volume", format!("{} elements", units::show_count(u128::from(volume)))));
-        let relayed = plan.layout.as_ref().and_then(|l| relayed_volume(l, network).ok()?);
+        let relayed = plan.layout().and_then(|l| relayed_volume(l, network)).ok().flatten();
         if let Some(relayed) = relayed.filter(|&r| r > volume) {
             facts.push(("relayed", format!("{} elements", units::show_count(u128::from(relayed - volume)))));
         }
@@ -76,7 +76,7 @@ fn rivals(candidates: &[Choice], network: &Network, relative: bool) -> String {
         return String::new();
     }
     let rows = best.iter().map(|c| {
-        let relayed = c.plan.layout.as_ref().and_then(|l| relayed_volume(l, network).ok()?);
+        let relayed = c.plan.layout().and_then(|l| relayed_volume(l, network)).ok().flatten();
         let volume =
             relayed.or(c.plan.metrics.volume).map_or_else(String::new, |v| units::show_count(u128::from(v)));
         let mut row = vec![c.plan.method.clone(), volume];

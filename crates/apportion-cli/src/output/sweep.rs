@@ -17,9 +17,9 @@ pub struct Table<'a> {
 impl Table<'_> {
     pub fn value(&self) -> Value {
         let points = self.swept.points.iter().map(|point| {
-            let seconds: Vec<Option<f64>> = point.forecasts.iter().map(|f| f.map(|f| f.0)).collect();
+            let seconds: Vec<Option<f64>> = point.forecasts.iter().map(|f| f.map(|f| f.seconds)).collect();
             let flows: Vec<Option<String>> =
-                point.forecasts.iter().map(|f| f.map(|f| f.1.to_string())).collect();
+                point.forecasts.iter().map(|f| f.map(|f| f.order.to_string())).collect();
             let winner = point.winner.map(|w| &self.candidates[w].name);
             json!({"value": point.value, "seconds": seconds, "flows": flows, "winner": winner})
         });
@@ -45,7 +45,7 @@ impl Table<'_> {
         for point in &self.swept.points {
             out += &point.value.to_string();
             for forecast in &point.forecasts {
-                out += &forecast.map_or_else(|| ",".into(), |f| format!(",{}", f.0));
+                out += &forecast.map_or_else(|| ",".into(), |f| format!(",{}", f.seconds));
             }
             out += &format!(",{}\n", point.winner.map_or("", |w| &self.candidates[w].name));
         }
@@ -61,7 +61,7 @@ impl Table<'_> {
         let rows = self.swept.points.iter().map(|point| {
             let mut row = vec![parameter.show(point.value)];
             row.extend(
-                point.forecasts.iter().map(|f| f.map_or_else(|| "-".into(), |f| units::show_seconds(f.0))),
+                point.forecasts.iter().map(|f| f.map_or_else(|| "-".into(), |f| units::show_seconds(f.seconds))),
             );
             row.push(point.winner.map_or_else(String::new, |w| self.candidates[w].name.clone()));
             row
@@ -96,7 +96,7 @@ impl Table<'_> {
             Parameter::Ratio => ("speed of the first processor relative to the others' average", 1.0),
             Parameter::Processors => ("processors", 1.0),
         };
-        let all = || self.swept.points.iter().flat_map(|p| &p.forecasts).flatten().map(|f| f.0);
+        let all = || self.swept.points.iter().flat_map(|p| &p.forecasts).flatten().map(|f| f.seconds);
         let (least, most) = all().fold((f64::INFINITY, 0.0f64), |(a, b), s| (a.min(s), b.max(s)));
         let scales = [("seconds", 1.0), ("milliseconds", 1e3), ("microseconds", 1e6)];
         let (name, scale) = scales.into_iter().find(|(_, f)| most * f >= 1.0).unwrap_or(scales[2]);
@@ -107,7 +107,7 @@ impl Table<'_> {
                     .swept
                     .points
                     .iter()
-                    .map(|p| [p.value * unit, p.forecasts[i].map_or(f64::NAN, |f| f.0 * scale)])
+                    .map(|p| [p.value * unit, p.forecasts[i].map_or(f64::NAN, |f| f.seconds * scale)])
                     .collect(),
                 dashed: false,
                 colour: i,

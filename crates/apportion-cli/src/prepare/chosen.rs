@@ -3,7 +3,7 @@
 use crate::args::RunningArgs;
 use apportion::error::{Error, Result};
 use apportion::model::Model;
-use apportion::plan::{Plan, Problem, Shape};
+use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
 use apportion::select::{Choice, MemoryPolicy, fit_order, forecast, rates};
 use apportion::simulate::CostModel;
@@ -17,7 +17,7 @@ pub fn given(
     (platform, models, block): (&Platform, &[Model], u64),
     (element, fit): (u64, MemoryPolicy),
 ) -> Result<Vec<Choice>> {
-    let fitting = plan.layout().ok().filter(|_| plan.problem == Problem::Matmul(shape));
+    let fitting = plan.layout().ok().filter(|layout| layout.shape() == shape);
     let Some(layout) = fitting else {
         let path = args.plan.as_deref().unwrap_or(Path::new("--plan"));
         let what =

@@ -164,7 +164,7 @@ pub fn settled_on<T: Element>(
     let settle = || match settled::<T>(given, speeds, shape, (task.running, path), console) {
         // Panels of C ask less of each processor.
         Err(error @ Error::TooLittleMemory { .. }) if task.can_be_cut() => {
-            console.detail(format!("{error}: cutting C into panels"));
+            console.detail(format!("{}: cutting C into panels", crate::flags::told(&error)));
             Ok(None)
         }
         outcome => outcome.map(Some),

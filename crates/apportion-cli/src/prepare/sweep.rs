@@ -20,7 +20,7 @@ pub fn candidates(
 ) -> Result<Vec<Candidate>> {
     let by = |method: Method| (method.to_string(), LayoutSource::By(method));
     let mut ways = Vec::new();
-    match (&args.methods, plan.and_then(|p| Some((p, p.layout.as_ref()?)))) {
+    match (&args.methods, plan.and_then(|p| Some((p, p.layout().ok()?)))) {
         (Some(names), _) => {
             for name in names {
                 match method_at("--methods", name)? {

@@ -56,7 +56,7 @@ fn parts_move_away_from_the_processor_that_turned_slower() {
         assert_eq!(one["layout"].as_array().unwrap().iter().map(area).sum::<u64>(), 200 * 210);
     }
     let text = bench.done(&[&run[..], &["--adaptive"]].concat());
-    assert!(text.contains("divided anew"), "{text}");
+    assert!(text.contains("repartitioned"), "{text}");
 }
 
 /// Nothing to gain: one segment or many, adaptive or not, the bytes are the same.

@@ -102,7 +102,10 @@ fn a_run_takes_the_time_that_the_functions_say() {
     // A speed in flop/s is known too, one to be measured is not, and two emulations are one too many.
     for (second, wanted) in [
         ("", "platform: emulated processors stand beside others"),
-        ("emulated = \"peak 1\"\nslowdown = 2", "processor \"b\": slowdown: is given beside emulated"),
+        (
+            "emulated = \"peak 1\"\nslowdown = 2",
+            "processor \"b\": slowdown: cannot be combined with emulated",
+        ),
     ] {
         std::fs::write(here.join("bad.toml"), given(second)).unwrap();
         let told = error_of(&here, 2, "matmul a.npy a.npy --platform bad.toml");

@@ -1,9 +1,10 @@
-//! Machines that are not there: forecasts along one parameter, and Monte Carlo studies of layouts.
+//! Exploration: forecasts as a function of one platform parameter, and Monte Carlo studies of layouts.
 
 mod study;
 mod sweep;
 
 pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, study};
 pub use sweep::{
-    Candidate, Crossover, LayoutSource, Parameter, ParameterSweep, SweepPoint, SweepResult, SweepSetup, sweep,
+    Candidate, CandidateForecast, Crossover, LayoutSource, Parameter, ParameterSweep, SweepPoint,
+    SweepResult, SweepSetup, sweep,
 };

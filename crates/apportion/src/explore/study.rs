@@ -1,6 +1,7 @@
 //! The Monte Carlo study of cost over lower bound: how near random areas' layouts come to 2 sum sqrt(area).
 //!
-//! Source: Beaumont et al. 2001 (columns), Becker 2010, sections 4.2.4 and 6.1.3 (square corners; Figures 4.4, 4.5).
+//! Source: Beaumont et al. 2001 (columns), Becker 2010, sections 4.2.4 and 6.1.3 (square corners; Figures
+//! 4.4, 4.5).
 
 mod draw;
 mod price;
@@ -30,33 +31,34 @@ const SEARCH_COST: u64 = 10_000;
 /// Most processors of a study.
 const MOST_PROCESSORS: usize = 1000;
 
-/// What is to be studied.
+/// The setup of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
     /// Numbers of processors, each with draws of its own.
     pub processors: RangeInclusive<usize>,
     /// Draws of areas for each number of processors, at least 1.
     pub draws: u64,
-    /// So many of them, the first, are also laid out by the portfolio that `recursive` is part of.
+    /// The number of draws, from the first, that are also laid out by the portfolio that `recursive` is part
+    /// of.
     pub searched: u64,
     /// How speeds are drawn; areas are in proportion to them.
     pub distribution: Distribution,
-    /// Draws whose fastest is more than so many times as fast as their slowest are dropped.
+    /// The largest ratio of the fastest to the slowest speed; draws with a larger ratio are dropped.
     pub most_unequal: Option<f64>,
-    /// The same seed gives the same figures, on any number of threads.
+    /// Equal seeds give equal results on any number of threads.
     pub seed: u64,
 }
 
-/// One row per number of processors: mean and minimum of cost / lower bound on the unit square, in real arithmetic,
-/// for the optimal columns, for squares on the diagonal where they cost less, for the better of the two, and
-/// for the best layout that the portfolio finds.
+/// One row per number of processors: mean and minimum of cost / lower bound on the unit square, in real
+/// arithmetic, for the optimal columns, for squares on the diagonal where they cost less, for the better of
+/// the two, and for the best layout that the portfolio finds.
 ///
-/// Every block of draws has a seed of its own and sums are added in the order of blocks, so that the result does not
-/// depend on `threads`. About 0.1 us per processor and draw, and milliseconds per searched draw.
+/// Every block of draws has a seed of its own and sums are added in the order of blocks, so that the result
+/// does not depend on `threads`. About 0.1 us per processor and draw, and milliseconds per searched draw.
 ///
 /// # Errors
-/// No draws, an empty range or more than 1,000 processors, a `most_unequal` below 1 (exit code 2); no draw within
-/// `most_unequal`; [`Error::Interrupted`] if the monitor is told to stop.
+/// No draws, an empty range or more than 1,000 processors, a `most_unequal` below 1 (exit code 2); no draw
+/// within `most_unequal`; [`Error::Interrupted`] if the monitor is told to stop.
 pub fn study(study: &Study, threads: usize, monitor: &Monitor) -> Result<Vec<StudyRow>> {
     check(study)?;
     let tasks = tasks(study);
@@ -66,7 +68,8 @@ pub fn study(study: &Study, threads: usize, monitor: &Monitor) -> Result<Vec<Stu
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
-                // The dearest tasks come last in the list: taken first, none is left to a single thread at the end.
+                // The most expensive tasks are last in the list. Taken first, they do not leave one thread
+                // alone at the end.
                 while let Some(task) = tasks.iter().rev().nth(next.fetch_add(1, Ordering::Relaxed)) {
                     if monitor.is_stopped() {
                         return;
@@ -94,17 +97,17 @@ fn check(study: &Study) -> Result<()> {
     let (first, last) = (*study.processors.start(), *study.processors.end());
     if first < 1 || first > last || last > MOST_PROCESSORS {
         return Err(Error::input(
-            "--processors",
-            format!("{first}..{last} is no range within 1..{MOST_PROCESSORS}"),
+            "`processors`",
+            format!("{first}..{last} is not a range within 1..{MOST_PROCESSORS}"),
             "write a number or a range, such as 1..40",
         ));
     }
     if study.draws == 0 {
-        return Err(Error::input("--draws", "no draws make no mean", "give at least 1"));
+        return Err(Error::input("`draws`", "the number of draws must be at least 1", "give 1 or more"));
     }
     match study.most_unequal {
         Some(most) if most.is_nan() || most < 1.0 => Err(Error::input(
-            "--most-unequal",
+            "`most_unequal`",
             format!("{most} is less than 1, the ratio of equal speeds"),
             "give a ratio of at least 1, such as 100",
         )),

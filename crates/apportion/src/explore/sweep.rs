@@ -1,5 +1,5 @@
-//! What if the machine were another: forecasts along one of its parameters, and the crossovers, where another
-//! contender starts to win.
+//! Parameter sweeps: forecasts as a function of one platform parameter, and the crossovers, where another
+//! candidate becomes the fastest.
 
 mod range;
 
@@ -15,73 +15,83 @@ use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::select::{communication_of, forecast, rates};
 use crate::simulate::{CostModel, Fluid, simulate_fluid};
 
-/// A crossover is found to this part of its value.
+/// Relative accuracy of a crossover.
 const NEAR: f64 = 1e-4;
 
-/// What all contenders have in common.
+/// The setup that all candidates of a sweep share.
 #[derive(Debug, Clone, Copy)]
 pub struct SweepSetup<'a> {
-    /// The product's sizes.
+    /// The shape of the product.
     pub shape: Shape,
-    /// The machine, of which one parameter is varied.
+    /// The platform, one parameter of which varies.
     pub platform: &'a Platform,
-    /// Speed functions, by rank; those of repeated processors are repeated.
+    /// The speed functions, by rank. If the number of processors varies, they are repeated.
     pub models: &'a [Model],
-    /// The models' pivot block.
+    /// The pivot block that the sizes of the models refer to.
     pub models_block: u64,
     /// Bytes of one element.
     pub element: u64,
-    /// True if speeds tell ratios only: contenders are compared by communication alone.
+    /// True if only ratios of speeds are known: candidates are then compared by communication alone.
     pub relative: bool,
-    /// How messages share links; `None`: one after the other, as [`forecast`] has it.
+    /// How messages share links; `None` for one after the other, as in [`forecast`].
     pub sharing: Option<&'a Fluid>,
 }
 
-/// Where a contender's layout comes from.
+/// The source of a candidate's layout.
 #[derive(Debug, Clone)]
 pub enum LayoutSource {
-    /// This one throughout: only for parameters of the network.
+    /// A fixed layout, for sweeps over parameters of the network only.
     Given(Box<Layout>),
-    /// Laid out anew for each value's speeds.
+    /// A method, which lays out the matrix for the speeds at each value.
     By(Method),
 }
 
-/// One of those compared.
+/// A candidate of a sweep.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Its name in reports.
+    /// The name in reports.
     pub name: String,
-    /// Its layout.
+    /// The source of the layout.
     pub way: LayoutSource,
-    /// The orders of steps that it may take; the fastest counts.
+    /// The schedules to try; the fastest one counts.
     pub orders: Vec<ScheduleOptions>,
 }
 
-/// The forecasts at one value.
+/// The forecasts at one value of the parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepPoint {
     /// The parameter's value in base units.
     pub value: f64,
-    /// Seconds of each contender with its fastest order; `None` where its method cannot serve.
-    pub forecasts: Vec<Option<(f64, ScheduleOptions)>>,
-    /// Who wins: the first of the fastest.
+    /// The forecast of each candidate, in the order given; `None` if its method cannot lay out these
+    /// processors.
+    pub forecasts: Vec<Option<CandidateForecast>>,
+    /// Index of the fastest candidate; the first one among equals.
     pub winner: Option<usize>,
 }
 
-/// Where another contender starts to win.
+/// The forecast of one candidate with its fastest schedule.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CandidateForecast {
+    /// Seconds from start to end.
+    pub seconds: f64,
+    /// The options of the fastest schedule.
+    pub order: ScheduleOptions,
+}
+
+/// A value at which another candidate becomes the fastest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossover {
-    /// The parameter's value in base units: the least at which the new one wins, within a 10,000th.
+    /// The smallest value at which the new candidate is the fastest, in base units, within a relative 1e-4.
     pub at: f64,
-    /// Who wins below.
+    /// Index of the fastest candidate below.
     pub from: usize,
-    /// Who wins from there on.
+    /// Index of the fastest candidate from there on.
     pub to: usize,
-    /// The winner's seconds there.
+    /// Seconds of the fastest candidate there.
     pub seconds: f64,
 }
 
-/// All of it.
+/// The result of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepResult {
     /// By value, ascending.
@@ -90,16 +100,16 @@ pub struct SweepResult {
     pub crossovers: Vec<Crossover>,
 }
 
-/// Forecasts of all contenders at each of the sweep's values; between neighbours with different winners the crossover
-/// is found by bisection, or several if a third wins in between.
+/// Forecasts all candidates at each value of the sweep. Between neighbouring values with different winners,
+/// bisection finds the crossover, or several if a third candidate wins in between.
 ///
-/// Ours; the crossovers that it finds for two processors are Becker's (2010, sections 5.2 to 5.4). O((values + 14
-/// crossovers) x contenders x orders) forecasts.
+/// Ours; the crossovers that it finds for two processors are Becker's (2010, sections 5.2 to 5.4). O((values
+/// + 14 crossovers) x contenders x orders) forecasts.
 ///
 /// # Errors
-/// A layout given where processors or their speeds vary, one processor or speed functions where the ratio varies, a
-/// network that costs nothing where speeds tell ratios only (exit code 2); no contender that can serve; those of a
-/// forecast; stopped through the monitor.
+/// A layout given where processors or their speeds vary, one processor or speed functions where the ratio
+/// varies, a network that costs nothing where speeds tell ratios only (exit code 2); no contender that can
+/// serve; those of a forecast; stopped through the monitor.
 pub fn sweep(
     setting: &SweepSetup<'_>,
     contenders: &[Candidate],
@@ -108,8 +118,8 @@ pub fn sweep(
 ) -> Result<SweepResult> {
     if setting.relative && !sweep.parameter.is_of_the_network() && setting.platform.network.is_free() {
         return Err(Error::input(
-            "--sweep",
-            "nothing to compare: speeds without a unit tell ratios only, and this network costs nothing",
+            "`sweep`",
+            "nothing to compare: speeds without a unit are only ratios, and this network has no costs",
             "give the platform file speeds in flop/s, or a latency or bandwidth under [network]",
         ));
     }
@@ -122,10 +132,7 @@ pub fn sweep(
         monitor.advance(1);
     }
     if points.iter().all(|p| p.winner.is_none()) {
-        return Err(Error::infeasible(
-            "none of the methods can serve any value of the sweep",
-            "choose others with --methods",
-        ));
+        return Err(Error::infeasible("no method supports any value of the sweep", "choose other `methods`"));
     }
     let mut crossovers = Vec::new();
     for pair in points.windows(2) {
@@ -170,9 +177,9 @@ impl Race<'_> {
             let layout = match &contender.way {
                 LayoutSource::Given(_) if !self.parameter.is_of_the_network() => {
                     return Err(Error::input(
-                        "--sweep",
-                        format!("a given layout is for given processors, and the {} varies", self.parameter),
-                        "name --methods to lay out anew for each value",
+                        "`sweep`",
+                        format!("a fixed layout cannot be used while the {} varies", self.parameter),
+                        "name `methods`, so that each value gets a layout of its own",
                     ));
                 }
                 LayoutSource::Given(layout) => Some((**layout).clone()),
@@ -180,11 +187,9 @@ impl Race<'_> {
             };
             forecasts.push(layout.map(|l| self.fastest(&l, contender, &platform, &models)).transpose()?);
         }
-        let best = forecasts.iter().flatten().map(|f| f.0).fold(f64::INFINITY, f64::min);
+        let best = forecasts.iter().flatten().map(|f| f.seconds).fold(f64::INFINITY, f64::min);
         // Equal but for rounding: the first counts.
-        let wins = |f: &Option<(f64, ScheduleOptions)>| {
-            f.is_some_and(|(seconds, _)| seconds <= best * (1.0 + 1e-12))
-        };
+        let wins = |f: &Option<CandidateForecast>| f.is_some_and(|f| f.seconds <= best * (1.0 + 1e-12));
         Ok(SweepPoint { value, winner: forecasts.iter().position(wins), forecasts })
     }
 
@@ -209,14 +214,14 @@ impl Race<'_> {
         contender: &Candidate,
         platform: &Platform,
         models: &[Model],
-    ) -> Result<(f64, ScheduleOptions)> {
+    ) -> Result<CandidateForecast> {
         let rates = match self.setting.relative {
             true => vec![f64::MAX; models.len()],
             false => rates(models, &layout.shares(), self.setting.models_block),
         };
         let network = &platform.network;
         let conditions = CostModel { rates: &rates, network, element: self.setting.element };
-        let mut best: Option<(f64, ScheduleOptions)> = None;
+        let mut best: Option<CandidateForecast> = None;
         for &order in &contender.orders {
             let seconds = match self.setting.sharing {
                 None => forecast(layout, order, conditions)?.seconds,
@@ -225,8 +230,8 @@ impl Race<'_> {
                     simulate_fluid(&schedule, conditions, &platform.names(), rules, false)?.trace.seconds()
                 }
             };
-            if best.is_none_or(|(least, _)| seconds < least) {
-                best = Some((seconds, order));
+            if best.is_none_or(|b| seconds < b.seconds) {
+                best = Some(CandidateForecast { seconds, order });
             }
         }
         Ok(best.expect("a contender has an order"))
@@ -239,7 +244,7 @@ impl Race<'_> {
             return Ok(());
         }
         let Some(middle) = self.parameter.middle(low.value, high.value, NEAR) else {
-            let seconds = high.forecasts[to].map_or(f64::NAN, |f| f.0);
+            let seconds = high.forecasts[to].map_or(f64::NAN, |f| f.seconds);
             found.push(Crossover { at: high.value, from, to, seconds });
             return Ok(());
         };
@@ -249,15 +254,15 @@ impl Race<'_> {
     }
 }
 
-/// The first processor `ratio` times as fast as the others are on average; the others keep their ratios, and all
-/// together are as fast as before.
+/// The first processor `ratio` times as fast as the others are on average; the others keep their ratios, and
+/// all together are as fast as before.
 fn at_ratio(models: &[Model], ratio: f64) -> Result<Vec<Model>> {
-    let refuse = |what: &str, remedy: &str| Err(Error::input("--sweep ratio", what, remedy));
+    let refuse = |what: &str, remedy: &str| Err(Error::input("`sweep = ratio`", what, remedy));
     if models.len() < 2 {
-        return refuse("one processor has no ratio to others", "use a platform of two or more");
+        return refuse("the ratio needs at least two processors", "use a platform of two or more");
     }
     if models.iter().any(|m| m.points().len() > 1 || m.max_size().is_some()) {
-        return refuse("speeds that depend on the size have no one ratio", "use constant speeds");
+        return refuse("the ratio needs constant speeds", "use constant speeds");
     }
     let speeds: Vec<f64> = models.iter().map(|m| m.speed(1.0)).collect();
     let others: f64 = speeds[1..].iter().sum();

@@ -210,9 +210,9 @@ fn one_line(error: &libloading::Error) -> String {
 
 fn refusal(name: &str, what: &str) -> Error {
     Error::input(
-        format!("--blas {name}"),
+        format!("`blas = {name}`"),
         what,
-        "install it, give the library's file, or choose --blas none for the built-in kernel",
+        "install it, give the library's file, or use `blas = none` for the built-in kernel",
     )
 }
 
@@ -240,7 +240,7 @@ mod tests {
         for name in [path.to_str().unwrap(), "/nowhere/libblas.so"] {
             let error = Blas::open(name).unwrap_err();
             assert_eq!((error.exit_code(), error.to_string().lines().count()), (2, 1), "{error}");
-            assert!(error.to_string().contains("--blas none"), "{error}");
+            assert!(error.to_string().contains("`blas = none`"), "{error}");
         }
     }
 

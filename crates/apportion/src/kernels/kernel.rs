@@ -94,7 +94,7 @@ impl<T: Element + Tropical> Kernel<T> {
             Semiring::OrAnd => ("bool or u8", "save the matrix as numpy.bool_ or numpy.uint8"),
             Semiring::PlusTimes => ("f32 or f64", "save the matrix as numpy.float64"),
         };
-        Err(Error::input("--semiring", format!("{semiring} takes {takes}, not {}", T::NAME), remedy))
+        Err(Error::input("`semiring`", format!("{semiring} takes {takes}, not {}", T::NAME), remedy))
     }
 }
 
@@ -119,9 +119,9 @@ where
             Semiring::MaxPlus => Ok(of(T::LOWEST, legs_product::<T, false>, best_leg::<T, false>)),
             Semiring::MinPlus => Ok(of(T::HIGHEST, legs_product::<T, true>, best_leg::<T, true>)),
             other => Err(Error::input(
-                "--predecessors",
+                "`predecessors`",
                 format!("{other} has no best paths"),
-                "choose --semiring min-plus or max-plus",
+                "use `semiring = min-plus` or `semiring = max-plus`",
             )),
         }
     }

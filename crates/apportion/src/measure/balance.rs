@@ -108,7 +108,7 @@ pub fn balance(
     monitor: &Monitor,
 ) -> Result<Balance> {
     if units > 1 << 53 {
-        return Err(Error::input("--units", format!("{units} is more than 2^53"), "give a smaller number"));
+        return Err(Error::input("`units`", format!("{units} is more than 2^53"), "give a smaller number"));
     }
     let mut dfpa = Dfpa::new(units, platform.len(), options.tolerance)?.with_rounds(options.most_rounds);
     if let Some(models) = known {

@@ -159,7 +159,7 @@ fn kill_group(_child: &Child, _hard: bool) {}
 /// What to say of a program that cannot be started.
 pub(super) fn cannot_start(program: &str, error: &std::io::Error) -> Error {
     Error::input(
-        "--command",
+        "`command`",
         format!("cannot start \"{program}\": {error}"),
         "check its path and permissions",
     )

@@ -51,7 +51,7 @@ impl UserCommand {
     /// # Errors
     /// No word, a quote without its partner, or no place for the size.
     pub fn parse(text: &str, seconds_from: SecondsFrom) -> Result<Self> {
-        let refuse = |what: &str, remedy: &str| Err(Error::input("--command", what, remedy));
+        let refuse = |what: &str, remedy: &str| Err(Error::input("`command`", what, remedy));
         let Some(words) = shlex::split(text) else {
             return refuse("a quote is not closed, or a backslash ends it", "close the quote");
         };
@@ -158,7 +158,7 @@ pub fn sweep_command(
     keep: &mut Keep<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {
-    let refuse = |what: String| Err(Error::input("--sizes", what, "give sizes such as 1000,10000,100000"));
+    let refuse = |what: String| Err(Error::input("`sizes`", what, "give sizes such as 1000,10000,100000"));
     if let Sizes::Listed(sizes) = &sweep.sizes {
         match sizes.iter().find(|size| !(size.is_finite() && **size > 0.0)) {
             Some(size) => return refuse(format!("{size} is not a positive size")),

@@ -84,7 +84,7 @@ pub fn sweep_kernel<T: Element>(
 
 /// Refuses sizes that cannot be measured.
 fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
-    let refuse = |what: String| Err(Error::input("--sizes", what, "give sizes such as 4096,65536,1000000"));
+    let refuse = |what: String| Err(Error::input("`sizes`", what, "give sizes such as 4096,65536,1000000"));
     for &size in sizes {
         if !(size.is_finite() && size >= 1.0) {
             return refuse(format!("{size} is not a size of at least 1"));

@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::model::{Hockney, fit_hockney, summarise};
+use crate::model::{Hockney, MessageTime, fit_hockney, summarise};
 use crate::platform::{Direction, Link, Platform};
 use crate::run::Monitor;
 
@@ -148,7 +148,7 @@ fn pair(
     };
     let there = [samples(a, b, Direction::Horizontal)?, samples(a, b, Direction::Vertical)?];
     let back = [samples(b, a, Direction::Horizontal)?, samples(b, a, Direction::Vertical)?];
-    let link = |from, to, both_ways, [horizontal, vertical]: &[Vec<(f64, f64)>; 2]| {
+    let link = |from, to, both_ways, [horizontal, vertical]: &[Vec<MessageTime>; 2]| {
         Ok(MeasuredLink { from, to, both_ways, horizontal: fit(horizontal)?, vertical: fit(vertical)? })
     };
     let (forth, home) = (link(a, b, false, &there)?, link(b, a, false, &back)?);
@@ -165,7 +165,7 @@ fn one_way(
     options: &LinkOptions,
     carry: &mut ProbeFn<'_>,
     monitor: &Monitor,
-) -> Result<Vec<(f64, f64)>> {
+) -> Result<Vec<MessageTime>> {
     let mut samples = Vec::new();
     let mut last: Option<(u64, f64)> = None;
     for (i, &bytes) in options.sizes.iter().enumerate() {
@@ -192,21 +192,20 @@ fn one_way(
             }
         }
         last = Some((bytes, summarise(&times).mean));
-        samples.extend(times.into_iter().map(|seconds| (bytes as f64, seconds)));
+        samples.extend(times.into_iter().map(|seconds| MessageTime { bytes: bytes as f64, seconds }));
     }
     Ok(samples)
 }
 
 /// The link of messages that were answered by empty ones: half their latency.
-fn fit(samples: &[(f64, f64)]) -> Result<Hockney> {
+fn fit(samples: &[MessageTime]) -> Result<Hockney> {
     let round = fit_hockney(samples)?;
     Ok(Hockney { latency: 0.5 * round.latency, latency_ci: 0.5 * round.latency_ci, ..round })
 }
 
 /// Whether two bandwidths are further apart than chance and a quarter.
 fn differ(x: &Hockney, y: &Hockney) -> bool {
-    let apart =
-        x.bandwidth_interval.1 < y.bandwidth_interval.0 || y.bandwidth_interval.1 < x.bandwidth_interval.0;
+    let apart = x.bandwidth_high < y.bandwidth_low || y.bandwidth_high < x.bandwidth_low;
     apart && x.bandwidth.max(y.bandwidth) > ALIKE * x.bandwidth.min(y.bandwidth)
 }
 

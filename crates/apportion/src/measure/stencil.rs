@@ -44,7 +44,7 @@ pub fn sweep_stencil<T: Advectable>(
             Some(size) => format!("{size} cells are fewer than 1, or more than memory holds"),
             None => "there is no size".into(),
         };
-        return Err(Error::input("--sizes", what, "give sizes such as 4096,65536,1000000"));
+        return Err(Error::input("`sizes`", what, "give sizes such as 4096,65536,1000000"));
     }
     let subject = Subject {
         platform,

@@ -337,7 +337,7 @@ fn courses(subject: &Subject<'_>, sweep: &Sweep) -> Result<Vec<Course>> {
 /// The points of an earlier sweep, by processor.
 fn known_points(subject: &Subject<'_>, models: &Models) -> Result<BTreeMap<String, Vec<Point>>> {
     let refuse =
-        |what: String| Err(Error::input("--resume", what, "measure into another file, or without --resume"));
+        |what: String| Err(Error::input("`resume`", what, "measure into another file, or without `resume`"));
     if models.kernel != subject.kernel || models.parameters != subject.parameters {
         let of = |kernel: &str, parameters: &BTreeMap<String, f64>| {
             parameters.iter().fold(kernel.to_owned(), |text, (name, value)| format!("{text}, {name} {value}"))

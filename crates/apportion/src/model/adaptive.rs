@@ -1,10 +1,11 @@
-//! Which sizes to measure next, so that few points tell the whole speed function.
+//! The choice of sizes to measure, so that few points determine the whole speed function.
 //!
-//! Source: the geometric bisection building procedure (GBBP) of Lastovetsky, Reddy and Higgins, "Building the functional
-//! performance model of a processor", SAC 2006. Two things differ: intervals are taken worst first, not by a
-//! stack, so that whoever stops early has the best model for the points spent; and an interval also ends when it is so
-//! narrow that it moves no share by more than the tolerance, which stops the bisection of a cliff. Strides are even in scale, and wide intervals
-//! stay open until their middle has been seen.
+//! Source: the geometric bisection building procedure (GBBP) of Lastovetsky, Reddy and Higgins, "Building the
+//! functional performance model of a processor", SAC 2006. Two things differ: intervals are taken worst
+//! first, not by a stack, so that whoever stops early has the best model for the points spent; and an
+//! interval also ends when it is so narrow that it moves no share by more than the tolerance, which stops the
+//! bisection of a cliff. Strides are even in scale, and wide intervals stay open until their middle has been
+//! seen.
 
 use super::{Interpolation, Model, Point};
 use crate::error::{Error, Result};
@@ -13,19 +14,19 @@ use crate::error::{Error, Result};
 const CLIMB: i32 = 4;
 /// Halving an interval divides the error of its line by four on a parabola; a little less is believed.
 const SHRINK: f64 = 3.0;
-/// A step may happen to lie near the line in the middle of its interval: whatever the middle says, this fraction of the
-/// gap between the ends stays in doubt …
+/// A step may happen to lie near the line in the middle of its interval: whatever the middle says, this
+/// fraction of the gap between the ends stays in doubt …
 const DOUBT: f64 = 1.0 / 8.0;
-/// … and this fraction for each doubling of size inside an interval that no middle has confirmed: in a wide one a step near
-/// its small end leaves no trace at its ends.
+/// … and this fraction for each doubling of size inside an interval that no middle has confirmed: in a wide
+/// one a step near its small end leaves no trace at its ends.
 const DOUBT_PER_DOUBLING: f64 = 0.5;
 
-/// A sweep that chooses its sizes by what it has seen. It measures nothing itself: ask [`AdaptiveSweep::next_size`], measure,
-/// [`AdaptiveSweep::add`], until there is no next size.
+/// A sweep that chooses its sizes by what it has seen. It measures nothing itself: ask
+/// [`AdaptiveSweep::next_size`], measure, [`AdaptiveSweep::add`], until there is no next size.
 ///
 /// # Example
 /// ```
-/// use apportion::{AdaptiveSweep, Emulated};
+/// use apportion::{model::AdaptiveSweep, platform::Emulated};
 /// let processor: Emulated = "peak 2e9, knee 1e5 0.8, cliff 4e6 0.05".parse()?;
 /// let mut sweep = AdaptiveSweep::new(1e3, 1e7, 0.05)?;
 /// while let Some(size) = sweep.next_size() {
@@ -109,8 +110,8 @@ impl AdaptiveSweep {
         &self.points
     }
 
-    /// The model of the points so far: an Akima spline, which needs far fewer points than straight lines do on a bend;
-    /// capped at the largest size that could be run if another was refused.
+    /// The model of the points so far: an Akima spline, which needs far fewer points than straight lines do
+    /// on a bend; capped at the largest size that could be run if another was refused.
     ///
     /// # Errors
     /// There is no point yet, or one is not valid.
@@ -123,8 +124,8 @@ impl AdaptiveSweep {
         self.refused.and(self.points.last()).map(|p| p.size)
     }
 
-    /// The size to measure next (a whole number), or none if the model is good enough. Asking again without adding
-    /// gives the same answer.
+    /// The size to measure next (a whole number), or none if the model is good enough. Asking again without
+    /// adding gives the same answer.
     pub fn next_size(&self) -> Option<f64> {
         if self.points.len() >= self.most {
             return None;
@@ -172,8 +173,8 @@ impl AdaptiveSweep {
         }
     }
 
-    /// Takes the news that the size asked for cannot be run: memory is full. The sweep then looks, by bisection up to the
-    /// tolerance, for the largest size that can, and that becomes the model's cap.
+    /// Takes the news that the size asked for cannot be run: memory is full. The sweep then looks, by
+    /// bisection up to the tolerance, for the largest size that can, and that becomes the model's cap.
     pub fn refuse(&mut self, size: f64) {
         self.topped = self.refused.is_some_and(|bad| size >= bad);
         self.refused = Some(self.refused.map_or(size, |bad| bad.min(size)));
@@ -219,7 +220,8 @@ impl AdaptiveSweep {
 
     fn end_climb(&mut self) {
         self.climb = None;
-        // Each inner point of the climb is off the line between its neighbours: the curvature on both its sides.
+        // Each inner point of the climb is off the line between its neighbours: the curvature on both its
+        // sides.
         let curvature: Vec<f64> =
             self.points.windows(3).map(|w| off_line(&w[0], &w[1], &w[2]) / SHRINK).collect();
         for (i, ends) in self.points.windows(2).enumerate() {
@@ -271,8 +273,9 @@ impl AdaptiveSweep {
         self.bound(a, b) * (DOUBT_PER_DOUBLING * doublings).clamp(DOUBT, 1.0)
     }
 
-    /// What a line between two points can be off by, at most, where speed is monotone: the gap between its ends (beyond
-    /// their confidence intervals); and little where the interval is so narrow that no share moves inside it.
+    /// What a line between two points can be off by, at most, where speed is monotone: the gap between its
+    /// ends (beyond their confidence intervals); and little where the interval is so narrow that no share
+    /// moves inside it.
     fn bound(&self, a: &Point, b: &Point) -> f64 {
         let noise = a.ci / a.seconds + b.ci / b.seconds;
         let gap = (a.speed() - b.speed()).abs() / a.speed().min(b.speed()) - noise;
@@ -292,7 +295,8 @@ impl Interval {
     }
 }
 
-/// How far, relatively, the speed of `middle` is off the line between its neighbours, beyond its confidence interval.
+/// How far, relatively, the speed of `middle` is off the line between its neighbours, beyond its confidence
+/// interval.
 fn off_line(left: &Point, middle: &Point, right: &Point) -> f64 {
     let t = (middle.size - left.size) / (right.size - left.size);
     let line = left.speed() + t * (right.speed() - left.speed());

@@ -3,13 +3,14 @@
 use super::{Model, Point};
 
 impl Model {
-    /// The lower edge of the speed band: each point at its longest time (`high`, else the mean plus its interval).
+    /// The lower edge of the speed band: each point at its longest time (`high`, else the mean plus its
+    /// interval).
     pub fn slowest(&self) -> Self {
         self.with_times(|p| p.high.unwrap_or(p.seconds + p.ci))
     }
 
-    /// The upper edge of the speed band: each point at its shortest time (`low`, else the mean minus its interval,
-    /// of which no more than nine tenths of the mean are believed).
+    /// The upper edge of the speed band: each point at its shortest time (`low`, else the mean minus its
+    /// interval, of which no more than nine tenths of the mean are believed).
     pub fn fastest(&self) -> Self {
         self.with_times(|p| p.low.unwrap_or((p.seconds - p.ci).max(0.1 * p.seconds)))
     }

@@ -32,7 +32,8 @@ impl Emulated {
         Model::new(name, Interpolation::PiecewiseLinear, points, None)
     }
 
-    /// The model that follows the function from 1 unit on, within about 10^-4 of the speed: points lie as close as it bends.
+    /// The model that follows the function from 1 unit on, within about 10^-4 of the speed: points lie as
+    /// close as it bends.
     ///
     /// # Errors
     /// A speed so low that a time overflows.

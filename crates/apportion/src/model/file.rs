@@ -1,4 +1,4 @@
-//! `models.json`: speed functions on disk, read strictly.
+//! The models file `models.json`. Reading is strict: unknown fields and inconsistent values are errors.
 
 use super::{Interpolation, Model, Point};
 use crate::error::{Error, Result};
@@ -93,7 +93,7 @@ impl Models {
         Ok(Self { kernel: raw.kernel, unit: raw.unit, parameters: raw.parameters, models })
     }
 
-    /// The file's text: the same models, the same bytes.
+    /// The text of the models file. Equal models give equal bytes.
     pub fn to_json(&self) -> String {
         let raw = RawModels {
             format: "apportion-models".into(),

@@ -1,5 +1,6 @@
-//! How fast each processor is, as a function of the size of its task (functional performance models:
-//! Lastovetsky and Reddy 2007, sections 2 and 3).
+//! Functional performance models: the speed of a processor as a function of the size of its task.
+//!
+//! Source: Lastovetsky and Reddy 2007, sections 2 and 3.
 
 mod adaptive;
 mod band;
@@ -15,7 +16,7 @@ mod surface_file;
 pub use adaptive::AdaptiveSweep;
 pub use curve::{Interpolation, Model};
 pub use file::{Models, read_models};
-pub use hockney::{Hockney, fit_hockney};
+pub use hockney::{Hockney, MessageTime, fit_hockney};
 pub use point::Point;
 pub(crate) use statistics::median;
 pub use statistics::{Summary, student_95, summarise};

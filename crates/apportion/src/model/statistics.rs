@@ -1,4 +1,4 @@
-//! How well a mean is known: Student's 95 % interval (Malik 2016, section 4.5: repeat until 2.5 % of the mean).
+//! Mean, outliers and Student's 95 % interval of repeated measurements (Malik 2016, section 4.5).
 
 /// Mean and spread of repeated measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,10 +38,10 @@ pub fn student_95(freedom: u64) -> f64 {
     }
 }
 
-/// Mean and Student interval, after dropping outliers: values further from the median than five scaled
-/// median absolute deviations (a preempted repetition says nothing of the processor's speed).
+/// Mean and Student interval without outliers, which are values further from the median than five scaled
+/// median absolute deviations, as a preempted repetition gives.
 ///
-/// With fewer than five values nothing is dropped; at most a quarter of them ever is.
+/// No value is dropped from fewer than five, and never more than a quarter of them.
 pub fn summarise(values: &[f64]) -> Summary {
     let kept = without_outliers(values);
     let n = kept.len() as f64;

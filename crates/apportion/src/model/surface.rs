@@ -1,15 +1,15 @@
 //! Speed as a function of two or three size parameters, and its sections.
 //!
-//! Source: Lastovetsky and Reddy 2007, sections 2 and 3.2, Fig. 8: a surface over (n1, n) is cut at the problem's n, and
-//! the curves over n1 that this leaves are what the set is partitioned by.
+//! Source: Lastovetsky and Reddy 2007, sections 2 and 3.2, Fig. 8: a surface over (n1, n) is cut at the
+//! problem's n, and the curves over n1 that this leaves are what the set is partitioned by.
 
 use super::{Interpolation, Model, Point};
 use crate::error::{Error, Result};
 
 /// A speed function over a grid of sizes: (rows, columns), or (m, k, n).
 ///
-/// The work of a task is the product of its coordinates; speed is work per second, multilinear between the grid's
-/// nodes and constant beyond its edges. So a section is exactly a piecewise-linear [`Model`].
+/// The work of a task is the product of its coordinates. Speed is work per second; it is multilinear between
+/// the nodes of the grid and constant beyond its edges. A section is therefore a piecewise-linear [`Model`].
 ///
 /// # Example
 /// ```
@@ -34,11 +34,12 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// A surface through `samples` of (coordinates, seconds), which must fill a grid: every combination of the
-    /// coordinates that occur, once.
+    /// A surface through `samples` of (coordinates, seconds), which must fill a grid: every combination of
+    /// the coordinates that occur, once.
     ///
     /// # Errors
-    /// Coordinates or times that are not positive, not one coordinate per axis, a node missing or given twice.
+    /// Coordinates or times that are not positive, not one coordinate per axis, a node missing or given
+    /// twice.
     pub fn new(processor: impl Into<String>, names: &[&str], samples: &[(Vec<f64>, f64)]) -> Result<Self> {
         let processor = processor.into();
         let place = format!("surface of \"{processor}\"");

@@ -46,9 +46,10 @@ impl Surfaces {
     /// Reads the text of a surfaces file; `place` names it in errors.
     ///
     /// # Errors
-    /// Malformed JSON, unknown fields, another format or version, no surface, or a defect of one ([`Surface::new`]).
+    /// Malformed JSON, unknown fields, another format or version, no surface, or a defect of one
+    /// ([`Surface::new`]).
     pub fn parse(text: &str, place: &str) -> Result<Self> {
-        let remedy = "write it with this version of `apportion`, or mend the field";
+        let remedy = "write it with this version of `apportion`, or fix the field";
         let raw: RawSurfaces = serde_json::from_str(text)
             .map_err(|e| Error::input(format!("{place}:{}", e.line()), e.to_string(), remedy))?;
         if raw.format != "apportion-surfaces" || raw.version != 1 || raw.surfaces.is_empty() {
@@ -93,7 +94,8 @@ impl Surfaces {
         serde_json::to_string_pretty(&raw).expect("numbers and strings always serialise")
     }
 
-    /// Every processor's model with all size parameters fixed but one (`None`): what shares are computed from.
+    /// Every processor's model with all size parameters fixed but one (`None`): what shares are computed
+    /// from.
     ///
     /// # Errors
     /// As [`Surface::section`].

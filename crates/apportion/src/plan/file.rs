@@ -1,38 +1,52 @@
-//! `plan.json`: who does what, on disk. Read strictly; the metrics of a layout are counted anew.
+//! The plan, and its file `plan.json`. Reading is strict: unknown fields and inconsistent values are errors.
+//! The metrics of a layout are not read from the file but recomputed.
 
 use super::{Layout, Metrics, Part, Problem};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Shares or a layout for a problem and a list of processors.
+/// A division of a problem among processors, as `partition` makes it and `plan.json` stores it.
+///
+/// [`Plan::of_layout`] makes the plan of a matrix product, [`Plan::of_units`] the plan of independent units.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The method that made it.
+    /// The method that made the plan.
     pub method: String,
-    /// What is divided.
-    pub problem: Problem,
-    /// Names, by rank.
+    /// The processors' names, by rank.
     pub processors: Vec<String>,
-    /// Units or elements of C of each.
+    /// The number of units, or of elements of C, of each processor, by rank.
     pub shares: Vec<u64>,
-    /// The rectangles; `None` for 1-D shares.
-    pub layout: Option<Layout>,
-    /// What it costs.
+    /// How the problem is divided.
+    pub division: Division,
+    /// The costs of the plan.
     pub metrics: Metrics,
-    /// What it should take, where speeds are known.
+    /// The predicted times, if speeds are known.
     pub forecast: Option<Forecast>,
+}
+
+/// How a problem is divided.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Division {
+    /// Independent units: the shares say everything.
+    Units {
+        /// Number of units.
+        n: u64,
+    },
+    /// A matrix product: the layout of C, and with it of A and B.
+    Matmul(Layout),
 }
 
 /// Predicted times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forecast {
-    /// From the first step to the last.
+    /// Seconds from the start of the first step to the end of the last.
     pub seconds: f64,
-    /// Seconds that each processor computes.
+    /// Seconds that each processor computes, by rank.
     pub compute: Vec<f64>,
-    /// Seconds that each processor waits for data in transit.
+    /// Seconds that each processor waits for data in transit, by rank.
     pub communicate: Vec<f64>,
 }
 
@@ -53,14 +67,14 @@ struct RawPlan {
     metrics: Option<Metrics>,
     #[serde(skip_serializing_if = "Option::is_none")]
     forecast: Option<Forecast>,
-    /// What `partition --json` adds for the reader: not the plan's.
+    /// A field that `partition --json` adds for its reader; it is not part of the plan.
     #[serde(default, rename = "choice", skip_serializing)]
     _choice: Option<serde::de::IgnoredAny>,
 }
 
 impl Plan {
-    /// The plan of a matrix product, without a forecast. `processors` holds the names by rank; `imbalance` is the
-    /// largest time over the ideal one (1.0: all processors finish together).
+    /// The plan of a matrix product, without a forecast. `processors` holds the names by rank; `imbalance` is
+    /// the largest time over the ideal one (1.0: all processors finish together).
     pub fn of_layout(
         method: impl Into<String>,
         processors: Vec<String>,
@@ -69,17 +83,16 @@ impl Plan {
     ) -> Self {
         Self {
             method: method.into(),
-            problem: Problem::Matmul(layout.shape()),
             processors,
             shares: layout.shares(),
             metrics: Metrics::of_layout(&layout, imbalance),
-            layout: Some(layout),
+            division: Division::Matmul(layout),
             forecast: None,
         }
     }
 
-    /// The plan of independent units, without a forecast: `shares[i]` units for `processors[i]`. `imbalance` is the
-    /// largest time over the ideal one (1.0: all processors finish together).
+    /// The plan of independent units, without a forecast: `shares[i]` units for `processors[i]`. `imbalance`
+    /// is the largest time over the ideal one (1.0: all processors finish together).
     pub fn of_units(
         method: impl Into<String>,
         processors: Vec<String>,
@@ -88,18 +101,20 @@ impl Plan {
     ) -> Self {
         Self {
             method: method.into(),
-            problem: Problem::Units { n: shares.iter().sum() },
             processors,
+            division: Division::Units { n: shares.iter().sum() },
             shares,
             metrics: Metrics::of_units(imbalance),
-            layout: None,
             forecast: None,
         }
     }
 
     /// The problem that this plan divides.
     pub fn problem(&self) -> Problem {
-        self.problem
+        match &self.division {
+            Division::Units { n } => Problem::Units { n: *n },
+            Division::Matmul(layout) => Problem::Matmul(layout.shape()),
+        }
     }
 
     /// The layout of C.
@@ -107,25 +122,25 @@ impl Plan {
     /// # Errors
     /// The plan divides independent units, which have no layout: exit code 2.
     pub fn layout(&self) -> Result<&Layout> {
-        self.layout.as_ref().ok_or_else(|| {
-            Error::input(
-                format!("plan of {} units", self.shares.iter().sum::<u64>()),
-                "has no layout",
-                "use the plan of a matrix product",
-            )
-        })
+        match &self.division {
+            Division::Matmul(layout) => Ok(layout),
+            Division::Units { n } => {
+                let place = format!("plan of {n} units");
+                Err(Error::input(place, "has no layout", "use the plan of a matrix product"))
+            }
+        }
     }
 
-    /// The same processors with another layout that is as even, of the same or of another problem.
+    /// A plan with the same method, processors and imbalance, for another layout; its problem may differ.
     pub(crate) fn laid_out(&self, layout: Layout) -> Self {
         Self::of_layout(self.method.clone(), self.processors.clone(), layout, self.metrics.imbalance)
     }
 
-    /// Reads the text of a plan file; `place` names it in errors.
+    /// Reads the text of a plan file; `place` names the file in errors.
     ///
     /// # Errors
-    /// Malformed JSON, unknown fields, another format or version, shares or a layout that do not fit the
-    /// problem.
+    /// Malformed JSON, an unknown field, another format or version, or shares or a layout that do not match
+    /// the problem: exit code 2.
     pub fn parse(text: &str, place: &str) -> Result<Self> {
         let refuse = |field: &str, what: String, remedy: &str| {
             Err(Error::input(format!("{place}: {field}"), what, remedy))
@@ -148,7 +163,7 @@ impl Plan {
             return refuse("shares", what, "give one share per processor");
         }
         let imbalance = raw.metrics.as_ref().map_or(f64::NAN, |m| m.imbalance);
-        let (layout, metrics) = match raw.problem {
+        let plan = match raw.problem {
             Problem::Matmul(shape) => {
                 let shape = super::Shape::new(shape.m, shape.k, shape.n, &format!("{place}: problem"))?;
                 let Some(parts) = raw.layout else {
@@ -172,11 +187,10 @@ impl Plan {
                         format!("{:?} are not the areas of the layout, {:?}", raw.shares, layout.shares());
                     return refuse("shares", what, "make shares and layout agree");
                 }
-                let metrics = Metrics::of_layout(&layout, imbalance);
-                (Some(layout), metrics)
+                Self::of_layout(raw.method, raw.processors, layout, imbalance)
             }
             Problem::Units { .. } if raw.repeat.is_some() => {
-                return refuse("repeat", "units have no blocks".into(), "leave `repeat` out");
+                return refuse("repeat", "units have no blocks".into(), "leave the field out");
             }
             Problem::Units { n } => {
                 let sum: u128 = raw.shares.iter().map(|&s| u128::from(s)).sum();
@@ -187,33 +201,27 @@ impl Plan {
                         "divide every unit once",
                     );
                 }
-                (None, Metrics::of_units(imbalance))
+                Self::of_units(raw.method, raw.processors, raw.shares, imbalance)
             }
         };
-        Ok(Self {
-            method: raw.method,
-            problem: raw.problem,
-            processors: raw.processors,
-            shares: raw.shares,
-            layout,
-            metrics,
-            forecast: raw.forecast,
-        })
+        Ok(Self { forecast: raw.forecast, ..plan })
     }
 
-    /// The plan as a JSON value. Of a repeated block only the block is written, and `repeat`, its size.
+    /// The plan as a JSON value. A layout that repeats a block is written as that block and its size,
+    /// `repeat`.
     pub fn to_value(&self) -> serde_json::Value {
-        let block = self.layout.as_ref().and_then(Layout::block);
+        let layout = self.layout().ok();
+        let block = layout.and_then(Layout::block);
         let raw = RawPlan {
             format: "apportion-plan".into(),
             version: 1,
             method: self.method.clone(),
-            problem: self.problem,
+            problem: self.problem(),
             processors: self.processors.clone(),
             shares: self.shares.clone(),
-            layout: block.or(self.layout.as_ref()).map(|l| l.parts().to_vec()),
+            layout: block.or(layout).map(|l| l.parts().to_vec()),
             repeat: block.map(|b| [b.shape().m, b.shape().n]),
-            // A plan read without metrics has no imbalance: NaN has no place in JSON.
+            // A plan that was read without metrics has no imbalance, and JSON has no NaN.
             metrics: Some(self.metrics.clone()).filter(|m| m.imbalance.is_finite()),
             forecast: self.forecast.clone(),
             _choice: None,
@@ -221,7 +229,7 @@ impl Plan {
         serde_json::to_value(&raw).expect("numbers and strings always serialise")
     }
 
-    /// The file's text: the same plan, the same bytes.
+    /// The text of the plan's file. Equal plans give equal bytes.
     pub fn to_json(&self) -> String {
         format!("{:#}\n", self.to_value())
     }
@@ -230,7 +238,7 @@ impl Plan {
 /// Reads a plan file.
 ///
 /// # Errors
-/// The file cannot be read, or [`Plan::parse`] refuses it.
+/// The file cannot be read, or those of [`Plan::parse`]: exit code 2.
 pub fn read_plan(path: &Path) -> Result<Plan> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))?;
     Plan::parse(&text, &path.display().to_string())

@@ -1,4 +1,4 @@
-//! A layout is data: disjoint rectangles with owners that cover the m x n matrix C exactly once.
+//! Layouts: disjoint rectangles with owners that cover the m x n matrix C exactly once.
 
 use super::Shape;
 use crate::error::{Error, Result};
@@ -6,11 +6,11 @@ use crate::geometry::{Rank, Rect, Span, SpanSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One rectangle and the processor that owns it.
+/// A rectangle of C and the processor that owns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// The owner.
+    /// The rank of the owner.
     pub owner: Rank,
     /// Its rows of C.
     pub rows: Span,
@@ -30,22 +30,23 @@ impl Part {
     }
 }
 
-/// A partition of the m x n matrix C, and with it of A and B, which are cut alike.
+/// A partition of the m x n matrix C. It also partitions A and B, which are cut in the same proportions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     shape: Shape,
     processors: usize,
     parts: Vec<Part>,
-    /// What recurs, where the parts are a block's repetitions.
+    /// The block that the parts repeat, if they do.
     block: Option<Box<Layout>>,
 }
 
 impl Layout {
-    /// A layout from its rectangles; empty ones are dropped and the rest put in reading order.
+    /// A layout from its rectangles. Empty rectangles are dropped; the others are sorted by row, then column.
+    /// O(R log R) for R rectangles.
     ///
     /// # Errors
-    /// A reversed range, a rectangle outside the matrix, an owner that does not exist, an element covered
-    /// twice or not at all. O(R log R) for R rectangles.
+    /// A reversed range, a rectangle outside the matrix, an owner that does not exist, or an element that is
+    /// covered twice or not at all: exit code 2.
     pub fn new(shape: Shape, processors: usize, parts: impl IntoIterator<Item = Part>) -> Result<Self> {
         let mut kept = Vec::new();
         for part in parts {
@@ -73,7 +74,7 @@ impl Layout {
             if owner.0 >= processors {
                 return Err(Error::input(
                     place(),
-                    format!("there is no such processor among {processors}"),
+                    format!("processor {} does not exist (there are {processors})", owner.0),
                     "number owners from 0",
                 ));
             }
@@ -92,27 +93,27 @@ impl Layout {
         self.shape
     }
 
-    /// Number of processors, those with no part included.
+    /// Number of processors, including those without a part.
     pub fn processors(&self) -> usize {
         self.processors
     }
 
-    /// The rectangles in reading order.
+    /// The rectangles, sorted by first row, then by first column.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// The generalised block whose repetitions the parts are, for layouts made by [`repeated`](super::repeated).
+    /// The generalised block that the parts repeat, if [`repeated`](super::repeated) made this layout.
     pub fn block(&self) -> Option<&Self> {
         self.block.as_deref()
     }
 
-    /// Says that the parts are this block's repetitions.
+    /// The same layout, marked as a repetition of `block`.
     pub(super) fn with_block(self, block: Self) -> Self {
         Self { block: Some(Box::new(block)), ..self }
     }
 
-    /// Elements of C of each processor.
+    /// Number of elements of C of each processor, by rank.
     pub fn shares(&self) -> Vec<u64> {
         let mut shares = vec![0; self.processors];
         for part in &self.parts {
@@ -121,7 +122,7 @@ impl Layout {
         shares
     }
 
-    /// Each processor's rectangles of C.
+    /// The rectangles of each processor, by rank.
     pub fn rects_by_owner(&self) -> Vec<Vec<Rect>> {
         let mut rects = vec![Vec::new(); self.processors];
         for part in &self.parts {
@@ -130,23 +131,25 @@ impl Layout {
         rects
     }
 
-    /// The distinct rows that each processor's part touches.
+    /// The rows of C that each processor owns elements of, by rank.
     pub fn rows_by_owner(&self) -> Vec<SpanSet> {
         self.rects_by_owner().iter().map(|rects| SpanSet::union(rects.iter().map(|r| r.rows))).collect()
     }
 
-    /// The distinct columns that each processor's part touches.
+    /// The columns of C that each processor owns elements of, by rank.
     pub fn cols_by_owner(&self) -> Vec<SpanSet> {
         self.rects_by_owner().iter().map(|rects| SpanSet::union(rects.iter().map(|r| r.cols))).collect()
     }
 
-    /// A's partition (m x k): C's rows, and C's columns rescaled to the inner dimension. Empty parts are dropped.
+    /// The partition of A (m x k): the rows of C, and the columns of C rescaled to k. Empty parts are
+    /// dropped.
     pub fn parts_of_a(&self) -> Vec<Part> {
         let Shape { k, n, .. } = self.shape;
         self.cut(|p| Rect::new(p.rows, p.cols.rescale(n, k)))
     }
 
-    /// B's partition (k x n): C's rows rescaled to the inner dimension, and C's columns. Empty parts are dropped.
+    /// The partition of B (k x n): the rows of C rescaled to k, and the columns of C. Empty parts are
+    /// dropped.
     pub fn parts_of_b(&self) -> Vec<Part> {
         let Shape { m, k, .. } = self.shape;
         self.cut(|p| Rect::new(p.rows.rescale(m, k), p.cols))
@@ -156,7 +159,8 @@ impl Layout {
         self.parts.iter().map(|p| Part::new(p.owner, rect(p))).filter(|p| !p.rect().is_empty()).collect()
     }
 
-    /// Sweeps down the rows, keeping the active rectangles sorted by column.
+    /// Checks that every element is covered once: a sweep over the rows that keeps the rectangles of the
+    /// current row sorted by column.
     fn check_cover(&self) -> Result<()> {
         let total: u128 = self.parts.iter().map(|p| u128::from(p.rect().area())).sum();
         let whole = u128::from(self.shape.elements());

@@ -1,4 +1,4 @@
-//! Messages between pairs of processors: how many steps a layout takes, and what a star relays.
+//! The number of messages of a layout, and the elements that a star relays.
 //!
 //! Sources: Becker 2010, section 5.5.1 (steps), section 6.1.1 and Tables 6.1 and 6.2 (star topology).
 
@@ -6,15 +6,15 @@ use super::{Layout, Metrics, Part};
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span, SpanSet};
 
-/// Number of messages that multiplication takes: for every pair of processors, the rectangles of A and of B that one
-/// owns and the other needs, adjacent ones merged.
+/// The number of messages of a product: for each pair of processors, the rectangles of A and of B that one
+/// owns and the other needs, with adjacent rectangles merged.
 ///
 /// A straight line takes 2, a square in the corner 4, on an edge 5, in the middle 6. O(p^2 + p R log R).
 pub fn message_steps(layout: &Layout) -> u64 {
     let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
     let p = layout.processors();
     let (a, b) = (layout.parts_of_a(), layout.parts_of_b());
-    // B is counted turned, so that the needed lines are rows in both.
+    // B is transposed, so that the lines needed are rows for both.
     let b: Vec<Part> = b.into_iter().map(|q| Part { owner: q.owner, rows: q.cols, cols: q.rows }).collect();
     let mut steps = 0;
     for to in 0..p {
@@ -30,7 +30,8 @@ pub fn message_steps(layout: &Layout) -> u64 {
     steps
 }
 
-/// Rectangles that a region of disjoint pieces falls into when cut along rows only where its columns change.
+/// The number of rectangles in a region of disjoint pieces that is cut only between rows with different
+/// columns.
 fn rectangles(pieces: &[Rect]) -> u64 {
     let mut cuts: Vec<u64> = pieces.iter().flat_map(|r| [r.rows.start, r.rows.end]).collect();
     cuts.sort_unstable();
@@ -47,26 +48,26 @@ fn rectangles(pieces: &[Rect]) -> u64 {
     count
 }
 
-/// Elements that cross a link of a star: what the processors other than `centre` exchange among themselves is sent
-/// twice, to the centre and on from it.
+/// The number of elements that cross the links of a star. Elements between two processors other than `centre`
+/// count twice: they are sent to the centre, and from there to the receiver.
 ///
 /// # Errors
 /// No such processor, or more than the 1024 for which the table of directions is made: exit code 2.
 pub fn star_volume(layout: &Layout, centre: usize) -> Result<u64> {
     let wrong = |what: String, remedy| Err(Error::input("star", what, remedy));
     if centre >= layout.processors() {
-        let what = format!("there is no processor {centre} among {}", layout.processors());
-        return wrong(what, "name one of the plan's processors as the centre");
+        let what = format!("processor {centre} does not exist (there are {})", layout.processors());
+        return wrong(what, "use one of the plan's processors as the centre");
     }
     let Some(table) = Metrics::of_layout(layout, 1.0).volume_matrix else {
-        let what = format!("{} processors have no table of directions", layout.processors());
-        return wrong(what, "relays are counted for at most 1024 processors");
+        let what = format!("{} processors are too many to count relayed elements", layout.processors());
+        return wrong(what, "use at most 1024 processors");
     };
     Ok(relayed(&table, Some(centre)).iter().flatten().sum())
 }
 
-/// The table of directions, `[to][from]`, as it loads the links: on a star with this centre, what two others exchange
-/// counts on both links. Without a centre it is the table itself.
+/// The elements on each link, as `[receiver][sender]`. On a star with this centre, elements between two
+/// others load both their links. Without a centre the result is `table`.
 pub(crate) fn relayed(table: &[Vec<u64>], centre: Option<usize>) -> Vec<Vec<u64>> {
     let Some(centre) = centre else {
         return table.to_vec();
@@ -126,8 +127,8 @@ mod tests {
         assert_eq!(star_volume(&layout, 3).unwrap_err().exit_code(), 2);
     }
 
-    /// Table 6.2. Its lines for centres 2 and 3 stand the wrong way round: with cluster 2 in the middle it is
-    /// the traffic between 1 and 3 that is sent twice (as in Table 6.1).
+    /// Table 6.2. The source exchanges its lines for centres 2 and 3: with cluster 2 at the centre, the
+    /// traffic between 1 and 3 is sent twice (as in Table 6.1).
     #[test]
     fn square_corner_on_a_star() {
         let n = 100;

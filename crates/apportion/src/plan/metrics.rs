@@ -1,36 +1,37 @@
-//! What a layout costs: half-perimeters, moved elements, imbalance.
+//! The cost of a layout: half-perimeters, elements moved, imbalance.
 //!
-//! Sources: Becker 2010, sections 4.2.4 and 5.5 (half-perimeters, lower bound, interrupts).
+//! Source: Becker 2010, sections 4.2.4 and 5.5 (half-perimeters, lower bound, interrupts).
 
 use super::{Layout, Part, Shape};
 use crate::geometry::{Span, SpanSet};
 use serde::{Deserialize, Serialize};
 
-/// Above this many processors the p x p table of moved elements is left out.
+/// The largest number of processors for which the p x p table of moved elements is made.
 const LARGEST_TABLE: usize = 1024;
 
-/// The metrics of a plan; those of a layout are absent for 1-D shares.
+/// The metrics of a plan. 1-D shares have an imbalance only; the other fields are `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
-    /// sum over processors of r_i/m + c_i/n, with r_i, c_i the distinct rows and columns touched.
+    /// Sum over processors of r_i/m + c_i/n, where processor i owns elements in r_i rows and c_i columns of
+    /// C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum_half_perimeters: Option<f64>,
-    /// 2 sum sqrt(share_i / (m n)): no layout with these shares has less.
+    /// 2 sum sqrt(share_i / (m n)), a lower bound of the sum of half-perimeters for these shares.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lower_bound: Option<f64>,
-    /// The largest single half-perimeter, r_i/m + c_i/n.
+    /// The largest half-perimeter of one processor, r_i/m + c_i/n.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_half_perimeter: Option<f64>,
-    /// Elements of A and B that change hands: k sum(r_i + c_i) - m k - k n.
+    /// Elements of A and B that are sent from one processor to another: k sum(r_i + c_i) - m k - k n.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume: Option<u64>,
-    /// `[to][from]`: elements by direction. Absent above 1024 processors.
+    /// Elements sent, as `[receiver][sender]`. `None` for more than 1024 processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_matrix: Option<Vec<Vec<u64>>>,
-    /// max_i time_i / ideal time; 1.0 means that all end together.
+    /// Longest time over ideal time; 1.0 means that all processors finish together.
     pub imbalance: f64,
-    /// Elements of C that each processor can compute without any message.
+    /// Number of elements of C that each processor can compute without any message, by rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub communication_free: Option<Vec<u64>>,
 }
@@ -78,20 +79,22 @@ impl Metrics {
         }
     }
 
-    /// The busiest direction, in elements: what parallel communication waits for.
+    /// The largest number of elements that one processor sends to another: with all links working at once,
+    /// this pair finishes last.
     pub fn largest_direction(&self) -> Option<u64> {
         self.volume_matrix.as_ref().map(|t| t.iter().flatten().copied().max().unwrap_or(0))
     }
 }
 
-/// 2 sum sqrt(share_i / (m n)) (Ballard et al.; Beaumont et al. 2001; Becker 2010, equation 4.4).
+/// Lower bound of the sum of half-perimeters: 2 sum sqrt(share_i / (m n)) (Beaumont et al. 2001; Becker 2010,
+/// equation 4.4).
 pub fn lower_bound(shape: Shape, shares: &[u64]) -> f64 {
     let whole = shape.elements() as f64;
     2.0 * shares.iter().map(|&s| (s as f64 / whole).sqrt()).sum::<f64>()
 }
 
-/// Lower bound of the volume, in elements of A and B, over all layouts with this layout's shares:
-/// max(0, k sum(2 sqrt(share_i)) - m k - k n), because a part of area s touches at least 2 sqrt(s) rows and columns.
+/// Lower bound of the volume, in elements of A and B, over all layouts with this layout's shares: max(0, k
+/// sum(2 sqrt(share_i)) - m k - k n), because a part of area s touches at least 2 sqrt(s) rows and columns.
 pub fn volume_lower_bound(layout: &Layout) -> u64 {
     let shape = layout.shape();
     let touched: f64 = layout.shares().iter().map(|&s| 2.0 * (s as f64).sqrt()).sum();
@@ -99,10 +102,11 @@ pub fn volume_lower_bound(layout: &Layout) -> u64 {
     least.max(0.0).floor() as u64
 }
 
-/// Row and column interrupts: over all processors, the rows and columns of C that they touch but do not own whole
-/// (Becker 2010, equation 5.18). With two processors and n = k = m the volume is n/2 for each.
+/// Row and column interrupts: the number of rows and columns of C of which a processor owns some elements but
+/// not all, summed over processors (Becker 2010, equation 5.18). With two processors and n = k = m, each
+/// interrupt moves n/2 elements.
 ///
-/// With more, volume = k (interrupts - lines that more than one processor touches).
+/// With more processors, volume = k (interrupts - number of rows and columns shared by several processors).
 pub fn interrupts(layout: &Layout) -> u64 {
     let Shape { m, n, .. } = layout.shape();
     let rects = layout.rects_by_owner();
@@ -118,12 +122,12 @@ pub fn interrupts(layout: &Layout) -> u64 {
         .sum()
 }
 
-/// Half the length of all outlines, holes included, on the unit square: the lines drawn plus 2 (Becker 2010, section
-/// 5.5.2). Equal to the sum of half-perimeters where every part's outline is as long as its bounding rectangle's.
+/// Half the length of all outlines, including holes, on the unit square (Becker 2010, section 5.5.2). Equals
+/// the sum of half-perimeters if the outline of every part is as long as that of its bounding rectangle.
 /// O(sum of R_i^2) for R_i rectangles of processor i.
 pub fn outlines(layout: &Layout) -> f64 {
     let Shape { m, n, .. } = layout.shape();
-    // A part's own rectangles that share an edge hide it from both outlines.
+    // An edge between two rectangles of the same part belongs to no outline.
     let shared =
         |a: Span, b: Span, across: u64| if a.end == b.start || b.end == a.start { across } else { 0 };
     let (mut rows, mut cols) = (0, 0);
@@ -140,7 +144,7 @@ pub fn outlines(layout: &Layout) -> f64 {
     rows as f64 / m as f64 + cols as f64 / n as f64
 }
 
-/// k sum(r_i + c_i) - m k - k n, by formula.
+/// The volume by formula: k sum(r_i + c_i) - m k - k n.
 fn volume(shape: Shape, rows: &[SpanSet], cols: &[SpanSet]) -> u64 {
     let Shape { m, k, n } = shape;
     let touched: u128 = rows.iter().zip(cols).map(|(r, c)| u128::from(r.len()) + u128::from(c.len())).sum();
@@ -148,7 +152,7 @@ fn volume(shape: Shape, rows: &[SpanSet], cols: &[SpanSet]) -> u64 {
     u64::try_from(moved).unwrap_or(u64::MAX)
 }
 
-/// `[to][from]` elements of A and B, counted on the rectangles.
+/// Elements of A and B as `[receiver][sender]`, counted on the rectangles.
 fn directions(layout: &Layout, rows: &[SpanSet], cols: &[SpanSet]) -> Vec<Vec<u64>> {
     let p = layout.processors();
     let mut table = vec![vec![0; p]; p];
@@ -164,8 +168,8 @@ fn directions(layout: &Layout, rows: &[SpanSet], cols: &[SpanSet]) -> Vec<Vec<u6
     table
 }
 
-/// For each processor the rows of A and the columns of B that it owns whole: the elements of C at their
-/// crossings need no message (Becker 2010, section 5.5.4).
+/// For each processor, the rows of A and the columns of B that it owns completely. It computes the elements
+/// of C at their intersections without any message (Becker 2010, section 5.5.4).
 pub fn communication_free(layout: &Layout) -> Vec<(SpanSet, SpanSet)> {
     let k = layout.shape().k;
     let p = layout.processors();
@@ -186,7 +190,7 @@ pub fn communication_free(layout: &Layout) -> Vec<(SpanSet, SpanSet)> {
         .collect()
 }
 
-/// Lines whose owned lengths add up to `whole`, from disjoint pieces (lines, length).
+/// The lines whose pieces add up to `whole`, given disjoint pieces as (lines, length).
 fn fully_owned(pieces: impl Iterator<Item = (Span, u64)>, whole: u64) -> SpanSet {
     let mut changes: Vec<(u64, i128)> = Vec::new();
     for (lines, length) in pieces {
@@ -249,7 +253,8 @@ mod tests {
         assert_eq!(metrics.sum_half_perimeters, Some(2.0));
     }
 
-    /// Table 5.3: sum of half-perimeters over volume for grids of 4 to 36 equal squares, and for one straight cut.
+    /// Table 5.3: sum of half-perimeters over volume for grids of 4 to 36 equal squares, and for one straight
+    /// cut.
     #[test]
     fn straight_lines_of_the_thesis() {
         let shape = Shape::new(60, 60, 60, "test").unwrap();

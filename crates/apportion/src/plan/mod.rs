@@ -1,4 +1,10 @@
-//! Who does what: 1-D shares and 2-D layouts, with their metrics.
+//! Plans: how a problem is divided among processors.
+//!
+//! Two kinds of problem are divided. *n independent units* get 1-D shares ([`shares`]). *A matrix product* C
+//! (m x n) = A (m x k) B (k x n) gets a [`Layout`]: rectangles of C with owners, made by one of the methods
+//! in [`shapes`] and mapped to the processors of a network by [`arrange`]. A [`Plan`] holds either, with its
+//! [`Metrics`] and, where speeds are known, a [`Forecast`]. `plan.json` stores it; [`export()`] writes the
+//! shares for other tools.
 
 pub mod arrange;
 mod constraints;
@@ -14,7 +20,7 @@ pub mod shares;
 pub(crate) use constraints::Member;
 pub use constraints::{Hierarchy, LayoutConstraints, in_blocks, repeated};
 pub use export::{ExportFormat, Exported, export};
-pub use file::{Forecast, Plan, read_plan};
+pub use file::{Division, Forecast, Plan, read_plan};
 pub use layout::{Layout, Part};
 pub(crate) use messages::relayed;
 pub use messages::{message_steps, star_volume};

@@ -1,9 +1,9 @@
-//! What is divided.
+//! Problems: what a plan divides.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Largest count of elements of one matrix: every count up to it is exact in a double.
+/// The largest number of elements of one matrix: doubles represent all counts up to it exactly.
 const MOST_ELEMENTS: u128 = 1 << 53;
 
 /// The problem that a plan divides.
@@ -32,10 +32,10 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Checks that every size is at least 1 and that no matrix has more than 2^53 elements.
+    /// The shape of a product; `place` names its source in errors.
     ///
     /// # Errors
-    /// Says which product of sizes is too large, or which size is zero; `place` names the flag or file.
+    /// A size of 0, or a matrix of more than 2^53 elements: exit code 2.
     pub fn new(m: u64, k: u64, n: u64, place: &str) -> Result<Self> {
         for (name, size) in [("m", m), ("k", k), ("n", n)] {
             if size == 0 {
@@ -61,7 +61,7 @@ impl Shape {
     /// Reads `MxN` (then k = n) or `MxKxN`.
     ///
     /// # Errors
-    /// Not two or three whole numbers, or refused by [`Shape::new`].
+    /// Anything but two or three whole numbers, and the errors of [`Shape::new`]: exit code 2.
     pub fn parse(text: &str, place: &str) -> Result<Self> {
         let sizes: Option<Vec<u64>> = text.split(['x', 'X', '×']).map(|t| t.trim().parse().ok()).collect();
         match sizes.as_deref() {
@@ -75,7 +75,7 @@ impl Shape {
         }
     }
 
-    /// Elements of C.
+    /// Number of elements of C.
     pub fn elements(&self) -> u64 {
         self.m * self.n
     }

@@ -1,5 +1,5 @@
-//! What this machine is: cores (one hardware thread per physical core) and memory, from `/sys` and `/proc`
-//! where they exist, else from the standard library.
+//! Discovery of this machine: cores (one hardware thread per physical core) and memory, from `/sys` and
+//! `/proc` where they exist, else from the standard library.
 
 use super::{Network, Platform, Processor};
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ pub struct Machine {
     pub model: String,
     /// One entry per usable physical core.
     pub cores: Vec<Core>,
-    /// Bytes of memory in all; `None` where it cannot be told.
+    /// Bytes of memory in all; `None` if unknown.
     pub memory: Option<u64>,
 }
 
@@ -21,13 +21,13 @@ pub struct Machine {
 pub struct Core {
     /// The hardware thread to pin to.
     pub cpu: usize,
-    /// Highest clock in kHz, where known: tells core kinds apart.
+    /// Highest clock in kHz, if known; it distinguishes kinds of cores.
     pub max_khz: Option<u64>,
     /// NUMA node, where known.
     pub node: Option<usize>,
 }
 
-/// Describes this machine. Never fails: what cannot be found out is left empty.
+/// Describes this machine. It never fails: unknown values stay empty.
 pub fn discover() -> Machine {
     let mut cores = Vec::new();
     let mut seen = BTreeSet::new();
@@ -44,7 +44,7 @@ pub fn discover() -> Machine {
     Machine { model: cpu_model(), cores, memory: meminfo("MemTotal:") }
 }
 
-/// Bytes of memory that could be taken now without swapping; `None` where it cannot be told.
+/// Bytes of memory that could be taken now without swapping; `None` if unknown.
 pub fn available_memory() -> Option<u64> {
     meminfo("MemAvailable:")
 }

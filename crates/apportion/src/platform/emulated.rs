@@ -1,7 +1,7 @@
-//! A processor whose speed is a given function of size: caches, paging and start-up without the hardware.
+//! Emulated processors: speed as a given function of size, with the effects of caches, paging and start-up.
 //!
-//! The shape is that of Lastovetsky and Reddy 2007, sections 1 and 2 (Figs. 1 and 2): steep or smooth steps where
-//! a cache or the memory is full.
+//! The shape is that of Lastovetsky and Reddy 2007, sections 1 and 2 (Figs. 1 and 2): steep or smooth steps
+//! where a cache or the memory is full.
 
 use crate::error::{Error, Result};
 use serde::Deserialize;

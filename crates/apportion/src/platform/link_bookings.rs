@@ -1,7 +1,7 @@
-//! When messages arrive: each wire carries one message at a time, in the order of booking. What is booked for a moment to
-//! come, because a relay has yet to receive it, leaves the wire to others until then.
+//! Arrival times of messages: each wire carries one message at a time, in the order of booking. A message
+//! that a relay has still to receive leaves the wire to others until then.
 //!
-//! The threads engine asks it with the time of day, the simulator with a virtual clock: one rule, two readers.
+//! The threads engine uses it with the time of day, the simulator with a virtual clock: both follow one rule.
 
 use crate::geometry::Rank;
 use crate::platform::{Network, Route, Topology, Wire};
@@ -50,9 +50,9 @@ impl<'a> LinkBookings<'a> {
     }
 
     /// Books the way of a message posted at `now`: every hop takes `latency + bytes / bandwidth` (Hockney) on
-    /// all its wires, after whatever was booked there before; a relay passes a message on once it has it whole, and
-    /// until then its wire serves later ones, in pieces if they are longer. So when a wire is done does not depend on the
-    /// order in which different senders book.
+    /// all its wires, after whatever was booked there before; a relay passes a message on once it has it
+    /// whole, and until then its wire serves later ones, in pieces if they are longer. So when a wire is done
+    /// does not depend on the order in which different senders book.
     pub fn book(&mut self, from: Rank, to: Rank, load: Load, now: f64) -> Transit {
         let mut transit = Transit { start: now, sent: now, arrival: now };
         for (i, hop) in self.network.route(from, to).iter().enumerate() {
@@ -106,9 +106,9 @@ impl<'a> LinkBookings<'a> {
         (first.map_or(start, |(start, _)| start), start + left)
     }
 
-    /// Books a broadcast posted at `now`, to each receiver so much, `once` in all with every byte counted once. A bus
-    /// carries it as one message, at the pace of the slowest receiver's link; elsewhere there is one for each, in this
-    /// order.
+    /// Books a broadcast posted at `now`, to each receiver so much, `once` in all with every byte counted
+    /// once. A bus carries it as one message, at the pace of the slowest receiver's link; elsewhere there is
+    /// one for each, in this order.
     pub fn book_broadcast(&mut self, from: Rank, to: &[(Rank, Load)], once: Load, now: f64) -> Vec<Transit> {
         if self.network.topology != Topology::Bus {
             return to.iter().map(|&(to, load)| self.book(from, to, load, now)).collect();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever books first: each receiver has the last of its messages at the same moment.
+        /// In any order of booking, each receiver has the last of its messages at the same moment.
         #[test]
         fn the_order_of_senders_is_all_one(
             messages in prop::collection::vec((0usize..4, 1usize..4, 0.1f64..9.0), 1..24), centre in 0usize..4,

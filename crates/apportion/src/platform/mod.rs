@@ -1,4 +1,8 @@
-//! What the machine is: processors and the network between them. Numbers only; nothing is measured here.
+//! Platforms: processors and the network between them.
+//!
+//! A [`Platform`] describes a machine in numbers: speeds, memory, latencies and bandwidths. It comes from a
+//! platform file ([`read_platform`]), from this machine ([`discover()`]) or from speeds alone
+//! ([`Platform::from_speeds`]). This module measures nothing.
 
 mod discover;
 mod emulated;
@@ -11,7 +15,7 @@ mod write;
 pub use discover::{Core, Machine, available_memory, discover};
 pub use emulated::Emulated;
 pub use link_bookings::{LinkBookings, Load, Transit};
-pub use network::{Crossing, Direction, Link, Network, Route, Topology, Wire};
+pub use network::{Crossing, Direction, Link, Network, PairLink, Route, Topology, Wire};
 pub use parse::{parse_platform, read_platform};
 pub use resident::{forget_peak_memory, peak_memory};
 
@@ -21,56 +25,58 @@ use crate::geometry::Rank;
 /// A set of processors and the network that joins them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Platform {
-    /// A name for reports.
+    /// The platform's name, for reports.
     pub name: String,
     /// The processors, in the order of their ranks.
     pub processors: Vec<Processor>,
-    /// How they are joined.
+    /// The network between them.
     pub network: Network,
 }
 
-/// Whatever takes one share: a core, a core group, a GPU, a node, a whole cluster.
+/// Anything that takes one share of the work: a core, a group of cores, a GPU, a node or a cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Processor {
     /// Unique name.
     pub name: String,
-    /// Its place in the hierarchy, `"site/node"`; its own name by default.
+    /// Its path in the hierarchy of clusters, as `"site/node"`; by default its own name.
     pub cluster: String,
-    /// Its constant speed, if given; else it is measured.
+    /// Its constant speed; `None` if it is to be measured.
     pub speed: Option<Speed>,
-    /// Most bytes of data that it may hold.
+    /// The number of bytes of data that it may hold; `None` for no limit.
     pub memory: Option<u64>,
-    /// Cores it is pinned to; empty means not pinned and one thread.
+    /// The cores that it is pinned to; empty for one thread that is not pinned.
     pub cores: Vec<usize>,
-    /// Emulation: computing takes this many times longer than it really does; at least 1.
+    /// Emulation: computation takes this many times longer; at least 1.
     pub slowdown: f64,
-    /// Emulation: it turns slower in mid-run. Measuring and forecasts do not know of it.
+    /// Emulation: the processor becomes slower during a run. Measurements and forecasts ignore this.
     pub slowdown_after: Option<SlowdownAfter>,
-    /// Emulation: its speed is this function of size instead of anything measured. A run takes so long, if this machine
-    /// is fast enough: a unit is one multiply-add, the size that of its share in elements of C.
+    /// Emulation: its speed as a function of size, instead of a measured one. A run takes the time that the
+    /// function gives, if this machine is fast enough. A unit is one multiply-add; the size is the share in
+    /// elements of C.
     pub emulated: Option<Emulated>,
 }
 
-/// Emulation of a processor that turns slower while a product is computed.
+/// Emulation of a processor that becomes slower during a product.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlowdownAfter {
-    /// The fraction of the product's multiply-adds, all processors' together, after which it does; at least 0, below 1.
+    /// The fraction of all multiply-adds of the product, over all processors, after which the speed changes;
+    /// at least 0 and below 1.
     pub work: f64,
-    /// Its `slowdown` from then on; at least 1.
+    /// The slowdown from then on; at least 1.
     pub slowdown: f64,
 }
 
 /// A constant speed, greater than zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Speed {
-    /// Only the ratio to the others' speeds means something.
+    /// A speed without a unit: only ratios between processors are meaningful.
     Relative(f64),
     /// Floating-point operations per second.
     Flops(f64),
 }
 
 impl Speed {
-    /// The number, whatever it is relative to.
+    /// The number, without its unit.
     pub fn value(self) -> f64 {
         match self {
             Self::Relative(x) | Self::Flops(x) => x,
@@ -79,7 +85,7 @@ impl Speed {
 }
 
 impl Processor {
-    /// A processor with a name and nothing else said: own cluster, not pinned, not slowed.
+    /// A processor with a name and default values: a cluster of its own, not pinned, no emulation.
     pub fn named(name: impl Into<String>) -> Self {
         let name = name.into();
         Self {
@@ -96,14 +102,14 @@ impl Processor {
 }
 
 impl Platform {
-    /// Processors `p0`, `p1`, … with the given relative speeds and a network that costs nothing.
+    /// Processors `p0`, `p1`, … with the given relative speeds and a network without costs.
     ///
     /// # Errors
-    /// A speed that is not finite and positive, or none at all.
+    /// No speed, or a speed that is not finite and positive: exit code 2.
     pub fn from_speeds(speeds: &[f64]) -> Result<Self> {
         if speeds.is_empty() {
             return Err(Error::input(
-                "--speeds",
+                "`speeds`",
                 "no speed given",
                 "give one positive number per processor, such as 9,1",
             ));
@@ -114,7 +120,7 @@ impl Platform {
             .map(|(i, &speed)| {
                 if !(speed.is_finite() && speed > 0.0) {
                     return Err(Error::input(
-                        "--speeds",
+                        "`speeds`",
                         format!("speed {speed} of processor p{i} is not a positive number"),
                         "give one positive number per processor, such as 9,1",
                     ));
@@ -125,7 +131,7 @@ impl Platform {
         Ok(Self { name: "speeds".into(), processors, network: Network::free() })
     }
 
-    /// Processors of the given names with nothing else said and a network that costs nothing.
+    /// Processors with the given names, default values and a network without costs.
     pub fn from_names(names: &[String]) -> Self {
         Self {
             name: "names".into(),
@@ -154,20 +160,21 @@ impl Platform {
         self.processors.iter().map(|p| p.speed).collect()
     }
 
-    /// The same platform with these links: `(from, to, both ways, link)`; the last one of a pair counts.
+    /// The same platform with these links in place of its own. If several are for one pair, the last one
+    /// counts.
     ///
     /// # Panics
-    /// If a rank is not the platform's.
-    pub fn with_links(&self, links: &[(Rank, Rank, bool, Link)]) -> Self {
-        let known = links.iter().all(|(from, to, ..)| from.0 < self.len() && to.0 < self.len());
+    /// If a rank is not below [`Platform::len`].
+    pub fn with_links(&self, links: &[PairLink]) -> Self {
+        let known = links.iter().all(|l| l.from.0 < self.len() && l.to.0 < self.len());
         assert!(known, "links join the platform's own processors");
         Self { network: self.network.with_links(self.len(), links), ..self.clone() }
     }
 
-    /// The processors of these names, in this order, with the same network between them.
+    /// The processors with these names, in this order, and the network between them.
     ///
     /// # Panics
-    /// If a name is not the platform's.
+    /// If the platform has no processor of that name.
     pub fn select(&self, names: &[String]) -> Self {
         let ranks: Vec<Rank> = names
             .iter()
@@ -183,8 +190,8 @@ impl Platform {
         }
     }
 
-    /// So many processors: these, one after the other and again from the first, with the links of the ones that they
-    /// repeat.
+    /// A platform of `count` processors that repeats the processors of this one, with the links of those
+    /// repeated.
     pub fn repeated(&self, count: usize) -> Self {
         let ranks: Vec<Rank> = (0..count).map(|i| Rank(i % self.len())).collect();
         let processor = |i: usize| {
@@ -201,8 +208,8 @@ impl Platform {
         }
     }
 
-    /// The platform as a file that reads the same; the network is left out where it costs nothing. O(processors^2) where
-    /// links differ.
+    /// The text of a platform file for this platform. A network without costs is left out. O(p^2) if links
+    /// differ.
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut out = format!("name = {}\n", quoted(&self.name));

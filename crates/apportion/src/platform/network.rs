@@ -1,4 +1,5 @@
-//! The network as numbers: latency and bandwidth of every ordered pair, topology, and which wires a message takes.
+//! The network as numbers: latency and bandwidth of every ordered pair, topology, and which wires a message
+//! takes.
 
 mod route;
 
@@ -8,21 +9,21 @@ use crate::geometry::Rank;
 use route::Trunk;
 use std::collections::BTreeMap;
 
-/// How processors are joined.
+/// The topology of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topology {
-    /// Every pair has a link of its own.
+    /// Every pair of processors has a link of its own.
     Full,
-    /// Every pair without the centre is relayed through it, one hop after the other.
+    /// Messages between two processors other than the centre are relayed through it, one hop after the other.
     Star {
         /// The relaying processor.
         centre: Rank,
     },
-    /// One medium shared by all: one transfer at a time.
+    /// One medium for all processors: one transfer at a time.
     Bus,
 }
 
-/// Which way data travel in the layout: A's pieces along rows, B's along columns.
+/// The direction of a message in the layout: pieces of A travel along rows, pieces of B along columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Along a row of processors (pieces of A).
@@ -43,10 +44,10 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link that costs nothing.
+    /// A link without cost.
     pub const FREE: Self = Self { latency: 0.0, horizontal: f64::INFINITY, vertical: f64::INFINITY };
 
-    /// This link and another crossed at once: latencies add up, the slower sets the pace.
+    /// This link and another in series: latencies add up, and the smaller bandwidth counts.
     fn then(self, next: Self) -> Self {
         Self {
             latency: self.latency + next.latency,
@@ -59,6 +60,19 @@ impl Link {
     pub fn seconds(&self, horizontal: f64, vertical: f64) -> f64 {
         self.latency + horizontal / self.horizontal + vertical / self.vertical
     }
+}
+
+/// A link between two given processors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairLink {
+    /// The sender.
+    pub from: Rank,
+    /// The receiver.
+    pub to: Rank,
+    /// True if the link also serves messages from the receiver to the sender.
+    pub both_ways: bool,
+    /// The link's cost.
+    pub link: Link,
 }
 
 /// What a platform file said of some pairs: applies where both ends match.
@@ -79,11 +93,11 @@ pub(super) struct Exception {
 /// Latency, bandwidth and topology between all processors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Network {
-    /// True if the two directions of a link work at once.
+    /// True if the two directions of a link work at the same time.
     pub duplex: bool,
-    /// How processors are joined.
+    /// The topology of a network.
     pub topology: Topology,
-    /// True if the embedded engine must enforce these numbers on its transfers.
+    /// True if the threads engine delays its messages by these costs.
     pub emulate: bool,
     default: Link,
     /// Links of classes of processors; `None` until resolved against processor names.
@@ -102,7 +116,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// A network that costs nothing: every pair joined, both directions at once, not emulated.
+    /// A network without costs: full topology, both directions at the same time, not emulated.
     pub fn free() -> Self {
         Self {
             duplex: true,
@@ -192,8 +206,8 @@ impl Network {
         Self { topology, classes, chains, ..self.clone() }
     }
 
-    /// The same network at another bandwidth: its slowest link gets so many bytes per second, and the others keep their
-    /// ratio to it; all get it where no link has a finite one.
+    /// The same network with its slowest link at `bandwidth` bytes per second; the others keep their ratio to
+    /// it. If no link has a finite bandwidth, all get this one.
     pub fn at_bandwidth(&self, bandwidth: f64) -> Self {
         let slowest = self
             .links()
@@ -204,8 +218,8 @@ impl Network {
         self.changed(|l| Link { horizontal: scaled(l.horizontal), vertical: scaled(l.vertical), ..l })
     }
 
-    /// The same network at another latency: its longest becomes so many seconds, and the others keep their ratio to it;
-    /// all get it where no link has one.
+    /// The same network with its longest latency at `latency` seconds; the others keep their ratio to it. If
+    /// no link has a latency, all get this one.
     pub fn at_latency(&self, latency: f64) -> Self {
         let longest = self.links().map(|l| l.latency).fold(0.0, f64::max);
         let scaled = move |t: f64| if longest > 0.0 { t * (latency / longest) } else { latency };
@@ -236,9 +250,9 @@ impl Network {
     }
 
     /// The same network among `p` processors with some links replaced.
-    pub(super) fn with_links(&self, p: usize, links: &[(Rank, Rank, bool, Link)]) -> Self {
+    pub(super) fn with_links(&self, p: usize, links: &[PairLink]) -> Self {
         let mut table: Vec<Link> = (0..p * p).map(|i| self.link(Rank(i / p), Rank(i % p))).collect();
-        for &(from, to, both_ways, link) in links {
+        for &PairLink { from, to, both_ways, link } in links {
             table[from.0 * p + to.0] = link;
             if both_ways {
                 table[to.0 * p + from.0] = link;
@@ -265,7 +279,8 @@ impl Network {
     }
 }
 
-/// How exactly `pattern` names a processor: 0 not at all, 1.. a cluster (deeper is more), 7 the processor itself.
+/// How exactly `pattern` names a processor: 0 not at all, 1.. a cluster (deeper is more), 7 the processor
+/// itself.
 fn specificity(pattern: &str, name: &str, cluster: &str) -> u8 {
     if pattern == name {
         return 7;
@@ -274,8 +289,8 @@ fn specificity(pattern: &str, name: &str, cluster: &str) -> u8 {
     if inside { 1 + pattern.matches('/').count().min(5) as u8 } else { 0 }
 }
 
-/// The default, overridden by the most specific exception that matches (the later one among equals); and the link
-/// that the pair shares with others, if the exception that gives the bandwidth says so.
+/// The default, overridden by the most specific exception that matches (the later one among equals); and the
+/// link that the pair shares with others, if the exception that gives the bandwidth says so.
 fn best_link(default: Link, exceptions: &[Exception], from: &[u8], to: &[u8]) -> (Link, Option<Trunk>) {
     let mut latency = (0, default.latency);
     let mut bandwidth = (0, (default.horizontal, default.vertical));

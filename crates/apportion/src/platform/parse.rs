@@ -1,4 +1,4 @@
-//! `platform.toml`: read strictly, refused by field.
+//! The platform file `platform.toml`. Reading is strict: errors name the field.
 
 mod network;
 
@@ -142,27 +142,27 @@ impl Reader<'_> {
             return Err(self.error(
                 &field("slowdown"),
                 format!("{slowdown} is not a number of at least 1"),
-                "1.0 means not slowed, 9.0 nine times slower",
+                "give 1.0 for full speed, 9.0 for nine times slower",
             ));
         }
         if raw.emulated.is_some() && raw.slowdown.is_some() {
             return Err(self.error(
                 &field("slowdown"),
-                "is given beside emulated",
-                "give one of them: an emulated processor takes the time that its function says",
+                "cannot be combined with emulated",
+                "give one of them: the function of an emulated processor determines its time",
             ));
         }
         let slowdown_after = match raw.slowdown_after {
             Some(RawSlowdownAfter { work, .. }) if !(0.0..1.0).contains(&work) => {
                 let what = format!("{work} is not a fraction of the work, at least 0 and below 1");
-                return Err(self.error(&field("slowdown_after.work"), what, "0.5 is half-way"));
+                return Err(self.error(&field("slowdown_after.work"), what, "give 0.5 for half of the work"));
             }
             Some(RawSlowdownAfter { slowdown, .. }) if !(slowdown.is_finite() && slowdown >= 1.0) => {
                 let what = format!("{slowdown} is not a number of at least 1");
                 return Err(self.error(
                     &field("slowdown_after.slowdown"),
                     what,
-                    "3.0 means three times slower",
+                    "give 3.0 for three times slower",
                 ));
             }
             turn => turn.map(|RawSlowdownAfter { work, slowdown }| SlowdownAfter { work, slowdown }),

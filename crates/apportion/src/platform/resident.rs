@@ -1,13 +1,14 @@
-//! How much memory this process holds, as the operating system counts it.
+//! The memory of this process, as the operating system reports it.
 
-/// Forgets the peak so far, where the system can; else the peak counts from the process's start.
+/// Resets the peak of [`peak_memory`], if the system can; otherwise the peak counts from the start of the
+/// process.
 pub fn forget_peak_memory() {
     // Linux: "5" resets the peak of the resident set, and nothing else.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Most bytes of memory that this process has held at once, code and files mapped into memory included; `None` where
-/// the system does not tell.
+/// The largest number of bytes of memory that this process has held at once, including code and mapped files;
+/// `None` if the system does not report it.
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

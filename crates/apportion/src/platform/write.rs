@@ -1,4 +1,4 @@
-//! A network as text: what the platform file needs to say to read the same.
+//! The text of a network in a platform file.
 
 use super::network::{Link, Network, Topology};
 use crate::geometry::Rank;
@@ -28,8 +28,8 @@ impl Network {
         format!("\n[network]\n{body}{exceptions}")
     }
 
-    /// Shared links and uplinks, and a `[[network.link]]` for every pair whose own link is not the default, or two where its
-    /// directions differ.
+    /// Shared links and uplinks, and a `[[network.link]]` for every pair whose own link is not the default,
+    /// or two where its directions differ.
     fn exceptions(&self, names: &[String]) -> String {
         let mut out = String::new();
         for (name, link) in self.uplinks() {
@@ -48,7 +48,7 @@ impl Network {
             let both = users.chain([(i, j)]).any(|(i, j)| self.trunk(i, j).is_some_and(|t| t.backward));
             let link = Link { latency: self.default_link().latency, ..self.direct(i, j) };
             let directed = !both && between.0 != between.1;
-            out += &exception((&between.0, &between.1), directed, &link_fields(link, self.default_link()));
+            out += &exception(&between.0, &between.1, directed, &link_fields(link, self.default_link()));
             out += "shared = true\n";
         }
         let mut say = |i: Rank, j: Rank, directed: bool| {
@@ -60,7 +60,7 @@ impl Network {
                 None => link_fields(link, default),
             };
             if !fields.is_empty() {
-                out += &exception((&names[i.0], &names[j.0]), directed, &fields);
+                out += &exception(&names[i.0], &names[j.0], directed, &fields);
             }
         };
         for (i, j) in pairs(names.len()).filter(|(i, j)| i.0 < j.0) {
@@ -78,13 +78,9 @@ impl Network {
 /// Differs from every link.
 const UNSAID: Link = Link { latency: f64::NAN, horizontal: f64::NAN, vertical: f64::NAN };
 
-fn exception(between: (&str, &str), directed: bool, fields: &str) -> String {
+fn exception(from: &str, to: &str, directed: bool, fields: &str) -> String {
     let directed = if directed { "directed = true\n" } else { "" };
-    format!(
-        "\n[[network.link]]\nbetween = [{}, {}]\n{directed}{fields}",
-        quoted(between.0),
-        quoted(between.1)
-    )
+    format!("\n[[network.link]]\nbetween = [{}, {}]\n{directed}{fields}", quoted(from), quoted(to))
 }
 
 /// Latency and bandwidth where they differ from what holds without them.
@@ -111,7 +107,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::geometry::Rank;
-    use crate::platform::{Link, Network, Platform, Topology, parse_platform};
+    use crate::platform::{Link, Network, PairLink, Platform, Topology, parse_platform};
     use proptest::prelude::*;
 
     #[test]
@@ -131,12 +127,12 @@ mod tests {
                 platform.to_toml()
             );
         }
-        let measured = platform.with_links(&[(
-            Rank(0),
-            Rank(1),
-            true,
-            Link { latency: 9.0, horizontal: 9.0, vertical: 9.0 },
-        )]);
+        let measured = platform.with_links(&[PairLink {
+            from: Rank(0),
+            to: Rank(1),
+            both_ways: true,
+            link: Link { latency: 9.0, horizontal: 9.0, vertical: 9.0 },
+        }]);
         assert_eq!(measured.network.route(Rank(1), Rank(0))[0].crossings.len(), 1);
         assert_eq!(measured.network.link(Rank(1), Rank(2)), platform.network.link(Rank(1), Rank(2)));
     }
@@ -159,8 +155,11 @@ mod tests {
             let links: Vec<_> = links
                 .into_iter()
                 .filter(|l| l.0 < p && l.1 < p && l.0 != l.1)
-                .map(|(i, j, both, latency, horizontal, vertical)| {
-                    (Rank(i), Rank(j), both, Link { latency, horizontal, vertical })
+                .map(|(i, j, both_ways, latency, horizontal, vertical)| PairLink {
+                    from: Rank(i),
+                    to: Rank(j),
+                    both_ways,
+                    link: Link { latency, horizontal, vertical },
                 })
                 .collect();
             let platform = platform.with_links(&links);

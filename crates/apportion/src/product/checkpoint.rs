@@ -250,7 +250,7 @@ mod tests {
         let (_, again) = Checkpoint::open(&path, &identity(1)).unwrap();
         let again = again.unwrap();
         assert_eq!((again.order, again.panels), (begun().order, begun().panels));
-        assert_eq!(again.plan.layout, begun().plan.layout);
+        assert_eq!(again.plan.layout().unwrap(), begun().plan.layout().unwrap());
         assert!(!path.join(".apportion-left").exists());
         assert_eq!(Checkpoint::open(&path, &identity(2)).unwrap_err().exit_code(), 2);
         let settings = Fingerprint { settings: json!({"alpha": 2.5}), ..identity(1) };

@@ -89,7 +89,7 @@ impl Panels {
             let least = Self { rows: 1, segment: block }.predicted_bytes(shape, processors, order, element);
             Error::infeasible(
                 format!("{memory} bytes of memory are too few: one row and one pivot block need {least}"),
-                "give more memory, a smaller --block, or fewer processors",
+                "give more memory, a smaller `block`, or fewer processors",
             )
         })
     }
@@ -111,7 +111,7 @@ pub fn check_panels(
     for m in [panels.rows.min(shape.m), last(shape.m, panels.rows)] {
         for k in [panels.segment.min(shape.k), last(shape.k, panels.segment)] {
             let plan = of_panel(plan, Shape { m, k, n: shape.n })?;
-            let layout = plan.layout.as_ref().expect("a plan of a product has a layout");
+            let layout = plan.layout()?;
             check_caps(layout, order, platform, (element, path))?;
         }
     }
@@ -265,7 +265,7 @@ type Parts<T> = (LocalBlocks<T>, LocalBlocks<T>, Option<LocalBlocks<T>>);
 
 /// The plan of a panel of another height or with fewer inner indices.
 fn of_panel(plan: &Plan, shape: Shape) -> Result<Plan> {
-    let layout = plan.layout.as_ref().expect("a plan of a product has a layout");
+    let layout = plan.layout()?;
     let present = layout.shape();
     let layout = if (present.m, present.n) == (shape.m, shape.n) {
         Layout::new(shape, layout.processors(), layout.parts().iter().copied())?

@@ -19,11 +19,12 @@ const MOST_EVENTS: usize = 1500;
 /// The colours of [`KINDS`] (Okabe and Ito's, the most common the calmest).
 const COLOURS: [&str; 4] = ["#56b4e9", "#e69f00", "#d55e00", "#dddddd"];
 
-/// Draws a trace as a self-contained SVG 1.1 document: a lane per processor, its time coloured by what it did (compute;
-/// wait until what it sent has left; receive; wait for what has not been sent yet), white where it has ended.
+/// Draws a trace as a self-contained SVG 1.1 document: a lane per processor, its time coloured by what it did
+/// (compute; wait until what it sent has left; receive; wait for what has not been sent yet), white where it
+/// has ended.
 ///
-/// Lanes are 36 pixels high, less where there are many. A lane of more than 1,500 events is drawn by columns of a pixel,
-/// each divided in the proportions of its time. The same trace gives the same bytes. O(events).
+/// Lanes are 36 pixels high, less where there are many. A lane of more than 1,500 events is drawn by columns
+/// of a pixel, each divided in the proportions of its time. The same trace gives the same bytes. O(events).
 pub fn trace_svg(trace: &Trace, names: &[String]) -> String {
     let seconds = trace.seconds();
     let names: Vec<String> = (0..trace.lanes.len())
@@ -103,7 +104,8 @@ fn events(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [String; 4] {
     shapes
 }
 
-/// Columns of one pixel, divided from bottom to top in the proportions of their time; neighbours alike are joined.
+/// Columns of one pixel, divided from bottom to top in the proportions of their time; neighbours alike are
+/// joined.
 fn columns(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [String; 4] {
     let mut times = vec![[0.0; 4]; WIDTH as usize];
     for event in events {

@@ -1,4 +1,4 @@
-//! The table beside a picture: colour, name, share, part of the whole and ratio to the smallest.
+//! The legend of a picture: colour, name, share, part of the whole and ratio to the smallest.
 
 use super::svg::{INK, escape, grouped, percent};
 use crate::plan::Plan;

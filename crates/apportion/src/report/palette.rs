@@ -1,4 +1,4 @@
-//! Colours that the colour-blind can tell apart and that dark text can be read on.
+//! Colours that colour-blind readers can distinguish and that dark text is legible on.
 //!
 //! Source: Okabe and Ito 2008, "Color universal design".
 
@@ -16,11 +16,12 @@ const HUES: [[u8; 3]; 8] = [
     [150, 150, 150],
 ];
 
-/// Parts of white, ordered so that neighbours differ: from what leaves dark text 4.5:1 contrast to what leaves a hue.
+/// Parts of white, ordered so that neighbours differ: from what leaves dark text 4.5:1 contrast to what
+/// leaves a hue.
 const TINTS: [f64; 6] = [0.3, 0.56, 0.42, 0.68, 0.36, 0.62];
 
-/// One colour per processor, as `#rrggbb`: a hue per cluster, in the order in which they first appear, and a tint per
-/// member.
+/// One colour per processor, as `#rrggbb`: a hue per cluster, in the order in which they first appear, and a
+/// tint per member.
 pub(super) fn colours(clusters: &[&str]) -> Vec<String> {
     let mut numbers: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut colours = Vec::with_capacity(clusters.len());

@@ -49,8 +49,8 @@ pub fn plot_svg(plot: &Plot) -> String {
     plot_svg_on(plot, [false; 2])
 }
 
-/// As [`plot_svg`], with axes on which equal steps are equal ratios where `logarithmic` (horizontal, vertical) says so:
-/// their values must be positive.
+/// As [`plot_svg`], with axes on which equal steps are equal ratios where `logarithmic` (horizontal,
+/// vertical) says so: their values must be positive.
 pub fn plot_svg_on(plot: &Plot, logarithmic: [bool; 2]) -> String {
     let points = || plot.series.iter().flat_map(|s| &s.points).filter(|p| finite(p));
     let on = |axis: usize, values: Vec<f64>, from, to, rounded| match logarithmic[axis] {

@@ -1,4 +1,4 @@
-//! `run.json` and the table: what happened, beside what was predicted.
+//! The report of a run: `run.json` and the table, with measured and predicted values.
 
 use super::table;
 use crate::product::RunReport;
@@ -198,7 +198,7 @@ impl RunReport {
                     show_seconds(adaptation.moving_seconds())
                 ),
             };
-            totals.insert(5, ("divided anew", what));
+            totals.insert(5, ("repartitioned", what));
         }
         format!("{}\n{}", table(&header, rows), super::pairs(&totals))
     }

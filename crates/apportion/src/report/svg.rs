@@ -1,9 +1,9 @@
-//! The picture of a plan: who owns which part of C.
+//! The picture of a plan: the parts of C and their owners.
 
 use super::legend::Legend;
 use super::palette::colours;
 use crate::geometry::{Rect, Span, SpanSet};
-use crate::plan::{Plan, Problem};
+use crate::plan::{Division, Plan, Problem};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -25,11 +25,12 @@ const SMALLEST_TYPE: f64 = 8.0;
 /// Width of an average character of a sans-serif face, in parts of its size.
 const CHARACTER: f64 = 0.62;
 
-/// Draws a plan as a self-contained SVG 1.1 document: every processor's region in the colour of its cluster, with
-/// name and part of the whole where there is room, and a legend. 1-D shares are a bar.
+/// Draws a plan as a self-contained SVG 1.1 document: every processor's region in the colour of its cluster,
+/// with name and part of the whole where there is room, and a legend. 1-D shares are a bar.
 ///
-/// `clusters` holds the cluster of each processor, by rank; where it is shorter, a processor stands for itself. The
-/// picture has the matrix's proportions, up to 10:1. The same plan gives the same bytes. O(R log R) for R rectangles.
+/// `clusters` holds the cluster of each processor, by rank; where it is shorter, a processor stands for
+/// itself. The picture has the matrix's proportions, up to 10:1. The same plan gives the same bytes. O(R log
+/// R) for R rectangles.
 pub fn plan_svg(plan: &Plan, clusters: &[String]) -> String {
     let names = plan.processors.iter().enumerate();
     let clusters: Vec<&str> = names.map(|(i, name)| clusters.get(i).unwrap_or(name).as_str()).collect();
@@ -104,13 +105,12 @@ struct Picture {
 
 impl Picture {
     fn of(plan: &Plan) -> Self {
-        let (rects, cols, rows, ratio) = match (plan.layout(), plan.problem()) {
-            (Ok(layout), _) => {
+        let (rects, cols, rows, ratio) = match &plan.division {
+            Division::Matmul(layout) => {
                 let (m, n) = (layout.shape().m, layout.shape().n);
                 (layout.rects_by_owner(), n, m, n as f64 / m as f64)
             }
-            (Err(_), Problem::Units { n }) => (bar(&plan.shares), n.max(1), 1, LONGEST),
-            (Err(_), Problem::Matmul(s)) => (bar(&plan.shares), s.elements(), 1, LONGEST),
+            Division::Units { n } => (bar(&plan.shares), (*n).max(1), 1, LONGEST),
         };
         let ratio = ratio.clamp(1.0 / LONGEST, LONGEST);
         let size = if ratio > 1.5 {
@@ -177,8 +177,8 @@ impl Picture {
     }
 }
 
-/// For every cut across the first of the two axes: where along the second it separates owners. An edge that two
-/// rectangles of one owner share cancels out.
+/// For every cut across the first of the two axes: where along the second it separates owners. An edge that
+/// two rectangles of one owner share cancels out.
 fn borders(rects: &[Vec<Rect>], axes: impl Fn(&Rect) -> (Span, Span)) -> BTreeMap<u64, SpanSet> {
     let mut lines: BTreeMap<u64, Vec<Span>> = BTreeMap::new();
     for own in rects {

@@ -109,7 +109,7 @@ fn all_too_small(shape: Shape, platform: &Platform, element: u64) -> Option<Erro
             show_bytes(need),
             show_bytes(have)
         ),
-        remedy: "give more memory or processors, or cut C with --panels N".into(),
+        remedy: "give more memory or processors, or cut C with `panels = N`".into(),
     })
 }
 

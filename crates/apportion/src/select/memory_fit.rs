@@ -51,8 +51,8 @@ impl MemoryOverrun {
                 show_bytes(need as f64),
                 show_bytes(cap as f64)
             ),
-            remedy: "give it a smaller share or more memory, the flow a smaller --block (or --flow broadcast --blocks N), \
-                     or cut C with --panels N"
+            remedy: "give it a smaller share or more memory, the flow a smaller `block` (or `flow = broadcast` and `blocks = N`), \
+                     or cut C with `panels = N`"
                 .into(),
         }
     }
@@ -180,7 +180,7 @@ mod tests {
         // (6 x 12 + 9 x 16 + 6 x 16 + (6 + 16) x 12) x 8 bytes.
         let text = error.to_string();
         assert!(text.contains("\"p0\" would hold 4.6 kB") && text.contains("of 4.1 kB"), "{text}");
-        assert!(text.contains("--panels"), "{text}");
+        assert!(text.contains("`panels = N`"), "{text}");
         assert!(check_caps(&layout, order, &platform([Some(4608), None]), (8, DataPath::Copied)).is_ok());
     }
 }

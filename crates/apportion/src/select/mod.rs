@@ -228,7 +228,7 @@ impl Field<'_> {
 
     /// What a candidate should take.
     fn forecast(&self, choice: &Choice) -> Result<Forecast> {
-        let layout = choice.plan.layout.as_ref().expect("a candidate has a layout");
+        let layout = choice.plan.layout()?;
         self.simulate(layout, choice.order, &rates(self.models, &choice.plan.shares, self.models_block))
     }
 

@@ -114,7 +114,7 @@ fn tag(tag: u64) -> io::Result<u64> {
     if tag <= i32::MAX as u64 {
         return Ok(tag);
     }
-    Err(io::Error::other(format!("tag {tag} is more than SimGrid can hold: use a larger --block")))
+    Err(io::Error::other(format!("tag {tag} is more than SimGrid can hold: use a larger `block`")))
 }
 
 /// Hosts, links, and the routes of the pairs that talk.

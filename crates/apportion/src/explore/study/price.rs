@@ -24,9 +24,9 @@ impl Prices {
 
     /// The sum of half-perimeters of the optimal columns of ascending areas that sum to 1. O(p^2) at most.
     ///
-    /// A column of q processors and width w costs 1 + q w. The last column of the cheapest prefix never begins
-    /// further left than that of a shorter prefix (the quadrangle inequality of `shapes::columns`), so that few
-    /// beginnings are left to try.
+    /// A column of q processors and width w costs 1 + q w. The last column of the cheapest prefix never
+    /// begins further left than that of a shorter prefix (the quadrangle inequality of `shapes::columns`), so
+    /// that few beginnings are left to try.
     pub(super) fn columns(&mut self, areas: &[f64]) -> f64 {
         let mut start = 0;
         for (j, area) in areas.iter().enumerate() {
@@ -47,8 +47,8 @@ impl Prices {
         self.best[areas.len()]
     }
 
-    /// The sum of half-perimeters with the slower processors in squares on the diagonal; infinite where these would
-    /// overlap.
+    /// The sum of half-perimeters with the slower processors in squares on the diagonal; infinite where these
+    /// would overlap.
     pub(super) fn corner(&self, areas: &[f64]) -> f64 {
         let sides: f64 = areas[..areas.len() - 1].iter().map(|a| a.sqrt()).sum();
         if sides <= 1.0 { 2.0 + 2.0 * sides } else { f64::INFINITY }

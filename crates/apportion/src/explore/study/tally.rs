@@ -140,7 +140,7 @@ impl Tally {
             let most = study.most_unequal.unwrap_or(f64::INFINITY);
             return Err(Error::infeasible(
                 format!("no draw of {processors} speeds has a ratio of at most {most}"),
-                "raise --most-unequal or --draws",
+                "raise `most_unequal` or `draws`",
             ));
         };
         let corner = self.corner.summary().zip(self.columns_at_corner.summary());

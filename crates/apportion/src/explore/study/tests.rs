@@ -17,8 +17,8 @@ fn threads_and_order_change_nothing() {
     assert_ne!(rows(&task, 2), rows(&Study { seed: 2, ..task.clone() }, 2));
 }
 
-/// Becker 2010, section 4.2.4: 1.105 and 1.061 for columns, 1.054 and 1.000001 for the square corner from 3:1 on.
-/// (The means by integration: 1.105509 and 1.054487.)
+/// Becker 2010, section 4.2.4: 1.105 and 1.061 for columns, 1.054 and 1.000001 for the square corner from 3:1
+/// on. (The means by integration: 1.105509 and 1.054487.)
 #[test]
 fn two_processors_as_in_the_thesis() {
     let row = rows(&of(2..=2, 400_000), 2)[0];
@@ -32,7 +32,8 @@ fn two_processors_as_in_the_thesis() {
     assert!((corner.draws as f64 / row.draws as f64 - 1.0 / 3.0).abs() < 0.005);
 }
 
-/// Section 6.1.3: 1.128 and 1.079 over the draws where the square corner wins; up to 100:1 1.104, 1.062 and 1.008.
+/// Section 6.1.3: 1.128 and 1.079 over the draws where the square corner wins; up to 100:1 1.104, 1.062 and
+/// 1.008.
 #[test]
 fn three_processors_as_in_the_thesis() {
     let row = rows(&of(3..=3, 600_000), 2)[0].corner.unwrap();
@@ -46,7 +47,8 @@ fn three_processors_as_in_the_thesis() {
     // 100:1:1 is the best that the limit leaves.
     let least = (1.0 + 2.0 / 102f64.sqrt()) / ((100.0 / 102f64).sqrt() + 2.0 / 102f64.sqrt());
     assert!(row.ratio.min >= least && row.ratio.min < least + 0.002);
-    // Where the square corner wins, columns are never nearer than this: below the thesis's 1.0595 none can be.
+    // Where the square corner wins, columns are never nearer than this: below the thesis's 1.0595 none can
+    // be.
     assert!(row.columns.min > 1.06);
 }
 

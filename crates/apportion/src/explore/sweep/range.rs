@@ -36,7 +36,8 @@ impl Parameter {
         matches!(self, Self::Bandwidth | Self::Latency)
     }
 
-    /// The value half-way, in ratio; `None` if there is none, or the two are within the part `near` of each other.
+    /// The value half-way, in ratio; `None` if there is none, or the two are within the part `near` of each
+    /// other.
     pub(super) fn middle(self, low: f64, high: f64, near: f64) -> Option<f64> {
         if self == Self::Processors {
             let middle = (low + (high - low) / 2.0).floor();
@@ -91,8 +92,8 @@ pub struct ParameterSweep {
 }
 
 impl ParameterSweep {
-    /// The values, ascending: both ends, and between them in equal ratios; numbers of processors are whole, and so are
-    /// ratios where the number of values is left open and there are at most 25.
+    /// The values, ascending: both ends, and between them in equal ratios; numbers of processors are whole,
+    /// and so are ratios where the number of values is left open and there are at most 25.
     pub fn values(&self) -> Vec<f64> {
         let whole = self.from.fract() == 0.0 && self.to.fract() == 0.0;
         let steps = self.to - self.from;

@@ -46,8 +46,8 @@ fn swept_by(
     sweep(&setting, contenders, &text.parse().unwrap(), &Monitor::new())
 }
 
-/// Becker 2010, Theorems 5.1 and 5.2: a square corner overtakes the straight line at 3:1 where a link carries one transfer
-/// at a time, at 2:1 where both directions work at once.
+/// Becker 2010, Theorems 5.1 and 5.2: a square corner overtakes the straight line at 3:1 where a link carries
+/// one transfer at a time, at 2:1 where both directions work at once.
 #[test]
 fn the_square_corner_overtakes_the_straight_line() {
     for (duplex, crossing) in [(false, 3.0), (true, 2.0)] {
@@ -63,7 +63,8 @@ fn the_square_corner_overtakes_the_straight_line() {
     }
 }
 
-/// Two messages that share a half-duplex link fairly end when the later of two in turn does: the same crossover.
+/// Two messages that share a half-duplex link fairly end when the later of two in turn does: the same
+/// crossover.
 #[test]
 fn crossovers_under_fair_sharing() {
     for (duplex, crossing) in [(false, 3.0), (true, 2.0)] {
@@ -78,7 +79,7 @@ fn crossovers_under_fair_sharing() {
     let late = swept_by(Some(&Fluid::default()), "latency=1us..1s", true, &ring).unwrap();
     assert_eq!(fifo.points.len(), late.points.len());
     for (a, b) in fifo.points.iter().zip(&late.points) {
-        let seconds = |p: &SweepPoint| p.forecasts[0].unwrap().0;
+        let seconds = |p: &SweepPoint| p.forecasts[0].unwrap().seconds;
         assert!(
             seconds(b) >= seconds(a) * (1.0 - 1e-12),
             "a message that waits for its receiver is no earlier"
@@ -94,8 +95,8 @@ fn winners_change_at_crossovers() {
     for text in ["bandwidth=1MB/s..10GB/s", "latency=1us..1s", "processors=1..9"] {
         let found = swept(text, false, &contenders).unwrap();
         for point in &found.points {
-            let best = point.forecasts.iter().flatten().map(|f| f.0).fold(f64::INFINITY, f64::min);
-            let (won, _) = point.forecasts[point.winner.unwrap()].unwrap();
+            let best = point.forecasts.iter().flatten().map(|f| f.seconds).fold(f64::INFINITY, f64::min);
+            let won = point.forecasts[point.winner.unwrap()].unwrap().seconds;
             assert!(won <= best * (1.0 + 1e-12));
         }
         let mut now = found.points[0].winner;

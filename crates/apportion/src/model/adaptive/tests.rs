@@ -119,7 +119,8 @@ fn seeded(seed: u64, knee: bool, cliff: bool) -> Emulated {
     text.parse().unwrap()
 }
 
-/// The sweep's model over `smallest`..`largest` with at most 20 points, each time off by up to `noise`, which its interval says.
+/// The sweep's model over `smallest`..`largest` with at most 20 points, each time off by up to `noise`, which
+/// its interval says.
 fn measured(processor: &Emulated, (smallest, largest): (f64, f64), noise: f64) -> Model {
     let mut sweep = AdaptiveSweep::new(smallest, largest, 0.03).unwrap().with_most(20);
     let mut state = 12345_u64;

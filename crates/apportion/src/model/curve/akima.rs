@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn akimas_own_data() {
-        // The points of the 1970 paper (section 4), one to the right; values from an independent implementation
-        // (SciPy's Akima1DInterpolator).
+        // The points of the 1970 paper (section 4), one to the right; values from an independent
+        // implementation (SciPy's Akima1DInterpolator).
         let sizes: Vec<f64> = (1..=11).map(f64::from).collect();
         let paper = model(&sizes, &[10., 10., 10., 10., 10., 10., 10.5, 15., 50., 60., 85.]);
         let expected = [

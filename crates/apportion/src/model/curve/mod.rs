@@ -1,4 +1,4 @@
-//! One processor's speed function: points, and what lies between them.
+//! The speed function of one processor: measured points and the interpolation between them.
 
 mod akima;
 mod piecewise;
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use akima::Akima;
 use serde::{Deserialize, Serialize};
 
-/// What lies between the points. Left of the first and right of the last point speed is constant.
+/// The interpolation between the points. Before the first and after the last point the speed is constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -26,7 +26,7 @@ pub enum Interpolation {
 ///
 /// # Example
 /// ```
-/// use apportion::{Model, Point};
+/// use apportion::model::{Model, Point};
 /// let model = Model::piecewise("p0", vec![Point::new(100.0, 1.0), Point::new(200.0, 4.0)], None)?;
 /// assert_eq!(model.speed(100.0), 100.0);
 /// assert_eq!(model.speed(150.0), 75.0); // half-way between 100 and 50 units a second
@@ -83,7 +83,7 @@ impl Model {
             Err(Error::input(
                 format!("model of \"{processor}\": {field}"),
                 what,
-                "measure it again or mend the file",
+                "measure it again, or fix the file",
             ))
         };
         if points.is_empty() {
@@ -114,7 +114,7 @@ impl Model {
         &self.points
     }
 
-    /// What lies between the points.
+    /// The interpolation between the points.
     pub fn interpolation(&self) -> Interpolation {
         self.interpolation
     }

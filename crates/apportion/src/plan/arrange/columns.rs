@@ -1,7 +1,7 @@
 //! A column-based layout as something to rearrange: columns of blocks, and what every neighbourhood costs.
 //!
-//! The cost of A's rings falls apart into neighbouring columns (the overlap of two blocks does not depend on the
-//! other columns), the cost of B's into single columns. So a move costs only the columns that it touches.
+//! The cost of A's rings falls apart into neighbouring columns (the overlap of two blocks does not depend on
+//! the other columns), the cost of B's into single columns. So a move costs only the columns that it touches.
 
 use super::distance::Distances;
 use super::{Cost, Edges, Objective, Pivots};
@@ -93,7 +93,8 @@ pub(super) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// The columns of a layout; `None` unless each column of rectangles spans the matrix and each owner has one.
+    /// The columns of a layout; `None` unless each column of rectangles spans the matrix and each owner has
+    /// one.
     pub(super) fn of(layout: &Layout, distances: &'a Distances<'a>, objective: Objective) -> Option<Self> {
         let mut by_cols: BTreeMap<Span, Vec<&Part>> = BTreeMap::new();
         for part in layout.parts() {
@@ -149,7 +150,8 @@ impl<'a> Columns<'a> {
         if self.rule == Rule::OneToAll { lines as f64 / all as f64 } else { 1.0 }
     }
 
-    /// The cost of A's pieces from one column to another: height of overlap times distance, over all overlaps.
+    /// The cost of A's pieces from one column to another: height of overlap times distance, over all
+    /// overlaps.
     pub(super) fn beside(&self, from: &Column, to: &Column) -> f64 {
         let (mut i, mut j, mut at) = (0, 0, 0);
         let (mut end_i, mut end_j) = (from.blocks[0].height, to.blocks[0].height);
@@ -191,8 +193,8 @@ pub(super) mod tests {
     use crate::platform::{Platform, parse_platform};
     use proptest::prelude::*;
 
-    /// `p` processors dealt in turn to three clusters on two sites, with six different bandwidths, one of them
-    /// different by direction.
+    /// `p` processors dealt in turn to three clusters on two sites, with six different bandwidths, one of
+    /// them different by direction.
     pub(in crate::plan::arrange) fn three_clusters(p: usize) -> Platform {
         let mut text = String::new();
         for i in 0..p {

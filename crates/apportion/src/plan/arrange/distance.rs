@@ -1,4 +1,5 @@
-//! How far apart two processors are, in the unit of an objective, for data that travel along rows and columns.
+//! How far apart two processors are, in the unit of an objective, for data that travel along rows and
+//! columns.
 
 use super::{Objective, hops};
 use crate::error::{Error, Result};

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 /// Most arrangements that are tried.
 const MOST: u64 = 1_000_000;
 
-/// The cheapest of all orders of columns and of rectangles in them, and of all exchanges of owners of equal shares.
-/// Processors that the network does not tell apart are not told apart here either, and a ring of columns starts at
-/// one of them. One evaluation of O(p) each.
+/// The cheapest of all orders of columns and of rectangles in them, and of all exchanges of owners of equal
+/// shares. Processors that the network does not tell apart are not told apart here either, and a ring of
+/// columns starts at one of them. One evaluation of O(p) each.
 ///
 /// # Errors
 /// More than a million arrangements.
@@ -49,8 +49,8 @@ pub(super) fn columns<'a>(given: &Columns<'a>) -> Result<(Columns<'a>, u64)> {
     Ok((best.1, count * orders.len() as u64))
 }
 
-/// The orders of columns that differ: columns of the same width and heights keep their order, since they are filled in
-/// every way; a ring starts at column 0; to all others, order is all one.
+/// The orders of columns that differ: columns of the same width and heights keep their order, since they are
+/// filled in every way; a ring starts at column 0; to all others, order is all one.
 fn orders(given: &Columns<'_>) -> Result<Vec<Vec<usize>>> {
     let n = given.columns.len();
     if given.rule == Rule::OneToAll {
@@ -195,7 +195,7 @@ fn exchange<'a>(class: usize, labels: &mut Labels<'a>, best: &mut (f64, Labels<'
 fn too_many() -> Error {
     Error::infeasible(
         format!("the exhaustive search would try more than {MOST} arrangements"),
-        "use --search local, which comes near the optimum for any number of processors",
+        "use `search = local`, which comes near the optimum for any number of processors",
     )
 }
 
@@ -207,7 +207,8 @@ mod tests {
     use crate::plan::arrange::{cost_of, every_objective};
     use crate::plan::{Layout, Shape};
 
-    /// Three columns of two, one and three blocks; with `equal`, two blocks of the same share in different columns.
+    /// Three columns of two, one and three blocks; with `equal`, two blocks of the same share in different
+    /// columns.
     fn blocks(equal: bool) -> Vec<Column> {
         let heights: [&[u64]; 3] =
             [&[4, 8], &[12], &[if equal { 4 } else { 3 }, 2, if equal { 6 } else { 7 }]];

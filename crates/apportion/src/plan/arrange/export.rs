@@ -1,8 +1,8 @@
 //! The order of an arrangement in the words of process launchers.
 //!
-//! MPI numbers processes along the arrangement (down the first column, then the next), so that process i of the
-//! launcher is `order[i]` of the plan. One process a processor; the host of a processor is its name, or whatever
-//! stands before its first colon.
+//! MPI numbers processes along the arrangement (down the first column, then the next), so that process i of
+//! the launcher is `order[i]` of the plan. One process a processor; the host of a processor is its name, or
+//! whatever stands before its first colon.
 
 use crate::geometry::Rank;
 use crate::plan::{Layout, Part};
@@ -18,7 +18,8 @@ pub fn places_in_order(layout: &Layout) -> Vec<Rank> {
     placed.chain(rest).filter(|r| !std::mem::replace(&mut seen[r.0], true)).collect()
 }
 
-/// Open MPI: a rankfile, one line `rank I=HOST slot=CORES` each; unpinned processors of a host get its slots in turn.
+/// Open MPI: a rankfile, one line `rank I=HOST slot=CORES` each; unpinned processors of a host get its slots
+/// in turn.
 pub fn rankfile(order: &[Rank], platform: &Platform) -> String {
     let mut used: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
     let mut text = String::new();

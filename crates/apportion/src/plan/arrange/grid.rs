@@ -15,19 +15,19 @@ use crate::platform::Platform;
 /// After this many rounds the fixed point is given up; each round costs less than the one before.
 const MOST_ROUNDS: usize = 50;
 
-/// Cuts an m x n domain into an r x c grid, r c = p, one equal sub-domain for each processor of the platform, and
-/// seats the processors so that a halo exchange ([`Objective::Asymmetric`]) costs little.
+/// Cuts an m x n domain into an r x c grid, r c = p, one equal sub-domain for each processor of the platform,
+/// and seats the processors so that a halo exchange ([`Objective::Asymmetric`]) costs little.
 ///
 /// [`Search::Published`] is Algorithm 3: all shapes, filled by rows and by columns in the present order of
-/// processors; the cheapest is rearranged by groups of a cluster; its order is the next round's, until a round gains
-/// nothing. [`Search::Heuristic`] goes beyond that: the last order is then rearranged in every other shape too, which
-/// escapes fixed points such as the source's own (Table 4.2). [`Search::Exhaustive`] and [`Search::Local`] rearrange
-/// every shape by themselves. `cost_before` is that of the most nearly square shape, filled by columns in the platform's
-/// order.
+/// processors; the cheapest is rearranged by groups of a cluster; its order is the next round's, until a
+/// round gains nothing. [`Search::Heuristic`] goes beyond that: the last order is then rearranged in every
+/// other shape too, which escapes fixed points such as the source's own (Table 4.2). [`Search::Exhaustive`]
+/// and [`Search::Local`] rearrange every shape by themselves. `cost_before` is that of the most nearly square
+/// shape, filled by columns in the platform's order.
 ///
 /// # Errors
-/// A domain with fewer rows or columns than every shape needs; more than a million arrangements for the exhaustive
-/// search.
+/// A domain with fewer rows or columns than every shape needs; more than a million arrangements for the
+/// exhaustive search.
 pub fn arrange_grid(
     shape: Shape,
     platform: &Platform,
@@ -102,8 +102,8 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// An r x c grid filled by columns or by rows. All cells are taken as equal, in units that make them whole:
-    /// heights in m/r, widths in n/c, so the columns' costs are those of a domain of m c x n r lines.
+    /// An r x c grid filled by columns or by rows. All cells are taken as equal, in units that make them
+    /// whole: heights in m/r, widths in n/c, so the columns' costs are those of a domain of m c x n r lines.
     fn seated(&self, (r, c): (usize, usize), order: &[usize], by_columns: bool) -> Columns<'a> {
         let owner = |i: usize, j: usize| order[if by_columns { j * r + i } else { i * c + j }];
         let column = |j| Column {

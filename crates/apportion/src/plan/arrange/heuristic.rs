@@ -1,6 +1,7 @@
 //! Groups of a cluster, moved as one: the source's heuristics.
 //!
-//! Source: Malik 2016, Algorithm 1 (section 3.4.1), Algorithm 2 (3.4.2) and the second step of Algorithm 3 (4.4.2).
+//! Source: Malik 2016, Algorithm 1 (section 3.4.1), Algorithm 2 (3.4.2) and the second step of Algorithm 3
+//! (4.4.2).
 
 use super::columns::{Block, Column, Columns, Rule};
 use super::order::{best_order, permutations};
@@ -12,13 +13,14 @@ const MOST_PASSES: u64 = 20;
 /// Beyond this many processors the columns are not gone over again where each sends to all others.
 const MOST_SETTLED: usize = 1_000;
 
-/// The source's Algorithms 1 and 2, and the second step of 3. In each column, rectangles of one cluster are put
-/// together; then the columns are built up from the left, each with the order of groups that costs least beside those
-/// already there; at last the columns' own order is sought.
+/// The source's Algorithms 1 and 2, and the second step of 3. In each column, rectangles of one cluster are
+/// put together; then the columns are built up from the left, each with the order of groups that costs least
+/// beside those already there; at last the columns' own order is sought.
 ///
-/// By hops the first column's order stays and the others are judged by cost_A alone; by bandwidth both costs count
-/// everywhere. sum(g_i!) + c! evaluations for up to 6 groups and 7 columns, as printed; polynomially many beyond
-/// (exchanges of groups, Held and Karp for columns). May be worse than `given`: the caller keeps the better.
+/// By hops the first column's order stays and the others are judged by cost_A alone; by bandwidth both costs
+/// count everywhere. sum(g_i!) + c! evaluations for up to 6 groups and 7 columns, as printed; polynomially
+/// many beyond (exchanges of groups, Held and Karp for columns). May be worse than `given`: the caller keeps
+/// the better.
 pub(super) fn published<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
     let mut state = given.clone();
     let mut evaluations = 0;
@@ -33,8 +35,8 @@ pub(super) fn published<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
     (state, evaluations)
 }
 
-/// [`published`], and ours beyond that: later passes judge each column beside both neighbours, by both costs, until a
-/// pass changes nothing (a fixed point), at most 20 of them.
+/// [`published`], and ours beyond that: later passes judge each column beside both neighbours, by both costs,
+/// until a pass changes nothing (a fixed point), at most 20 of them.
 pub(super) fn heuristic<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
     let (mut state, mut evaluations) = published(given);
     let blocks: usize = state.columns.iter().map(|c| c.blocks.len()).sum();
@@ -53,7 +55,8 @@ pub(super) fn heuristic<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
     (state, evaluations)
 }
 
-/// The column with the blocks of each cluster together, clusters and blocks in the order of their first appearance.
+/// The column with the blocks of each cluster together, clusters and blocks in the order of their first
+/// appearance.
 fn grouped(column: &Column, columns: &Columns<'_>) -> Column {
     let blocks = groups(column, columns).into_iter().flatten().collect();
     Column { width: column.width, blocks }

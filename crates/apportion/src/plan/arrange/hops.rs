@@ -6,18 +6,20 @@ use super::distance::Distances;
 use super::rings::{Rings, links, most_at_one_cut, one_to_all};
 use super::{Cost, Pivots};
 
-/// Levels that a message climbs between two leaves of the platform's tree: 0 inside a cluster, 1 between clusters
-/// of one site (or of no site), 2 between sites, and so on.
+/// Levels that a message climbs between two leaves of the platform's tree: 0 inside a cluster, 1 between
+/// clusters of one site (or of no site), 2 between sites, and so on.
 pub(super) fn tree_hops(a: &str, b: &str) -> usize {
     let common = a.split('/').zip(b.split('/')).take_while(|(x, y)| x == y).count();
     a.split('/').count().max(b.split('/').count()) - common
 }
 
-/// cost_A = sum over A's rings of height x hops, cost_B = sum over B's rings of width x hops: the most hops that a
-/// piece of a pivot makes on its way round the ring, where the link that leads back to its holder is not taken.
+/// cost_A = sum over A's rings of height x hops, cost_B = sum over B's rings of width x hops: the most hops
+/// that a piece of a pivot makes on its way round the ring, where the link that leads back to its holder is
+/// not taken.
 ///
-/// B's pivot row is held by one rectangle of each column: each column's ring counts its own worst holder. A's pivot
-/// column stands in one column of rectangles for all rings at once: the worst such column counts. O(p) per band.
+/// B's pivot row is held by one rectangle of each column: each column's ring counts its own worst holder. A's
+/// pivot column stands in one column of rectangles for all rings at once: the worst such column counts. O(p)
+/// per band.
 pub(super) fn hops(rings: &Rings, distances: &Distances<'_>, owner: &[usize], pivots: Pivots) -> Cost {
     if pivots == Pivots::OneToAll {
         let (a, b) = one_to_all(rings, distances, owner);

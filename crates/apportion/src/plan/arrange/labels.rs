@@ -27,8 +27,8 @@ pub(super) struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    /// The owners of a layout, where they are. An owner's rows and columns move with its places, so that shares
-    /// and volume stay when two owners of one class change places.
+    /// The owners of a layout, where they are. An owner's rows and columns move with its places, so that
+    /// shares and volume stay when two owners of one class change places.
     pub(super) fn of(layout: &Layout, distances: &'a Distances<'a>, objective: Objective) -> Self {
         let mut classes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (owner, share) in layout.shares().into_iter().enumerate() {
@@ -70,8 +70,8 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// Exchanges two owners of a class wherever that costs less, over and over, until no exchange does (a local optimum) or
-/// as many were weighed as are affordable. At most the cost of `given`.
+/// Exchanges two owners of a class wherever that costs less, over and over, until no exchange does (a local
+/// optimum) or as many were weighed as are affordable. At most the cost of `given`.
 pub(super) fn exchanged<'a>(given: &Labels<'a>) -> (Labels<'a>, u64) {
     let mut state = given.clone();
     let most = given.affordable(u64::MAX);

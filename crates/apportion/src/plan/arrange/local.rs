@@ -1,7 +1,7 @@
 //! Simulated annealing with incremental cost, from the heuristic's result.
 //!
-//! Kirkpatrick, Gelatt and Vecchi 1983; the moves are those that an arrangement allows. The order of the columns is
-//! finished by Held and Karp's dynamic programme.
+//! Kirkpatrick, Gelatt and Vecchi 1983; the moves are those that an arrangement allows. The order of the
+//! columns is finished by Held and Karp's dynamic programme.
 
 use super::columns::{Columns, Rule};
 use super::labels::Labels;
@@ -13,7 +13,8 @@ const HOT: f64 = 0.5;
 /// Heat that mends a good start.
 const WARM: f64 = 0.02;
 
-/// Beyond this many processors the changes that can be afforded do not reach the heuristic's result from elsewhere.
+/// Beyond this many processors the changes that can be afforded do not reach the heuristic's result from
+/// elsewhere.
 const MOST_HOT: u64 = 1_000;
 
 /// A seeded stream of numbers (SplitMix64: Steele, Lea and Flood 2014).
@@ -54,8 +55,9 @@ pub(super) trait Changing {
     fn keep(&mut self);
 }
 
-/// Anneals: accepts what is dearer with a probability that falls with the temperature, which falls geometrically
-/// over `steps` from `heat` times the mean size of a change to a thousandth of that. What is best is kept.
+/// Anneals: accepts what is dearer with a probability that falls with the temperature, which falls
+/// geometrically over `steps` from `heat` times the mean size of a change to a thousandth of that. What is
+/// best is kept.
 fn anneal(state: &mut impl Changing, cost: f64, heat: f64, steps: u64, numbers: &mut Numbers) {
     let sample = 64;
     let mut mean = 0.0;
@@ -84,11 +86,12 @@ fn anneal(state: &mut impl Changing, cost: f64, heat: f64, steps: u64, numbers: 
     }
 }
 
-/// A column-based arrangement at most as dear as the heuristic's and the given one; the same seed, the same result.
+/// A column-based arrangement at most as dear as the heuristic's and the given one; the same seed, the same
+/// result.
 ///
-/// 2,000 changes per processor, between 10,000 and 4 million (fewer from each to all others, where a change costs
-/// more), each costing the columns that it touches: warm from the heuristic's result and, up to 1,000 processors, as
-/// many hot from the given arrangement.
+/// 2,000 changes per processor, between 10,000 and 4 million (fewer from each to all others, where a change
+/// costs more), each costing the columns that it touches: warm from the heuristic's result and, up to 1,000
+/// processors, as many hot from the given arrangement.
 pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) {
     let (start, mut evaluations) = heuristic::heuristic(given);
     let blocks: u64 = given.columns.iter().map(|c| c.blocks.len() as u64).sum();
@@ -123,8 +126,8 @@ pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) 
     (best, evaluations)
 }
 
-/// The same for any layout: exchanges of owners of equal shares, 500 a processor, between 2,000 and 100,000, or fewer
-/// where each costs much; all of them where there are at most 5,000.
+/// The same for any layout: exchanges of owners of equal shares, 500 a processor, between 2,000 and 100,000,
+/// or fewer where each costs much; all of them where there are at most 5,000.
 pub(super) fn labels<'a>(given: &Labels<'a>, seed: u64) -> (Labels<'a>, u64) {
     if given.classes.is_empty() {
         return (given.clone(), 1);

@@ -1,4 +1,5 @@
-//! Where the parts of a plan sit, so that little crosses slow links: the same shares, the same volume, other places.
+//! Mapping of a plan's parts to the processors of a network, so that few elements cross slow links. Shares
+//! and volume stay the same.
 //!
 //! Source: Malik 2016, chapters 3 and 4.
 
@@ -23,7 +24,7 @@ pub use export::{machinefile, places_in_order, rankfile, slurm_hostfile};
 pub use grid::arrange_grid;
 
 use crate::error::{Error, Result};
-use crate::plan::{Layout, Metrics, Plan, repeated};
+use crate::plan::{Layout, Plan, repeated};
 use crate::platform::Platform;
 use columns::Columns;
 use distance::Distances;
@@ -50,7 +51,7 @@ pub enum Pivots {
     OneToAll,
 }
 
-/// What lies beyond the border of a stencil's domain.
+/// The neighbours of a stencil's domain beyond its border.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edges {
     /// The opposite border, as in the source's equations.
@@ -64,7 +65,8 @@ pub enum Edges {
 pub enum Search {
     /// Try every one: the optimum, for a few processors.
     Exhaustive,
-    /// The source's Algorithms 1, 2 and 3 as printed: whole groups of a cluster, one column after the other, once.
+    /// The source's Algorithms 1, 2 and 3 as printed: whole groups of a cluster, one column after the other,
+    /// once.
     Published,
     /// The same again and again, until nothing changes; exchanges of owners where there are no columns.
     Heuristic,
@@ -106,15 +108,15 @@ pub struct Arranged {
 
 /// Moves the parts of a plan to places where they communicate for less. Shares and volume stay.
 ///
-/// In a column-based layout columns change places, and so do rectangles inside their column: widths and heights
-/// move with their owners. Owners of equal shares change places anywhere, and only they do in other layouts. Of a
-/// repeated block whose repetitions are all whole the block is arranged; where some are cut off, owners of equal shares
-/// of the whole change places. The same seed gives the same plan. The forecast is dropped, since it was for the old
-/// places.
+/// In a column-based layout columns change places, and so do rectangles inside their column: widths and
+/// heights move with their owners. Owners of equal shares change places anywhere, and only they do in other
+/// layouts. Of a repeated block whose repetitions are all whole the block is arranged; where some are cut
+/// off, owners of equal shares of the whole change places. The same seed gives the same plan. The forecast is
+/// dropped, since it was for the old places.
 ///
 /// # Errors
-/// A plan without a layout, or with processors that the platform lacks; [`Search::Exhaustive`] with more than a
-/// million arrangements; [`Search::Published`] with a layout that is not column-based.
+/// A plan without a layout, or with processors that the platform lacks; [`Search::Exhaustive`] with more than
+/// a million arrangements; [`Search::Published`] with a layout that is not column-based.
 pub fn arrange(
     plan: &Plan,
     platform: &Platform,
@@ -129,13 +131,7 @@ pub fn arrange(
     let after = cost_of(&found, &distances, objective);
     let better = after.total < before.total;
     let (layout, cost_after) = if better { (found, after) } else { (layout.clone(), before) };
-    let plan = Plan {
-        metrics: Metrics::of_layout(&layout, plan.metrics.imbalance),
-        layout: Some(layout),
-        forecast: None,
-        ..plan.clone()
-    };
-    Ok(Arranged { plan, cost_before: before, cost_after, evaluations })
+    Ok(Arranged { plan: plan.laid_out(layout), cost_before: before, cost_after, evaluations })
 }
 
 /// The best arrangement found, which may be worse than the one given, and the number of evaluations.
@@ -173,17 +169,17 @@ fn rearranged(
         Search::Published => {
             return Err(Error::infeasible(
                 "the published algorithms move the rectangles of columns, and this layout is not column-based",
-                "use --search heuristic or local",
+                "use `search = heuristic` or `search = local`",
             ));
         }
     };
     Ok((found.relabelled(layout)?, evaluations))
 }
 
-/// What a plan's arrangement costs on a platform.
+/// The cost of a plan's mapping on a platform.
 ///
 /// # Errors
-/// A plan without a layout, or with processors that the platform lacks.
+/// A plan without a layout, or with processors that the platform does not have: exit code 2.
 pub fn arrangement_cost(plan: &Plan, platform: &Platform, objective: Objective) -> Result<Cost> {
     let layout = plan.layout()?;
     Ok(cost_of(layout, &Distances::new(&plan.processors, platform, objective)?, objective))
@@ -194,7 +190,7 @@ fn cost_of(layout: &Layout, distances: &Distances<'_>, objective: Objective) -> 
     arrangement_cost_of(&Rings::of(layout), distances, &owners, objective)
 }
 
-/// The cost of rings where `owner[i]` stands on the places of the layout's owner i.
+/// The cost of rings in which `owner[i]` takes the places of the layout's owner i.
 fn arrangement_cost_of(
     rings: &Rings,
     distances: &Distances<'_>,
@@ -242,8 +238,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
-        /// Whatever the search: shares and volume stay, the cost is what is said and never more than before, and the
-        /// same seed gives the same plan.
+        /// Whatever the search: shares and volume stay, the cost is what is said and never more than before,
+        /// and the same seed gives the same plan.
         #[test]
         fn only_places_change(
             weights in prop::collection::vec(prop_oneof![Just(1.0), Just(3.0), 0.1f64..9.0], 1..9),

@@ -10,8 +10,9 @@ const MOST_SUBSETS: usize = 12;
 /// The cheapest order of `n` things found, and how many were weighed; `cost(order)` is the whole truth, and
 /// `between[i * n + j]` what j costs right after i.
 ///
-/// Up to 7: all (optimal). Up to 12: Held and Karp 1962 over subsets, O(2^n n^2), optimal for a ring and a chain. Beyond:
-/// exchanges and moves of single things until none helps. Never worse than the order 0, 1, 2, …
+/// Up to 7: all (optimal). Up to 12: Held and Karp 1962 over subsets, O(2^n n^2), optimal for a ring and a
+/// chain. Beyond: exchanges and moves of single things until none helps. Never worse than the order 0, 1, 2,
+/// …
 pub(super) fn best_order(n: usize, rule: Rule, between: &[f64]) -> (Vec<usize>, u64) {
     let cost = |order: &[usize]| rule.total(n, |i, j| between[order[i] * n + order[j]]);
     let start: Vec<usize> = (0..n).collect();

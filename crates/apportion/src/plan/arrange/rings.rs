@@ -1,4 +1,5 @@
-//! The rings that a layout's data travel in: one for each band of rows (pieces of A) and of columns (pieces of B).
+//! The rings that a layout's data travel in: one for each band of rows (pieces of A) and of columns (pieces
+//! of B).
 //!
 //! A band of rows lies between two neighbouring horizontal cuts of the layout: in it every row meets the same
 //! rectangles. Malik 2016, section 3.2.1, calls its height the "overlap" of those rectangles.
@@ -70,11 +71,12 @@ pub(super) fn links<'a>(
     })
 }
 
-/// One-to-all: the holder of the pivot sends to everyone in its ring; the mean over all positions of the pivot.
+/// One-to-all: the holder of the pivot sends to everyone in its ring; the mean over all positions of the
+/// pivot.
 ///
-/// `owner[i]` is who stands on the places of the layout's owner i. Not in the source, which gives a cost function for
-/// the ring flow alone, and takes the pivot's worst position. A product takes every position once: its sum is this mean
-/// times their number.
+/// `owner[i]` is who stands on the places of the layout's owner i. Not in the source, which gives a cost
+/// function for the ring flow alone, and takes the pivot's worst position. A product takes every position
+/// once: its sum is this mean times their number.
 pub(super) fn one_to_all(rings: &Rings, distances: &Distances<'_>, owner: &[usize]) -> (f64, f64) {
     let sum = |rings: &[Ring], axis: usize| -> f64 {
         let mean = |ring: &Ring| {

@@ -42,11 +42,11 @@ fn band_heights(plan: &Plan) -> Vec<u64> {
 
 const RING: Objective = Objective::Hops(Pivots::Ring);
 
-/// Figures 3.6 and 3.7, the optimal case: column widths 12, 12, 9; two rectangles, three, four, of which the last
-/// column's change clusters after the second (3.3.1); overlaps of 6, 8, 1, 9, 2, 6 rows. The text gives neither heights
-/// nor clusters: these heights fit the overlaps of both figures in their printed order, and these clusters fit the
-/// printed hops and the remark that the two topmost rings have one or two by the place of the pivot column. A
-/// reconstruction, not the drawing.
+/// Figures 3.6 and 3.7, the optimal case: column widths 12, 12, 9; two rectangles, three, four, of which the
+/// last column's change clusters after the second (3.3.1); overlaps of 6, 8, 1, 9, 2, 6 rows. The text gives
+/// neither heights nor clusters: these heights fit the overlaps of both figures in their printed order, and
+/// these clusters fit the printed hops and the remark that the two topmost rings have one or two by the place
+/// of the pivot column. A reconstruction, not the drawing.
 const OPTIMAL: Figure<'_> =
     &[(12, &[(15, 1), (17, 0)]), (12, &[(14, 1), (10, 2), (8, 2)]), (9, &[(6, 0), (9, 0), (11, 2), (6, 2)])];
 
@@ -57,13 +57,13 @@ fn figures_3_6_and_3_7_optimal() {
     assert_eq!(arrangement_cost(&plan, &platform, RING).unwrap(), Cost::of(50.0, 54.0));
 }
 
-/// Figures 3.6 and 3.7, the worst case: three hops in the last column, two in every ring of A, for overlaps of 11, 3,
-/// 3, 3, 4, 2, 6 rows.
+/// Figures 3.6 and 3.7, the worst case: three hops in the last column, two in every ring of A, for overlaps
+/// of 11, 3, 3, 3, 4, 2, 6 rows.
 ///
-/// With the pivot column in the same place for all rings, no choice of clusters for these rectangles was found (all were
-/// tried) that gives all four printed numbers. A ring of three at its own worst place never has a single hop, so that
-/// the printed 50 cannot count each ring by itself, while 64 can. So the worst case stands here with clusters of its
-/// own, one choice of several that give the printed 63 and 64.
+/// With the pivot column in the same place for all rings, no choice of clusters for these rectangles was
+/// found (all were tried) that gives all four printed numbers. A ring of three at its own worst place never
+/// has a single hop, so that the printed 50 cannot count each ring by itself, while 64 can. So the worst case
+/// stands here with clusters of its own, one choice of several that give the printed 63 and 64.
 #[test]
 fn figures_3_6_and_3_7_worst() {
     let worst: Figure<'_> = &[
@@ -122,14 +122,15 @@ const FIGURE_3_8_OPTIMAL: Figure<'_> = &[
 
 const SECONDS: Objective = Objective::Bandwidth(Pivots::Ring);
 
-/// Tables 3.4-3.7. Each unit is a block of 64 elements, 512 bytes of a pivot row. The tables divide bytes by MB/s, so
-/// their "seconds" are microseconds.
+/// Tables 3.4-3.7. Each unit is a block of 64 elements, 512 bytes of a pivot row. The tables divide bytes by
+/// MB/s, so their "seconds" are microseconds.
 ///
-/// A's rows add up to 2854.46 and 1784.79, as printed (2854.13 and 1784.56) within the rounding of their links. B's
-/// rows do not: they add up to 2051.08 and 1884.08, where 1948.15 and 1825.23 are printed. The printed totals are
-/// right and three entries wrong. The second row of both tables has 56.39 (clusters 0 and 3) for 71.93 (2 and 3): by
-/// Tables 3.6 and 3.7 that column holds clusters 1, 2 and 3. The last row of Table 3.4 has 36.39 for 56.39, and lacks
-/// the link of 249.53 that closes its ring of six. So mended, the rows give the printed totals.
+/// A's rows add up to 2854.46 and 1784.79, as printed (2854.13 and 1784.56) within the rounding of their
+/// links. B's rows do not: they add up to 2051.08 and 1884.08, where 1948.15 and 1825.23 are printed. The
+/// printed totals are right and three entries wrong. The second row of both tables has 56.39 (clusters 0 and
+/// 3) for 71.93 (2 and 3): by Tables 3.6 and 3.7 that column holds clusters 1, 2 and 3. The last row of Table
+/// 3.4 has 36.39 for 56.39, and lacks the link of 249.53 that closes its ring of six. So mended, the rows
+/// give the printed totals.
 #[test]
 fn tables_3_4_to_3_7() {
     let cases = [
@@ -190,9 +191,9 @@ fn printed(cost: Cost) -> f64 {
     cost.total * 1e9 / 8.0
 }
 
-/// Table 4.2's non-optimal mapping: 2 x 6, filled by columns in the order of Table 4.1. Its cost is the printed
-/// 22424946 to the digit, with 512 / 6 = 85 columns (a division in integers) and with no neighbours across the borders,
-/// although equations (4.1) and (4.2) have them.
+/// Table 4.2's non-optimal mapping: 2 x 6, filled by columns in the order of Table 4.1. Its cost is the
+/// printed 22424946 to the digit, with 512 / 6 = 85 columns (a division in integers) and with no neighbours
+/// across the borders, although equations (4.1) and (4.2) have them.
 fn non_optimal(edges: Edges) -> Cost {
     let platform = table_4_1();
     let text: Vec<usize> = (0..12).collect();
@@ -223,7 +224,8 @@ fn table_4_2() {
     assert!(printed(ours.cost_after) <= 2_143_978.0);
 }
 
-/// The source's ten initial mappings end at the same cost (4.5); ours, from all orders of the clusters, do too.
+/// The source's ten initial mappings end at the same cost (4.5); ours, from all orders of the clusters, do
+/// too.
 #[test]
 fn every_initial_order_ends_alike() {
     let shape = Shape::new(512, 1, 512, "t").unwrap();
@@ -254,8 +256,8 @@ fn reordered(platform: &Platform, order: &[usize]) -> Platform {
     parse_platform(&(order.iter().map(processor).collect::<String>() + network), "reordered").unwrap()
 }
 
-/// On the source's own shape, 6 x 2 cells of 85 x 256, nothing costs less than 2143735.78: the printed 2143978 is
-/// within 0.02 % of it, and ours is it.
+/// On the source's own shape, 6 x 2 cells of 85 x 256, nothing costs less than 2143735.78: the printed
+/// 2143978 is within 0.02 % of it, and ours is it.
 #[test]
 fn the_source_s_shape() {
     let platform = table_4_1();

@@ -1,29 +1,29 @@
-//! A generalised block, repeated cyclically in both directions.
+//! Layouts that repeat a generalised block in both directions.
 //!
-//! Sources: two-dimensional block-cyclic distribution (ScaLAPACK; Tinetti, chapter 3, section 3.4.6) and its heterogeneous form
-//! (Kalinov and Lastovetsky 2001; Lastovetsky's slides): the matrix falls into generalised blocks of R x C elements, each
-//! laid out alike, in proportion to the speeds. With equal speeds, a grid of P x Q processors and R = P b, C = Q b it is
-//! ScaLAPACK's distribution with blocks of b x b.
+//! Sources: two-dimensional block-cyclic distribution (ScaLAPACK; Tinetti, chapter 3, section 3.4.6) and its
+//! heterogeneous form (Kalinov and Lastovetsky 2001; Lastovetsky's slides): the matrix falls into generalised
+//! blocks of R x C elements, each laid out alike, in proportion to the speeds. With equal speeds, a grid of P
+//! x Q processors and R = P b, C = Q b it is ScaLAPACK's distribution with blocks of b x b.
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Span};
 use crate::plan::{Layout, Part, Shape};
 use std::collections::BTreeMap;
 
-/// Most rectangles that a repeated block may fall into.
+/// The largest number of rectangles of a layout with a repeated block.
 const MOST_RECTANGLES: u128 = 1 << 16;
 
-/// The layout of the whole matrix where `block` covers its first rows and columns and recurs from there on, cut off at
-/// the ends. Neighbouring rectangles of one owner are merged. The layout remembers its block ([`Layout::block`]).
+/// The layout of a whole matrix that repeats `block` in both directions, cut off at the ends. Neighbouring
+/// rectangles of one owner are merged. [`Layout::block`] returns the block.
 ///
 /// O(R log R) for R rectangles.
 ///
 /// # Errors
-/// The repeated block falls into more than 65,536 rectangles: exit code 1.
+/// The result would have more than 65,536 rectangles: exit code 1.
 ///
 /// # Example
 /// ```
-/// use apportion::{Shape, repeated, shapes};
+/// use apportion::plan::{Shape, repeated, shapes};
 /// let block = shapes::grid(Shape::new(4, 4, 4, "block")?, &[1.0; 4])?;
 /// let layout = repeated(Shape::new(10, 10, 10, "example")?, &block)?;
 /// assert_eq!(layout.shares(), [36, 24, 24, 16]); // 2 x 2 blocks on a 2 x 2 grid, and two lines over
@@ -31,7 +31,7 @@ const MOST_RECTANGLES: u128 = 1 << 16;
 /// ```
 pub fn repeated(shape: Shape, block: &Layout) -> Result<Layout> {
     let Shape { m: high, n: wide, .. } = block.shape();
-    // Parts that span the block span the matrix: one strip, however often the block recurs.
+    // A part that spans the block spans the matrix: it stays one strip.
     let strip = |span: Span, side: u64| span.len() == side;
     let times = |spans: bool, whole: u64, side: u64| if spans { 1 } else { u128::from(whole.div_ceil(side)) };
     let count: u128 = block
@@ -42,7 +42,7 @@ pub fn repeated(shape: Shape, block: &Layout) -> Result<Layout> {
     if count > MOST_RECTANGLES {
         return Err(Error::infeasible(
             format!(
-                "a block of {high} x {wide} recurs so often in {} x {} that it makes {count} rectangles, more than {MOST_RECTANGLES}",
+                "a block of {high} x {wide}, repeated in {} x {}, makes {count} rectangles, more than {MOST_RECTANGLES}",
                 shape.m, shape.n
             ),
             "repeat a larger block",
@@ -62,7 +62,8 @@ pub fn repeated(shape: Shape, block: &Layout) -> Result<Layout> {
     Ok(layout.with_block(block.clone()))
 }
 
-/// The span and its repetitions every `period` indices, cut off at `end`; all indices at once where it fills the period.
+/// The span and its repetitions every `period` indices, cut off at `end`; all indices at once where it fills
+/// the period.
 fn recurring(span: Span, period: u64, end: u64) -> impl Iterator<Item = Span> {
     let (span, period) = if span.len() == period { (Span::new(0, end), end) } else { (span, period) };
     (0..end.div_ceil(period))
@@ -117,8 +118,8 @@ mod tests {
     }
 
     proptest! {
-        /// The owner of (i, j) is the block's owner of (i mod R, j mod C), on awkward sizes too; the cover itself is
-        /// checked by `Layout::new`.
+        /// The owner of (i, j) is the block's owner of (i mod R, j mod C), on awkward sizes too; the cover
+        /// itself is checked by `Layout::new`.
         #[test]
         fn the_owner_map_recurs(
             m in 1u64..40, n in 1u64..40, high in 1u64..12, wide in 1u64..12,

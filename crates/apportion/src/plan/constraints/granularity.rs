@@ -1,24 +1,22 @@
-//! Cuts at whole pivot blocks.
+//! Layouts with cuts at multiples of a block size.
 //!
-//! Source: the generalised blocks of Lastovetsky's slides and Becker 2010, section 2.3: processors own b x b blocks, not
-//! elements, so that every update is a product of whole blocks.
+//! Source: Becker 2010, section 2.3 (generalised blocks): processors own b x b blocks instead of elements, so
+//! that every update is a product of whole blocks.
 
 use crate::error::{Error, Result};
 use crate::geometry::Span;
 use crate::plan::{Layout, Part, Shape};
 
-/// The layout that `lay` makes of the m/b x n/b matrix of blocks, scaled up: every cut is a multiple of `block` but
-/// for the ends, where the last block takes the remainder; a side shorter than a block is one block.
-///
-/// Loads balance as well as whole blocks allow: off by at most one line of blocks more than `lay` is by lines of elements.
-/// O(R log R) for R rectangles.
+/// Lays out the m/b x n/b matrix of blocks with `lay` and scales the result up. Every cut is at a multiple of
+/// `block`; the last block takes the remainder, and a side shorter than a block is one block. O(R log R) for
+/// R rectangles.
 ///
 /// # Errors
-/// A block of 0 (exit code 2), and those of `lay`.
+/// A block size of 0 (exit code 2), and the errors of `lay`.
 ///
 /// # Example
 /// ```
-/// use apportion::{Shape, in_blocks, shapes};
+/// use apportion::plan::{Shape, in_blocks, shapes};
 /// let shape = Shape::new(100, 100, 100, "example")?;
 /// let layout = in_blocks(shape, 32, |blocks| shapes::rows(blocks, &[1.0, 1.0]))?;
 /// assert_eq!(layout.shares(), [6400, 3600]); // three blocks high: 64 rows and 36
@@ -26,7 +24,11 @@ use crate::plan::{Layout, Part, Shape};
 /// ```
 pub fn in_blocks(shape: Shape, block: u64, lay: impl FnOnce(Shape) -> Result<Layout>) -> Result<Layout> {
     if block == 0 {
-        return Err(Error::input("--granularity", "0 is no block", "give the block's side in elements"));
+        return Err(Error::input(
+            "`granularity`",
+            "must be at least 1",
+            "give the side of a block in elements",
+        ));
     }
     if block == 1 {
         return lay(shape);

@@ -1,26 +1,26 @@
-//! Processors in clusters, clusters in sites: the tree that a hierarchical layout follows.
+//! The tree of sites, clusters and processors that a hierarchical layout follows.
 
 use std::collections::BTreeMap;
 
-/// What is divided together: processors and clusters, in the order in which the platform names them first.
+/// The members of one level: processors and clusters, in the order of their first processor in the platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hierarchy {
     pub(crate) members: Vec<Member>,
 }
 
-/// One that takes a part.
+/// A member of a level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Member {
     /// A processor, by rank.
     Processor(usize),
-    /// Several that divide their part again.
+    /// A cluster, whose part is divided among its own members.
     Cluster(String, Hierarchy),
 }
 
 impl Hierarchy {
     /// The tree of paths such as `"site/node"`, one for each processor by rank.
     ///
-    /// Processors of equal path are members of one cluster; a cluster of one is that processor.
+    /// Processors with equal paths are members of one cluster. A cluster of one processor is that processor.
     pub fn of_paths(paths: &[String]) -> Self {
         let paths: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
         Self::below(&(0..paths.len()).collect::<Vec<_>>(), &paths, 0)
@@ -54,7 +54,7 @@ impl Hierarchy {
         Self { members: members.into_iter().map(|(_, member)| member).collect() }
     }
 
-    /// How often the matrix is divided: 1 where no two processors share a cluster.
+    /// The number of levels: 1 if no two processors share a cluster.
     pub fn levels(&self) -> usize {
         let below = self.members.iter().map(|member| match member {
             Member::Processor(_) => 0,

@@ -1,4 +1,4 @@
-//! What a layout's cuts must keep to, whatever the method.
+//! Constraints on a layout that hold for every method: granularity, repetition, hierarchy.
 
 mod cyclic;
 mod granularity;
@@ -13,43 +13,45 @@ use crate::error::Result;
 use crate::plan::shapes::{Method, MethodOptions, hierarchical};
 use crate::plan::{Layout, Shape};
 
-/// What a layout must keep to, whatever its method.
+/// Constraints on a layout that hold for every method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayoutConstraints {
-    /// Cuts fall on multiples of it, in rows and columns.
+    /// Cuts are at multiples of this number of rows and columns; 1 allows any cut.
     pub granularity: u64,
-    /// Rows and columns of the generalised block that recurs; `None`: the matrix is one block.
+    /// Rows and columns of the generalised block that is repeated; `None` for no repetition.
     pub repeat: Option<[u64; 2]>,
-    /// The methods of the hierarchy's levels from the top; `None` in the list is auto.
+    /// The methods of the levels of the hierarchy, from the top; `None` in the list selects the best method.
     pub levels: Option<Vec<Option<Method>>>,
 }
 
 impl Default for LayoutConstraints {
-    /// Cuts anywhere, no repetition, no hierarchy.
+    /// No constraints.
     fn default() -> Self {
         Self { granularity: 1, repeat: None, levels: None }
     }
 }
 
 impl LayoutConstraints {
-    /// The layout of `shape` that `lay` makes of one block in this form.
+    /// The layout of `shape` under these constraints; `lay` lays out one block.
     ///
     /// # Errors
-    /// As [`in_blocks`] and [`repeated`]; a generalised block without rows or columns (exit code 2); those of `lay`.
+    /// A repeated block without rows or columns (exit code 2), and the errors of [`in_blocks`], [`repeated`]
+    /// and `lay`.
     pub fn layout(&self, shape: Shape, lay: impl FnOnce(Shape) -> Result<Layout>) -> Result<Layout> {
         match self.repeat {
             None => in_blocks(shape, self.granularity, lay),
             Some([rows, cols]) => {
-                let block = Shape::new(rows, shape.k, cols, "--repeat")?;
+                let block = Shape::new(rows, shape.k, cols, "`repeat`")?;
                 repeated(shape, &in_blocks(block, self.granularity, lay)?)
             }
         }
     }
 
-    /// The layout by these methods of the hierarchy's levels, and their names, from the top: `square-corner/columns`.
+    /// The layout by these methods of the levels of the hierarchy, and their names from the top, as
+    /// `square-corner/columns`.
     ///
     /// # Errors
-    /// As [`LayoutConstraints::layout`] and [`hierarchical`].
+    /// Those of [`LayoutConstraints::layout`] and [`hierarchical`].
     pub fn by_levels(
         &self,
         shape: Shape,

@@ -15,7 +15,8 @@ pub(super) fn metis(names: &[String], shares: &[u64]) -> Exported {
     Exported { text, warnings }
 }
 
-/// `cmpltw`, the number of processors, their integer weights: reduced, and scaled where their sum would not fit into 31 bits.
+/// `cmpltw`, the number of processors, their integer weights: reduced, and scaled where their sum would not
+/// fit into 31 bits.
 pub(super) fn scotch(names: &[String], shares: &[u64]) -> Exported {
     let (parts, warnings) = without_zeros(names, shares, "Scotch");
     let divisor = parts.iter().fold(0, |g, (_, share)| gcd(g, *share));

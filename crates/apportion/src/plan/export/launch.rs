@@ -22,8 +22,8 @@ pub(super) fn mpich(names: &[String], shares: &[u64]) -> Result<Exported> {
     Ok(Exported { text, warnings })
 }
 
-/// `-f FACTOR -c COLUMNS` for one process row: the faster processors are the first COLUMNS columns and get FACTOR
-/// times the work of the others.
+/// `-f FACTOR -c COLUMNS` for one process row: the faster processors are the first COLUMNS columns and get
+/// FACTOR times the work of the others.
 pub(super) fn hpl(names: &[String], shares: &[u64]) -> Result<Exported> {
     let (parts, mut warnings) = without_zeros(names, shares, "HPL");
     let least = parts.iter().map(|p| p.1).min().unwrap_or(1) as f64;
@@ -56,7 +56,7 @@ fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a
         return Err(Error::input(
             "shares",
             format!("{total} units would be as many ranks"),
-            "divide the number of ranks to start (--units RANKS)",
+            "divide the number of ranks to start (`units = RANKS`)",
         ));
     }
     let plain =

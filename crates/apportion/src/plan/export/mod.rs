@@ -1,4 +1,4 @@
-//! Shares in the words of other tools: pure functions from names and shares to text.
+//! Shares in the file formats and flags of other tools.
 
 mod graph;
 mod launch;
@@ -14,13 +14,15 @@ use std::str::FromStr;
 pub enum ExportFormat {
     /// `gpmetis -tpwgts=FILE`: target weights of the parts (METIS manual, section 4.1.2).
     Metis,
-    /// Scotch target architecture `cmpltw`: a complete graph of weighted processors (Scotch user's guide, target files).
+    /// Scotch target architecture `cmpltw`: a complete graph of weighted processors (Scotch user's guide,
+    /// target files).
     Scotch,
     /// Open MPI `--rankfile FILE`: as many ranks on each host as its share.
     OpenMpi,
     /// MPICH (Hydra) `-f FILE`: `host:ranks`.
     Mpich,
-    /// Flags of Intel's Distribution for LINPACK: `-f FACTOR -c COLUMNS`, one process row, two kinds of processors.
+    /// Flags of Intel's Distribution for LINPACK: `-f FACTOR -c COLUMNS`, one process row, two kinds of
+    /// processors.
     Hpl,
     /// llama.cpp `--tensor-split`: proportions of the devices.
     LlamaCpp,
@@ -52,7 +54,7 @@ impl FromStr for ExportFormat {
         NAMES.iter().find(|(name, _)| *name == text).map(|(_, format)| *format).ok_or_else(|| {
             let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
             Error::input(
-                "--export",
+                "`export`",
                 format!("unknown format \"{text}\""),
                 format!("one of {}", known.join(", ")),
             )
@@ -60,26 +62,27 @@ impl FromStr for ExportFormat {
     }
 }
 
-/// A text for another tool, and what its user has to know.
+/// The text for another tool, with warnings for its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
     /// The file or flag, ending in a newline.
     pub text: String,
-    /// One line each: processors that were left out, an order that must be kept.
+    /// One line each, about processors that were left out or an order that the user must keep.
     pub warnings: Vec<String>,
 }
 
-/// Writes `shares` (units by rank) of the processors called `names` in a tool's format.
+/// Writes the `shares` of the processors `names`, both by rank, in the format of a tool.
 ///
-/// Tools that refuse a part of nothing get the processor left out, with a warning; so later parts move up.
+/// For tools that do not support empty parts, processors without units are left out with a warning, and later
+/// parts move up.
 ///
 /// # Errors
-/// No processors, not one name per share, nothing but zeros, names that the format cannot hold, or shares that it
-/// cannot express (more than a million ranks; more than two kinds of processors for HPL).
+/// No processors, no unit, not one name per share, or names that the format cannot hold (exit code 2); shares
+/// that the format cannot express, as more than two kinds of processors for HPL (exit code 1).
 ///
 /// # Example
 /// ```
-/// use apportion::{ExportFormat, export};
+/// use apportion::plan::{ExportFormat, export};
 /// let names = ["fast".to_string(), "slow".to_string()];
 /// assert_eq!(export(ExportFormat::LlamaCpp, &names, &[9, 1])?.text, "--tensor-split 9,1\n");
 /// # Ok::<(), apportion::error::Error>(())
@@ -88,7 +91,7 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
     if names.len() != shares.len() || shares.iter().all(|&x| x == 0) {
         return Err(Error::input(
             "shares",
-            format!("{} names and {} shares make nothing to export", names.len(), shares.len()),
+            format!("{} names and {} shares cannot be exported", names.len(), shares.len()),
             "give one name per share, and at least one unit",
         ));
     }
@@ -108,14 +111,17 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
 /// Parts with their units, and warnings.
 type Parts<'a> = (Vec<(&'a str, u64)>, Vec<String>);
 
-/// The processors that have something, and a warning if others were left out of what `tool` reads.
+/// The processors that have units, and a warning if others are left out for `tool`.
 fn without_zeros<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Parts<'a> {
     let all = || names.iter().map(String::as_str).zip(shares.iter().copied());
     let idle: Vec<&str> = all().filter(|(_, share)| *share == 0).map(|(name, _)| name).collect();
     let warnings = match idle.is_empty() {
         true => Vec::new(),
         false => {
-            vec![format!("{tool} has no empty parts: {} left out, later parts move up", idle.join(", "))]
+            vec![format!(
+                "{tool} does not support empty parts: {} left out, later parts move up",
+                idle.join(", ")
+            )]
         }
     };
     (all().filter(|(_, share)| *share > 0).collect(), warnings)

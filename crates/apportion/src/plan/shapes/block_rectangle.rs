@@ -8,8 +8,8 @@ use super::{descending, serves};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
-/// The fastest has a strip across the shorter side; the slower two share the rest, each as long as the strip's
-/// rest is wide. O(1).
+/// The fastest has a strip across the shorter side; the slower two share the rest, each as long as the
+/// strip's rest is wide. O(1).
 ///
 /// On the unit square the sum of half-perimeters is 3 + a2 + a3: the least of any three rectangles. The lower
 /// right corner belongs to the slowest.
@@ -70,8 +70,8 @@ mod tests {
 
     type Map = [[u8; SIDE]; SIDE];
 
-    /// Push: the elements of one edge line of an owner's enclosing rectangle change places with others' inside it, so that
-    /// the rectangle shrinks; `None` where there is no room for them.
+    /// Push: the elements of one edge line of an owner's enclosing rectangle change places with others'
+    /// inside it, so that the rectangle shrinks; `None` where there is no room for them.
     fn push(map: &Map, owner: u8, edge: usize, pick: &mut impl FnMut() -> usize) -> Option<Map> {
         let cells: Vec<(usize, usize)> = (0..SIDE * SIDE).map(|at| (at / SIDE, at % SIDE)).collect();
         let own: Vec<_> = cells.iter().copied().filter(|&(i, j)| map[i][j] == owner).collect();
@@ -98,7 +98,8 @@ mod tests {
         Some(next)
     }
 
-    /// Push-descent: pushes of the slower processors, and exchanges of two elements, whenever the cost does not rise.
+    /// Push-descent: pushes of the slower processors, and exchanges of two elements, whenever the cost does
+    /// not rise.
     fn descend(map: &mut Map, pick: &mut impl FnMut() -> usize) {
         let mut cost = lines(map);
         for round in 0..600 {
@@ -117,7 +118,8 @@ mod tests {
         }
     }
 
-    /// A descent from a random map of `second` and `third` elements of the slower processors: its cost in lines.
+    /// A descent from a random map of `second` and `third` elements of the slower processors: its cost in
+    /// lines.
     fn descent(second: usize, third: usize, seed: u64) -> usize {
         let mut state = seed | 1;
         let mut pick = || {

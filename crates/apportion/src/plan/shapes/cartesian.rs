@@ -1,7 +1,7 @@
 //! Cartesian layouts: rectangles that make up columns and rows, so that each has at most four neighbours.
 //!
-//! Source: Beaumont et al. 2001, with Lastovetsky's shape search in front (Becker 2010, Algorithm 2.5; slides,
-//! Algorithms 4 and 5). The inner solver is ours: alternating optima.
+//! Source: Beaumont et al. 2001, with Lastovetsky's shape search in front (Becker 2010, Algorithm 2.5;
+//! slides, Algorithms 4 and 5). The inner solver is ours: alternating optima.
 
 use super::{consecutive, descending, grid_shape, layout};
 use crate::error::Result;
@@ -14,12 +14,14 @@ const MOST_ROUNDS: usize = 50;
 /// Lines of each direction that the inner solver starts from.
 const MOST_STARTS: usize = 16;
 
-/// An r x c grid of straight cuts, r and c as in [`grid_shape`], that makes the largest `h_i w_j / s_ij` small.
+/// An r x c grid of straight cuts, r and c as in [`grid_shape`], that makes the largest `h_i w_j / s_ij`
+/// small.
 ///
-/// Processors go row by row from the fastest to the slowest; heights and widths are fitted; the processors are
-/// sorted anew by the areas; and so on until the arrangement stays. Balance is perfect (up to rounding) where
-/// the arranged weights have rank one; else some imbalance is inherent, and the metrics report it.
-/// At most 50 rounds of 33 starts at most, O(p) for each alternation of a start; those end when they gain less than 1e-9.
+/// Processors go row by row from the fastest to the slowest; heights and widths are fitted; the processors
+/// are sorted anew by the areas; and so on until the arrangement stays. Balance is perfect (up to rounding)
+/// where the arranged weights have rank one; else some imbalance is inherent, and the metrics report it. At
+/// most 50 rounds of 33 starts at most, O(p) for each alternation of a start; those end when they gain less
+/// than 1e-9.
 ///
 /// # Errors
 /// None; the signature is that of every method.
@@ -158,8 +160,8 @@ mod tests {
     use crate::plan::Metrics;
     use proptest::prelude::*;
 
-    /// The exact optimum for a 2 x c grid of given speeds: at the optimum the tight cells connect all lines, so
-    /// that every choice of one tight row for each column, and one column for both rows, is tried.
+    /// The exact optimum for a 2 x c grid of given speeds: at the optimum the tight cells connect all lines,
+    /// so that every choice of one tight row for each column, and one column for both rows, is tried.
     fn exact(speeds: &[Vec<f64>]) -> f64 {
         let cols = speeds[0].len();
         let mut best = f64::INFINITY;

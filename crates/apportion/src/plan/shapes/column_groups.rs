@@ -6,8 +6,8 @@ use super::tiling::Tiling;
 use crate::error::{Error, Result};
 use crate::plan::{Layout, Shape};
 
-/// One column for each group, from the left, as wide as the group's sum of weights; in it the members from the top
-/// in the order given, as high as their weights. O(p log p).
+/// One column for each group, from the left, as wide as the group's sum of weights; in it the members from
+/// the top in the order given, as high as their weights. O(p log p).
 ///
 /// Loads balance as well as whole numbers allow; volume k (c m + sum of r_j w_j - m - n) for c columns of r_j
 /// processors and width w_j.

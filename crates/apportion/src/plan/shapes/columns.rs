@@ -21,7 +21,8 @@ pub fn columns(shape: Shape, weights: &[f64]) -> Result<Layout> {
     Ok(best_columns(weights, &order, shape.m as f64, shape.n as f64).layout(shape, weights, 1.0))
 }
 
-/// The optimal columns of some processors, given from the fastest to the slowest, on a `high` x `wide` rectangle.
+/// The optimal columns of some processors, given from the fastest to the slowest, on a `high` x `wide`
+/// rectangle.
 pub(super) fn best_columns(weights: &[f64], order: &[usize], high: f64, wide: f64) -> Tiling {
     let ascending: Vec<f64> = order.iter().rev().map(|&i| weights[i]).collect();
     let p = order.len();

@@ -7,8 +7,8 @@ use super::tiling::Tiling;
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
-/// Rows and columns (r, c) of the processor grid, r c = p, whose cost r n + c m is least; on a square matrix that
-/// is r + c, and r is the largest divisor up to sqrt(p). O(sqrt(p)).
+/// Rows and columns (r, c) of the processor grid, r c = p, whose cost r n + c m is least; on a square matrix
+/// that is r + c, and r is the largest divisor up to sqrt(p). O(sqrt(p)).
 ///
 /// # Panics
 /// If there is no processor.
@@ -27,8 +27,8 @@ pub fn grid_shape(processors: usize, m: u64, n: u64) -> (usize, usize) {
     best
 }
 
-/// c columns of r rectangles each, areas in proportion to the weights: cost r + c on the unit square, whoever sits
-/// where. Processors fill the grid from the fastest to the slowest, column by column. O(p log p).
+/// c columns of r rectangles each, areas in proportion to the weights: cost r + c on the unit square, whoever
+/// sits where. Processors fill the grid from the fastest to the slowest, column by column. O(p log p).
 ///
 /// Processors without a weight take no place in the grid. A prime number of them gives strips.
 ///
@@ -80,7 +80,8 @@ mod tests {
             }
         }
 
-        /// The proposition: the cost is r + c for any speeds (every part gets a whole row and column at least).
+        /// The proposition: the cost is r + c for any speeds (every part gets a whole row and column at
+        /// least).
         #[test]
         fn cost_is_rows_plus_columns(weights in prop::collection::vec(1.0f64..5.0, 1..30)) {
             let shape = Shape::new(3000, 3000, 3000, "test").unwrap();

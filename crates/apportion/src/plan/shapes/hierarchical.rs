@@ -1,7 +1,9 @@
-//! A partition among clusters, and of each cluster's part among its members, level by level.
+//! Hierarchical layouts: the matrix is divided among clusters, then each part among the members of its
+//! cluster.
 //!
-//! Source: Becker 2010, sections 1.2, 5.9 and 9.1 (a top-level partition, anything below). For parts of several rectangles:
-//! McNaughton's wrap-around rule (1959), known from scheduling, here with rectangles for machines.
+//! Source: Becker 2010, sections 1.2, 5.9 and 9.1 (a partition at the top level, any method below). Parts of
+//! several rectangles: McNaughton's wrap-around rule for scheduling (1959), with rectangles in place of
+//! machines.
 
 use super::{Method, MethodOptions, Objective, choose};
 use crate::error::{Error, Result};
@@ -10,30 +12,34 @@ use crate::plan::Member;
 use crate::plan::shares::proportional;
 use crate::plan::{Hierarchy, Layout, Part, Shape};
 
-/// The matrix divided among the top level's members by the sums of their weights, each one's part again among its own.
+/// Divides the matrix among the members of the top level in proportion to the sums of their weights, then the
+/// part of each member among its own members, and so on.
 ///
-/// `methods` are those of the levels from the top; the last serves all levels below, `None` is the one that moves least
-/// (as [`choose`] for the volume). Shares are those of a flat division up to rounding at each level.
+/// `methods` names one method per level, from the top; the last one is used for all levels below. `None`
+/// selects the method with the smallest volume, as [`choose`] does. Up to rounding at each level, the shares
+/// equal those of a division without levels.
 ///
-/// A part that is one rectangle is laid out by the level's method. One of R rectangles (around a square corner, say) is
-/// filled rectangle after rectangle: members follow each other, whoever does not fit into one rectangle continues in
-/// the next, and those in one rectangle are laid out there by the method. So p members have at most p + R - 1 pieces;
-/// what rounding takes from a member in one rectangle it gets back in the next. Of both ways to cut the part (along rows, along
-/// columns), both directions and both orders of the members, the one with the least sum of rows and columns is taken.
+/// The method of the level lays out a part that is one rectangle. A part of R rectangles, as around a square
+/// corner, is filled one rectangle after the other: a member that does not fit into a rectangle continues in
+/// the next one, and the method lays out the members of each rectangle. So p members have at most p + R - 1
+/// pieces, and rounding errors of one rectangle are corrected in the next. The cheapest of eight ways is
+/// taken: cuts along rows or columns, both directions, and both orders of the members.
 ///
-/// O(8 x the methods' time) at each level, three times that for auto.
+/// Time: up to 8 times that of the methods at each level, and three times that for `None`.
 ///
 /// # Errors
-/// More methods than levels, or column-groups, whose columns name processors (exit code 2); a method that cannot serve a
-/// level's members (exit code 1).
+/// More methods than levels, or column-groups, whose columns name processors (exit code 2); a method that
+/// does not support the number of members (exit code 1).
 ///
 /// # Example
 /// ```
-/// use apportion::{Hierarchy, Shape, shapes::{Method, Terms, hierarchical}};
+/// use apportion::plan::shapes::{Method, MethodOptions, hierarchical};
+/// use apportion::plan::{Hierarchy, Shape};
 /// let paths = ["orsay", "orsay", "rennes", "rennes"].map(String::from);
 /// let methods = [Some(Method::SquareCorner), Some(Method::Columns)];
 /// let shape = Shape::new(1000, 1000, 1000, "example")?;
-/// let layout = hierarchical(shape, &[45.0, 45.0, 5.0, 5.0], &Hierarchy::of_paths(&paths), &methods, &Terms::default())?;
+/// let (hierarchy, options) = (Hierarchy::of_paths(&paths), MethodOptions::default());
+/// let layout = hierarchical(shape, &[45.0, 45.0, 5.0, 5.0], &hierarchy, &methods, &options)?;
 /// // Rennes has a 316 x 316 square in the corner: two halves.
 /// assert_eq!(layout.shares()[2..], [49_928, 49_928]);
 /// # Ok::<(), apportion::error::Error>(())
@@ -48,16 +54,16 @@ pub fn hierarchical(
     let levels = hierarchy.levels();
     if methods.is_empty() || methods.len() > levels {
         return Err(Error::input(
-            "--levels",
+            "`levels`",
             format!("names {} methods, but the platform's cluster paths make {levels}", methods.len()),
-            "name one method a level at most, and processors' clusters in the platform (\"site/node\")",
+            "name at most one method per level, or give the processors clusters in the platform (\"site/node\")",
         ));
     }
     if methods.contains(&Some(Method::ColumnGroups)) {
         return Err(Error::input(
-            "--levels",
-            "column-groups arranges named processors, not clusters",
-            "use columns, or --method column-groups",
+            "`levels`",
+            "column-groups places named processors, not clusters",
+            "use columns, or `method = column-groups` without levels",
         ));
     }
     let division = Division { shape, weights, methods, terms };
@@ -67,7 +73,7 @@ pub fn hierarchical(
     Layout::new(shape, weights.len(), parts)
 }
 
-/// What every level knows.
+/// The inputs that all levels share.
 struct Division<'a> {
     shape: Shape,
     weights: &'a [f64],
@@ -90,7 +96,7 @@ impl Division<'_> {
         let regions = match (&part[..], &members[..]) {
             ([], _) | (_, []) => return Ok(()),
             (_, [_]) => vec![part],
-            ([rect], _) => self.within(*rect, &members, (depth, self.method(depth)))?,
+            ([rect], _) => self.within(*rect, &members, depth, self.method(depth))?,
             _ => self.wrapped(&part, &members, depth)?,
         };
         for ((member, _), region) in members.into_iter().zip(regions) {
@@ -114,7 +120,8 @@ impl Division<'_> {
         &self,
         rect: Rect,
         members: &[(&Member, f64)],
-        (depth, method): (usize, Option<Method>),
+        depth: usize,
+        method: Option<Method>,
     ) -> Result<Vec<Vec<Rect>>> {
         let weights: Vec<f64> = members.iter().map(|(_, w)| *w).collect();
         let shape = Shape { m: rect.rows.len(), k: self.shape.k, n: rect.cols.len() };
@@ -138,7 +145,8 @@ impl Division<'_> {
         let ascending: Vec<usize> = descending.iter().rev().copied().collect();
         let mut best: Option<(u64, Vec<Vec<Rect>>)> = None;
         let mut refusal = None;
-        // What moves least in each rectangle alone need not do so in all: auto tries strips as well.
+        // The least volume in each rectangle need not give the least in all of them: auto tries strips as
+        // well.
         let methods = match self.method(depth) {
             None => vec![None, Some(Method::Rows), Some(Method::Columns)],
             named => vec![named],
@@ -150,7 +158,7 @@ impl Division<'_> {
             let backward: Vec<Rect> = forward.iter().rev().copied().collect();
             for rects in [&forward, &backward] {
                 for order in [&descending, &ascending] {
-                    match self.fill(rects, members, order, (depth, method)) {
+                    match self.fill(rects, members, order, depth, method) {
                         Err(error) => refusal = Some(error),
                         Ok(regions) => {
                             let cost = regions.iter().map(|region| touched(region)).sum();
@@ -169,13 +177,15 @@ impl Division<'_> {
         }
     }
 
-    /// Rectangle after rectangle, members in this order; whoever does not fit continues in the next rectangle.
+    /// Fills one rectangle after the other, with the members in this order; a member that does not fit
+    /// continues in the next rectangle.
     fn fill(
         &self,
         rects: &[Rect],
         members: &[(&Member, f64)],
         order: &[usize],
-        by: (usize, Option<Method>),
+        depth: usize,
+        method: Option<Method>,
     ) -> Result<Vec<Vec<Rect>>> {
         let area = rects.iter().map(|r| r.area()).sum();
         let weights: Vec<f64> = members.iter().map(|(_, w)| *w).collect();
@@ -206,7 +216,8 @@ impl Division<'_> {
             }
             let among: Vec<(&Member, f64)> =
                 pieces.iter().map(|&(who, piece)| (members[who].0, piece as f64)).collect();
-            let laid = if among.len() == 1 { vec![vec![rect]] } else { self.within(rect, &among, by)? };
+            let laid =
+                if among.len() == 1 { vec![vec![rect]] } else { self.within(rect, &among, depth, method)? };
             for ((who, _), own) in pieces.into_iter().zip(laid) {
                 let got: u64 = own.iter().map(|r| r.area()).sum();
                 left[who] = left[who].saturating_sub(got);
@@ -243,7 +254,7 @@ fn touched(region: &[Rect]) -> u64 {
     SpanSet::union(region.iter().map(|r| r.rows)).len() + SpanSet::union(region.iter().map(|r| r.cols)).len()
 }
 
-/// Says where a method could not serve.
+/// The same error, with the level and clusters for which the method failed.
 fn at_level(error: Error, depth: usize, members: &[(&Member, f64)]) -> Error {
     let Error::Infeasible { what, .. } = error else {
         return error;
@@ -256,7 +267,7 @@ fn at_level(error: Error, depth: usize, members: &[(&Member, f64)]) -> Error {
     let whom = if clusters.is_empty() { String::new() } else { format!(" among {}", clusters.join(", ")) };
     Error::infeasible(
         format!("level {} of the hierarchy{whom}: {what}", depth + 1),
-        "use columns or auto at that level, which serve any number",
+        "use columns or auto at that level, which support any number",
     )
 }
 

@@ -4,12 +4,12 @@ use super::{Communication, block_rectangle, serves, square_corner, square_rectan
 use crate::error::{Error, Result};
 use crate::plan::{Layout, Metrics, Shape, relayed};
 
-/// Of the square corner, the square-rectangle and the straight line (block-rectangle), those that fit, the layout
-/// that communicates least; ties go to the first named. `centre` is the middle of a star, whose other two
-/// processors' data it relays; `None` means fully connected. O(1).
+/// Of the square corner, the square-rectangle and the straight line (block-rectangle), those that fit, the
+/// layout that communicates least; ties go to the first named. `centre` is the middle of a star, whose other
+/// two processors' data it relays; `None` means fully connected. O(1).
 ///
-/// Serial communication counts every element, relayed ones twice; parallel communication the busiest direction
-/// of a link: between two processors, or between one and the centre with all that passes there.
+/// Serial communication counts every element, relayed ones twice; parallel communication the busiest
+/// direction of a link: between two processors, or between one and the centre with all that passes there.
 ///
 /// # Errors
 /// Not three processors: exit code 1. A centre that does not exist: exit code 2.
@@ -53,8 +53,8 @@ mod tests {
         [square_corner, square_rectangle, block_rectangle].map(|method| method(cube(1000), weights).ok())
     }
 
-    /// (6.9): with the fastest in the middle of a star, the square corner always beats the straight line; (6.10):
-    /// fully connected, it does where sqrt(s2) + sqrt(s3) < 1 - s1/2.
+    /// (6.9): with the fastest in the middle of a star, the square corner always beats the straight line;
+    /// (6.10): fully connected, it does where sqrt(s2) + sqrt(s3) < 1 - s1/2.
     #[test]
     fn conditions_of_the_thesis() {
         for (s1, s2, s3) in

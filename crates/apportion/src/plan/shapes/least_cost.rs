@@ -24,9 +24,10 @@ pub enum Objective {
 
 /// The method that moves the fewest elements in real arithmetic, and its layout in whole numbers.
 ///
-/// Compared are columns, grid, Nagamochi-Abe, squares on the diagonal, square-rectangle, block-rectangle (where
-/// they serve) and recursive; ties go to the first named. On squares, the worst ratio to the lower bound that a
-/// search for bad speeds found is 1.0981, that of two processors at 3:1. Time: that of `recursive`.
+/// Compared are columns, grid, Nagamochi-Abe, squares on the diagonal, square-rectangle, block-rectangle
+/// (where they serve) and recursive; ties go to the first named. On squares, the worst ratio to the lower
+/// bound that a search for bad speeds found is 1.0981, that of two processors at 3:1. Time: that of
+/// `recursive`.
 ///
 /// # Errors
 /// None; the signature is that of every method.
@@ -128,8 +129,8 @@ mod tests {
         assert_eq!(name(&[50.0, 40.0, 10.0, 10.0, 1.0]), "recursive");
     }
 
-    /// Section 8.3's open case and Proposition 8.1: the sum is least for a corner in the matrix's proportions, the
-    /// volume for a square, and for a strip where the square is too long.
+    /// Section 8.3's open case and Proposition 8.1: the sum is least for a corner in the matrix's
+    /// proportions, the volume for a square, and for a strip where the square is too long.
     #[test]
     fn rectangular_products() {
         let shape = Shape::new(400, 300, 1600, "test").unwrap();

@@ -1,4 +1,4 @@
-//! The methods by name.
+//! The layout methods by name.
 
 use super::{
     Communication, block_rectangle, cartesian, column_groups, columns, grid, hybrid, hybrid_three,
@@ -10,7 +10,7 @@ use crate::plan::{Layout, Shape};
 use std::fmt;
 use std::str::FromStr;
 
-/// A way to lay out a matrix among processors.
+/// A method that lays out a matrix among processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Method {
@@ -38,20 +38,22 @@ pub enum Method {
     ColumnGroups,
     /// Square corner or straight line, whichever communicates less; two or three processors.
     Hybrid,
-    /// For comparison: the slower of two in a square on an edge.
+    /// For comparison: the slower of two processors in a square on an edge.
     SquareEdge,
-    /// For comparison: the slower of two in a square in the middle.
+    /// For comparison: the slower of two processors in a square in the middle.
     SquareMiddle,
 }
 
-/// What some methods need to know besides shape and weights.
+/// Options of the methods that need more than a shape and weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodOptions {
-    /// Whether a link's directions work one after the other or at once: for [`Method::Hybrid`].
+    /// Whether the two directions of a link work one after the other or at the same time; used by
+    /// [`Method::Hybrid`].
     pub communication: Communication,
-    /// The middle of a star, which relays: for [`Method::Hybrid`] on three processors.
+    /// The rank at the centre of a star, which relays messages; used by [`Method::Hybrid`] for three
+    /// processors.
     pub centre: Option<usize>,
-    /// Processors by column, from the left and from the top: for [`Method::ColumnGroups`].
+    /// The ranks of each column, from left to right and from top to bottom; used by [`Method::ColumnGroups`].
     pub groups: Option<Vec<Vec<usize>>>,
 }
 
@@ -85,17 +87,17 @@ impl Method {
         Self::NAMES.into_iter().map(|(method, _)| method)
     }
 
-    /// The methods that `auto` compares: all that need no more than shape and weights and are not made of others.
+    /// The methods that `auto` compares: those that need no options and do not combine other methods.
     pub fn candidates() -> impl Iterator<Item = Self> {
         let left_out = [Self::ColumnGroups, Self::Hybrid, Self::SquareEdge, Self::SquareMiddle];
         Self::all().filter(move |m| !left_out.contains(m))
     }
 
-    /// The layout by this method.
+    /// The layout that this method makes.
     ///
     /// # Errors
-    /// The method cannot serve the number of processors or the shape (exit code 1), or terms that it needs are
-    /// missing or wrong (exit code 2).
+    /// The method does not support the number of processors or the shape (exit code 1), or an option that it
+    /// needs is missing or wrong (exit code 2).
     pub fn layout(self, shape: Shape, weights: &[f64], terms: &MethodOptions) -> Result<Layout> {
         match self {
             Self::Columns => columns(shape, weights),
@@ -111,9 +113,9 @@ impl Method {
             Self::ColumnGroups => match &terms.groups {
                 Some(groups) => column_groups(shape, weights, groups),
                 None => Err(Error::input(
-                    "--groups",
+                    "`groups`",
                     "column-groups needs the processors of each column",
-                    "write columns from the left, such as --groups p0,p1;p2,p3",
+                    "give the columns from the left, such as `groups = p0,p1;p2,p3`",
                 )),
             },
             Self::Hybrid if weights.len() == 3 => {

@@ -1,8 +1,9 @@
-//! 2-D layouts of the m x n matrix C from relative speeds: one file per algorithm.
+//! Methods that lay out the m x n matrix C in proportion to speeds: one file per algorithm.
 //!
-//! Every function takes the shape and one non-negative weight per processor, at least one of them positive (areas
-//! are made proportional to them) and returns a [`Layout`](crate::plan::Layout); a method that cannot serve the input
-//! says so.
+//! Every function takes the shape of the product and one weight per processor, and returns a
+//! [`Layout`](crate::plan::Layout) whose areas are in proportion to the weights. Weights are at least 0, and
+//! at least one is positive. A method that does not support the number of processors or their weights returns
+//! an error. [`Method`] selects a method by name.
 
 mod block_rectangle;
 mod cartesian;
@@ -49,7 +50,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span};
 use crate::plan::{Layout, Part};
 
-/// Consecutive spans of the given lengths, from 0.
+/// Consecutive spans of the given lengths, starting at 0.
 pub(crate) fn consecutive(lengths: &[u64]) -> Vec<Span> {
     let mut at = 0;
     lengths
@@ -69,7 +70,7 @@ pub(crate) fn descending(weights: &[f64]) -> Vec<usize> {
     order
 }
 
-/// A layout whose rectangles are right by construction.
+/// A layout from rectangles that cover the matrix exactly once by construction.
 pub(crate) fn layout(
     shape: crate::plan::Shape,
     processors: usize,
@@ -83,14 +84,14 @@ pub(crate) fn layout(
     .expect("a partitioner's rectangles cover the matrix exactly once")
 }
 
-/// Refuses a number of processors that a method does not serve.
+/// Checks that a method supports this number of processors.
 pub(crate) fn serves(method: &str, processors: usize, least: usize, most: usize) -> Result<()> {
     if (least..=most).contains(&processors) {
         return Ok(());
     }
     let wanted = if least == most { format!("exactly {least}") } else { format!("{least} to {most}") };
     Err(Error::infeasible(
-        format!("{method} serves {wanted} processors, not {processors}"),
-        "use columns or auto, which serve any number",
+        format!("{method} supports {wanted} processors, not {processors}"),
+        "use columns or auto, which support any number",
     ))
 }

@@ -1,4 +1,5 @@
-//! Local improvement of a tiling: exchange processors, and change the proportions of blocks, while the cost falls.
+//! Local improvement of a tiling: exchange processors, and change the proportions of blocks, while the cost
+//! falls.
 
 use super::tiling::{Tiling, Total};
 
@@ -9,8 +10,8 @@ const MOST_PROCESSORS: usize = 64;
 const MOST_ROUNDS: usize = 8;
 
 /// Lowers the sum of half-perimeters (or the largest) on a `high` x `wide` rectangle until no exchange of two
-/// processors and no change of one block's proportions does so any more, or for 8 rounds. O(p^3 depth) a round, p
-/// <= 64.
+/// processors and no change of one block's proportions does so any more, or for 8 rounds. O(p^3 depth) a
+/// round, p <= 64.
 pub(super) fn polish(mut tiling: Tiling, weights: &[f64], high: f64, wide: f64, total: Total) -> Tiling {
     // `seats[i]` is the weight that sits where the tiling says processor i.
     let mut owners = Vec::new();

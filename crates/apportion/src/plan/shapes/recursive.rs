@@ -1,8 +1,8 @@
 //! Non-rectangular layouts by recursion: at every step a cut, or one processor around the others' block.
 //!
-//! Source: the recursion of NRRP (Beaumont, Eyraud-Dubois and Lambert, TPDS 30(1), 2019), widened: more cuts, blocks
-//! of several proportions, two blocks and squares on the diagonal, optimal columns as the end of every branch,
-//! look-ahead with a memory.
+//! Source: the recursion of NRRP (Beaumont, Eyraud-Dubois and Lambert, TPDS 30(1), 2019), widened: more cuts,
+//! blocks of several proportions, two blocks and squares on the diagonal, optimal columns as the end of every
+//! branch, look-ahead with a memory.
 
 use super::columns::{best_columns, columns_cost};
 use super::descending;
@@ -23,14 +23,15 @@ const LOOK_AHEAD: [(usize, usize); 5] = [(FEW, FEW - 1), (16, 5), (64, 4), (200,
 /// A branch this close to the lower bound is not looked into any further.
 const CLOSE: f64 = 1e-4;
 
-/// Rectangles, and L-shaped or diagonal surroundings of blocks, such that k sum(r_i + c_i) is small; any number of
-/// processors. Never more than [`columns`](super::columns()) in real arithmetic.
+/// Rectangles, and L-shaped or diagonal surroundings of blocks, such that k sum(r_i + c_i) is small; any
+/// number of processors. Never more than [`columns`](super::columns()) in real arithmetic.
 ///
-/// Processors are sorted, and every step divides a run of them on its rectangle by the cheapest, some steps ahead,
-/// of: optimal columns (in either direction), a cut of the rectangle (the most balanced, the fastest alone, a third),
-/// the fastest around a block with the others, around two blocks, or around squares on the diagonal. Then the same with
-/// the processors in two groups, exchanges of processors and changes of the blocks' proportions. About
-/// O(p log^2 p) for like weights; the work is bounded, so that no input takes longer than seconds.
+/// Processors are sorted, and every step divides a run of them on its rectangle by the cheapest, some steps
+/// ahead, of: optimal columns (in either direction), a cut of the rectangle (the most balanced, the fastest
+/// alone, a third), the fastest around a block with the others, around two blocks, or around squares on the
+/// diagonal. Then the same with the processors in two groups, exchanges of processors and changes of the
+/// blocks' proportions. About O(p log^2 p) for like weights; the work is bounded, so that no input takes
+/// longer than seconds.
 ///
 /// # Errors
 /// None; the signature is that of every method.
@@ -94,8 +95,8 @@ impl<'a> Search<'a> {
         LOOK_AHEAD.iter().find(|(most, _)| count <= *most).map_or(1, |&(_, steps)| steps)
     }
 
-    /// The tiling and its cost. Small runs follow the look-ahead, which sees to their end. In larger ones the best
-    /// step but columns is followed to its end, and kept if that turns out cheaper than columns.
+    /// The tiling and its cost. Small runs follow the look-ahead, which sees to their end. In larger ones the
+    /// best step but columns is followed to its end, and kept if that turns out cheaper than columns.
     fn build(&mut self, run: Run) -> (f64, Tiling) {
         let count = run.to - run.from;
         let depth = self.depth(run);
@@ -239,8 +240,8 @@ mod tests {
         weights.iter().map(|w| 2.0 * (w / total).sqrt()).sum()
     }
 
-    /// The least of all ways to cut straight through, again and again, with any processors on either side: slow and
-    /// obviously right.
+    /// The least of all ways to cut straight through, again and again, with any processors on either side:
+    /// slow and obviously right.
     fn all_cuts(areas: &[f64], high: f64, wide: f64) -> f64 {
         if areas.len() == 1 {
             return high + wide;
@@ -261,7 +262,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(100))]
 
-        /// Sorting costs little: runs of the sorted processors, then exchanges, come within a hundredth of all cuts.
+        /// Sorting costs little: runs of the sorted processors, then exchanges, come within a hundredth of
+        /// all cuts.
         #[test]
         fn close_to_all_cuts(weights in prop::collection::vec(0.05f64..1.0, 2..6), wide in 0.3f64..3.0) {
             let order = descending(&weights);
@@ -284,7 +286,8 @@ mod tests {
             prop_assert!(ours <= bound(&skewed) * 2.0 / 3.0_f64.sqrt());
         }
 
-        /// Three processors: never above the closed forms (DeFlumere and Lastovetsky 2014). Up to six: within 1.104.
+        /// Three processors: never above the closed forms (DeFlumere and Lastovetsky 2014). Up to six: within
+        /// 1.104.
         #[test]
         fn few_processors_are_served_best(
             weights in prop::collection::vec(0.01f64..1.0, 2..7), skew in 0.2f64..8.0,
@@ -303,7 +306,8 @@ mod tests {
             }
         }
 
-        /// The price found by looking ahead is never less than that of the tiling built, for either objective.
+        /// The price found by looking ahead is never less than that of the tiling built, for either
+        /// objective.
         #[test]
         fn prices_are_those_of_tilings(weights in prop::collection::vec(0.01f64..1.0, 2..7), wide in 0.2f64..5.0) {
             let order = descending(&weights);

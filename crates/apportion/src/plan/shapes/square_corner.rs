@@ -1,19 +1,20 @@
 //! Square corners: every slower processor owns a square, the fastest the rest.
 //!
-//! Source: Becker 2010, Algorithms 4.1 and 5.1, Theorems 5.1 and 5.2 (two processors), section 6.1 (three), section
-//! 8.1 (more, on the diagonal), section 8.3 (rectangular products).
+//! Source: Becker 2010, Algorithms 4.1 and 5.1, Theorems 5.1 and 5.2 (two processors), section 6.1 (three),
+//! section 8.1 (more, on the diagonal), section 8.3 (rectangular products).
 
 use super::descending;
 use super::tiling::Tiling;
 use crate::error::{Error, Result};
 use crate::plan::{Layout, Shape};
 
-/// Squares of sides sqrt(s_i m n) on the diagonal, the slowest processor's in the lower right corner, the next one's
-/// in the upper left, further ones following that; the fastest processor (ties: the first) has the rest. O(p log p).
+/// Squares of sides sqrt(s_i m n) on the diagonal, the slowest processor's in the lower right corner, the
+/// next one's in the upper left, further ones following that; the fastest processor (ties: the first) has the
+/// rest. O(p log p).
 ///
 /// Volume 2 k sum of the sides. No square shares a row or column with another, so that only the fastest
-/// communicates with others (the five rules of section 8.1). Sides are rounded up or down so that loads balance
-/// best, and differ by one at most.
+/// communicates with others (the five rules of section 8.1). Sides are rounded up or down so that loads
+/// balance best, and differ by one at most.
 ///
 /// # Errors
 /// Squares that do not fit along the shorter side without sharing rows or columns: exit code 1. A single
@@ -60,11 +61,23 @@ pub(super) fn diagonal(order: &[usize]) -> Tiling {
     }
 }
 
-/// For two processors: who is fast, who is slow, and the height and width of the slow one's square.
-pub(super) fn one_square(shape: Shape, weights: &[f64]) -> Result<(usize, usize, u64, u64)> {
+/// The square of the slower of two processors.
+pub(super) struct Square {
+    /// Rank of the faster processor.
+    pub fast: usize,
+    /// Rank of the slower processor.
+    pub slow: usize,
+    /// Rows of the slower one's square.
+    pub high: u64,
+    /// Columns of the slower one's square.
+    pub wide: u64,
+}
+
+/// The sides of the square for two processors, as [`square_corner`] makes it.
+pub(super) fn one_square(shape: Shape, weights: &[f64]) -> Result<Square> {
     let slow = usize::from(weights[1] <= weights[0]);
     let square = square_corner(shape, weights)?.rects_by_owner()[slow].first().copied().unwrap_or_default();
-    Ok((1 - slow, slow, square.rows.len(), square.cols.len()))
+    Ok(Square { fast: 1 - slow, slow, high: square.rows.len(), wide: square.cols.len() })
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! Source: Becker 2010, sections 5.5.1 to 5.5.3, Figure 5.9, Table 5.2.
 
 use super::serves;
-use super::square_corner::one_square;
-use super::square_edge::square_at;
+use super::square_corner::{Square, one_square};
+use super::square_edge::{rect_at, with_square};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
@@ -16,9 +16,9 @@ use crate::plan::{Layout, Shape};
 /// Not two processors, or a square that does not fit: exit code 1.
 pub fn square_middle(shape: Shape, weights: &[f64]) -> Result<Layout> {
     serves("square-middle", weights.len(), 2, 2)?;
-    let (fast, slow, high, wide) = one_square(shape, weights)?;
-    let (row, col) = ((shape.m - high) / 2, (shape.n - wide) / 2);
-    Ok(square_at(shape, [fast, slow], (high, wide), (row, col)))
+    let Square { fast, slow, high, wide } = one_square(shape, weights)?;
+    let corner = [(shape.m - high) / 2, (shape.n - wide) / 2];
+    Ok(with_square(shape, fast, slow, rect_at(corner, high, wide)))
 }
 
 #[cfg(test)]

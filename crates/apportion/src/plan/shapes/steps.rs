@@ -34,8 +34,8 @@ pub(super) enum Choice {
     Squares,
 }
 
-/// Other orders to cut runs from: processors in two groups, each sorted. All groups for the fewest; else the two
-/// that a fair deal makes.
+/// Other orders to cut runs from: processors in two groups, each sorted. All groups for the fewest; else the
+/// two that a fair deal makes.
 pub(super) fn regrouped(weights: &[f64], order: &[usize]) -> Vec<Vec<usize>> {
     let p = order.len();
     let deal = |first: &dyn Fn(usize) -> bool| {

@@ -1,7 +1,7 @@
 //! Real-valued layouts, and the one place where they become whole numbers.
 //!
-//! A tiling says how a rectangle is divided, not how large the pieces are: sizes follow from the weights, so that
-//! the same tiling can be priced in real arithmetic, changed, and at last rounded to a [`Layout`].
+//! A tiling says how a rectangle is divided, not how large the pieces are: sizes follow from the weights, so
+//! that the same tiling can be priced in real arithmetic, changed, and at last rounded to a [`Layout`].
 
 use crate::geometry::{Rank, Rect, Span};
 use crate::plan::shares::proportional;
@@ -16,8 +16,8 @@ pub(crate) enum Tiling {
     Rows(Vec<Tiling>),
     /// Pieces side by side.
     Cols(Vec<Tiling>),
-    /// `owner` has everything but the blocks, which lie on the diagonal from the upper left corner to the lower
-    /// right one and share no row and no column. A single block lies in the lower right corner.
+    /// `owner` has everything but the blocks, which lie on the diagonal from the upper left corner to the
+    /// lower right one and share no row and no column. A single block lies in the lower right corner.
     Corners {
         /// Who has the rest.
         owner: usize,
@@ -150,11 +150,11 @@ impl Tiling {
     /// The integer layout, on a matrix whose element is `stretch` times as high as wide in the tiling's unit
     /// (1 where ratios are meant in elements).
     ///
-    /// From the outside in: every cut goes where the two sides' loads balance best given the cuts around it, so
-    /// that rounding never accumulates; a block's sides are rounded up or down. A column's width weighs in what
-    /// rounding its heights costs (and a row's height likewise): columns of rectangles end as early as any whole
-    /// numbers let them. An element is never lost or doubled, for each step divides one rectangle into disjoint
-    /// ones. O(p depth).
+    /// From the outside in: every cut goes where the two sides' loads balance best given the cuts around it,
+    /// so that rounding never accumulates; a block's sides are rounded up or down. A column's width weighs in
+    /// what rounding its heights costs (and a row's height likewise): columns of rectangles end as early as
+    /// any whole numbers let them. An element is never lost or doubled, for each step divides one rectangle
+    /// into disjoint ones. O(p depth).
     pub(crate) fn layout(&self, shape: Shape, weights: &[f64], stretch: f64) -> Layout {
         let mut parts = Vec::new();
         let whole = Rect::new(Span::new(0, shape.m), Span::new(0, shape.n));
@@ -162,8 +162,9 @@ impl Tiling {
         Layout::new(shape, weights.len(), parts).expect("a tiling covers the matrix exactly once")
     }
 
-    /// The weight that counts when a line of `length` elements is divided in whole numbers: less than the sum where
-    /// processors one below the other (`rows`, else side by side) round badly, for the slowest of them sets the pace.
+    /// The weight that counts when a line of `length` elements is divided in whole numbers: less than the sum
+    /// where processors one below the other (`rows`, else side by side) round badly, for the slowest of them
+    /// sets the pace.
     fn pace(&self, weights: &[f64], rows: bool, length: u64) -> f64 {
         let sum = self.weight(weights);
         let parts = match self {

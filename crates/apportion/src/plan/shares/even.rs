@@ -1,6 +1,6 @@
-//! Equal shares, whatever the speeds: the division to beat.
+//! Equal shares, the baseline of every comparison.
 
-/// n units in equal shares; the first n mod p processors take one more. O(p).
+/// Divides `n` units into equal shares; the first n mod p processors get one unit more. O(p).
 ///
 /// # Panics
 /// If there is no processor.

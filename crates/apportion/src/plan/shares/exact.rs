@@ -1,7 +1,7 @@
-//! The least longest time whatever the shape of the time functions: loads may end up uneven, and are the best all the same.
+//! Shares with the smallest longest time for arbitrary time functions. The optimal loads may be uneven.
 //!
-//! Source: the problem is HPOPTA's (Lastovetsky and Reddy, IEEE Transactions on Parallel and Distributed Systems,
-//! 2018); the method here is a binary search over the measured times with subset sums on bitsets.
+//! Source: the problem is HPOPTA's (Lastovetsky and Reddy, IEEE Transactions on Parallel and Distributed
+//! Systems, 2018); the method here is a binary search over the measured times with subset sums on bitsets.
 
 use super::Limits;
 use super::limits::resolve;
@@ -11,18 +11,20 @@ use crate::model::Model;
 /// More table entries than this (two bytes each) are refused.
 const LARGEST_TABLE: u128 = 1 << 31;
 
-/// The shares that minimise the longest time, every share being a measured size of its processor or 0, and add
-/// up to `n`. Of several such, those with the fewest processors.
+/// The shares that minimise the longest time and add up to `n`, where every share is a measured size of its
+/// processor or
+/// 0. Among several optima, those with the fewest processors are returned.
 ///
-/// Nothing is assumed of the time functions: they may fall, jump and rise again. Only points whose size is a
-/// whole number count. O(p m n / 64 log(p m)) for m points each, and O(p n) memory, sizes being counted in their greatest common divisor.
+/// Time functions are arbitrary: they may fall, jump and rise again. Only points whose size is a whole number
+/// are used. O(p m n / 64 log(p m)) for m points each, and O(p n) memory, sizes being counted in their
+/// greatest common divisor.
 ///
 /// # Errors
-/// No sizes of which the sum is `n`: the message names the largest sum below.
+/// No combination of sizes adds up to `n` (exit code 1); the message names the largest sum below.
 ///
 /// # Example
 /// ```
-/// use apportion::{Model, Point, shares::exact};
+/// use apportion::{model::{Model, Point}, plan::shares::exact};
 /// // Size 6 happens to be slow: two unequal shares end sooner than the even ones.
 /// let points = vec![Point::new(4.0, 4.0), Point::new(6.0, 60.0), Point::new(8.0, 8.0)];
 /// let model = Model::piecewise("p", points, None)?;
@@ -42,7 +44,8 @@ pub fn exact_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u
 }
 
 /// The least longest time over **all** integer shares within the limits, by each model's own interpolation
-/// without monotone repair: the oracle of `fpm`, and the answer where granularities differ. O(p n^2 / 64 log(p n)).
+/// without monotone repair: the oracle of `fpm`, and the answer where granularities differ. O(p n^2 / 64
+/// log(p n)).
 ///
 /// # Errors
 /// As [`exact_within`]; more than 2^31 table entries.

@@ -1,8 +1,9 @@
-//! Shares from speed functions, so that all processors end at the same moment.
+//! Shares from speed functions (functional performance models), so that all processors finish at the same
+//! time.
 //!
-//! Source: Lastovetsky and Reddy 2007, section 3, Algorithms 1, 1.1 and 1.2. Their line through the origin of the
-//! (size, speed) plane with slope 1/T meets each speed function at the size that takes T; here T itself is searched,
-//! which adds hard caps at no cost.
+//! Source: Lastovetsky and Reddy 2007, section 3, Algorithms 1, 1.1 and 1.2. Their line through the origin of
+//! the (size, speed) plane with slope 1/T meets each speed function at the size that takes T; here T itself
+//! is searched, which adds hard caps at no cost.
 
 use super::limits::{Allowed, resolve};
 use super::proportional::Seconds;
@@ -14,15 +15,15 @@ use std::collections::BinaryHeap;
 
 /// The shares that minimise the longest time and add up to `n`. O(p log n log points).
 ///
-/// Never exceeds a model's `max_size`. Optimal over all integer shares where every time function is
-/// non-decreasing (any straight line through the origin meets the speed function once).
+/// No share exceeds its model's `max_size`. The result is optimal over all integer shares if no time function
+/// decreases, that is, if every line through the origin meets the speed function once.
 ///
 /// # Errors
-/// No models, or the caps together hold fewer than `n` units (the message says how many are missing).
+/// No models (exit code 2), or caps that together hold fewer than `n` units (exit code 1).
 ///
 /// # Example
 /// ```
-/// use apportion::{Model, shares::fpm};
+/// use apportion::{model::Model, plan::shares::fpm};
 /// let fast = Model::constant("fast", 9.0)?;
 /// let slow = Model::constant("slow", 1.0)?;
 /// assert_eq!(fpm(&[fast, slow], 1000)?, [900, 100]);
@@ -34,10 +35,12 @@ pub fn fpm(models: &[Model], n: u64) -> Result<Vec<u64>> {
 
 /// [`fpm`] with limits on each share; an empty slice means none. Optimal over all shares that keep them.
 ///
-/// Where the granularities differ between processors, the sum is a knapsack: [`exact_interpolated`] solves it.
+/// Where the granularities differ between processors, the sum is a knapsack: [`exact_interpolated`] solves
+/// it.
 ///
 /// # Errors
-/// As [`fpm`]; limits that cannot hold together, or a common granularity that does not divide `n`: the message says what is missing.
+/// As [`fpm`]; limits that cannot hold together, or a common granularity that does not divide `n`: the
+/// message says what is missing.
 pub fn fpm_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64>> {
     let allowed = resolve(models, n, limits)?;
     let step = allowed[0].step;
@@ -72,7 +75,8 @@ pub fn fpm_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64
     Ok(shares)
 }
 
-/// The time at which divisible units would all end together: no shares end sooner.
+/// The time at which all processors would finish together if units were divisible: a lower bound for all
+/// shares.
 ///
 /// # Errors
 /// As [`fpm`].

@@ -1,7 +1,7 @@
-//! Shares in two levels: clusters first, then the nodes of each.
+//! Shares in two levels: among clusters, then among the nodes of each cluster.
 //!
-//! Source: Becker 2010, section 1.2 (a top-level partition, anything below); Lastovetsky and Reddy 2007 for either
-//! level. A cluster is to the top level one processor with an aggregate speed function.
+//! Source: Becker 2010, section 1.2 (a top-level partition, anything below); Lastovetsky and Reddy 2007 for
+//! either level. A cluster is to the top level one processor with an aggregate speed function.
 
 use super::proportional::Seconds;
 use super::{fpm, ideal_seconds};
@@ -12,8 +12,8 @@ use std::collections::BinaryHeap;
 
 /// Shares of `n` units: among the groups by their aggregate speed functions, then inside each group. By rank.
 ///
-/// The top level knows of a group only how many whole units it ends within T, summed over its members, and when it would end
-/// one more. The longest time is that of the flat [`fpm`]. O(p log n log points).
+/// The top level knows of a group only how many whole units it ends within T, summed over its members, and
+/// when it would end one more. The longest time is that of the flat [`fpm`]. O(p log n log points).
 ///
 /// # Errors
 /// Groups that miss a rank, name one twice or one that there is not; and those of [`fpm`].
@@ -93,8 +93,8 @@ fn wrong_group(rank: usize, what: &str) -> Error {
     Error::input("groups", format!("processor {rank} {what}"), "put every processor into exactly one group")
 }
 
-/// The aggregate speed function of processors that always divide their work well: as one model with `points` points,
-/// at times spread evenly on a logarithmic scale up to the time that `n` units need together.
+/// The aggregate speed function of processors that always divide their work well: as one model with `points`
+/// points, at times spread evenly on a logarithmic scale up to the time that `n` units need together.
 ///
 /// # Errors
 /// No processors, fewer than two points, `n` = 0 or beyond their caps.

@@ -1,13 +1,13 @@
-//! What a share may be: at least, at most, and in whole blocks.
+//! Limits on shares: minimum, maximum and granularity.
 
 use crate::error::{Error, Result};
 use crate::model::Model;
 
-/// Bounds on one processor's share, beside its model's `max_size`.
+/// Limits on the share of one processor, in addition to its model's `max_size`.
 ///
 /// # Example
 /// ```
-/// use apportion::{Model, shares::{Limits, fpm_within}};
+/// use apportion::{model::Model, plan::shares::{Limits, fpm_within}};
 /// let models = [Model::constant("fast", 9.0)?, Model::constant("slow", 1.0)?];
 /// let blocks = Limits { multiple_of: 64, ..Limits::default() };
 /// assert_eq!(fpm_within(&models, 1024, &[blocks, blocks])?, [960, 64]);
@@ -40,8 +40,8 @@ pub(super) struct Allowed {
 /// Works the caps of the models and n into the limits; an empty slice means no limits.
 ///
 /// # Errors
-/// No model, a limit too many or too few, a granularity of 0; no multiple between the ends; least shares that add up to
-/// more than n or largest shares that add up to less (the message says by how much).
+/// No model, a limit too many or too few, a granularity of 0; no multiple between the ends; least shares that
+/// add up to more than n or largest shares that add up to less (the message says by how much).
 pub(super) fn resolve(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Allowed>> {
     if models.is_empty() {
         return Err(Error::input("models", "there is none", "give one model per processor"));

@@ -1,7 +1,8 @@
-//! 1-D shares: how many of n units each processor gets.
+//! 1-D shares: the number of units of each processor, out of n units.
 //!
-//! [`even`] ignores speeds, [`proportional`] takes one number per processor, [`fpm`] takes speed functions, [`exact`]
-//! any time functions at all; [`robust`] and [`pareto`] weigh bands and energy, [`hierarchical`] goes by clusters.
+//! [`even`] ignores speeds. [`proportional`] takes one speed per processor. [`fpm`] takes speed functions,
+//! and [`exact`] arbitrary time functions. [`robust`] takes bands of speeds, [`pareto`] also energies, and
+//! [`hierarchical`] divides among clusters first.
 
 mod even;
 mod exact;
@@ -26,7 +27,7 @@ pub use robust::{Robust, regret, robust};
 
 use crate::model::Model;
 
-/// The longest of the processors' times: what the slowest to finish needs.
+/// The longest of the processors' times.
 pub fn makespan(models: &[Model], shares: &[u64]) -> f64 {
     models.iter().zip(shares).map(|(model, &share)| model.seconds(share as f64)).fold(0.0, f64::max)
 }

@@ -1,7 +1,7 @@
-//! Time against energy: every division that no other beats in both.
+//! Time against energy: the Pareto front of all divisions.
 //!
-//! Source: HEPOPTA's problem (Khaleghzadeh, Fahad, Shahid, Manumachu, Lastovetsky, IEEE Transactions on Parallel and
-//! Distributed Systems 2021): the front of (longest time, sum of energies) over measured sizes.
+//! Source: HEPOPTA's problem (Khaleghzadeh, Fahad, Shahid, Manumachu, Lastovetsky, IEEE Transactions on
+//! Parallel and Distributed Systems 2021): the front of (longest time, sum of energies) over measured sizes.
 
 use super::limits::resolve;
 use super::{Limits, gcd};
@@ -29,18 +29,18 @@ struct State {
     before: usize,
 }
 
-/// All divisions of `n` units that no other beats in both longest time and energy, fastest first: seconds rise and
-/// joules fall along the list. Shares are measured sizes or 0, and 0 costs nothing.
+/// All Pareto-optimal divisions of `n` units: no other division has both a shorter longest time and less
+/// energy. They are sorted by time. Shares are measured sizes or 0, and 0 needs neither time nor energy.
 ///
-/// Dynamic programming over processors with dominated states dropped: O(p m n f log(m f)) time and O(p n f) memory for m
-/// points each and fronts of f states, sizes being counted in their greatest common divisor.
+/// Dynamic programming over processors with dominated states dropped: O(p m n f log(m f)) time and O(p n f)
+/// memory for m points each and fronts of f states, sizes being counted in their greatest common divisor.
 ///
 /// # Errors
 /// A whole size that could be used carries no energy; more than 10^7 sums; no measured sizes add up to `n`.
 ///
 /// # Example
 /// ```
-/// use apportion::{Model, Point, shares::pareto};
+/// use apportion::{model::{Model, Point}, plan::shares::pareto};
 /// let point = |x: f64, t: f64, e: f64| Point::new(x, t).with_energy(e);
 /// let quick = Model::piecewise("quick", vec![point(1.0, 1.0, 9.0), point(2.0, 2.0, 18.0)], None)?;
 /// let frugal = Model::piecewise("frugal", vec![point(1.0, 3.0, 1.0), point(2.0, 6.0, 2.0)], None)?;

@@ -1,19 +1,19 @@
-//! Models that build themselves while the work goes on: divide, measure, divide again, until all end together.
+//! Repartitioning with partial models: divide, measure, divide again, until all processors finish together.
 //!
-//! Source: DFPA (Lastovetsky and Reddy, "Distributed data partitioning for heterogeneous processors based on partial
-//! estimation of their functional performance models", HeteroPar 2009). Added: a cap on rounds, reuse of near
-//! points, best so far, and processors that turn slower or faster while they work.
+//! Source: DFPA (Lastovetsky and Reddy, "Distributed data partitioning for heterogeneous processors based on
+//! partial estimation of their functional performance models", HeteroPar 2009). Added: a cap on rounds, reuse
+//! of near points, best so far, and processors that turn slower or faster while they work.
 
 use super::{even, fpm};
 use crate::error::{Error, Result};
 use crate::model::{Model, Point};
 
-/// What to do after a round.
+/// The result of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// All working processors end within the tolerance of each other: keep the shares.
+    /// All processors with units finish within the tolerance of each other: keep the shares.
     Balanced,
-    /// Work and measure with the new shares.
+    /// Measure another round with the new shares.
     Again,
     /// The shares are the best seen: rounds are used up, or the estimate offers nothing new (a unit more or
     /// less may be all there is to move).
@@ -24,7 +24,7 @@ pub enum Step {
 ///
 /// # Example
 /// ```
-/// use apportion::{Emulated, shares::{Dfpa, Step}};
+/// use apportion::{platform::Emulated, plan::shares::{Dfpa, Step}};
 /// let processors: Vec<Emulated> = vec!["peak 9e3".parse()?, "peak 3e3, cliff 2e3 0.1".parse()?];
 /// let mut dfpa = Dfpa::new(12_000, 2, 0.02)?;
 /// let step = loop {
@@ -46,7 +46,8 @@ pub struct Dfpa {
     known: Vec<Vec<Point>>,
     /// The largest share that each may get, where one is known.
     caps: Vec<Option<f64>>,
-    /// Speed functions of an earlier day, until the first round tells how fast the processors are today.
+    /// Speed functions from an earlier measurement, used until the first round has measured the current
+    /// speeds.
     believed: Vec<Model>,
     shares: Vec<u64>,
     rounds: u32,
@@ -55,8 +56,8 @@ pub struct Dfpa {
 }
 
 impl Dfpa {
-    /// A search for shares of `n` units, starting from equal ones; `tolerance` is the largest relative difference of
-    /// two times that counts as balanced. At most 20 rounds.
+    /// A search for shares of `n` units, starting from equal ones; `tolerance` is the largest relative
+    /// difference of two times that counts as balanced. At most 20 rounds.
     ///
     /// # Errors
     /// No processors, no units, or a tolerance that is not positive.
@@ -93,8 +94,9 @@ impl Dfpa {
         Self { most_rounds, ..self }
     }
 
-    /// The same starting from known speed functions instead of equal shares; their caps hold throughout. After the first round
-    /// each function is scaled by what its processor took: its shape is believed, not its height.
+    /// The same starting from known speed functions instead of equal shares; their caps hold throughout.
+    /// After the first round each function is scaled by what its processor took: its shape is believed, not
+    /// its height.
     ///
     /// # Errors
     /// Not one model per processor; caps that leave too little room (exit code 1).
@@ -122,8 +124,8 @@ impl Dfpa {
         self.rounds
     }
 
-    /// The speed functions as far as they are known, one per processor; one that never worked is believed to be as
-    /// fast as the fastest.
+    /// The speed functions as far as they are known, one per processor; one that never worked is believed to
+    /// be as fast as the fastest.
     ///
     /// # Errors
     /// Nothing was observed yet.
@@ -140,8 +142,9 @@ impl Dfpa {
             .collect()
     }
 
-    /// Takes the times in which the processors did their [`Dfpa::shares`] (ignored where a share is 0) and says what to do.
-    /// After the search has ended, further observations start another one from what is known.
+    /// Takes the times in which the processors did their [`Dfpa::shares`] (ignored where a share is 0) and
+    /// says what to do. After the search has ended, further observations start another one from what is
+    /// known.
     ///
     /// # Errors
     /// Not one time per processor, or a time that is not positive.
@@ -206,8 +209,8 @@ impl Dfpa {
     }
 }
 
-/// Adds a point, in place of those of nearly the same size. If the speed at this very size was quite another, the
-/// processor itself has changed: all its points are scaled by the same factor. True if so.
+/// Adds a point, in place of those of nearly the same size. If the speed at this very size was quite another,
+/// the processor itself has changed: all its points are scaled by the same factor. True if so.
 fn learn(points: &mut Vec<Point>, new: Point, tolerance: f64) -> bool {
     let within = |p: &Point, fraction: f64| (p.size - new.size).abs() <= fraction * new.size;
     let slower = points.iter().find(|p| within(p, 1e-3)).map_or(1.0, |old| old.speed() / new.speed());

@@ -1,7 +1,7 @@
 //! Shares in proportion to one speed per processor, integer-optimal.
 //!
-//! Source: Tinetti, chapter 3, equations (3.3) and (3.4): normalised relative power; left-over units go where they
-//! end soonest (Beaumont et al. 2001; Lastovetsky and Reddy 2007, Algorithm 1.2).
+//! Source: Tinetti, chapter 3, equations (3.3) and (3.4): normalised relative power; left-over units go where
+//! they end soonest (Beaumont et al. 2001; Lastovetsky and Reddy 2007, Algorithm 1.2).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

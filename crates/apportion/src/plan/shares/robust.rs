@@ -1,7 +1,7 @@
 //! Shares that are safe against the whole width of the speed bands.
 //!
-//! Source: the bands are those of Lastovetsky and Reddy 2007, section 2 (fluctuating workload); the criterion is
-//! the least worst case, and the regret of Kouvelis and Yu, "Robust Discrete Optimization", 1997.
+//! Source: the bands are those of Lastovetsky and Reddy 2007, section 2 (fluctuating workload); the criterion
+//! is the least worst case, and the regret of Kouvelis and Yu, "Robust Discrete Optimization", 1997.
 
 use super::{Limits, fpm_within, makespan};
 use crate::error::Result;
@@ -24,10 +24,10 @@ pub struct Robust {
 
 /// The shares that minimise the longest time over all times inside the bands. O(p log n log points).
 ///
-/// Processors fluctuate independently inside their bands, so the worst case of max t_i(x_i) is max high_i(x_i): exactly the
-/// divisions by the slow edges ([`Model::slowest`]). Hence the guarantee: whatever the times inside the bands, these shares end
-/// by `worst_seconds`, and no integer shares promise less (where the slow edges never fall in time). Between points the
-/// edges are interpolated like the model itself.
+/// Processors fluctuate independently inside their bands, so the worst case of max t_i(x_i) is max
+/// high_i(x_i): exactly the divisions by the slow edges ([`Model::slowest`]). Hence the guarantee: whatever
+/// the times inside the bands, these shares end by `worst_seconds`, and no integer shares promise less (where
+/// the slow edges never fall in time). Between points the edges are interpolated like the model itself.
 ///
 /// # Errors
 /// As [`fpm_within`].
@@ -44,11 +44,13 @@ pub fn robust(models: &[Model], n: u64, limits: &[Limits]) -> Result<Robust> {
     })
 }
 
-/// The regret of `shares`: how many times longer than the best shares they can take, over the p scenarios in which one
-/// working processor is at its slow edge and all others at their fast edges. 1.0 = never beaten. O(p^2 log n log points).
+/// The regret of `shares`: how many times longer than the best shares they can take, over the p scenarios in
+/// which one working processor is at its slow edge and all others at their fast edges. 1.0 = never beaten.
+/// O(p^2 log n log points).
 ///
 /// If the slow edge is a multiple of the fast one this is the largest ratio over the whole box of times: the
-/// processor that ends last only looks worse the slower it is, and the best shares only better the faster the others are.
+/// processor that ends last only looks worse the slower it is, and the best shares only better the faster the
+/// others are.
 ///
 /// # Errors
 /// As [`fpm_within`].

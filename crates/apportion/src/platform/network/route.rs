@@ -1,4 +1,4 @@
-//! Which wires a message crosses, and with whom it shares them.
+//! The wires that a message crosses.
 
 use super::{Link, Network, Topology, specificity};
 use crate::geometry::Rank;
@@ -18,8 +18,8 @@ pub(in crate::platform) struct Trunk {
 /// What messages compete for: a link, or one direction of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wire {
-    /// Between two processors: from the first to the second, or both ways where the network is half duplex (then the
-    /// lower rank comes first).
+    /// Between two processors: from the first to the second, or both ways where the network is half duplex
+    /// (then the lower rank comes first).
     Pair(Rank, Rank),
     /// The medium of a bus.
     Bus,
@@ -27,7 +27,8 @@ pub enum Wire {
     Shared {
         /// Which `[[network.link]]`, from 0.
         number: usize,
-        /// From the second of `between` to the first; never true where it is half duplex or inside one cluster.
+        /// From the second of `between` to the first; never true where it is half duplex or inside one
+        /// cluster.
         backward: bool,
     },
     /// What joins a processor or a cluster to the rest: its place in the platform file, and the direction.
@@ -46,8 +47,8 @@ pub struct Crossing {
     pub wire: Wire,
     /// What this wire costs this message.
     pub link: Link,
-    /// The wire's own bytes per second, which is the same for every message on it: along rows, from the lower rank
-    /// to the higher where both directions share it, between the first two processors on a bus.
+    /// The wire's own bytes per second, which is the same for every message on it: along rows, from the lower
+    /// rank to the higher where both directions share it, between the first two processors on a bus.
     pub capacity: f64,
 }
 
@@ -75,7 +76,8 @@ impl Network {
             .collect();
     }
 
-    /// The uplinks that a message crosses on its way out and on its way in: those that the two ends do not share.
+    /// The uplinks that a message crosses on its way out and on its way in: those that the two ends do not
+    /// share.
     pub(super) fn uplinks_between(
         &self,
         from: Rank,

@@ -76,7 +76,7 @@ impl Reader<'_> {
         for (i, link) in raw.link.iter().enumerate() {
             let field = format!("network.link {}", i + 1);
             if link.shared && link.bandwidth.is_none() {
-                let remedy = "say how fast the link is that all its pairs share";
+                let remedy = "give the bandwidth of the link that all its pairs share";
                 return Err(self.error(&field, "is shared but has no bandwidth of its own", remedy));
             }
             exceptions.push(Exception {
@@ -113,7 +113,7 @@ impl Reader<'_> {
             let name = self.known(&field, &uplink.of, processors)?;
             if uplinks.iter().any(|(known, _)| *known == name) {
                 let what = format!("\"{name}\" has an uplink already");
-                return Err(self.error(&field, what, "give every processor or cluster one at most"));
+                return Err(self.error(&field, what, "give every processor or cluster at most one"));
             }
             let (horizontal, vertical) = self.bandwidth(&format!("{field}: bandwidth"), &uplink.bandwidth)?;
             let latency = match &uplink.latency {
@@ -131,7 +131,7 @@ impl Reader<'_> {
             return Err(self.error(
                 "network.centre",
                 format!("a \"{kind}\" topology has no centre"),
-                "set topology = \"star\" or drop the centre",
+                "set topology = \"star\", or remove the centre",
             ));
         }
         match kind {
@@ -143,8 +143,8 @@ impl Reader<'_> {
                 rank.map(|r| Topology::Star { centre: Rank(r) }).ok_or_else(|| {
                     self.error(
                         "network.centre",
-                        format!("\"{centre}\" is no processor"),
-                        "name the processor that relays the others' messages",
+                        format!("\"{centre}\" is not a processor"),
+                        "name the processor that relays messages",
                     )
                 })
             }

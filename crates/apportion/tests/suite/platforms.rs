@@ -1,5 +1,4 @@
 //! The documents' machines: every file is read, and holds the numbers of its source.
-#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 use apportion::geometry::Rank;
 use apportion::plan::Shape;

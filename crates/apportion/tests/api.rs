@@ -72,14 +72,13 @@ fn the_reader_follows_re_exports() {
     let found: Vec<String> =
         lines::public(&krate::Krate::read(&directory.join("lib.rs"))).into_iter().collect();
     let expected = [
-        "apportion::Seen: Debug",
-        "apportion::Seen: From<E>",
         "const fn apportion::Seen::new() -> Self",
         "const usize apportion::b::T::N",
         "enum apportion::b::E",
         "field apportion::Seen::x: Vec<u8>",
         "fn apportion::b::T::t(&self) (provided)",
         "fn apportion::g<T: Copy>(x: &mut [T]) -> Result<(), T> where T: Ord",
+        "impl apportion::Seen: Debug, From<E>",
         "mod apportion::b",
         "struct apportion::Seen { .. }",
         "trait apportion::b::T",

@@ -1,6 +1,6 @@
 //! A block-cyclic plan from the command line: written with its `repeat`, run and simulated from the file.
 
-use super::line::{fresh, json_of};
+use super::bench::Bench;
 use std::path::Path;
 
 /// A file of NumPy's format, version 1.0: f64, C order.
@@ -16,8 +16,8 @@ fn write_npy(path: &Path, rows: usize, cols: usize) {
 
 #[test]
 fn a_block_cyclic_plan_is_written_simulated_and_run() {
-    let directory = fresh("block-cyclic");
-    let run = |line: &str| json_of(&directory, line);
+    let directory = Bench::new();
+    let run = |line: &str| directory.json(line);
     let plan = run(
         "partition --shape 45x31x38 --speeds 3,2,1,1 --method columns --granularity 2 --repeat 8x6 -o plan.json",
     );

@@ -14,9 +14,11 @@ mod crossovers;
 mod emulated;
 mod exports;
 mod flows;
+mod golden;
 #[cfg(unix)]
 mod interrupt;
-mod line;
+#[cfg(target_os = "linux")]
+mod launchers;
 mod links;
 mod matmul;
 mod memory;

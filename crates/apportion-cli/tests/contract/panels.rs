@@ -242,7 +242,7 @@ fn a_full_disk_loses_nothing() {
         done.is_ok_and(|output| output.status.success())
     };
     if !mount(&["-t", "tmpfs", "-o", "size=400k", "tmpfs"]) {
-        eprintln!("skipped: a small disk takes the right to mount one");
+        apportion_testing::skip(apportion_testing::Need::Mount, "mount is not permitted");
         return;
     }
     bench.write("c.npy", "an earlier result");

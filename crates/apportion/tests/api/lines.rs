@@ -5,7 +5,9 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::punctuated::Punctuated;
-use syn::{Fields, ImplItem, Item, ItemImpl, Meta, Path, Signature, Token, TraitItem, Type};
+use syn::{
+    Fields, FnArg, ImplItem, Item, ItemImpl, Meta, Pat, PatType, Path, Signature, Token, TraitItem, Type,
+};
 
 /// Lines of all that can be named from outside, sorted. An item with several paths has its members under the shortest.
 pub fn public(krate: &Krate) -> BTreeSet<String> {
@@ -22,12 +24,24 @@ pub fn public(krate: &Krate) -> BTreeSet<String> {
         }
         first.insert(target, path.clone());
     }
+    let mut implemented: BTreeMap<&String, BTreeSet<String>> = BTreeMap::new();
+    for (target, path) in &first {
+        if let Target::Item(module, at) = target {
+            implemented.entry(path).or_default().extend(derived(&krate.module(*module).items[*at]));
+        }
+    }
     for (module, block) in krate.impls() {
         let Some(path) = self_type(krate, module, &block.self_ty).and_then(|target| first.get(&target))
         else {
             continue;
         };
-        members(block, path, &mut lines);
+        match &block.trait_ {
+            Some((_, of, _)) => drop(implemented.entry(path).or_default().insert(text(of))),
+            None => members(block, path, &mut lines),
+        }
+    }
+    for (path, traits) in implemented.iter().filter(|(_, traits)| !traits.is_empty()) {
+        lines.insert(format!("impl {path}: {}", traits.iter().cloned().collect::<Vec<_>>().join(", ")));
     }
     lines
 }
@@ -62,7 +76,6 @@ fn item(item: &Item, path: &str, lines: &mut BTreeSet<String>) {
         Item::Fn(item) => function(&item.sig, path),
         Item::Type(item) => format!("type {path}{} = {}", text(&item.generics), text(&item.ty)),
         Item::Struct(item) => {
-            traits(&item.attrs, path, lines);
             let shown = match &item.fields {
                 Fields::Named(fields) => {
                     for field in fields.named.iter().filter(|field| is_public(&field.vis)) {
@@ -84,7 +97,6 @@ fn item(item: &Item, path: &str, lines: &mut BTreeSet<String>) {
             format!("{}struct {path}{}{shown}", exhaustive(&item.attrs), text(&item.generics))
         }
         Item::Enum(item) => {
-            traits(&item.attrs, path, lines);
             for variant in &item.variants {
                 lines.insert(format!("variant {path}::{}{}", variant.ident, fields(&variant.fields)));
             }
@@ -134,23 +146,25 @@ fn exhaustive(attributes: &[syn::Attribute]) -> &'static str {
     if open { "#[non_exhaustive] " } else { "" }
 }
 
-/// A line for each derived trait.
-fn traits(attributes: &[syn::Attribute], path: &str, lines: &mut BTreeSet<String>) {
-    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("derive")) {
-        let Meta::List(list) = &attribute.meta else { continue };
-        let derived = list.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated);
-        for derived in derived.expect("a list of traits") {
-            lines.insert(format!("{path}: {}", derived.segments.last().expect("a name").ident));
-        }
-    }
+/// The traits that an item derives.
+fn derived(item: &Item) -> Vec<String> {
+    let attributes = match item {
+        Item::Struct(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        _ => return Vec::new(),
+    };
+    let lists = attributes.iter().filter_map(|attribute| match &attribute.meta {
+        Meta::List(list) if list.path.is_ident("derive") => Some(list),
+        _ => None,
+    });
+    let traits = lists.flat_map(|list| {
+        list.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated).expect("a list of traits")
+    });
+    traits.map(|of| of.segments.last().expect("a name").ident.to_string()).collect()
 }
 
-/// Public members of an impl block, or the trait that it implements.
+/// Public members of an inherent impl block.
 fn members(block: &ItemImpl, path: &str, lines: &mut BTreeSet<String>) {
-    if let Some((_, of, _)) = &block.trait_ {
-        lines.insert(format!("{path}: {}", text(of)));
-        return;
-    }
     for member in &block.items {
         match member {
             ImplItem::Fn(member) if is_public(&member.vis) => {
@@ -170,9 +184,19 @@ fn function(signature: &Signature, path: &str) -> String {
     let before = text(&quote!(#constness #unsafety #abi));
     let before = if before.is_empty() { before } else { before + " " };
     let condition = &generics.where_clause;
+    // Whether a parameter may be changed inside is no business of the caller.
+    let mut inputs = inputs.clone();
+    for input in &mut inputs {
+        if let FnArg::Typed(PatType { pat, .. }) = input
+            && let Pat::Ident(name) = &mut **pat
+        {
+            name.mutability = None;
+        }
+    }
+    let inputs: Vec<String> = inputs.iter().map(text).collect();
     let after = text(&quote!(#output #condition));
     let space = if after.is_empty() { "" } else { " " };
-    format!("{before}fn {path}{}({}){space}{after}", text(generics), text(inputs))
+    format!("{before}fn {path}{}({}){space}{after}", text(generics), inputs.join(", "))
 }
 
 /// Tokens as they would be written.

@@ -1,7 +1,8 @@
 //! The public interface, item by item, in `tests/api.txt`: a change to it is seen in review, or is a mistake.
 //!
-//! Reads the sources with `syn`, from lib.rs through public modules and `pub use`, so it works on a stable compiler. It
-//! does not expand macros and resolves names by itself, well enough for this crate; `cargo doc` shows the rest.
+//! Reads the sources with `syn`, from lib.rs through public modules and `pub use`, so it works on a stable
+//! compiler. It does not expand macros and resolves names by itself, well enough for this crate; `cargo doc`
+//! shows the rest.
 //! `APPORTION_BLESS=1 cargo test -p apportion --test api` rewrites the file.
 
 #[path = "api/krate.rs"]
@@ -48,7 +49,8 @@ fn few_names_are_at_the_root() {
     assert!(names.len() <= MOST_AT_THE_ROOT, "{} names at the root: {}", names.len(), names.join(", "));
 }
 
-/// A crate of a few lines, with what the reader must follow: re-exports, globs, private modules, impls elsewhere.
+/// A crate of a few lines, with what the reader must follow: re-exports, globs, private modules, impls
+/// elsewhere.
 #[test]
 fn the_reader_follows_re_exports() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("api-reader");

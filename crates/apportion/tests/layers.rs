@@ -1,5 +1,7 @@
-//! The house's floors: a folder uses only what is below it. Reads the sources, so it sees every path that begins with
-//! `crate::` or climbs to the crate's root by `super::`; documentation may link upwards, and tests may use anything.
+//! The house's floors: a folder uses only what is below it. Reads the sources, so it sees every path that
+//! begins with
+//! `crate::` or climbs to the crate's root by `super::`; documentation may link upwards, and tests may use
+//! anything.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::BTreeSet;
@@ -25,7 +27,8 @@ const LIBRARY: &[&[&str]] = &[
     &["report"],
 ];
 
-/// What the library does otherwise as yet: (file, folder that it uses, why). Remove a line once it is no longer needed.
+/// What the library does otherwise as yet: (file, folder that it uses, why). Remove a line once it is no
+/// longer needed.
 const LIBRARY_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("run/threads.rs", "simulate", "the load of a message belongs to schedule"),
     ("run/mailboxes.rs", "simulate", "the load of a message belongs to schedule"),
@@ -151,7 +154,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The modules of the crate's root that a file uses, with line numbers; `depth` counts the modules that it is within.
+/// The modules of the crate's root that a file uses, with line numbers; `depth` counts the modules that it is
+/// within.
 fn uses(text: &str, depth: usize) -> Vec<(String, usize)> {
     let tokens: TokenStream = text.parse().expect("Rust");
     let mut found = Vec::new();

@@ -31,8 +31,8 @@ impl Deref for Bench {
     }
 }
 
-/// The words of a command line: a list of them, or one text with blanks between words and single quotes around words
-/// that hold blanks.
+/// The words of a command line: a list of them, or one text with blanks between words and single quotes
+/// around words that hold blanks.
 pub trait Words {
     /// The words, one by one.
     fn words(&self) -> Vec<String>;
@@ -126,7 +126,8 @@ impl Bench {
         object(&self.run(&words))
     }
 
-    /// Runs what must fail so: the exit code, one line on stderr, nothing on stdout, and no file new or changed.
+    /// Runs what must fail so: the exit code, one line on stderr, nothing on stdout, and no file new or
+    /// changed.
     pub fn fails(&self, code: i32, arguments: &(impl Words + ?Sized)) -> String {
         let (before, words) = (self.files(), arguments.words());
         let output = self.run(arguments);

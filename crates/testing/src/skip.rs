@@ -59,8 +59,8 @@ impl Need {
 /// Reports that the running test is skipped: call it, then return from the test.
 ///
 /// # Panics
-/// If `APPORTION_REQUIRE`, a list of names separated by commas, contains `all` or the name of `need`; if it contains
-/// an unknown name; if the file named by `APPORTION_SKIPS` cannot be written.
+/// If `APPORTION_REQUIRE`, a list of names separated by commas, contains `all` or the name of `need`; if it
+/// contains an unknown name; if the file named by `APPORTION_SKIPS` cannot be written.
 pub fn skip(need: Need, why: impl Display) {
     let thread = std::thread::current();
     let line = line(thread.name().unwrap_or("a test"), need, &why.to_string());

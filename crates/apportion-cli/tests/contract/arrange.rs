@@ -97,7 +97,8 @@ fn the_hops_of_the_thesis_s_figures() {
     }
 }
 
-/// Every method's plan, every cost, every search: what is said of the new plan is true of it, and shares and volume stay.
+/// Every method's plan, every cost, every search: what is said of the new plan is true of it, and shares and
+/// volume stay.
 #[test]
 fn only_places_change() {
     let directory = Bench::new();
@@ -155,7 +156,8 @@ fn a_repeated_block_is_arranged_once() {
     directory.json("simulate --plan new.json --platform tree.toml --block 60");
 }
 
-/// Malik 2016, Tables 4.1 and 4.2: his mapping costs 22424946 elements over GB/s, the one found at least 10.46 times less.
+/// Malik 2016, Tables 4.1 and 4.2: his mapping costs 22424946 elements over GB/s, the one found at least
+/// 10.46 times less.
 #[test]
 fn a_grid_for_a_stencil() {
     let directory = Bench::new();

@@ -54,8 +54,8 @@ fn a_plot_shows_a_curve_per_processor_and_the_line() {
     assert_eq!(std::fs::read_to_string(here.join("again.svg")).unwrap(), svg, "the same bytes");
 }
 
-/// Section 4: X1 over X5 is 13.5, 3.75 and 57 at three sizes; single numbers measured there lose to the functions away
-/// from them.
+/// Section 4: X1 over X5 is 13.5, 3.75 and 57 at three sizes; single numbers measured there lose to the
+/// functions away from them.
 #[test]
 fn functions_beat_single_numbers_on_the_machines_of_table_2() {
     let here = Bench::new();

@@ -13,7 +13,7 @@ fn host() -> String {
         .to_owned()
 }
 
-/// A plan of two processors on this machine, the second of which stands on the left, and its order in some format.
+/// A plan of two processors on this machine, with the second in the left column, and its order in a format.
 fn exported(format: &str) -> Bench {
     let directory = Bench::new();
     let processor = |i: usize| {

@@ -1,4 +1,5 @@
-//! Models files from the command line: refused by field, made with few points, resumed, capped, and believed where they fit.
+//! Models files from the command line: refused by field, made with few points, resumed, capped, and believed
+//! where they fit.
 
 use super::bench::Bench;
 use serde_json::{Value, json};

@@ -129,7 +129,8 @@ fn an_export_reads_back_to_its_own_forecast() {
     }
 }
 
-/// 400 x 400 in four strips: B crosses a bus once under either rule, three times where SimGrid has to understand it.
+/// 400 x 400 in four strips: B crosses a bus once under either rule, three times where SimGrid has to
+/// understand it.
 #[test]
 fn a_bus_carries_a_broadcast_once_by_any_rule() {
     let here = Bench::new();

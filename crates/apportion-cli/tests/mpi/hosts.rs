@@ -1,4 +1,5 @@
-//! Two hosts on one machine: two network namespaces, each with a host's name of its own, joined by a wire of 100 Mbit/s.
+//! Two hosts on one machine: two network namespaces, each with a host's name of its own, joined by a wire of
+//! 100 Mbit/s.
 
 use super::launch::{Bench, Mpi};
 use apportion_testing::{Need, binary, object as json, skip};
@@ -96,7 +97,8 @@ fn a_run_across_two_hosts() {
     assert_eq!(report["volume"], 250_000, "each row strip lacks half of B");
     let (seconds, forecast) =
         (report["seconds"].as_f64().unwrap(), report["forecast_seconds"].as_f64().unwrap());
-    // 125,000 elements of 8 bytes each way, at most 12.5 MB/s and what the wire's bucket of 128 kB lets through at once.
+    // 125,000 elements of 8 bytes each way, at most 12.5 MB/s and what the wire's bucket of 128 kB lets
+    // through at once.
     assert!(seconds > 0.06, "{seconds} s is faster than the wire");
     eprintln!("across two hosts: {seconds:.3} s, forecast {forecast:.3} s");
     assert!(bench.run(&format!("{product} -o threads.npy")).status.success());

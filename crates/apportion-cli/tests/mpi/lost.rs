@@ -39,7 +39,8 @@ pub fn field(pid: Pid, name: &str) -> Option<String> {
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
 }
 
-/// Starts a run that would take minutes, does something to one of its ranks, and sees that all end soon. How, and what was said.
+/// Starts a run that would take minutes, does something to one of its ranks, and sees that all end soon. How,
+/// and what was said.
 fn ended(mpi: Mpi, victim: usize, name: &str, deed: &dyn Fn(Pid)) -> Option<(ExitStatus, String)> {
     let bench = Bench::new();
     let slow = |i| {
@@ -101,7 +102,8 @@ fn a_rank_asked_to_stop_ends_all() {
     killed(Mpi::Open, 2, Signal::TERM);
 }
 
-/// A worker that finds its own part of A missing, a broken promise of its caller's, panics; the others wait for its messages.
+/// A worker that finds its own part of A missing, a broken promise of its caller's, panics; the others wait
+/// for its messages.
 #[test]
 fn a_worker_that_panics_ends_all_with_its_name() {
     if MpiLaunch::detect().is_some() {

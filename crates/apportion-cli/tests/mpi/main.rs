@@ -1,4 +1,5 @@
-//! The contract under MPI: the same commands as on threads, started by the mpirun of Open MPI and of MPICH, give the same bytes.
+//! The contract under MPI: the same commands as on threads, started by the mpirun of Open MPI and of MPICH,
+//! give the same bytes.
 //!
 //! Where an mpirun is missing, its tests are skipped, visibly.
 

@@ -61,7 +61,7 @@ fn what_does_not_fit_the_world_or_the_engine() {
     assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), b"an earlier result");
 }
 
-/// A cycle that improves for ever is seen by the rank that has it, and told once.
+/// A cycle that improves forever is found by the rank that owns it, and reported once.
 #[test]
 fn a_cycle_is_told_once() {
     let bench = Bench::new();

@@ -43,7 +43,7 @@ pub fn seconds(
         seed: 1,
     };
     let reports: Vec<_> =
-        (0..RUNS).map(|_| multiply(a, b, &what, &Monitor::new()).expect("nobody stops it").1).collect();
+        (0..RUNS).map(|_| multiply(a, b, &what, &Monitor::new()).expect("it is not interrupted").1).collect();
     let mut seconds: Vec<f64> = reports.iter().map(|report| report.seconds()).collect();
     seconds.sort_by(f64::total_cmp);
     Seconds {

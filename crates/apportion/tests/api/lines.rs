@@ -9,7 +9,8 @@ use syn::{
     Fields, FnArg, ImplItem, Item, ItemImpl, Meta, Pat, PatType, Path, Signature, Token, TraitItem, Type,
 };
 
-/// Lines of all that can be named from outside, sorted. An item with several paths has its members under the shortest.
+/// Lines of all that can be named from outside, sorted. An item with several paths has its members under the
+/// shortest.
 pub fn public(krate: &Krate) -> BTreeSet<String> {
     let mut lines = BTreeSet::new();
     let mut paths: BTreeMap<Target, Vec<String>> = BTreeMap::new();
@@ -194,7 +195,7 @@ fn function(signature: &Signature, path: &str) -> String {
         }
     }
     let inputs: Vec<String> = inputs.iter().map(text).collect();
-    let after = text(&quote!(#output #condition));
+    let after = text(&quote!(#output #condition)).trim_end_matches(',').to_owned();
     let space = if after.is_empty() { "" } else { " " };
     format!("{before}fn {path}{}({}){space}{after}", text(generics), inputs.join(", "))
 }

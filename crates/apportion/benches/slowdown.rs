@@ -51,8 +51,8 @@ fn errors(platform: &Platform, size: u64) -> Vec<f64> {
         let elements = (0..size * size).map(|i| f64::from_f64(((i as usize * 31 + seed) % 17) as f64 - 8.0));
         Matrix::new(size as usize, size as usize, elements.collect())
     };
-    let run =
-        run_threads(&matrix(1), &matrix(2), &schedule, platform, &Monitor::new()).expect("it is not interrupted");
+    let run = run_threads(&matrix(1), &matrix(2), &schedule, platform, &Monitor::new())
+        .expect("it is not interrupted");
     let compute = run.trace.compute();
     run.trace
         .lanes

@@ -4,12 +4,12 @@
 //! slower than it could, so its share should be about a quarter.
 
 use apportion::kernels::Kernel;
-use apportion::matrix::{Matrix, Scaling};
+use apportion::matrix::Matrix;
 use apportion::measure::{MeasureOptions, measure_kernel};
 use apportion::plan::Shape;
 use apportion::platform::Platform;
-use apportion::product::{MatmulJob, multiply};
-use apportion::run::Monitor;
+use apportion::product::{MatmulJob, Operands, multiply, whole_block, whole_matrix};
+use apportion::run::{Monitor, Session, World};
 use apportion::select::{PlanOptions, plan_matmul};
 
 /// Columns of A and rows of B that are multiplied at once.
@@ -37,18 +37,12 @@ fn main() -> apportion::Result<()> {
     let numbers = |seed: u64| (0..size * size).map(|i| ((i * 7 + seed) % 11) as f64 - 5.0).collect();
     let a = Matrix::new(size as usize, size as usize, numbers(1));
     let b = Matrix::new(size as usize, size as usize, numbers(2));
-    let job = MatmulJob {
-        kernel,
-        plan: &best.plan,
-        order: best.order,
-        platform: &platform,
-        models: &models,
-        models_block: BLOCK,
-        scaling: Scaling::none(1.0),
-        adaptive: None,
-        seed: 1,
-    };
-    let (c, report) = multiply(&a, &b, &job, &monitor)?;
+    let (a, b) = (whole_block(a), whole_block(b));
+    let job = MatmulJob::new(kernel, &best.plan, best.order, &models, BLOCK);
+    let world = World::solo(&monitor);
+    let session = Session::new(&world, &platform, &monitor, job.work());
+    let (c, report) = multiply(Operands::new(&a, &b), &job, &session)?;
+    let c = whole_matrix(c);
     println!("forecast {:.4} s, measured {:.4} s", report.forecast_seconds, report.seconds());
     println!("C is {} x {}, verified; its first element is {}", c.rows(), c.cols(), c.row(0)[0]);
     Ok(())

@@ -6,7 +6,7 @@
 use apportion::plan::Shape;
 use apportion::plan::shapes::columns;
 use apportion::platform::parse_platform;
-use apportion::schedule::{Flow, Schedule, ScheduleOptions};
+use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::simulate::{CostModel, simulate};
 
 /// Two sites, joined by a line that is ten times slower than the network of either.
@@ -48,7 +48,7 @@ fn main() -> apportion::Result<()> {
         for look_ahead in [0, 1] {
             let order = ScheduleOptions::new(flow, block).with_look_ahead(look_ahead);
             let model = CostModel { rates: &rates, network: &platform.network, element: 8 };
-            let trace = simulate(&Schedule::matmul(&layout, order), model)?;
+            let trace = simulate(&MatmulSchedule::new(&layout, order), model)?;
             let order = if look_ahead == 0 { "one by one" } else { "looks ahead" };
             let (compute, communicate, idle) = (trace.compute()[0], trace.communicate()[0], trace.idle()[0]);
             let seconds = trace.seconds();

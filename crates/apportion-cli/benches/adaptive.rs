@@ -1,8 +1,9 @@
-//! What does dividing anew in mid-run recover when a processor turns slower?
+//! How much does repartitioning during a run recover when a processor becomes slower?
 //!
-//! `cargo bench --bench adaptive` multiplies 2,000 x 4,096 x 2,000 on two emulated processors of which one turns three times
-//! slower half-way, with and without `--adaptive` in turn, and prints seconds over those of an oracle that knew (medians of
-//! five): W seconds of CPU time, half of them at 1/8 + 1/8, half at 1/8 + 1/24, are 5 W. It needs an otherwise idle machine.
+//! `cargo bench --bench adaptive` multiplies 2,000 x 4,096 x 2,000 on two emulated processors of which one
+//! turns three times slower half-way, with and without `--adaptive` in turn, and prints seconds over those of
+//! an oracle that knew (medians of five): W seconds of CPU time, half of them at 1/8 + 1/8, half at 1/8 +
+//! 1/24, are 5 W. It needs an otherwise idle machine.
 
 use apportion::matrix::{Matrix, write_npy};
 use apportion::output::OutputFile;

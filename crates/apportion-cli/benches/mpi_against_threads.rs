@@ -1,6 +1,8 @@
-//! MPI on one host against threads: the same product by the same plan, in turns; prints the median of the ratios of their seconds.
+//! MPI on one host against threads: the same product by the same plan, in turns; prints the median of the
+//! ratios of their seconds.
 //!
-//! `cargo bench --bench mpi_against_threads [-- SIDE [ROUNDS]]`; needs an mpirun. On a quiet machine it should stay within 1.1.
+//! `cargo bench --bench mpi_against_threads [-- SIDE [ROUNDS]]`; needs an mpirun. On a quiet machine it
+//! should stay within 1.1.
 
 #![allow(clippy::unwrap_used)]
 

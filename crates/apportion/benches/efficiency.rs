@@ -1,8 +1,8 @@
 //! Seconds / ideal seconds, and forecast / measured, of whole runs on emulated unequal processors.
 //!
-//! `cargo bench --bench efficiency` takes about two minutes on a quiet machine; `-- 1500` runs at another N than 4,000. Each run stands
-//! beside its targets: at most 1.05 of the ideal, and a forecast within 5 %. The links are as fast as memory: data are copied, and
-//! nothing is waited for.
+//! `cargo bench --bench efficiency` takes about two minutes on a quiet machine; `-- 1500` runs at another N
+//! than 4,000. Each run is printed beside its targets: at most 1.05 of the ideal, and a forecast within 5 %. The
+//! links are as fast as memory: data are copied, and nothing is waited for.
 
 mod product;
 
@@ -49,7 +49,7 @@ fn row(size: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> 
     let largest = (size * size) as f64;
     let sizes = [0.05, 0.25, 0.5, 0.9].map(|part| largest * part);
     let models = measure_gemm::<f64>(platform, &sizes, BLOCK, MeasureOptions::quick(), &Monitor::new())
-        .expect("nobody stops it")
+        .expect("it is not interrupted")
         .models;
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
     let choices = plan_matmul(shape, platform, &models, BLOCK, &PlanOptions::open(BLOCK, 8))

@@ -1,8 +1,9 @@
 //! How near is the forecast to what is measured?
 //!
-//! `cargo bench --bench forecast` measures emulated processors, runs a product on each of twenty settings of network, layout
-//! and flow five times, and prints forecast, median and error of each; at the end the median and the worst error beside their
-//! targets, 5 % and 15 %. Two to three minutes on a quiet machine of two cores; `-- 900` runs at another N than 1,600.
+//! `cargo bench --bench forecast` measures emulated processors, runs a product on each of twenty settings of
+//! network, layout and flow five times, and prints forecast, median and error of each; at the end the median
+//! and the worst error beside their targets, 5 % and 15 %. Two to three minutes on a quiet machine of two
+//! cores; `-- 900` runs at another N than 1,600.
 
 mod product;
 
@@ -61,7 +62,8 @@ const MACHINES: [(&[f64], &[Setting]); 4] = [
     ),
 ];
 
-/// A network (its name, and the file's `[network]`), a layout, a flow, and whether to compute while data travel.
+/// A network (its name, and the file's `[network]`), a layout, a flow, and whether to compute while data
+/// travel.
 struct Setting(Net, Method, Flow, Meanwhile);
 type Net = (&'static str, &'static str);
 
@@ -121,7 +123,7 @@ fn machine(slowdowns: &[f64], network: &str) -> Platform {
 fn measured(platform: &Platform, size: u64) -> Vec<Model> {
     let sizes = [0.03, 0.1, 0.3, 0.6, 0.9].map(|part| part * (size * size) as f64);
     measure_gemm::<f64>(platform, &sizes, BLOCK, MeasureOptions::quick(), &Monitor::new())
-        .expect("nobody stops it")
+        .expect("it is not interrupted")
         .models
 }
 

@@ -1,9 +1,10 @@
 //! How fast is the clock?
 //!
-//! `cargo bench --bench replay` replays the same traces here and with SimGrid's `smpirun` (Debian: libsimgrid-dev), where
-//! that is installed: 100 ranks that pass messages around a ring 1,000 times, reading the files included, in turns; medians
-//! of [`RUNS`]. Then it simulates a product on 10,000 processors, on a full mesh and behind shared uplinks, with the most memory
-//! that this process ever held. `-- ring`, `-- many` and `-- uplinks` do one of the three.
+//! `cargo bench --bench replay` replays the same traces here and with SimGrid's `smpirun` (Debian:
+//! libsimgrid-dev), where that is installed: 100 ranks that pass messages around a ring 1,000 times, reading
+//! the files included, in turns; medians of [`RUNS`]. Then it simulates a product on 10,000 processors, on a
+//! full mesh and behind shared uplinks, with the most memory that this process ever held.
+//! `-- ring`, `-- many` and `-- uplinks` do one of the three.
 
 use apportion::plan::Shape;
 use apportion::plan::shapes::{Method, MethodOptions};
@@ -202,7 +203,8 @@ fn many(place: &str, network: &Network, rules: &Fluid) {
     }
 }
 
-/// 100 clusters of equal size, network cards of 1 Gbit/s, shared uplinks of 10 Gbit/s: all flows hang together.
+/// 100 clusters of equal size, network cards of 1 Gbit/s, shared uplinks of 10 Gbit/s: all flows hang
+/// together.
 fn clusters() -> Platform {
     let mut text = String::new();
     for i in 0..PROCESSORS {

@@ -1,8 +1,8 @@
 //! Does an emulated processor compute exactly as much slower as it should?
 //!
-//! `cargo bench --bench slowdown` multiplies two matrices on platforms with more and more emulated processors and
-//! prints, for each processor, compute time / (slowdown x CPU time): 1.000 is exact. It needs an otherwise idle
-//! machine, whose cores outnumber the sum of 1 / slowdown.
+//! `cargo bench --bench slowdown` multiplies two matrices on platforms with more and more emulated processors
+//! and prints, for each processor, compute time / (slowdown x CPU time): 1.000 is exact. It needs an
+//! otherwise idle machine, whose cores outnumber the sum of 1 / slowdown.
 
 use apportion::matrix::{Element, Matrix};
 use apportion::plan::{Shape, shapes};
@@ -51,8 +51,8 @@ fn errors(platform: &Platform, size: u64) -> Vec<f64> {
         let elements = (0..size * size).map(|i| f64::from_f64(((i as usize * 31 + seed) % 17) as f64 - 8.0));
         Matrix::new(size as usize, size as usize, elements.collect())
     };
-    let run =
-        run_threads(&matrix(1), &matrix(2), &schedule, platform, &Monitor::new()).expect("nobody stops it");
+    let run = run_threads(&matrix(1), &matrix(2), &schedule, platform, &Monitor::new())
+        .expect("it is not interrupted");
     let compute = run.trace.compute();
     run.trace
         .lanes

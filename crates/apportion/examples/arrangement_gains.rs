@@ -1,10 +1,11 @@
 //! What arrangements gain by simulation, beside what Malik 2016 measured:
 //! `cargo run --release --example arrangement_gains [-- DIRECTORY]`.
 //!
-//! Ninety nodes of six and of eight clusters (his Tables 3.10 and 3.12) and twelve of four (Table 4.2). The thesis prints
-//! neither speeds nor layouts: the speeds are those of the platform files, reconstructed there. Each network is simulated
-//! twice, since the thesis does not say how links are shared either: with one link for each pair of clusters, which all
-//! their messages share, and with one for each pair of nodes. With a directory the arrangements are drawn into it.
+//! Ninety nodes of six and of eight clusters (his Tables 3.10 and 3.12) and twelve of four (Table 4.2). The
+//! thesis prints neither speeds nor layouts: the speeds are those of the platform files, reconstructed there.
+//! Each network is simulated twice, since the thesis does not say how links are shared either: with one link
+//! for each pair of clusters, which all their messages share, and with one for each pair of nodes. With a
+//! directory the arrangements are drawn into it.
 
 use apportion::error::Result;
 use apportion::geometry::{Rank, Rect, Span};
@@ -47,7 +48,8 @@ fn main() -> Result<()> {
     twelve(pictures.as_deref())
 }
 
-/// A platform of the repository, its clusters as a tree of two levels, and whether all pairs of two clusters share a link.
+/// A platform of the repository, its clusters as a tree of two levels, and whether all pairs of two clusters
+/// share a link.
 fn platform(name: &str, shared: bool) -> Result<Platform> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../platforms").join(format!("{name}.toml"));
     let given = read_platform(&file)?;
@@ -156,7 +158,8 @@ fn simulated(plan: &Plan, flow: Flow, platform: &Platform, rates: &[f64]) -> Res
     Ok(simulate_fluid(&schedule, conditions, &platform.names(), &Fluid::fair(), false)?.trace.seconds())
 }
 
-/// Table 4.2: 512 x 512 x 64 on twelve nodes; the exchange of one layer of doubles with each neighbour, alone.
+/// Table 4.2: 512 x 512 x 64 on twelve nodes; the exchange of one layer of doubles with each neighbour,
+/// alone.
 fn twelve(pictures: Option<&Path>) -> Result<()> {
     let [own, shared] = [platform("grid5000-table-4-1", false)?, platform("grid5000-table-4-1", true)?];
     let shape = Shape::new(512, 512, 512, "shape")?;
@@ -203,7 +206,8 @@ fn twelve(pictures: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Seconds of one halo exchange: everyone sends one layer, 64 doubles deep, across each border, and waits for all.
+/// Seconds of one halo exchange: everyone sends one layer, 64 doubles deep, across each border, and waits for
+/// all.
 fn exchange(plan: &Plan, platform: &Platform) -> Result<f64> {
     let layout = plan.layout()?;
     let common = |a: Span, b: Span| a.end.min(b.end).saturating_sub(a.start.max(b.start));

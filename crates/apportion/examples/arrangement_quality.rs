@@ -1,7 +1,7 @@
 //! How good the arrangements are, and what they take: `cargo run --release --example arrangement_quality`.
 //!
-//! Two hundred seeded instances against the optimum; ninety processors with the bandwidths of Malik's Table 3.9; five
-//! thousand processors of sixty clusters; and the MPDATA grid of his Tables 4.1 and 4.2.
+//! Two hundred seeded instances against the optimum; ninety processors with the bandwidths of Malik's Table
+//! 3.9; five thousand processors of sixty clusters; and the MPDATA grid of his Tables 4.1 and 4.2.
 
 use apportion::error::Result;
 use apportion::plan::arrange::{Arranged, Edges, Objective, Pivots, Search, arrange, arrange_grid};

@@ -1,13 +1,14 @@
-//! Writes `platforms/fpm-2007-surfaces.json`: the eight processors of Lastovetsky and Reddy 2007, Table 2, as surfaces over (rows, N) of
-//! a stripe of an N x N product.
+//! Writes `platforms/fpm-2007-surfaces.json`: the eight processors of Lastovetsky and Reddy 2007, Table 2, as
+//! surfaces over (rows, N) of a stripe of an N x N product.
 //!
 //! `cargo run --example fpm_2007_surfaces >platforms/fpm-2007-surfaces.json`
 
 use apportion::platform::Emulated;
 
-/// Million multiply-adds per second against the megabytes of the task (a stripe of A and of C, and all of B). The source gives no
-/// curves: the constants are chosen so that X1 is about 13.5, 3.75 and 57 times as fast as X5 at (500, 1000), (2500, 5000) and (4000,
-/// 8000), as section 4 reports, and that processors with more free memory page later.
+/// Million multiply-adds per second against the megabytes of the task (a stripe of A and of C, and all of B).
+/// The source gives no curves: the constants are chosen so that X1 is about 13.5, 3.75 and 57 times as fast
+/// as X5 at (500, 1000), (2500, 5000) and (4000, 8000), as section 4 reports, and that processors with more
+/// free memory page later.
 const PROCESSORS: [&str; 8] = [
     "peak 135, knee 140 0.22, cliff 1300 0.5",
     "peak 135, knee 140 0.22, cliff 1330 0.5",

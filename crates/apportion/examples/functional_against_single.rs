@@ -1,10 +1,11 @@
-//! Fig. 10 of Lastovetsky and Reddy 2007: striped N x N matrix multiplication on eight processors like those of Table 2, divided
-//! by functional models (sections of a file's surfaces at N) and by three single-number models.
+//! Fig. 10 of Lastovetsky and Reddy 2007: striped N x N matrix multiplication on eight processors like those
+//! of Table 2, divided by functional models (sections of a file's surfaces at N) and by three single-number
+//! models.
 //!
 //! `cargo run --release --example functional_against_single [--emulate] [surfaces.json] [picture.svg]`
 //!
-//! By forecast; with `--emulate` also by eight threads that take as long as the surfaces say, scaled so that the functional
-//! division takes a fifth of a second (about 20 seconds in all).
+//! By forecast; with `--emulate` also by eight threads that take as long as the surfaces say, scaled so that
+//! the functional division takes a fifth of a second (about 20 seconds in all).
 
 use apportion::model::{Surface, Surfaces};
 use apportion::output::write_whole;

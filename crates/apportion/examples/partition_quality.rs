@@ -1,7 +1,9 @@
-//! How near the layouts come to the lower bound: mean and maximum of cost over bound, for columns and the best of all,
-//! over seeded draws; the worst that a search for bad speeds finds; and what large numbers of processors take.
+//! How near the layouts come to the lower bound: mean and maximum of cost over bound, for columns and the
+//! best of all, over seeded draws; the worst that a search for bad speeds finds; and what large numbers of
+//! processors take.
 //!
-//! `cargo run --release -p apportion --example partition_quality [draws] [steps of the adversarial search] [seed] [seeds]`
+//! `cargo run --release -p apportion --example partition_quality [DRAWS] [STEPS] [SEED] [SEEDS]`, with the number
+//! of steps of the adversarial search
 
 use apportion::error::Result;
 use apportion::plan::shapes::{columns, least_cost, recursive};
@@ -167,8 +169,8 @@ fn climb(shape: Shape, mut speeds: Vec<f64>, steps: u64, draws: &mut Draws) -> R
     Ok((here, speeds))
 }
 
-/// The worst of the best for 2 to 7 processors: from twelve random starts, and from the worst of one fewer with one
-/// more processor, very slow or as fast as the fastest.
+/// The worst of the best for 2 to 7 processors: from twelve random starts, and from the worst of one fewer
+/// with one more processor, very slow or as fast as the fastest.
 fn adversarial(shape: Shape, steps: u64, seed: u64) -> Result<()> {
     println!(
         "\nworst of the best, by hill climbing ({steps} steps from each of 12 random starts and 2 worst of one fewer)"

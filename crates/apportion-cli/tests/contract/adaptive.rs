@@ -5,7 +5,8 @@ use super::bench::{product, whole};
 use apportion::matrix::AnyMatrix;
 use serde_json::Value;
 
-/// Two alike; the second turns three times slower half-way. Slowed enough for the clock, and for two busy cores.
+/// Two alike; the second turns three times slower half-way. Slowed enough for the clock, and for two busy
+/// cores.
 const TURNING: &str = "name = \"turning\"\n\
     [[processor]]\nname = \"steady\"\nspeed = \"1 Gflop/s\"\nslowdown = 300\n\
     [[processor]]\nname = \"tiring\"\nspeed = \"1 Gflop/s\"\nslowdown = 300\n\

@@ -1,6 +1,6 @@
 //! `apportion arrange`: only places change, whatever the plan; the figures of Malik's thesis from files.
 
-use super::line::{error_of, fresh, json_of, stdout};
+use super::bench::Bench;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -78,7 +78,7 @@ fn write_figure(directory: &Path, columns: &[(u64, &[(u64, usize)])]) {
 /// Malik 2016, figures 3.6 and 3.7: the numbers of its text, on a reconstruction of the drawings.
 #[test]
 fn the_hops_of_the_thesis_s_figures() {
-    let directory = fresh("arrange-figures");
+    let directory = Bench::new();
     let worst: &[(u64, &[(u64, usize)])] = &[
         (12, &[(17, 0), (15, 1)]),
         (12, &[(14, 0), (10, 1), (8, 2)]),
@@ -91,33 +91,29 @@ fn the_hops_of_the_thesis_s_figures() {
     ];
     for (figure, a, b) in [(worst, 64.0, 63.0), (optimal, 50.0, 54.0)] {
         write_figure(&directory, figure);
-        let report =
-            json_of(&directory, "arrange --plan plan.json --platform clusters.toml --objective hops");
+        let report = directory.json("arrange --plan plan.json --platform clusters.toml --objective hops");
         assert_eq!(report["cost_before"], json!({"a": a, "b": b, "total": a + b}));
         assert!(total(&report, "cost_after") <= a + b);
     }
 }
 
-/// Every method's plan, every cost, every search: what is said of the new plan is true of it, and shares and volume stay.
+/// Every method's plan, every cost, every search: what is said of the new plan is true of it, and shares and
+/// volume stay.
 #[test]
 fn only_places_change() {
-    let directory = fresh("arrange-all");
+    let directory = Bench::new();
     write_tree(&directory);
     for method in
         ["rows", "columns", "grid", "cartesian", "recursive", "nagamochi-abe", "columns --repeat 60x60"]
     {
-        stdout(
-            &directory,
-            &format!("partition --shape 610x595 --platform tree.toml --method {method} -o plan.json"),
-        );
+        directory
+            .done(&format!("partition --shape 610x595 --platform tree.toml --method {method} -o plan.json"));
         let plan = read(&directory, "plan.json");
         for (objective, searches) in OBJECTIVES.iter().zip(SEARCHES.iter().cycle()) {
             for search in searches {
                 let line = format!("--platform tree.toml {objective} {search}");
-                let report = json_of(
-                    &directory,
-                    &format!("arrange --plan plan.json {line} -o new.json --svg new.svg"),
-                );
+                let report =
+                    directory.json(&format!("arrange --plan plan.json {line} -o new.json --svg new.svg"));
                 let keys: Vec<&String> = report.as_object().unwrap().keys().collect();
                 assert_eq!(keys, ["objective", "cost_before", "cost_after", "evaluations", "milliseconds"]);
                 let (before, after) = (total(&report, "cost_before"), total(&report, "cost_after"));
@@ -134,7 +130,7 @@ fn only_places_change() {
                     let gap = (old.as_f64().unwrap() - new.as_f64().unwrap()).abs();
                     assert!(gap <= 1e-9 * old.as_f64().unwrap(), "{method} {line}: {kept} {old} {new}");
                 }
-                let again = json_of(&directory, &format!("arrange --plan new.json {line}"));
+                let again = directory.json(&format!("arrange --plan new.json {line}"));
                 assert!((total(&again, "cost_before") - after).abs() <= 1e-12 * after, "{method} {line}");
             }
         }
@@ -144,31 +140,32 @@ fn only_places_change() {
 /// A block whose repetitions are all whole is arranged like a matrix of its own: its rectangles move.
 #[test]
 fn a_repeated_block_is_arranged_once() {
-    let directory = fresh("arrange-repeat");
+    let directory = Bench::new();
     write_tree(&directory);
     let partition =
         "partition --shape 600x480 --platform tree.toml --method columns --repeat 60x60 -o plan.json";
-    stdout(&directory, partition);
+    directory.done(partition);
     let line = "arrange --plan plan.json --platform tree.toml -o new.json";
-    let report = json_of(&directory, line);
+    let report = directory.json(line);
     assert!(total(&report, "cost_after") < 0.9 * total(&report, "cost_before"), "{report}");
     let (old, new) = (read(&directory, "plan.json"), read(&directory, "new.json"));
     assert_eq!(new["repeat"], json!([60, 60]));
     assert_eq!(new["layout"].as_array().unwrap().len(), old["layout"].as_array().unwrap().len());
     assert_ne!(new["layout"], old["layout"]);
     assert_eq!((&new["shares"], &new["metrics"]["volume"]), (&old["shares"], &old["metrics"]["volume"]));
-    json_of(&directory, "simulate --plan new.json --platform tree.toml --block 60");
+    directory.json("simulate --plan new.json --platform tree.toml --block 60");
 }
 
-/// Malik 2016, Tables 4.1 and 4.2: his mapping costs 22424946 elements over GB/s, the one found at least 10.46 times less.
+/// Malik 2016, Tables 4.1 and 4.2: his mapping costs 22424946 elements over GB/s, the one found at least
+/// 10.46 times less.
 #[test]
 fn a_grid_for_a_stencil() {
-    let directory = fresh("arrange-grid");
+    let directory = Bench::new();
     let platform = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../platforms/grid5000-table-4-1.toml");
     std::fs::copy(platform, directory.join("table.toml")).unwrap();
     let line = "arrange --grid 512x512 --platform table.toml --edges open";
     for (search, ratio) in [("published", 10.45), ("heuristic", 24.0), ("local", 24.0)] {
-        let report = json_of(&directory, &format!("{line} --search {search} -o grid.json"));
+        let report = directory.json(&format!("{line} --search {search} -o grid.json"));
         assert_eq!(report["objective"], "asymmetric");
         let found = 22_424_946.0 * 8e-9 / total(&report, "cost_after");
         assert!(found >= ratio, "{search}: {found}");
@@ -176,45 +173,45 @@ fn a_grid_for_a_stencil() {
         let shares: Vec<u64> = shares.as_array().unwrap().iter().filter_map(Value::as_u64).collect();
         assert_eq!((shares.len(), shares.iter().sum()), (12, 512 * 512));
     }
-    let error = error_of(&directory, 2, &format!("{line} --objective hops"));
+    let error = directory.fails(2, &format!("{line} --objective hops"));
     assert!(error.contains("--objective") && error.contains("--grid"), "{error}");
-    let error = error_of(&directory, 1, "arrange --grid 2x2 --platform table.toml");
+    let error = directory.fails(1, "arrange --grid 2x2 --platform table.toml");
     assert!(error.contains("12 sub-domains"), "{error}");
-    error_of(&directory, 2, "arrange --grid 9 --platform table.toml");
-    error_of(&directory, 2, "arrange --platform table.toml");
+    directory.fails(2, "arrange --grid 9 --platform table.toml");
+    directory.fails(2, "arrange --platform table.toml");
 }
 
 #[test]
 fn what_cannot_be_is_said() {
-    let directory = fresh("arrange-refused");
+    let directory = Bench::new();
     write_tree(&directory);
-    stdout(&directory, "partition --shape 90x90 --platform tree.toml --method recursive -o recursive.json");
+    directory.done("partition --shape 90x90 --platform tree.toml --method recursive -o recursive.json");
     let line = "arrange --plan recursive.json --platform tree.toml --search published";
-    assert!(error_of(&directory, 1, line).contains("not column-based"));
+    assert!(directory.fails(1, line).contains("not column-based"));
     let speeds: Vec<String> = (1..=30).map(|i| i.to_string()).collect();
     let partition =
         format!("partition --shape 900x900 --speeds {} --method columns -o thirty.json", speeds.join(","));
-    stdout(&directory, &partition);
+    directory.done(&partition);
     let line = "arrange --plan thirty.json --platform tree.toml --search exhaustive";
-    assert!(error_of(&directory, 2, line).contains("0 of the plan's 30 processors"));
+    assert!(directory.fails(2, line).contains("0 of the plan's 30 processors"));
     let names: String =
         (0..30).map(|i| format!("[[processor]]\nname = \"p{i}\"\ncluster = \"c{}\"\n", i % 4)).collect();
     std::fs::write(directory.join("thirty.toml"), names).unwrap();
     let line = "arrange --plan thirty.json --platform thirty.toml --objective hops --search exhaustive";
-    let error = error_of(&directory, 1, line);
+    let error = directory.fails(1, line);
     assert!(error.contains("1000000") && error.contains("--search local"), "{error}");
-    stdout(&directory, "partition --units 90 --speeds 1,2 -o units.json");
-    assert!(error_of(&directory, 2, "arrange --plan units.json --platform tree.toml").contains("no layout"));
+    directory.done("partition --units 90 --speeds 1,2 -o units.json");
+    assert!(directory.fails(2, "arrange --plan units.json --platform tree.toml").contains("no layout"));
 }
 
 /// One processor, and processors without a share, have nothing to gain and lose nothing.
 #[test]
 fn one_processor_and_idle_ones() {
-    let directory = fresh("arrange-idle");
+    let directory = Bench::new();
     std::fs::write(directory.join("one.toml"), "[[processor]]\nname = \"a\"\nspeed = 1\n").unwrap();
-    stdout(&directory, "partition --shape 30x30 --platform one.toml -o one.json");
+    directory.done("partition --shape 30x30 --platform one.toml -o one.json");
     for objective in OBJECTIVES {
-        let report = json_of(&directory, &format!("arrange --plan one.json --platform one.toml {objective}"));
+        let report = directory.json(&format!("arrange --plan one.json --platform one.toml {objective}"));
         assert_eq!(report["cost_after"], json!({"a": 0.0, "b": 0.0, "total": 0.0}));
     }
     write_figure(&directory, &[(12, &[(15, 1), (17, 0)]), (21, &[(14, 1), (18, 0)])]);
@@ -227,10 +224,10 @@ fn one_processor_and_idle_ones() {
     std::fs::write(directory.join("clusters.toml"), platform).unwrap();
     for search in ["published", "heuristic", "local", "exhaustive"] {
         let line = format!("arrange --plan plan.json --platform clusters.toml --search {search} -o new.json");
-        json_of(&directory, &line);
+        directory.json(&line);
         assert_eq!(read(&directory, "new.json")["shares"][4], 0);
         let line = format!("{line} --export rankfile --export-to order");
-        stdout(&directory, &line);
+        directory.done(&line);
         let order = std::fs::read_to_string(directory.join("order")).unwrap();
         assert_eq!(order.lines().count(), 5, "{order}");
         assert!(order.lines().last().unwrap().contains("=idle "), "{order}");
@@ -240,15 +237,15 @@ fn one_processor_and_idle_ones() {
 /// No two clusters share a colour in the picture, and the legend of many processors lists clusters.
 #[test]
 fn the_picture_is_coloured_by_cluster() {
-    let directory = fresh("arrange-picture");
+    let directory = Bench::new();
     let mut platform = String::new();
     for i in 0..70 {
         let cluster = format!("cluster = \"c{}\"", i % 5);
         let _ = writeln!(platform, "[[processor]]\nname = \"n{i}\"\n{cluster}\nspeed = {}", 1 + i % 7);
     }
     std::fs::write(directory.join("many.toml"), platform).unwrap();
-    stdout(&directory, "partition --shape 900x900 --platform many.toml --method columns -o plan.json");
-    stdout(&directory, "arrange --plan plan.json --platform many.toml --objective hops --svg many.svg");
+    directory.done("partition --shape 900x900 --platform many.toml --method columns -o plan.json");
+    directory.done("arrange --plan plan.json --platform many.toml --objective hops --svg many.svg");
     let svg = std::fs::read_to_string(directory.join("many.svg")).unwrap();
     let mut owner = std::collections::BTreeMap::new();
     let mut drawn = 0;

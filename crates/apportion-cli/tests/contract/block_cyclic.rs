@@ -1,6 +1,6 @@
 //! A block-cyclic plan from the command line: written with its `repeat`, run and simulated from the file.
 
-use super::line::{fresh, json_of};
+use super::bench::Bench;
 use std::path::Path;
 
 /// A file of NumPy's format, version 1.0: f64, C order.
@@ -16,8 +16,8 @@ fn write_npy(path: &Path, rows: usize, cols: usize) {
 
 #[test]
 fn a_block_cyclic_plan_is_written_simulated_and_run() {
-    let directory = fresh("block-cyclic");
-    let run = |line: &str| json_of(&directory, line);
+    let directory = Bench::new();
+    let run = |line: &str| directory.json(line);
     let plan = run(
         "partition --shape 45x31x38 --speeds 3,2,1,1 --method columns --granularity 2 --repeat 8x6 -o plan.json",
     );
@@ -34,7 +34,12 @@ fn a_block_cyclic_plan_is_written_simulated_and_run() {
     )
     .expect("the platform is written");
     let forecast = run("simulate --plan plan.json --platform four.toml --block 8");
-    assert!(forecast["seconds"].as_f64().expect("seconds") > 0.0);
+    // Two operations for each element of C and each of 31 pivots, at 1 Gflop/s and with a free network: the largest
+    // share decides.
+    let largest = plan["shares"].as_array().unwrap().iter().filter_map(|s| s.as_f64()).fold(0.0, f64::max);
+    let by_hand = 2.0 * 31.0 * largest / 1e9;
+    let seconds = forecast["seconds"].as_f64().expect("seconds");
+    assert!((seconds / by_hand - 1.0).abs() < 1e-6, "{seconds} s, by hand {by_hand} s");
     let report = run("matmul a.npy b.npy --plan plan.json --platform four.toml --block 8");
     assert_eq!(report["verified"], true);
     assert_eq!(report["volume"], plan["metrics"]["volume"]);

@@ -1,73 +1,24 @@
 //! `measure --command` and `balance`, with small scripts that name their own times: exact, and free of noise.
 
+use super::bench::Bench;
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A directory to work in.
-struct Place(tempfile::TempDir);
+/// A script that says how long it took, by an expression of awk in x (the size) and r (the rank), and keeps a
+/// record of its calls.
+fn work(place: &Bench, seconds: &str) {
+    let text = format!(
+        "#!/bin/sh\necho \"$APPORTION_PROCESSOR $APPORTION_SIZE\" >>calls\necho chatter\n\
+         exec awk -v x=$APPORTION_SIZE -v r=$APPORTION_RANK 'BEGIN {{ printf \"%.15g\\n\", ({seconds}) }}'\n"
+    );
+    place.program("work", &text);
+}
 
-impl Place {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// `apportion`, started here.
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_apportion"));
-        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// Its JSON, if all went well.
-    fn json(&self, arguments: &[&str]) -> Value {
-        let out = self.run(&[arguments, &["--json"]].concat());
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        serde_json::from_slice(&out.stdout).unwrap()
-    }
-
-    /// Its one line of complaint.
-    fn fails(&self, code: i32, arguments: &[&str]) -> String {
-        let out = self.run(arguments);
-        let line = String::from_utf8(out.stderr).unwrap();
-        assert_eq!(out.status.code(), Some(code), "{line}");
-        assert!(out.stdout.is_empty());
-        assert_eq!(line.lines().count(), 1, "{line}");
-        line
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap_or_default()
-    }
-
-    /// A script that says how long it took, by an expression of awk in x (the size) and r (the rank), and keeps a record of its calls.
-    fn work(&self, seconds: &str) {
-        let text = format!(
-            "#!/bin/sh\necho \"$APPORTION_PROCESSOR $APPORTION_SIZE\" >>calls\necho chatter\n\
-             exec awk -v x=$APPORTION_SIZE -v r=$APPORTION_RANK 'BEGIN {{ printf \"%.15g\\n\", ({seconds}) }}'\n"
-        );
-        fs::write(self.path("work"), text).unwrap();
-        self.executable("work");
-    }
-
-    fn executable(&self, name: &str) {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
-    }
-
-    fn calls(&self) -> usize {
-        self.read("calls").lines().count()
-    }
+fn calls(place: &Bench) -> usize {
+    fs::read_to_string(place.path("calls")).unwrap_or_default().lines().count()
 }
 
 const TIMED: [&str; 4] = ["--command", "./work {size}", "--seconds-from", "stdout"];
@@ -92,8 +43,8 @@ fn shares(plan: &Value) -> Vec<u64> {
 
 #[test]
 fn models_of_a_program_are_its_own_times_and_divide_work() {
-    let place = Place::new();
-    place.work("x / (r == 0 ? 300 : 100)");
+    let place = Bench::new();
+    work(&place, "x / (r == 0 ? 300 : 100)");
     let call = measure(&["--processors", "2", "--sizes", "100,1000", "-o", "m.json"]);
     let models = place.json(&call);
     assert_eq!(models["kernel"], "command: ./work {size}");
@@ -105,7 +56,7 @@ fn models_of_a_program_are_its_own_times_and_divide_work() {
         }
     }
     // The file is the result.
-    assert_eq!(serde_json::from_str::<Value>(&place.read("m.json")).unwrap(), models);
+    assert_eq!(serde_json::from_str::<Value>(&place.text("m.json")).unwrap(), models);
     let plan = place.json(&["partition", "--units", "1200", "--models", "m.json"]);
     assert_eq!(shares(&plan), [900, 300]);
     assert_eq!(place.json(&[&call[..], &["--alone"]].concat()), models, "alone, the same");
@@ -113,8 +64,8 @@ fn models_of_a_program_are_its_own_times_and_divide_work() {
 
 #[test]
 fn slowdown_multiplies() {
-    let place = Place::new();
-    place.work("x / 100");
+    let place = Bench::new();
+    work(&place, "x / 100");
     fs::write(
         place.path("p.toml"),
         "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\nslowdown = 4.0\ncores = [0]\n",
@@ -130,26 +81,25 @@ fn slowdown_multiplies() {
 /// Every fourth run is disturbed by a factor of up to ten.
 #[test]
 fn a_contaminated_series_gives_the_clean_time() {
-    let place = Place::new();
+    let place = Bench::new();
     let text = "#!/bin/sh\necho >>\"calls-$APPORTION_RANK\"\nn=$(wc -l <\"calls-$APPORTION_RANK\")\n\
         case $((n % 4)) in 3) echo $((3 + n % 8)) ;; *) echo 2.000$((n % 3)) ;; esac\n";
-    fs::write(place.path("work"), text).unwrap();
-    place.executable("work");
+    place.program("work", text);
     let models = place.json(&measure(&["--processors", "1", "--sizes", "50", "--max-seconds", "60"]));
     let point = &models["models"][0]["points"][0];
     let seconds = point["seconds"].as_f64().unwrap();
     assert!((seconds - 2.0001).abs() < 0.0003, "{seconds}");
     assert!(point["ci"].as_f64().unwrap() < 0.025 * seconds);
     let counted = point["repetitions"].as_u64().unwrap();
-    let calls = place.read("calls-0").lines().count() as u64;
+    let calls = place.text("calls-0").lines().count() as u64;
     assert!(calls > counted + 1, "{calls} calls, {counted} counted: nothing was left out");
 }
 
 #[test]
 fn an_adaptive_sweep_takes_few_points_and_resumes_without_a_run() {
-    let place = Place::new();
+    let place = Bench::new();
     // A cliff: ten times slower above 40,000.
-    place.work("x <= 40000 ? x / 1000 : 40 + (x - 40000) / 100");
+    work(&place, "x <= 40000 ? x / 1000 : 40 + (x - 40000) / 100");
     let call = measure(&[
         "--processors",
         "1",
@@ -166,11 +116,11 @@ fn an_adaptive_sweep_takes_few_points_and_resumes_without_a_run() {
     let found = points(&models, 0);
     assert!((6..=30).contains(&found.len()), "{}", found.len());
     assert_eq!((found[0].0, found[found.len() - 1].0), (100.0, 100_000.0));
-    let calls = place.calls();
+    let before = calls(&place);
     assert_eq!(place.json(&call), models);
-    assert_eq!(place.calls(), calls, "everything was known");
+    assert_eq!(calls(&place), before, "everything was known");
     // A constant speed needs next to none.
-    place.work("x / 1000");
+    work(&place, "x / 1000");
     let few =
         place.json(&measure(&["--processors", "1", "--adaptive", "--smallest", "100", "--largest", "1e5"]));
     assert!(points(&few, 0).len() <= 6);
@@ -178,21 +128,21 @@ fn an_adaptive_sweep_takes_few_points_and_resumes_without_a_run() {
 
 #[test]
 fn a_failed_sweep_is_kept_and_resumed() {
-    let place = Place::new();
-    place.work("x > 500 ? -1 : x / 100");
+    let place = Bench::new();
+    work(&place, "x > 500 ? -1 : x / 100");
     let call = measure(&["--processors", "1", "--sizes", "100,400,700,900", "-o", "m.json", "--resume"]);
     let line = place.fails(1, &call);
     for word in ["./work {size}", "size 700", "-1 seconds"] {
         assert!(line.contains(word), "{line}");
     }
-    let kept: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    let kept: Value = serde_json::from_str(&place.text("m.json")).unwrap();
     assert_eq!(points(&kept, 0), [(100.0, 1.0), (400.0, 4.0)]);
     // Mended, it goes on: only new sizes are run.
-    place.work("x / 50");
+    work(&place, "x / 50");
     fs::remove_file(place.path("calls")).unwrap();
     let models = place.json(&call);
     assert_eq!(points(&models, 0), [(100.0, 1.0), (400.0, 4.0), (700.0, 14.0), (900.0, 18.0)]);
-    assert!(!place.read("calls").contains(" 400"));
+    assert!(!place.text("calls").contains(" 400"));
     // Points of something else are not mixed in.
     let mut other = call.clone();
     other[2] = "./work {size} other";
@@ -204,7 +154,7 @@ fn a_failed_sweep_is_kept_and_resumed() {
 
 #[test]
 fn a_kernel_resumes_too() {
-    let place = Place::new();
+    let place = Bench::new();
     let base =
         ["measure", "--processors", "1", "--block", "8", "--max-seconds", "0.01", "-o", "m.json", "--sizes"];
     let first = place.json(&[&base[..], &["100,400"]].concat());
@@ -215,11 +165,10 @@ fn a_kernel_resumes_too() {
 
 #[test]
 fn an_interrupted_sweep_keeps_its_points_and_ends_its_children() {
-    let place = Place::new();
+    let place = Bench::new();
     let text = "#!/bin/sh\ntest $APPORTION_SIZE = 1 && echo 5 && exit\nsleep 1000 & echo $! >new-$APPORTION_RANK\n\
         mv new-$APPORTION_RANK pid-$APPORTION_RANK\nwait\n";
-    fs::write(place.path("work"), text).unwrap();
-    place.executable("work");
+    place.program("work", text);
     let mut child = place
         .command(&measure(&["--processors", "2", "--sizes", "1,2", "-o", "m.json"]))
         .stdout(Stdio::null())
@@ -227,7 +176,7 @@ fn an_interrupted_sweep_keeps_its_points_and_ends_its_children() {
         .spawn()
         .unwrap();
     let begin = Instant::now();
-    let pid = |rank: &str| place.read(&format!("pid-{rank}")).trim().to_owned();
+    let pid = |rank: &str| place.text(&format!("pid-{rank}")).trim().to_owned();
     while pid("0").is_empty() || pid("1").is_empty() {
         if begin.elapsed() > Duration::from_secs(60) {
             child.kill().unwrap();
@@ -240,10 +189,11 @@ fn an_interrupted_sweep_keeps_its_points_and_ends_its_children() {
     let line = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(1), "{line}");
     assert!(line.contains("2 points were saved to m.json") && line.contains("--resume"), "{line}");
-    let kept: Value = serde_json::from_str(&place.read("m.json")).unwrap();
+    let kept: Value = serde_json::from_str(&place.text("m.json")).unwrap();
     assert_eq!((points(&kept, 0), points(&kept, 1)), (vec![(1.0, 5.0)], vec![(1.0, 5.0)]));
     for rank in ["0", "1"] {
-        // Gone, or dead and not yet buried by whoever inherited it; a busy machine takes a moment to end what was killed.
+        // Gone, or dead and not yet buried by whoever inherited it; a busy machine takes a moment to end what
+        // was killed.
         let file = Path::new("/proc").join(pid(rank)).join("stat");
         let state = || fs::read_to_string(&file).unwrap_or_default();
         let gone = || state().is_empty() || state().contains(") Z");
@@ -257,9 +207,9 @@ fn an_interrupted_sweep_keeps_its_points_and_ends_its_children() {
 
 #[test]
 fn balance_finds_the_shares_that_the_functions_say() {
-    let place = Place::new();
+    let place = Bench::new();
     // Speeds 100 and 50 up to 600 units; above, the first one pages: 20 a second.
-    place.work("r == 0 ? (x <= 600 ? x / 100 : 6 + (x - 600) / 20) : x / 50");
+    work(&place, "r == 0 ? (x <= 600 ? x / 100 : 6 + (x - 600) / 20) : x / 50");
     let call = balance(&[
         "--processors",
         "2",
@@ -277,10 +227,10 @@ fn balance_finds_the_shares_that_the_functions_say() {
     assert_eq!(found["balanced"], true);
     assert_eq!(shares(&found["plan"]), [700, 550]);
     assert_eq!(found["plan"]["forecast"]["seconds"], 11.0);
-    assert_eq!(found["rounds"].as_array().unwrap().len(), place.calls() / 2);
-    let plan: Value = serde_json::from_str(&place.read("p.json")).unwrap();
+    assert_eq!(found["rounds"].as_array().unwrap().len(), calls(&place) / 2);
+    let plan: Value = serde_json::from_str(&place.text("p.json")).unwrap();
     assert_eq!(plan, found["plan"]);
-    assert!(place.calls() > 2);
+    assert!(calls(&place) > 2);
     // What was learnt divides it alike.
     let other = place.json(&["partition", "--units", "1250", "--models", "m.json"]);
     assert_eq!(shares(&other), [700, 550]);
@@ -294,37 +244,35 @@ fn balance_finds_the_shares_that_the_functions_say() {
 
 #[test]
 fn what_is_not_balanced_is_said_and_kept() {
-    let place = Place::new();
-    place.work("r == 0 ? x / 90 : x / 10");
+    let place = Bench::new();
+    work(&place, "r == 0 ? x / 90 : x / 10");
     let capped = balance(&["--processors", "2", "--units", "1000", "--max-rounds", "1", "-o", "p.json"]);
     let found = place.json(&capped);
     assert_eq!((&found["balanced"], shares(&found["plan"])), (&Value::from(false), vec![500, 500]));
     let out = place.run(&capped);
     assert!(String::from_utf8(out.stderr).unwrap().contains("not balanced within 0.05"));
-    assert!(place.read("p.json").contains("dfpa"));
+    assert!(place.text("p.json").contains("dfpa"));
 }
 
 #[test]
 fn a_failing_processor_fails_the_balance_and_writes_nothing() {
-    let place = Place::new();
-    fs::write(
-        place.path("work"),
+    let place = Bench::new();
+    place.program(
+        "work",
         "#!/bin/sh\ntest $APPORTION_RANK = 0 || { echo no disk >&2; exit 7; }; sleep 1000\n",
-    )
-    .unwrap();
-    place.executable("work");
+    );
     fs::write(place.path("p.json"), "old").unwrap();
     let line = place.fails(1, &balance(&["--processors", "2", "--units", "10", "-o", "p.json"]));
     for word in ["./work {size}", "size 5", "\"p1\"", "exit status: 7", "no disk"] {
         assert!(line.contains(word), "{line}");
     }
-    assert_eq!(place.read("p.json"), "old");
+    assert_eq!(place.text("p.json"), "old");
 }
 
 #[test]
 fn bad_calls_are_refused() {
-    let place = Place::new();
-    place.work("x");
+    let place = Bench::new();
+    work(&place, "x");
     let sized = ["--sizes", "10"];
     for (call, word) in [
         (vec!["measure", "--command", "./work"], "no place for the size"),

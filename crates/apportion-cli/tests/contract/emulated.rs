@@ -1,6 +1,6 @@
 //! Emulated processors from the command line, and Fig. 10 of Lastovetsky and Reddy 2007 from files.
 
-use super::line::{apportion, error_of, fresh, json_of};
+use super::bench::Bench;
 use apportion::matrix::{Matrix, write_npy};
 use apportion::output::OutputFile;
 use serde_json::Value;
@@ -10,68 +10,68 @@ const PAGING: &str = "[[processor]]\nname = \"roomy\"\nemulated = \"peak 1000\"\
 
 #[test]
 fn speed_functions_are_used_wherever_models_are() {
-    let here = fresh("emulated-paging");
+    let here = Bench::new();
     std::fs::write(here.join("platform.toml"), PAGING).unwrap();
-    let small = json_of(&here, "partition --units 2000 --platform platform.toml");
+    let small = here.json("partition --units 2000 --platform platform.toml");
     assert_eq!(small["shares"], serde_json::json!([1000, 1000]));
-    let plan = json_of(&here, "partition --units 100000 --platform platform.toml -o plan.json");
+    let plan = here.json("partition --units 100000 --platform platform.toml -o plan.json");
     let paging = plan["shares"][1].as_u64().unwrap();
     assert!((4000..10_000).contains(&paging), "most is left to the one that does not page: {paging}");
-    let simulated = json_of(&here, "simulate --plan plan.json --platform platform.toml");
+    let simulated = here.json("simulate --plan plan.json --platform platform.toml");
     assert_eq!(simulated["seconds"], plan["forecast"]["seconds"]);
     // A speed on the command line is what counts.
-    let even = json_of(&here, "partition --units 100000 --platform platform.toml --speeds 1,1");
+    let even = here.json("partition --units 100000 --platform platform.toml --speeds 1,1");
     assert_eq!(even["shares"][1], 50_000);
 }
 
 #[test]
 fn measuring_samples_the_function_instead_of_the_clock() {
-    let here = fresh("emulated-measure");
+    let here = Bench::new();
     std::fs::write(here.join("platform.toml"), PAGING).unwrap();
-    let models = json_of(&here, "measure --platform platform.toml --sizes 500,50000 -o models.json");
+    let models = here.json("measure --platform platform.toml --sizes 500,50000 -o models.json");
     let points = models["models"][1]["points"].as_array().unwrap();
     assert!((points[0]["seconds"].as_f64().unwrap() - 0.5).abs() < 1e-9);
     assert!((points[1]["seconds"].as_f64().unwrap() - 5000.0).abs() < 1.0);
-    assert!(apportion(&here, "partition --units 9 --models models.json").status.success());
+    assert!(here.run("partition --units 9 --models models.json").status.success());
     std::fs::write(here.join("mixed.toml"), format!("{PAGING}[[processor]]\nname = \"real\"\n")).unwrap();
-    assert_eq!(apportion(&here, "measure --platform mixed.toml").status.code(), Some(2));
+    assert_eq!(here.run("measure --platform mixed.toml").status.code(), Some(2));
     std::fs::write(here.join("bad.toml"), "[[processor]]\nname = \"a\"\nemulated = \"peak -1\"\n").unwrap();
-    let bad = apportion(&here, "partition --units 9 --platform bad.toml");
+    let bad = here.run("partition --units 9 --platform bad.toml");
     assert_eq!(bad.status.code(), Some(2));
     assert!(String::from_utf8(bad.stderr).unwrap().contains("bad.toml:3"));
 }
 
 #[test]
 fn a_plot_shows_a_curve_per_processor_and_the_line() {
-    let here = fresh("emulated-plot");
+    let here = Bench::new();
     std::fs::write(here.join("platform.toml"), PAGING).unwrap();
-    let told = json_of(&here, "plot --platform platform.toml --units 100000 --svg speeds.svg");
+    let told = here.json("plot --platform platform.toml --units 100000 --svg speeds.svg");
     assert_eq!(told["curves"], 3);
     let svg = std::fs::read_to_string(here.join("speeds.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("paging") && svg.contains("all finish after"));
-    let again = json_of(&here, "plot --platform platform.toml --units 100000 --svg again.svg");
+    let again = here.json("plot --platform platform.toml --units 100000 --svg again.svg");
     assert_eq!(again["shares"], told["shares"]);
     assert_eq!(std::fs::read_to_string(here.join("again.svg")).unwrap(), svg, "the same bytes");
 }
 
-/// Section 4: X1 over X5 is 13.5, 3.75 and 57 at three sizes; single numbers measured there lose to the functions away
-/// from them.
+/// Section 4: X1 over X5 is 13.5, 3.75 and 57 at three sizes; single numbers measured there lose to the
+/// functions away from them.
 #[test]
 fn functions_beat_single_numbers_on_the_machines_of_table_2() {
-    let here = fresh("emulated-table-2");
+    let here = Bench::new();
     let platform = concat!(env!("CARGO_MANIFEST_DIR"), "/../../platforms/fpm-2007-table-2.toml");
     let seconds = |value: &Value| value["seconds"].as_f64().unwrap();
     let mut worst = Vec::new();
     for (size, ratio) in [(500_000, 13.5), (12_500_000, 3.75), (32_000_000, 57.0)] {
-        let single = json_of(&here, &format!("measure --platform {platform} --sizes {size} -o single.json"));
+        let single = here.json(&format!("measure --platform {platform} --sizes {size} -o single.json"));
         let time = |i: usize| seconds(&single["models"][i]["points"][0]);
         assert!((time(4) / time(0) / ratio - 1.0).abs() < 0.02, "{size}: {}", time(4) / time(0));
         let mut ratios = Vec::new();
         for n in [1000, 5000, 10_000] {
             let units = format!("partition --units {} --multiple-of {n}", n * n);
-            let functional = json_of(&here, &format!("{units} --platform {platform}"));
-            json_of(&here, &format!("{units} --models single.json -o plan.json"));
-            let simulated = json_of(&here, &format!("simulate --plan plan.json --platform {platform}"));
+            let functional = here.json(&format!("{units} --platform {platform}"));
+            here.json(&format!("{units} --models single.json -o plan.json"));
+            let simulated = here.json(&format!("simulate --plan plan.json --platform {platform}"));
             ratios.push(seconds(&simulated) / seconds(&functional["forecast"]));
         }
         assert!(ratios.iter().all(|r| *r >= 1.0 - 1e-6), "functions never lose: {ratios:?}");
@@ -83,7 +83,7 @@ fn functions_beat_single_numbers_on_the_machines_of_table_2() {
 /// 60 x 60 x 60 at 2 and 1 million multiply-adds per second: 216,000 / 3e6 s = 72 ms, never less.
 #[test]
 fn a_run_takes_the_time_that_the_functions_say() {
-    let here = fresh("emulated-run");
+    let here = Bench::new();
     let mut file = OutputFile::create(here.join("a.npy")).unwrap();
     write_npy(&mut file, &Matrix::new(60, 60, (0..3600).map(|i| f64::from(i % 7)).collect())).unwrap();
     file.commit().unwrap();
@@ -93,7 +93,7 @@ fn a_run_takes_the_time_that_the_functions_say() {
         )
     };
     std::fs::write(here.join("two.toml"), given("emulated = \"peak 1e6\"")).unwrap();
-    let run = json_of(&here, "matmul a.npy a.npy --platform two.toml --method rows");
+    let run = here.json("matmul a.npy a.npy --platform two.toml --method rows");
     let shares = |run: &Value| [0, 1].map(|i| run["processors"][i]["share"].as_u64().unwrap());
     assert_eq!((&run["verified"], shares(&run)), (&Value::Bool(true), [2400, 1200]));
     let seconds = |key: &str| run[key].as_f64().unwrap();
@@ -108,10 +108,10 @@ fn a_run_takes_the_time_that_the_functions_say() {
         ),
     ] {
         std::fs::write(here.join("bad.toml"), given(second)).unwrap();
-        let told = error_of(&here, 2, "matmul a.npy a.npy --platform bad.toml");
+        let told = here.fails(2, "matmul a.npy a.npy --platform bad.toml");
         assert!(told.contains(wanted), "{told}");
     }
     std::fs::write(here.join("mixed.toml"), given("speed = \"2 Mflop/s\"")).unwrap();
-    let mixed = json_of(&here, "matmul a.npy a.npy --platform mixed.toml --method rows");
+    let mixed = here.json("matmul a.npy a.npy --platform mixed.toml --method rows");
     assert_eq!(shares(&mixed), [2400, 1200]);
 }

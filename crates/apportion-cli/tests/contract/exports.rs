@@ -1,13 +1,14 @@
 //! Contract of `partition --export`; graph partitioners read our files where they are installed.
 
-use super::line::{apportion, error_of, fresh, stdout};
+use super::bench::Bench;
+use apportion_testing::{Need, program, skip};
 use serde_json::Value;
 use std::process::{Command, Output};
 
 #[test]
 fn every_format_stands_alone_on_stdout() {
-    let here = fresh("exports-stdout");
-    let of = |format: &str| stdout(&here, &format!("partition --units 8 --speeds 3,1 --export {format}"));
+    let here = Bench::new();
+    let of = |format: &str| here.done(&format!("partition --units 8 --speeds 3,1 --export {format}"));
     assert_eq!(of("metis"), "0 = 0.75\n1 = 0.25\n");
     assert_eq!(of("scotch"), "cmpltw 2 3 1\n");
     assert_eq!(of("openmpi").lines().count(), 8);
@@ -21,11 +22,11 @@ fn every_format_stands_alone_on_stdout() {
 
 #[test]
 fn a_file_leaves_stdout_to_the_plan_and_json_stays_one_object() {
-    let here = fresh("exports-file");
-    let text = stdout(&here, "partition --units 8 --speeds 3,1 --export mpich --export-to hosts");
+    let here = Bench::new();
+    let text = here.done("partition --units 8 --speeds 3,1 --export mpich --export-to hosts");
     assert!(text.contains("method"), "{text}");
     assert_eq!(std::fs::read_to_string(here.join("hosts")).unwrap(), "p0:6\np1:2\n");
-    let json = stdout(&here, "--json partition --units 8 --speeds 3,1 --export mpich");
+    let json = here.done("--json partition --units 8 --speeds 3,1 --export mpich");
     let value: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["export"]["format"], "mpich");
     assert_eq!(value["export"]["text"], "p0:6\np1:2\n");
@@ -34,15 +35,15 @@ fn a_file_leaves_stdout_to_the_plan_and_json_stays_one_object() {
 
 #[test]
 fn shares_of_matrices_are_exported_too() {
-    let here = fresh("exports-matrix");
-    let csv = stdout(&here, "partition --shape 100x100 --speeds 9,1 --method rows --export csv");
+    let here = Bench::new();
+    let csv = here.done("partition --shape 100x100 --speeds 9,1 --method rows --export csv");
     assert_eq!(csv, "processor,share,fraction\np0,9000,0.9\np1,1000,0.1\n");
 }
 
 #[test]
 fn what_a_format_cannot_say_is_told() {
-    let here = fresh("exports-refused");
-    let idle = apportion(&here, "partition --units 1 --speeds 9,1 --export metis");
+    let here = Bench::new();
+    let idle = here.run("partition --units 1 --speeds 9,1 --export metis");
     assert!(idle.status.success());
     assert!(String::from_utf8(idle.stderr).unwrap().contains("p1 left out"));
     for (code, line) in [
@@ -51,18 +52,15 @@ fn what_a_format_cannot_say_is_told() {
         (1, "partition --units 600 --speeds 3,2,1 --export hpl"),
         (2, "partition --units 8000000 --speeds 3,1 --export mpich"),
     ] {
-        error_of(&here, code, line);
+        here.fails(code, line);
     }
 }
 
 /// The first of these programs that is installed.
-fn installed(names: &[&'static str], package: &str) -> Option<&'static str> {
-    let found = names.iter().copied().find(|name| {
-        let paths = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&paths).any(|directory| directory.join(name).is_file())
-    });
+fn installed(need: Need, names: &[&'static str], package: &str) -> Option<&'static str> {
+    let found = names.iter().copied().find(|name| program(&[name]).is_some());
     if found.is_none() {
-        eprintln!("skipped: {} is not installed (Debian package {package})", names[0]);
+        skip(need, format!("{} is not installed (Debian package {package})", names[0]));
     }
     found
 }
@@ -100,8 +98,8 @@ fn assert_weighted(parts: &[usize]) {
 
 #[test]
 fn metis_divides_a_graph_by_our_file() {
-    let Some(gpmetis) = installed(&["gpmetis"], "metis") else { return };
-    let here = fresh("exports-metis");
+    let Some(gpmetis) = installed(Need::Metis, &["gpmetis"], "metis") else { return };
+    let here = Bench::new();
     let graph = grid(40);
     let edges = graph.iter().map(Vec::len).sum::<usize>() / 2;
     let mut text = format!("{} {edges}\n", graph.len());
@@ -110,10 +108,10 @@ fn metis_divides_a_graph_by_our_file() {
         text += &format!("{}\n", line.join(" "));
     }
     std::fs::write(here.join("grid.graph"), text).unwrap();
-    stdout(&here, "partition --units 1000 --speeds 6,3,1 --export metis --export-to tpwgts");
+    here.done("partition --units 1000 --speeds 6,3,1 --export metis --export-to tpwgts");
     let run = Command::new(gpmetis)
         .args(["-tpwgts=tpwgts", "grid.graph", "3"])
-        .current_dir(&here)
+        .current_dir(here.path("."))
         .output()
         .unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
@@ -123,8 +121,8 @@ fn metis_divides_a_graph_by_our_file() {
 
 #[test]
 fn scotch_maps_a_graph_onto_our_architecture() {
-    let Some(gmap) = installed(&["scotch_gmap", "gmap"], "scotch") else { return };
-    let here = fresh("exports-scotch");
+    let Some(gmap) = installed(Need::Scotch, &["scotch_gmap", "gmap"], "scotch") else { return };
+    let here = Bench::new();
     let graph = grid(40);
     let arcs = graph.iter().map(Vec::len).sum::<usize>();
     // Version 0; vertices and arcs; base 0, no labels or weights.
@@ -134,9 +132,12 @@ fn scotch_maps_a_graph_onto_our_architecture() {
         text += &format!("{} {}\n", list.len(), line.join(" "));
     }
     std::fs::write(here.join("grid.grf"), text).unwrap();
-    stdout(&here, "partition --units 1000 --speeds 6,3,1 --export scotch --export-to target.tgt");
-    let run =
-        Command::new(gmap).args(["grid.grf", "target.tgt", "grid.map"]).current_dir(&here).output().unwrap();
+    here.done("partition --units 1000 --speeds 6,3,1 --export scotch --export-to target.tgt");
+    let run = Command::new(gmap)
+        .args(["grid.grf", "target.tgt", "grid.map"])
+        .current_dir(here.path("."))
+        .output()
+        .unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let map = std::fs::read_to_string(here.join("grid.map")).unwrap();
     let part = |line: &str| line.split_whitespace().nth(1).unwrap().parse().unwrap();
@@ -157,14 +158,14 @@ fn ranks(out: &Output) -> Vec<String> {
 
 #[test]
 fn open_mpi_places_ranks_by_our_rankfile() {
-    let Some(mpirun) = installed(&["mpirun.openmpi"], "openmpi-bin") else { return };
+    let Some(mpirun) = installed(Need::Mpi, &["mpirun.openmpi"], "openmpi-bin") else { return };
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        eprintln!("skipped: a slot is a core, and this machine has one");
+        skip(Need::Cores, "a slot is a core, and this machine has one");
         return;
     }
-    let here = fresh("exports-openmpi");
+    let here = Bench::new();
     std::fs::write(here.join("hosts.toml"), TWO_HOSTS).unwrap();
-    stdout(&here, "partition --units 3 --platform hosts.toml --export openmpi --export-to ranks");
+    here.done("partition --units 3 --platform hosts.toml --export openmpi --export-to ranks");
     let run = |rankfile: &str| {
         Command::new(mpirun)
             .args(
@@ -172,7 +173,7 @@ fn open_mpi_places_ranks_by_our_rankfile() {
                     .split(' '),
             )
             .args([rankfile, "sh", "-c", "echo $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE"])
-            .current_dir(&here)
+            .current_dir(here.path("."))
             .output()
             .unwrap()
     };
@@ -186,14 +187,14 @@ fn open_mpi_places_ranks_by_our_rankfile() {
 
 #[test]
 fn mpich_starts_as_many_ranks_as_our_machinefile_says() {
-    let Some(mpirun) = installed(&["mpirun.mpich"], "mpich") else { return };
-    let here = fresh("exports-mpich");
+    let Some(mpirun) = installed(Need::Mpich, &["mpirun.mpich"], "mpich") else { return };
+    let here = Bench::new();
     std::fs::write(here.join("hosts.toml"), TWO_HOSTS).unwrap();
-    stdout(&here, "partition --units 3 --platform hosts.toml --export mpich --export-to machines");
+    here.done("partition --units 3 --platform hosts.toml --export mpich --export-to machines");
     // Without -n it starts a rank for each slot of the file.
     let out = Command::new(mpirun)
         .args(["-launcher", "fork", "-f", "machines", "sh", "-c", "echo $PMI_RANK of $PMI_SIZE"])
-        .current_dir(&here)
+        .current_dir(here.path("."))
         .output()
         .unwrap();
     assert_eq!(ranks(&out), ["0 of 3", "1 of 3", "2 of 3"]);
@@ -202,9 +203,9 @@ fn mpich_starts_as_many_ranks_as_our_machinefile_says() {
 /// Tools that refuse zero: the processor is dropped, and the others' parts stand.
 #[test]
 fn processors_without_a_share_are_left_out() {
-    let here = fresh("exports-zeros");
+    let here = Bench::new();
     for format in ["metis", "scotch", "openmpi", "mpich", "hpl", "vllm", "llama.cpp"] {
-        let out = apportion(&here, &format!("partition --units 4 --speeds 100,100,1 --export {format}"));
+        let out = here.run(&format!("partition --units 4 --speeds 100,100,1 --export {format}"));
         let warning = String::from_utf8(out.stderr).unwrap();
         assert!(out.status.success(), "{format}: {warning}");
         let text = String::from_utf8(out.stdout).unwrap();

@@ -89,8 +89,8 @@ fn by_definition<T: Element>(kernel: Kernel<T>, a: &Matrix<T>, b: &Matrix<T>) ->
     Matrix::new(a.rows(), b.cols(), (0..a.rows() * b.cols()).map(entry).collect())
 }
 
-/// Tinetti 3.4.2 and 3.4.4: P broadcasts to the P - 1 others, in N blocks as many times; the memory beside the
-/// processor's own parts is divided by N.
+/// Tinetti 3.4.2 and 3.4.4: P broadcasts to the P - 1 others, in N blocks as many times; the memory beside
+/// the processor's own parts is divided by N.
 #[test]
 fn blocks_divide_the_memory_for_messages() {
     let bench = Bench::new();

@@ -1,9 +1,8 @@
 //! `measure --network`: an emulated network is found again, and the file that it writes is used at once.
 
+use super::bench::Bench;
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 const LABORATORY: &str = r#"name = "laboratory"
 [[processor]]
@@ -31,19 +30,8 @@ directed = true
 bandwidth = "5 MB/s"
 "#;
 
-fn run(place: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_apportion"));
-    command.args(arguments).current_dir(place).stdin(Stdio::null()).output().unwrap()
-}
-
-fn json(place: &Path, arguments: &[&str]) -> Value {
-    let out = run(place, &[arguments, &["--json"]].concat());
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    serde_json::from_slice(&out.stdout).unwrap()
-}
-
-/// Whether what was measured is what [`LABORATORY`] asks for. Sleeps on a busy machine end late: latencies may be far above, bandwidths
-/// somewhat below.
+/// Whether what was measured is what [`LABORATORY`] asks for. Sleeps on a busy machine end late: latencies
+/// may be far above, bandwidths somewhat below.
 fn agrees(found: &Value) -> Result<(), String> {
     let links = found["links"].as_array().unwrap();
     // (from, to, one way only, latency in ms, horizontal and vertical in MB/s).
@@ -81,13 +69,12 @@ fn agrees(found: &Value) -> Result<(), String> {
 
 #[test]
 fn an_emulated_network_is_found_again() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     fs::write(place.join("lab.toml"), LABORATORY).unwrap();
     let call = ["measure", "--network", "--platform", "lab.toml", "-o", "out.toml"];
     let call = [&call[..], &["--sizes", "1,20000,200000", "--max-repetitions", "8"]].concat();
     // A machine that is busy for a moment measures something else: it may try again.
-    let attempts = (0..3).map(|_| agrees(&json(place, &call)).err());
+    let attempts = (0..3).map(|_| agrees(&place.json(&call)).err());
     let failures: Vec<String> = attempts.map_while(|failure| failure).collect();
     assert!(failures.len() < 3, "{failures:#?}");
 
@@ -97,9 +84,10 @@ fn an_emulated_network_is_found_again() {
         assert!(text.contains(kept), "{kept} in {text}");
     }
     let plan = ["partition", "--shape", "60x60", "--platform", "out.toml", "-o", "plan.json"];
-    assert_eq!(json(place, &plan)["processors"].as_array().unwrap().len(), 3);
-    let times = json(place, &["simulate", "--plan", "plan.json", "--platform", "out.toml", "--flow", "bulk"]);
-    assert!(times["seconds"].as_f64().unwrap() > 0.0);
+    assert_eq!(place.json(&plan)["processors"].as_array().unwrap().len(), 3);
+    let times = place.json(&["simulate", "--plan", "plan.json", "--platform", "out.toml", "--flow", "bulk"]);
+    // No message takes less than the least latency, 3 ms, and at least one is waited for.
+    assert!(times["seconds"].as_f64().unwrap() > 0.0029, "{times}");
     let columns = [
         "partition",
         "--shape",
@@ -111,14 +99,13 @@ fn an_emulated_network_is_found_again() {
         "-o",
         "columns.json",
     ];
-    json(place, &columns);
-    json(place, &["arrange", "--plan", "columns.json", "--platform", "out.toml", "--objective", "bandwidth"]);
+    place.json(&columns);
+    place.json(&["arrange", "--plan", "columns.json", "--platform", "out.toml", "--objective", "bandwidth"]);
 }
 
 #[test]
 fn this_machines_memory_is_a_network_too() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     let call = [
         "measure",
         "--network",
@@ -131,7 +118,7 @@ fn this_machines_memory_is_a_network_too() {
         "--sizes",
         "1,4e6,3.2e7",
     ];
-    let out = run(place, &call);
+    let out = place.run(&call);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(text.contains("latency") && text.contains("p0 ") && text.contains("/s"), "{text}");
@@ -140,8 +127,7 @@ fn this_machines_memory_is_a_network_too() {
 
 #[test]
 fn wrong_calls_say_what_is_wrong() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     fs::write(place.join("one.toml"), "[[processor]]\nname = \"a\"\n").unwrap();
     let cases: [(&[&str], &str); 7] = [
         (&["--platform", "one.toml"], "at least two"),
@@ -153,7 +139,7 @@ fn wrong_calls_say_what_is_wrong() {
         (&["--processors", "2", "--tolerance", "0"], "--tolerance"),
     ];
     for (flags, expected) in cases {
-        let out = run(place, &[&["measure", "--network", "-o", "o.toml"], flags].concat());
+        let out = place.run(&[&["measure", "--network", "-o", "o.toml"], flags].concat());
         let error = String::from_utf8(out.stderr).unwrap();
         assert_eq!(out.status.code(), Some(2), "{error}");
         assert!(error.contains(expected) && error.lines().count() == 1, "{error}");

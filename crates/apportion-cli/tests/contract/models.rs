@@ -1,52 +1,18 @@
-//! Models files from the command line: refused by field, made with few points, resumed, capped, and believed where they fit.
+//! Models files from the command line: refused by field, made with few points, resumed, capped, and believed
+//! where they fit.
 
+use super::bench::Bench;
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-fn command(place: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_apportion"));
-    command.args(shell_words(line)).current_dir(place).stdin(Stdio::null());
-    command
-}
-
-/// Words, of which those in single quotes may hold blanks.
-fn shell_words(line: &str) -> Vec<String> {
-    let words = |(i, part): (usize, &str)| match i % 2 {
-        0 => part.split_whitespace().map(str::to_owned).collect(),
-        _ => vec![part.to_owned()],
-    };
-    line.split('\'').enumerate().flat_map(words).collect()
-}
-
-fn run(place: &Path, line: &str) -> Output {
-    command(place, line).output().unwrap()
-}
-
-fn json_of(place: &Path, line: &str) -> Value {
-    let out = run(place, &format!("{line} --json"));
-    assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
-    serde_json::from_slice(&out.stdout).unwrap()
-}
-
-fn fails(place: &Path, code: i32, line: &str) -> String {
-    let out = run(place, line);
-    let message = String::from_utf8(out.stderr).unwrap();
-    assert_eq!((out.status.code(), message.lines().count()), (Some(code), 1), "{line}: {message}");
-    assert!(out.stdout.is_empty());
-    message
-}
-
 /// A script that names its own time, by an expression of awk in x (the size) and r (the rank).
-fn script(place: &Path, seconds: &str) {
-    use std::os::unix::fs::PermissionsExt;
+fn script(place: &Bench, seconds: &str) {
     let text = format!(
         "#!/bin/sh\necho $APPORTION_SIZE >>calls\nexec awk -v x=$APPORTION_SIZE -v r=$APPORTION_RANK 'BEGIN {{ printf \"%.15g\\n\", ({seconds}) }}'\n"
     );
-    fs::write(place.join("work"), text).unwrap();
-    fs::set_permissions(place.join("work"), fs::Permissions::from_mode(0o755)).unwrap();
+    place.program("work", &text);
 }
 
 const GOOD: &str = r#"{"format": "apportion-models", "version": 1, "kernel": "gemm-f64", "unit": "u", "parameters": {"block": 64},
@@ -57,17 +23,16 @@ const GOOD: &str = r#"{"format": "apportion-models", "version": 1, "kernel": "ge
 /// Each defect of the format, and what the one line must name.
 #[test]
 fn every_defect_of_a_models_file_is_refused_by_field() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     let refused = |text: &str, words: &[&str]| {
         fs::write(place.join("m.json"), text).unwrap();
-        let line = fails(place, 2, "partition --units 50 --models m.json");
+        let line = place.fails(2, "partition --units 50 --models m.json");
         for word in words.iter().chain(&["m.json"]) {
             assert!(line.contains(word), "{word} in {line} for {text}");
         }
     };
     fs::write(place.join("m.json"), GOOD).unwrap();
-    assert_eq!(json_of(place, "partition --units 50 --models m.json")["shares"], json!([17, 33]));
+    assert_eq!(place.json("partition --units 50 --models m.json")["shares"], json!([17, 33]));
     let size = |to: &str| GOOD.replacen("\"size\": 100", to, 1);
     let seconds = |to: &str| GOOD.replacen("\"seconds\": 2.0", to, 1);
     // A size twice, a size <= 0, seconds <= 0, NaN, no point: contract, section 3.
@@ -111,13 +76,12 @@ fn every_defect_of_a_models_file_is_refused_by_field() {
 
 #[test]
 fn caps_that_are_too_small_name_the_missing_capacity() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     let text = GOOD
         .replace("null", "40")
         .replace("{\"processor\": \"p1\",", "{\"processor\": \"p1\", \"max_size\": 50,");
     fs::write(place.join("m.json"), text).unwrap();
-    assert_eq!(json_of(place, "partition --units 90 --models m.json")["shares"], json!([40, 50]));
+    assert_eq!(place.json("partition --units 90 --models m.json")["shares"], json!([40, 50]));
     for (flags, missing) in [
         ("", "10"),
         ("--robust", "10"),
@@ -126,18 +90,17 @@ fn caps_that_are_too_small_name_the_missing_capacity() {
         ("--most 20", "60"),
         ("--hierarchical", "10"),
     ] {
-        let line = fails(place, 1, &format!("partition --units 100 --models m.json {flags}"));
+        let line = place.fails(1, &format!("partition --units 100 --models m.json {flags}"));
         assert!(line.contains(missing), "{flags}: {missing} missing in {line}");
     }
-    let line = fails(place, 1, "partition --units 100 --models m.json --least 60");
+    let line = place.fails(1, "partition --units 100 --models m.json --least 60");
     assert!(line.contains("60"), "{line}");
 }
 
 /// The paging processors: with at most 20 points each the shares that 100 points give, in truth within 1 %.
 #[test]
 fn few_points_give_the_shares_of_many() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     let functions = [
         "peak 2e9, knee 1e5 0.8, cliff 4e6 0.05",
         "peak 1e9, knee 3e5 0.7, cliff 6e6 0.1",
@@ -151,18 +114,17 @@ fn few_points_give_the_shares_of_many() {
         .collect();
     fs::write(place.join("p.toml"), text).unwrap();
     let range = "--smallest 1e5 --largest 1e7";
-    let few = json_of(
-        place,
-        &format!("measure --platform p.toml {range} --adaptive --points 20 --accuracy 0.03 -o few.json"),
-    );
-    let many = json_of(place, &format!("measure --platform p.toml {range} --points 100 -o many.json"));
+    let few = place.json(&format!(
+        "measure --platform p.toml {range} --adaptive --points 20 --accuracy 0.03 -o few.json"
+    ));
+    let many = place.json(&format!("measure --platform p.toml {range} --points 100 -o many.json"));
     let points = |models: &Value, i: usize| models["models"][i]["points"].as_array().unwrap().len();
     for i in 0..functions.len() {
         assert!(points(&few, i) <= 20 && points(&many, i) == 100);
     }
     let truth = |models: &str, n: u64| {
-        json_of(place, &format!("partition --units {n} --models {models} -o plan.json"));
-        let simulated = json_of(place, "simulate --plan plan.json --platform p.toml");
+        place.json(&format!("partition --units {n} --models {models} -o plan.json"));
+        let simulated = place.json("simulate --plan plan.json --platform p.toml");
         simulated["seconds"].as_f64().unwrap()
     };
     for n in [600_000, 2_000_000, 6_000_000, 12_000_000, 20_000_000, 27_000_000] {
@@ -173,17 +135,14 @@ fn few_points_give_the_shares_of_many() {
 
 #[test]
 fn an_interrupted_sweep_is_continued() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     fs::write(place.join("hold"), "").unwrap();
     // Sizes above 200 wait as long as the file is there.
-    use std::os::unix::fs::PermissionsExt;
     let text = "#!/bin/sh\necho $APPORTION_SIZE >>calls\nif [ $APPORTION_SIZE -gt 200 ]; then echo >waiting; while [ -e hold ]; do sleep 0.1; done; fi\n\
         echo $APPORTION_SIZE\n";
-    fs::write(place.join("work"), text).unwrap();
-    fs::set_permissions(place.join("work"), fs::Permissions::from_mode(0o755)).unwrap();
+    place.program("work", &text);
     let line = "measure --command './work {size}' --seconds-from stdout --processors 1 --sizes 100,200,300,400 -o m.json";
-    let mut child = command(place, line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = place.command(line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let begin = Instant::now();
     while !place.join("waiting").exists() {
         if begin.elapsed() > Duration::from_secs(60) {
@@ -199,7 +158,7 @@ fn an_interrupted_sweep_is_continued() {
     assert!(message.contains("2 points were saved to m.json"), "{message}");
     fs::remove_file(place.join("hold")).unwrap();
     fs::remove_file(place.join("calls")).unwrap();
-    let models = json_of(place, &format!("{line} --resume"));
+    let models = place.json(&format!("{line} --resume"));
     let sizes: Vec<f64> = models["models"][0]["points"]
         .as_array()
         .unwrap()
@@ -213,34 +172,32 @@ fn an_interrupted_sweep_is_continued() {
 
 #[test]
 fn a_stencil_is_measured() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     for name in ["stencil-f64", "stencil-f32"] {
         let line =
             format!("measure --kernel {name} --processors 2 --sizes 400,2500 --max-seconds 0.05 -o m.json");
-        let models = json_of(place, &line);
+        let models = place.json(&line);
         assert_eq!(models["kernel"], name);
         assert_eq!(models["unit"], "grid cells advected by one upwind step");
         assert_eq!(models["parameters"], json!({"dimensions": 2.0, "passes": 1.0}));
-        let shares = json_of(place, "partition --units 1000 --models m.json");
+        let shares = place.json("partition --units 1000 --models m.json");
         assert_eq!(shares["shares"].as_array().unwrap().len(), 2);
     }
     let text = String::from_utf8(
-        run(place, "measure --kernel stencil --processors 1 --sizes 100 --max-seconds 0.05").stdout,
+        place.run("measure --kernel stencil --processors 1 --sizes 100 --max-seconds 0.05").stdout,
     );
     assert!(text.unwrap().contains("size/s"));
-    assert!(fails(place, 2, "measure --kernel stencil-f64 --block 64").contains("--block"));
+    assert!(place.fails(2, "measure --kernel stencil-f64 --block 64").contains("--block"));
 }
 
 /// 1 MiB holds 64 x 64 doubles with the pivot blocks, and not 1,000 x 1,000.
 #[test]
 fn memory_caps_an_adaptive_model() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     let text = "[[processor]]\nname = \"a\"\nmemory = \"1 MiB\"\n[[processor]]\nname = \"b\"\n";
     fs::write(place.join("p.toml"), text).unwrap();
     let line = "measure --platform p.toml --adaptive --block 8 --smallest 1024 --largest 250000 --points 12 --max-seconds 0.02";
-    let models = json_of(place, line);
+    let models = place.json(line);
     let cap = models["models"][0]["max_size"].as_f64().unwrap();
     let bytes = |size: f64| 8.0 * (size + 32.0 * size.sqrt());
     assert!(bytes(cap) <= 1_048_576.0 && bytes(1.2 * cap) > 1_048_576.0, "{cap}");
@@ -249,17 +206,16 @@ fn memory_caps_an_adaptive_model() {
 
 #[test]
 fn balance_starts_from_what_is_known() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     script(place, "x / (r == 0 ? 300 : 100)");
     let work = "--command './work {size}' --seconds-from stdout";
-    json_of(place, &format!("measure {work} --processors 2 --sizes 100,1000 -o m.json"));
-    let found = json_of(place, &format!("balance {work} --units 1200 --models m.json"));
+    place.json(&format!("measure {work} --processors 2 --sizes 100,1000 -o m.json"));
+    let found = place.json(&format!("balance {work} --units 1200 --models m.json"));
     assert_eq!((found["rounds"].as_array().unwrap().len(), &found["balanced"]), (1, &json!(true)));
     assert_eq!(found["plan"]["shares"], json!([900, 300]));
     // Both a third as fast today, and one of them worse: the shape still serves.
     script(place, "x / (r == 0 ? 100 : 20)");
-    let found = json_of(place, &format!("balance {work} --units 1200 --models m.json --tolerance 0.01"));
+    let found = place.json(&format!("balance {work} --units 1200 --models m.json --tolerance 0.01"));
     assert_eq!(
         (found["rounds"].as_array().unwrap().len(), &found["plan"]["shares"]),
         (2, &json!([1000, 200]))
@@ -271,33 +227,32 @@ fn balance_starts_from_what_is_known() {
         1,
     );
     fs::write(place.join("capped.json"), models).unwrap();
-    let found = json_of(place, &format!("balance {work} --units 1200 --models capped.json"));
+    let found = place.json(&format!("balance {work} --units 1200 --models capped.json"));
     assert_eq!(found["plan"]["shares"], json!([500, 700]));
     fs::write(place.join("p.toml"), "[[processor]]\nname = \"x\"\n").unwrap();
-    let line = fails(place, 2, &format!("balance {work} --units 9 --models m.json --platform p.toml"));
+    let line = place.fails(2, &format!("balance {work} --units 9 --models m.json --platform p.toml"));
     assert!(line.contains("\"x\""), "{line}");
 }
 
 #[test]
 fn models_of_another_kernel_are_used_with_a_warning() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     let matrix = apportion::matrix::Matrix::new(8, 8, vec![1.0_f64; 64]);
     let mut file = apportion::output::OutputFile::create(place.join("a.npy")).unwrap();
     apportion::matrix::write_npy(&mut file, &matrix).unwrap();
     file.commit().unwrap();
     fs::write(place.join("m.json"), GOOD).unwrap();
-    let plain = run(place, "matmul a.npy a.npy --models m.json");
+    let plain = place.run("matmul a.npy a.npy --models m.json");
     assert!(plain.status.success());
     assert!(!String::from_utf8(plain.stderr).unwrap().contains("warning"));
     for line in ["matmul a.npy a.npy --semiring max-plus", "power a.npy -k 2 --semiring max-plus"] {
-        let out = run(place, &format!("{line} --models m.json"));
+        let out = place.run(&format!("{line} --models m.json"));
         let message = String::from_utf8(out.stderr).unwrap();
         assert!(out.status.success(), "{message}");
         assert!(
             message.contains("warning") && message.contains("gemm-f64") && message.contains("max-plus-f64")
         );
-        let quiet = run(place, &format!("{line} --models m.json --quiet"));
+        let quiet = place.run(&format!("{line} --models m.json --quiet"));
         assert!(quiet.stderr.is_empty());
     }
 }
@@ -305,12 +260,11 @@ fn models_of_another_kernel_are_used_with_a_warning() {
 /// Fig. 8(d) of the 2007 paper from the shipped file: cut at N, then divide the rows.
 #[test]
 fn surfaces_are_cut_and_divided() {
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
+    let place = &Bench::new();
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../platforms/fpm-2007-surfaces.json");
     let mut seconds = Vec::new();
     for n in [1000_u64, 5000, 10_000] {
-        let plan = json_of(place, &format!("partition --units {n} --surfaces {file} --at n={n}"));
+        let plan = place.json(&format!("partition --units {n} --surfaces {file} --at n={n}"));
         let shares: Vec<u64> =
             plan["shares"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).collect();
         assert_eq!((shares.len(), shares.iter().sum::<u64>()), (8, n));
@@ -319,8 +273,8 @@ fn surfaces_are_cut_and_divided() {
     }
     assert!(seconds[1] > 50.0 * seconds[0] && seconds[2] > 5.0 * seconds[1], "{seconds:?}");
     for at in ["", "--at n=5000,rows=4", "--at m=5000", "--at n=0", "--at n=5000,n=5000", "--at n"] {
-        let line = fails(place, 2, &format!("partition --units 9 --surfaces {file} {at}"));
+        let line = place.fails(2, &format!("partition --units 9 --surfaces {file} {at}"));
         assert!(line.contains("--at"), "{line}");
     }
-    assert!(fails(place, 2, "partition --units 9 --speeds 1,1 --at n=5").contains("--surfaces"));
+    assert!(place.fails(2, "partition --units 9 --speeds 1,1 --at n=5").contains("--surfaces"));
 }

@@ -1,4 +1,5 @@
-//! `matmul --panels`, `--memory`, `--checkpoint`, `--resume`: the same product, whatever is cut, killed or damaged.
+//! `matmul --panels`, `--memory`, `--checkpoint`, `--resume`: the same product, whatever is cut, killed or
+//! damaged.
 
 use super::Bench;
 use super::bench::{TWO, product, whole};
@@ -216,7 +217,8 @@ fn a_damaged_panel_is_computed_again_and_another_product_refused() {
     assert_eq!(bench.json(&[&resume[..], &["--panels", "5"]].concat())["panels"]["resumed"], 5);
 }
 
-/// The disk is full: the result's, or that of the finished panels. What was there stays, and goes on elsewhere.
+/// The disk is full: the result's, or that of the finished panels. What was there stays, and goes on
+/// elsewhere.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_loses_nothing() {
@@ -242,7 +244,7 @@ fn a_full_disk_loses_nothing() {
         done.is_ok_and(|output| output.status.success())
     };
     if !mount(&["-t", "tmpfs", "-o", "size=400k", "tmpfs"]) {
-        eprintln!("skipped: a small disk takes the right to mount one");
+        apportion_testing::skip(apportion_testing::Need::Mount, "mount is not permitted");
         return;
     }
     bench.write("c.npy", "an earlier result");

@@ -1,6 +1,6 @@
 //! Contract of `partition --units`: methods, limits, bands, energy, clusters, and what is refused.
 
-use super::line::{apportion, error_of, fresh, json_of};
+use super::bench::Bench;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -15,61 +15,60 @@ fn models(directory: &Path, points: &[(&str, Value)]) {
 
 #[test]
 fn exact_takes_uneven_loads_where_they_end_sooner() {
-    let here = fresh("shares-exact");
+    let here = Bench::new();
     // Size 6 happens to be slow.
     let points = json!([{"size": 4, "seconds": 4}, {"size": 6, "seconds": 60}, {"size": 8, "seconds": 8}]);
     models(&here, &[("a", points.clone()), ("b", points)]);
-    let plan = json_of(&here, "partition --units 12 --models models.json --method exact -o plan.json");
+    let plan = here.json("partition --units 12 --models models.json --method exact -o plan.json");
     assert_eq!((&plan["shares"], &plan["method"]), (&json!([8, 4]), &json!("exact")));
     assert_eq!(plan["forecast"]["seconds"], 8.0);
     let written: Value = serde_json::from_slice(&std::fs::read(here.join("plan.json")).unwrap()).unwrap();
     assert_eq!(written, plan);
-    let missing = error_of(&here, 1, "partition --units 13 --models models.json --method exact");
+    let missing = here.fails(1, "partition --units 13 --models models.json --method exact");
     assert!(missing.contains("12"), "{missing}");
     // Any size: 13 = 9 + 4 by the models' interpolation.
-    let any = json_of(&here, "partition --units 13 --models models.json --method exact --any-size");
+    let any = here.json("partition --units 13 --models models.json --method exact --any-size");
     assert_eq!(any["shares"].as_array().unwrap().iter().map(|x| x.as_u64().unwrap()).sum::<u64>(), 13);
     // Without measured sizes any whole share may be taken.
-    assert_eq!(json_of(&here, "partition --units 10 --speeds 9,1 --method exact")["shares"], json!([9, 1]));
+    assert_eq!(here.json("partition --units 10 --speeds 9,1 --method exact")["shares"], json!([9, 1]));
 }
 
 #[test]
 fn limits_hold_and_their_absence_of_room_is_counted() {
-    let here = fresh("shares-limits");
-    let shares = |flags: &str| {
-        json_of(&here, &format!("partition --units 1024 --speeds 9,1 {flags}"))["shares"].clone()
-    };
+    let here = Bench::new();
+    let shares =
+        |flags: &str| here.json(&format!("partition --units 1024 --speeds 9,1 {flags}"))["shares"].clone();
     assert_eq!(shares("--multiple-of 64"), json!([960, 64]));
     assert_eq!(shares("--max 800,1024"), json!([800, 224]));
     assert_eq!(shares("--min 300"), json!([724, 300]));
     assert_eq!(shares("--multiple-of 64,100 --method exact"), json!([1024, 0]));
-    let short = error_of(&here, 1, "partition --units 1024 --speeds 9,1 --max 500");
+    let short = here.fails(1, "partition --units 1024 --speeds 9,1 --max 500");
     assert!(short.contains("24 are missing"), "{short}");
-    let long = error_of(&here, 1, "partition --units 10 --speeds 9,1 --min 6");
+    let long = here.fails(1, "partition --units 10 --speeds 9,1 --min 6");
     assert!(long.contains("2 more"), "{long}");
-    error_of(&here, 1, "partition --units 1000 --speeds 9,1 --multiple-of 64");
-    error_of(&here, 2, "partition --units 10 --speeds 9,1 --max 1,2,3");
-    error_of(&here, 2, "partition --units 10 --speeds 9,1 --min -1");
-    error_of(&here, 2, "partition --shape 10x10 --speeds 9,1 --min 1");
+    here.fails(1, "partition --units 1000 --speeds 9,1 --multiple-of 64");
+    here.fails(2, "partition --units 10 --speeds 9,1 --max 1,2,3");
+    here.fails(2, "partition --units 10 --speeds 9,1 --min -1");
+    here.fails(2, "partition --shape 10x10 --speeds 9,1 --min 1");
 }
 
 #[test]
 fn a_cap_that_a_method_ignores_is_an_error_with_what_is_missing() {
-    let here = fresh("shares-caps");
+    let here = Bench::new();
     let file = r#"{"format": "apportion-models", "version": 1, "kernel": "k", "unit": "u", "models": [
         {"processor": "a", "max_size": 30, "points": [{"size": 10, "seconds": 1}]},
         {"processor": "b", "max_size": 50, "points": [{"size": 10, "seconds": 1}]}]}"#;
     std::fs::write(here.join("models.json"), file).unwrap();
-    let even = error_of(&here, 1, "partition --units 80 --models models.json --method even");
+    let even = here.fails(1, "partition --units 80 --models models.json --method even");
     assert!(even.contains("10 more than its max_size"), "{even}");
-    assert_eq!(json_of(&here, "partition --units 80 --models models.json")["shares"], json!([30, 50]));
-    let fpm = error_of(&here, 1, "partition --units 90 --models models.json");
+    assert_eq!(here.json("partition --units 80 --models models.json")["shares"], json!([30, 50]));
+    let fpm = here.fails(1, "partition --units 90 --models models.json");
     assert!(fpm.contains("10 are missing"), "{fpm}");
 }
 
 #[test]
 fn robust_promises_less_in_the_worst_case_and_says_its_regret() {
-    let here = fresh("shares-robust");
+    let here = Bench::new();
     models(
         &here,
         &[
@@ -77,23 +76,23 @@ fn robust_promises_less_in_the_worst_case_and_says_its_regret() {
             ("moody", json!([{"size": 100, "seconds": 1.0, "low": 0.9, "high": 3.0}])),
         ],
     );
-    let plan = json_of(&here, "partition --units 100 --models models.json --robust");
+    let plan = here.json("partition --units 100 --models models.json --robust");
     assert_eq!((&plan["shares"], &plan["method"]), (&json!([75, 25]), &json!("robust")));
     let number = |field: &str| plan["robust"][field].as_f64().unwrap();
     assert!((number("worst_seconds") - 0.75).abs() < 1e-12);
     assert!((number("plain_worst_seconds") - 1.5).abs() < 1e-12);
     assert!((number("expected_seconds") - 0.75).abs() < 1e-12);
     assert!(number("regret") >= 1.0 && number("regret") < number("plain_regret"));
-    let text = apportion(&here, "partition --units 100 --models models.json --robust");
+    let text = here.run("partition --units 100 --models models.json --robust");
     assert!(String::from_utf8(text.stdout).unwrap().contains("regret"));
 }
 
 #[test]
 fn time_is_weighed_against_energy() {
-    let here = fresh("shares-energy");
+    let here = Bench::new();
     let points = |t: f64, e: f64| json!([{"size": 1, "seconds": t, "energy": e}, {"size": 2, "seconds": 2.0 * t, "energy": 2.0 * e}]);
     models(&here, &[("quick", points(1.0, 9.0)), ("frugal", points(3.0, 1.0))]);
-    let both = json_of(&here, "partition --units 2 --models models.json --objective both");
+    let both = here.json("partition --units 2 --models models.json --objective both");
     let front: Vec<(f64, f64)> = both["front"]
         .as_array()
         .unwrap()
@@ -102,18 +101,18 @@ fn time_is_weighed_against_energy() {
         .collect();
     assert_eq!(front, [(2.0, 18.0), (3.0, 10.0), (6.0, 2.0)]);
     assert_eq!(both["shares"], json!([2, 0]), "the plan is the fastest");
-    json_of(&here, "partition --units 2 --models models.json --objective energy -o plan.json");
+    here.json("partition --units 2 --models models.json --objective energy -o plan.json");
     let plan: Value = serde_json::from_slice(&std::fs::read(here.join("plan.json")).unwrap()).unwrap();
     assert_eq!(plan["shares"], json!([0, 2]), "the plan is the most frugal");
     assert!(plan.get("front").is_none(), "a plan file holds a plan");
     models(&here, &[("quick", json!([{"size": 1, "seconds": 1}]))]);
-    let none = error_of(&here, 2, "partition --units 1 --models models.json --objective both");
+    let none = here.fails(2, "partition --units 1 --models models.json --objective both");
     assert!(none.contains("energy"), "{none}");
 }
 
 #[test]
 fn clusters_first_is_as_good_as_flat() {
-    let here = fresh("shares-clusters");
+    let here = Bench::new();
     let mut platform = String::new();
     for (i, (speed, cluster)) in
         [(5.0, "north/old"), (1.5, "south"), (2.5, "north/new"), (7.0, "north/old")].iter().enumerate()
@@ -121,8 +120,8 @@ fn clusters_first_is_as_good_as_flat() {
         platform += &format!("[[processor]]\nname = \"p{i}\"\nspeed = {speed}\ncluster = \"{cluster}\"\n");
     }
     std::fs::write(here.join("platform.toml"), platform).unwrap();
-    let flat = json_of(&here, "partition --units 1001 --platform platform.toml");
-    let plan = json_of(&here, "partition --units 1001 --platform platform.toml --hierarchical");
+    let flat = here.json("partition --units 1001 --platform platform.toml");
+    let plan = here.json("partition --units 1001 --platform platform.toml --hierarchical");
     assert_eq!(plan["forecast"]["seconds"], flat["forecast"]["seconds"]);
     let clusters = plan["clusters"].as_array().unwrap();
     let names: Vec<&str> = clusters.iter().map(|c| c["cluster"].as_str().unwrap()).collect();
@@ -137,18 +136,18 @@ fn clusters_first_is_as_good_as_flat() {
 
 #[test]
 fn flags_that_a_method_would_ignore_are_refused() {
-    let here = fresh("shares-refused");
+    let here = Bench::new();
     for flags in [
-        "--method even --least 1",
+        "--method even --min 1",
         "--method proportional --robust",
         "--method even --hierarchical",
         "--method exact --robust",
         "--method fpm --objective energy",
         "--any-size",
         "--robust --hierarchical",
-        "--hierarchical --most 9",
+        "--hierarchical --max 9",
         "--method best",
     ] {
-        error_of(&here, 2, &format!("partition --units 10 --speeds 9,1 {flags}"));
+        here.fails(2, &format!("partition --units 10 --speeds 9,1 {flags}"));
     }
 }

@@ -1,8 +1,7 @@
 //! Contract of `simulate`: sharing, traces, explanations, deadlocks, SimGrid's files.
 
-use super::line::{apportion, error_of, fresh, json_of};
+use super::bench::Bench;
 use serde_json::Value;
-use std::path::PathBuf;
 use std::process::Command;
 
 fn near(forecast: &Value, seconds: f64) {
@@ -14,8 +13,8 @@ const PROCESSORS: &str = "[[processor]]\nname = \"a\"\nspeed = \"1 Gflop/s\"\n[[
     \"1 Gflop/s\"\n[[processor]]\nname = \"c\"\nspeed = \"1 Gflop/s\"\n[network]\n";
 
 /// Traces of up to three ranks and a platform of three processors.
-fn traces(name: &str, network: &str, ranks: &[&str]) -> PathBuf {
-    let here = fresh(&format!("simulate-{name}"));
+fn traces(network: &str, ranks: &[&str]) -> Bench {
+    let here = Bench::new();
     std::fs::write(here.join("platform.toml"), format!("{PROCESSORS}{network}")).unwrap();
     let mut list = String::new();
     for (rank, lines) in ranks.iter().enumerate() {
@@ -33,11 +32,10 @@ const REPLAY: &str = "simulate --traces traces.txt --platform platform.toml";
 #[test]
 fn traces_are_replayed_and_explained() {
     let here = traces(
-        "explained",
         "bandwidth = \"1 MB/s\"\nlatency = 0.5\n",
         &["init;compute 1e9;send 1 3 999984;finalize", "init;recv 0 3 999984;compute 5e8;finalize"],
     );
-    let found = json_of(&here, &format!("{REPLAY} --explain b"));
+    let found = here.json(&format!("{REPLAY} --explain b"));
     near(&found, 3.0);
     let explain = &found["explain"];
     assert_eq!(explain["processor"], "b");
@@ -51,23 +49,23 @@ fn traces_are_replayed_and_explained() {
     let chain: Vec<&str> =
         explain["chain"].as_array().unwrap().iter().map(|c| c["what"].as_str().unwrap()).collect();
     assert_eq!(chain, ["work", "transfer", "work"]);
-    let text = String::from_utf8(apportion(&here, &format!("{REPLAY} --explain 1")).stdout).unwrap();
+    let text = String::from_utf8(here.run(&format!("{REPLAY} --explain 1")).stdout).unwrap();
     assert!(text.contains("Critical path: 3 steps lead to the end of b"), "{text}");
-    assert!(error_of(&here, 2, &format!("{REPLAY} --explain d")).contains("no processor \"d\""));
+    assert!(here.fails(2, &format!("{REPLAY} --explain d")).contains("no processor \"d\""));
 }
 
 #[test]
 fn a_deadlock_is_an_error_with_its_circle() {
     let ring = ["send 1 0 100000;recv 2 0 1", "send 2 0 100000;recv 0 0 1", "send 0 0 100000;recv 1 0 1"];
-    let here = traces("deadlock", "bandwidth = \"1 MB/s\"\n", &ring);
-    let text = error_of(&here, 1, REPLAY);
+    let here = traces("bandwidth = \"1 MB/s\"\n", &ring);
+    let text = here.fails(1, REPLAY);
     let circle = "deadlock: a waits to send 100000 bytes with tag 0 to b, which waits to send 100000 bytes with tag 0 to c, which \
         waits to send 100000 bytes with tag 0 to a";
     assert!(text.contains(circle), "{text}");
     assert_eq!(text.lines().count(), 1);
-    near(&json_of(&here, &format!("{REPLAY} --eager 200000")), 0.100016);
-    let here = traces("ended", "", &["recv 1 7 1", "compute 5"]);
-    assert!(error_of(&here, 1, REPLAY).contains("a waits for tag 7 from b, which has ended"));
+    near(&here.json(&format!("{REPLAY} --eager 200000")), 0.100016);
+    let here = traces("", &["recv 1 7 1", "compute 5"]);
+    assert!(here.fails(1, REPLAY).contains("a waits for tag 7 from b, which has ended"));
 }
 
 #[test]
@@ -79,39 +77,39 @@ fn links_are_shared_by_rule() {
         "isend 1 0 1000000;waitall",
     ];
     let shared = "[[network.uplink]]\nof = \"b\"\nbandwidth = \"1 MB/s\"\n";
-    let here = traces("uplink", shared, &pair);
-    near(&json_of(&here, REPLAY), 2.000032);
-    let here = traces("private", "bandwidth = \"1 MB/s\"\n", &pair);
-    near(&json_of(&here, REPLAY), 1.000016);
-    assert_eq!(json_of(&here, REPLAY)["sharing"], "weighted");
-    assert!(error_of(&here, 2, &format!("{REPLAY} --sharing fifo")).contains("--sharing"));
+    let here = traces(shared, &pair);
+    near(&here.json(REPLAY), 2.000032);
+    let here = traces("bandwidth = \"1 MB/s\"\n", &pair);
+    near(&here.json(REPLAY), 1.000016);
+    assert_eq!(here.json(REPLAY)["sharing"], "weighted");
+    assert!(here.fails(2, &format!("{REPLAY} --sharing fifo")).contains("--sharing"));
     let unshared = format!("{PROCESSORS}[[network.link]]\nbetween = [\"a\", \"b\"]\nshared = true\n");
     std::fs::write(here.join("bad.toml"), unshared).unwrap();
-    let text = error_of(&here, 2, "simulate --traces traces.txt --platform bad.toml");
+    let text = here.fails(2, "simulate --traces traces.txt --platform bad.toml");
     assert!(text.contains("network.link 1: is shared but has no bandwidth"), "{text}");
 }
 
 #[test]
 fn bad_traces_are_refused_by_line() {
-    let here = traces("bad", "", &["init;allgather 3"]);
-    assert!(error_of(&here, 2, REPLAY).contains("t0:2: cannot make out \"allgather\""));
+    let here = traces("", &["init;allgather 3"]);
+    assert!(here.fails(2, REPLAY).contains("t0:2: cannot make out \"allgather\""));
     std::fs::write(here.join("traces.txt"), "nowhere\n").unwrap();
-    assert!(error_of(&here, 2, REPLAY).contains("nowhere: cannot read"));
-    assert!(error_of(&here, 2, &format!("{REPLAY} --flow ring")).contains("cannot be used with"));
+    assert!(here.fails(2, REPLAY).contains("nowhere: cannot read"));
+    assert!(here.fails(2, &format!("{REPLAY} --flow ring")).contains("cannot be used with"));
 }
 
 /// What is exported is replayed here like there, and reads back to the same forecast.
 #[test]
 fn an_export_reads_back_to_its_own_forecast() {
-    let here = fresh("simulate-export");
+    let here = Bench::new();
     let platform = PROCESSORS.to_owned() + "bandwidth = \"100 MB/s\"\nlatency = \"50 us\"\nduplex = false\n";
     std::fs::write(here.join("platform.toml"), platform).unwrap();
     let plan = "partition --shape 300x300 --platform platform.toml --method columns -o plan.json";
-    assert!(apportion(&here, plan).status.success());
+    assert!(here.run(plan).status.success());
     for flow in ["bulk", "ring --overlap", "one-to-all"] {
         let simulate = format!("simulate --plan plan.json --platform platform.toml --block 64 --flow {flow}");
-        let found = json_of(&here, &format!("{simulate} --export-simgrid to"));
-        let again = json_of(&here, "simulate --traces to --platform platform.toml");
+        let found = here.json(&format!("{simulate} --export-simgrid to"));
+        let again = here.json("simulate --traces to --platform platform.toml");
         let (a, b) = (found["seconds"].as_f64().unwrap(), again["seconds"].as_f64().unwrap());
         assert!((a - b).abs() < 1e-9 * a, "{flow}: {a} and {b}");
         for name in ["platform.xml", "hostfile", "traces.txt", "rank-0.txt", "rank-2.txt"] {
@@ -131,31 +129,30 @@ fn an_export_reads_back_to_its_own_forecast() {
     }
 }
 
-/// 400 x 400 in four strips: B crosses a bus once under either rule, three times where SimGrid has to understand it.
+/// 400 x 400 in four strips: B crosses a bus once under either rule, three times where SimGrid has to
+/// understand it.
 #[test]
 fn a_bus_carries_a_broadcast_once_by_any_rule() {
-    let here = fresh("simulate-bus");
+    let here = Bench::new();
     let processors: String =
         (0..4).map(|i| format!("[[processor]]\nname = \"p{i}\"\nspeed = \"1000 Tflop/s\"\n")).collect();
     let network = "[network]\ntopology = \"bus\"\nbandwidth = \"1 MB/s\"\n";
     std::fs::write(here.join("bus.toml"), processors + network).unwrap();
     let plan = "partition --shape 400x400 --platform bus.toml --method rows -o plan.json";
-    assert!(apportion(&here, plan).status.success());
+    assert!(here.run(plan).status.success());
     let simulate = "simulate --plan plan.json --platform bus.toml --flow broadcast --block 100";
     for rule in ["fifo", "fair", "weighted"] {
-        let found = json_of(&here, &format!("{simulate} --sharing {rule}"));
+        let found = here.json(&format!("{simulate} --sharing {rule}"));
         assert!((found["seconds"].as_f64().unwrap() - 1.28).abs() < 1e-6, "{rule}: {found}");
     }
-    let coarse = json_of(&here, &format!("{simulate} --sharing fair --rate-tolerance 0.02"));
+    let coarse = here.json(&format!("{simulate} --sharing fair --rate-tolerance 0.02"));
     assert_eq!(coarse["sharing"], "fair, rate tolerance 0.02");
     assert!((coarse["seconds"].as_f64().unwrap() - 1.28).abs() < 1e-6, "{coarse}");
-    for wrong in
-        ["--rate-tolerance 0.02", "--sharing fair --rate-tolerance 2", "--sharing fair --rate-tolerance nan"]
-    {
-        assert_eq!(apportion(&here, &format!("{simulate} {wrong}")).status.code(), Some(2), "{wrong}");
+    for wrong in ["--rate-tolerance 0.02", "--sharing fair --rate-tolerance 2", "--sharing fair --rate-tolerance nan"] {
+        assert_eq!(here.run(&format!("{simulate} {wrong}")).status.code(), Some(2), "{wrong}");
     }
-    let exported = json_of(&here, &format!("{simulate} --export-simgrid to"));
+    let exported = here.json(&format!("{simulate} --export-simgrid to"));
     assert!((exported["seconds"].as_f64().unwrap() - 3.84).abs() < 1e-3, "{exported}");
-    let told = apportion(&here, &format!("{simulate} --export-simgrid to")).stderr;
+    let told = here.run(&format!("{simulate} --export-simgrid to")).stderr;
     assert!(String::from_utf8_lossy(&told).contains("no broadcast on a bus"));
 }

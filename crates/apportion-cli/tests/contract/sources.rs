@@ -1,4 +1,5 @@
-//! Where speeds come from: measured models, their cache, platform files; each file is read back by the next command.
+//! Where speeds come from: measured models, their cache, platform files; each file is read back by the next
+//! command.
 
 use super::Bench;
 use super::bench::{TWO, whole};
@@ -25,7 +26,7 @@ fn speeds_are_measured_once_and_kept() {
     assert_eq!((models.kernel.as_str(), models.block()), ("gemm-f64", Some(32)));
     assert_eq!(models.models.len(), first["processors"].as_array().unwrap().len());
 
-    // A marker in the cache: it is read, not measured again; --remeasure replaces it.
+    // The marker in the cache shows that the file is read, not measured again; --remeasure replaces it.
     let mut marked = models.clone();
     marked.unit = "marked by a test".into();
     std::fs::write(&files[0], marked.to_json()).unwrap();
@@ -33,11 +34,7 @@ fn speeds_are_measured_once_and_kept() {
     assert_eq!(std::fs::read_to_string(&files[0]).unwrap(), marked.to_json(), "the cache is used");
     bench.json(&[&run[..], &["--remeasure"]].concat());
     assert_eq!(cached(&bench), files);
-    assert_eq!(
-        apportion::model::read_models(&files[0]).unwrap().unit,
-        models.unit,
-        "--remeasure replaces it"
-    );
+    assert_eq!(apportion::model::read_models(&files[0]).unwrap().unit, models.unit, "--remeasure rewrites it");
 
     // A damaged cache is measured over, not an error.
     std::fs::write(&files[0], "{").unwrap();

@@ -1,5 +1,5 @@
-//! Every method, flow, semiring and element type with each other, in worlds of one to four processes: one mpirun for each world, whose
-//! ranks are this test again.
+//! Every method, flow, semiring and element type with each other, in worlds of one to four processes: one
+//! mpirun for each world, whose ranks are this test again.
 
 use super::launch::Mpi;
 use apportion::geometry::{Rank, Rect};
@@ -23,7 +23,7 @@ fn every_combination_is_right_and_moves_what_the_formula_says() {
     for mpi in [Mpi::Open, Mpi::Mpich] {
         for processes in 1..=4 {
             let Some(mut command) = mpi.program(processes, std::env::current_exe().unwrap()) else { break };
-            let name = "mpi::combinations::every_combination_is_right_and_moves_what_the_formula_says";
+            let name = "combinations::every_combination_is_right_and_moves_what_the_formula_says";
             let output = command.args(["--exact", name, "--nocapture"]).output().unwrap();
             let (said, failed) =
                 (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -86,7 +86,7 @@ fn on_rank(world: &World) {
     }
 }
 
-/// By every method that serves so many processors, and one that recurs.
+/// One layout of every method that serves this number of processors, and one that repeats a block.
 fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
     let groups = (0..weights.len()).collect::<Vec<_>>().chunks(2).map(<[usize]>::to_vec).collect();
     let terms = MethodOptions { groups: Some(groups), ..MethodOptions::default() };

@@ -1,6 +1,8 @@
-//! Two hosts on one machine: two network namespaces, each with a host's name of its own, joined by a wire of 100 Mbit/s.
+//! Two hosts on one machine: two network namespaces, each with a host's name of its own, joined by a wire of
+//! 100 Mbit/s.
 
-use super::launch::{Bench, Mpi, json};
+use super::launch::{Bench, Mpi};
+use apportion_testing::{Need, binary, object as json, skip};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -56,14 +58,14 @@ fn a_run_across_two_hosts() {
     let hosts = match Hosts::new() {
         Ok(hosts) => hosts,
         Err(why) => {
-            eprintln!("skipped: no two network namespaces with a shaped wire between them here: {why}");
+            skip(Need::Netns, why);
             return;
         }
     };
     let [a, b] = &hosts.names;
-    let bench = Bench::new("hosts");
+    let bench = Bench::new();
     // What mpirun calls instead of ssh: a host's name, then a command for it.
-    let agent = bench.at("agent");
+    let agent = bench.path("agent");
     let script = format!(
         "#!/bin/sh\ncase \"$1\" in 10.213.77.2) host={b} ;; *) host=$1 ;; esac\nshift\n\
          exec ip netns exec \"$host\" unshare --uts sh -c 'hostname \"$0\"; eval \"$*\"' \"$host\" \"$@\"\n"
@@ -71,7 +73,7 @@ fn a_run_across_two_hosts() {
     std::fs::write(&agent, script).unwrap();
     std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
     std::fs::write(
-        bench.at("two-hosts.toml"),
+        bench.path("two-hosts.toml"),
         "name = \"two-hosts\"\n[[processor]]\nname = \"a\"\nspeed = \"10 Gflop/s\"\n\
          [[processor]]\nname = \"b\"\nspeed = \"10 Gflop/s\"\n\
          [network]\nlatency = \"100 us\"\nbandwidth = \"95.6 Mbit/s\"\n",
@@ -84,20 +86,24 @@ fn a_run_across_two_hosts() {
          --mca plm_rsh_agent {} --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include 10.213.77.0/24 \
          --mca oob_tcp_if_include 10.213.77.0/24 --host {a}:1,10.213.77.2:1 -n 2 {} {product} -o mpi.npy --engine mpi'",
         agent.display(),
-        env!("CARGO_BIN_EXE_apportion"),
+        binary().display(),
     );
     let output = Command::new("timeout")
         .args(["60", "sh", "-c", &line])
-        .current_dir(&bench.directory)
+        .current_dir(bench.path("."))
         .output()
         .unwrap();
     let report = json(&output);
     assert_eq!(report["volume"], 250_000, "each row strip lacks half of B");
     let (seconds, forecast) =
         (report["seconds"].as_f64().unwrap(), report["forecast_seconds"].as_f64().unwrap());
-    // 125,000 elements of 8 bytes each way, at most 12.5 MB/s and what the wire's bucket of 128 kB lets through at once.
+    // 125,000 elements of 8 bytes each way, at most 12.5 MB/s and what the wire's bucket of 128 kB lets
+    // through at once.
     assert!(seconds > 0.06, "{seconds} s is faster than the wire");
     eprintln!("across two hosts: {seconds:.3} s, forecast {forecast:.3} s");
-    assert!(bench.alone(&format!("{product} -o threads.npy")).status.success());
-    assert_eq!(std::fs::read(bench.at("mpi.npy")).unwrap(), std::fs::read(bench.at("threads.npy")).unwrap());
+    assert!(bench.run(&format!("{product} -o threads.npy")).status.success());
+    assert_eq!(
+        std::fs::read(bench.path("mpi.npy")).unwrap(),
+        std::fs::read(bench.path("threads.npy")).unwrap()
+    );
 }

@@ -1,8 +1,8 @@
 //! Matrices, platforms, and the two mpiruns.
 
-use serde_json::Value;
+use apportion_testing::{Need, binary, skip};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
 use std::process::{Command, Output};
 
 /// Whose mpirun.
@@ -13,7 +13,7 @@ pub enum Mpi {
 }
 
 impl Mpi {
-    /// The mpirun, if it is installed; else the reason why tests are skipped is printed.
+    /// The mpirun, if it is installed; else the test is reported as skipped.
     pub fn mpirun(self) -> Option<&'static str> {
         let (names, mark) = match self {
             Self::Open => (["mpirun.openmpi", "mpirun"], "Open MPI"),
@@ -25,16 +25,20 @@ impl Mpi {
         };
         let found = names.into_iter().find(is);
         if found.is_none() {
-            eprintln!("skipped: no mpirun of {self:?} MPI is installed");
+            let (need, name) = match self {
+                Self::Open => (Need::Mpi, "Open MPI"),
+                Self::Mpich => (Need::Mpich, "MPICH"),
+            };
+            skip(need, format!("no mpirun of {name} is installed"));
         }
         found
     }
 
     /// `mpirun -n P apportion …` in a directory, if there is such an mpirun.
     pub fn command(self, bench: &Bench, processes: usize, arguments: &str) -> Option<Command> {
-        let mut command = self.program(processes, env!("CARGO_BIN_EXE_apportion"))?;
+        let mut command = self.program(processes, binary())?;
         command.args(arguments.split(' '));
-        command.current_dir(&bench.directory).env("XDG_CACHE_HOME", bench.directory.join("cache"));
+        command.current_dir(bench.path(".")).env("XDG_CACHE_HOME", bench.cache());
         Some(command)
     }
 
@@ -52,29 +56,20 @@ impl Mpi {
     }
 }
 
-/// A directory of the test's own.
-pub struct Bench {
-    pub directory: PathBuf,
+/// A directory of the test's own, with what a product under MPI needs.
+pub struct Bench(apportion_testing::Bench);
+
+impl Deref for Bench {
+    type Target = apportion_testing::Bench;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Bench {
-    pub fn new(name: &str) -> Self {
-        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mpi-{name}"));
-        let _ = std::fs::remove_dir_all(&directory);
-        std::fs::create_dir_all(&directory).unwrap();
-        Self { directory }
-    }
-
-    pub fn at(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
-    }
-
-    /// Names of the files that are there.
-    pub fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.directory).unwrap();
-        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
+    pub fn new() -> Self {
+        Self(apportion_testing::Bench::new())
     }
 
     /// A platform of speeds that need no measuring: two to one to one …, or the first alone worth anything.
@@ -86,7 +81,8 @@ impl Bench {
             _ => 1.0,
         };
         let processor = |i| format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{} Mflop/s\"\n", speed(i));
-        std::fs::write(self.at("platform.toml"), (0..processors).map(processor).collect::<String>()).unwrap();
+        std::fs::write(self.path("platform.toml"), (0..processors).map(processor).collect::<String>())
+            .unwrap();
     }
 
     /// A matrix of whole numbers from -11 to 11, as `<f8`, `<f4`, `<i8`, `<i4`, `|b1` or `|u1`.
@@ -106,24 +102,8 @@ impl Bench {
                 _ => bytes.push(u8::from(x > 7)),
             }
         }
-        std::fs::write(self.at(name), bytes).unwrap();
+        std::fs::write(self.path(name), bytes).unwrap();
     }
-
-    /// The binary without mpirun.
-    pub fn alone(&self, arguments: &str) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_apportion"))
-            .args(arguments.split(' '))
-            .current_dir(&self.directory)
-            .env("XDG_CACHE_HOME", self.at("cache"))
-            .output()
-            .unwrap()
-    }
-}
-
-/// The JSON that a successful call prints: exactly one object.
-pub fn json(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// The lines that `apportion` itself says on stderr; mpirun adds its own.

@@ -19,7 +19,7 @@ pub fn ranks(bench: &Bench) -> Vec<(usize, Pid)> {
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         let path = entry.path();
-        let here = std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd == bench.directory);
+        let here = std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd == ***bench);
         let ours = std::fs::read_link(path.join("exe")).is_ok_and(|exe| exe.ends_with("apportion"));
         let environment = std::fs::read(path.join("environ")).unwrap_or_default();
         let rank = environment.split(|b| *b == 0).find_map(|variable| {
@@ -39,16 +39,17 @@ pub fn field(pid: Pid, name: &str) -> Option<String> {
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
 }
 
-/// Starts a run that would take minutes, does something to one of its ranks, and sees that all end soon. How, and what was said.
+/// Starts a run that would take minutes, does something to one of its ranks, and sees that all end soon. How,
+/// and what was said.
 fn ended(mpi: Mpi, victim: usize, name: &str, deed: &dyn Fn(Pid)) -> Option<(ExitStatus, String)> {
-    let bench = Bench::new(&format!("lost-{mpi:?}-{victim}-{name}"));
+    let bench = Bench::new();
     let slow = |i| {
         format!("[[processor]]\nname = \"p{i}\"\nspeed = \"1 Gflop/s\"\nslowdown = 100000.0\ncores = [0]\n")
     };
-    std::fs::write(bench.at("slow.toml"), (0..3).map(slow).collect::<String>()).unwrap();
+    std::fs::write(bench.path("slow.toml"), (0..3).map(slow).collect::<String>()).unwrap();
     bench.matrix("a.npy", "<f8", (200, 200), false);
-    std::fs::write(bench.at("c.npy"), "an earlier result").unwrap();
-    let before = bench.files();
+    std::fs::write(bench.path("c.npy"), "an earlier result").unwrap();
+    let before = bench.names();
     let arguments = "matmul a.npy a.npy -o c.npy --engine mpi --platform slow.toml --report run.json";
     let mut child =
         mpi.command(&bench, 3, arguments)?.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -76,8 +77,8 @@ fn ended(mpi: Mpi, victim: usize, name: &str, deed: &dyn Fn(Pid)) -> Option<(Exi
         assert!(asked.elapsed() < Duration::from_secs(30), "a rank lives on");
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(bench.files(), before, "{mpi:?} {name}");
-    assert_eq!(std::fs::read(bench.at("c.npy")).unwrap(), b"an earlier result");
+    assert_eq!(bench.names(), before, "{mpi:?} {name}");
+    assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), b"an earlier result");
     let output = child.wait_with_output().unwrap();
     Some((output.status, String::from_utf8_lossy(&output.stderr).into_owned()))
 }
@@ -101,7 +102,8 @@ fn a_rank_asked_to_stop_ends_all() {
     killed(Mpi::Open, 2, Signal::TERM);
 }
 
-/// A worker that finds its own part of A missing, a broken promise of its caller's, panics; the others wait for its messages.
+/// A worker that finds its own part of A missing, a broken promise of its caller's, panics; the others wait
+/// for its messages.
 #[test]
 fn a_worker_that_panics_ends_all_with_its_name() {
     if MpiLaunch::detect().is_some() {

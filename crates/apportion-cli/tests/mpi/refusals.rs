@@ -1,9 +1,10 @@
 //! What cannot be run is refused by all ranks together, in one line of ours, with exit code 2.
 
 use super::launch::{Bench, Mpi, said};
+use apportion_testing::binary;
 
 fn refused(bench: &Bench, mpi: Mpi, processes: usize, arguments: &str, words: &[&str]) {
-    let before = bench.files();
+    let before = bench.names();
     let Some(mut command) = mpi.command(bench, processes, arguments) else { return };
     let output = command.output().unwrap();
     let lines = said(&output);
@@ -11,23 +12,23 @@ fn refused(bench: &Bench, mpi: Mpi, processes: usize, arguments: &str, words: &[
     assert!(words.iter().all(|word| lines[0].contains(word)), "{words:?}: {}", lines[0]);
     assert_eq!(output.status.code(), Some(2), "{}", lines[0]);
     assert!(output.stdout.is_empty());
-    assert_eq!(bench.files(), before);
+    assert_eq!(bench.names(), before);
 }
 
 #[test]
 fn what_does_not_fit_the_world_or_the_engine() {
-    let bench = Bench::new("refusals");
+    let bench = Bench::new();
     bench.platform(3, false);
     bench.matrix("a.npy", "<f8", (9, 9), false);
     bench.matrix("b.npy", "<f8", (8, 9), false);
     bench.matrix("f.npy", "<f4", (9, 9), false);
     std::fs::write(
-        bench.at("wires.toml"),
+        bench.path("wires.toml"),
         "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n[network]\nbandwidth = \"1 MB/s\"\nemulate = true\n",
     )
     .unwrap();
-    std::fs::write(bench.at("m.mtx"), "%%MatrixMarket matrix array real general\n1 1\n1\n").unwrap();
-    std::fs::write(bench.at("c.npy"), "an earlier result").unwrap();
+    std::fs::write(bench.path("m.mtx"), "%%MatrixMarket matrix array real general\n1 1\n1\n").unwrap();
+    std::fs::write(bench.path("c.npy"), "an earlier result").unwrap();
     let product = "--engine mpi -o c.npy --platform platform.toml";
     for (processes, arguments, words) in [
         (2, format!("matmul a.npy a.npy {product}"), &["2 processes", "3 processors"][..]),
@@ -57,13 +58,13 @@ fn what_does_not_fit_the_world_or_the_engine() {
         &format!("matmul a.npy a.npy {product}"),
         &["2 processes", "3 processors"],
     );
-    assert_eq!(std::fs::read(bench.at("c.npy")).unwrap(), b"an earlier result");
+    assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), b"an earlier result");
 }
 
-/// A cycle that improves for ever is seen by the rank that has it, and told once.
+/// A cycle that improves forever is found by the rank that owns it, and reported once.
 #[test]
 fn a_cycle_is_told_once() {
-    let bench = Bench::new("cycle");
+    let bench = Bench::new();
     bench.platform(2, false);
     bench.matrix("a.npy", "<f8", (9, 9), false);
     let Some(mut command) =
@@ -75,16 +76,16 @@ fn a_cycle_is_told_once() {
     assert_eq!(said(&output).len(), 1);
     assert!(said(&output)[0].contains("negative weight"), "{:?}", said(&output));
     assert_eq!(output.status.code(), Some(1));
-    assert!(!bench.at("c.npy").exists());
+    assert!(!bench.path("c.npy").exists());
 }
 
 #[test]
 fn a_missing_library_and_another_one() {
-    let bench = Bench::new("library");
+    let bench = Bench::new();
     bench.matrix("a.npy", "<f8", (4, 4), false);
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_apportion"))
+    let output = std::process::Command::new(binary())
         .args(["matmul", "a.npy", "a.npy", "--engine", "mpi"])
-        .current_dir(&bench.directory)
+        .current_dir(bench.path("."))
         .env("APPORTION_MPI", "libno-such-mpi.so.7")
         .output()
         .unwrap();

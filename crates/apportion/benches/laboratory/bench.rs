@@ -19,8 +19,8 @@ use std::path::PathBuf;
 
 /// Pivot block.
 pub const BLOCK: u64 = 256;
-/// How many times slower than a core here the fastest processor of each experiment is: so much that transfers at 1 Gbit/s
-/// of the thesis's machine take milliseconds here, and that a busy computer keeps the pace.
+/// How many times slower than a core here the fastest processor of each experiment is: so much that transfers
+/// at 1 Gbit/s of the thesis's machine take milliseconds here, and that a busy computer keeps the pace.
 pub const SLOWDOWN: f64 = 16.0;
 /// Mbit/s and its bytes per second.
 const MBIT: f64 = 1e6 / 8.0;
@@ -137,8 +137,9 @@ impl Bench {
         if self.quick { quick.to_vec() } else { all.to_vec() }
     }
 
-    /// Processors of constant speeds: the fastest `slowdown` times slower than a core here, the others so many times slower
-    /// than it. They are emulated by the clock, which a busy computer disturbs less than a slowdown of its own work.
+    /// Processors of constant speeds: the fastest `slowdown` times slower than a core here, the others so
+    /// many times slower than it. They are emulated by the clock, which a busy computer disturbs less than a
+    /// slowdown of its own work.
     pub fn machine(&self, kernel: Kernel<f64>, clusters: &[(&str, f64)], slowdown: f64) -> Machine {
         let processors = clusters.iter().enumerate().map(|(i, &(cluster, slower))| {
             let speed = self.speeds[&kernel.name()] / slowdown / slower;
@@ -158,8 +159,9 @@ impl Bench {
         }
     }
 
-    /// A link of so many Mbit/s of the original, at the speed of this machine: seconds of communication are to seconds of
-    /// computation as they were there, though both are N / N' and speed' / speed times as short.
+    /// A link of that many Mbit/s in the original, at the speed of this machine: seconds of communication are
+    /// to seconds of computation as they were there, though both are N / N' and speed' / speed times as
+    /// short.
     pub fn network(&self, machine: &Machine, original: Original, mbit: f64) -> Network {
         let fastest = machine.models[0].speed(self.shape.elements() as f64 / 2.0) * 2.0;
         let scale = fastest / original.speed * (original.size as f64 / self.shape.n as f64);
@@ -198,7 +200,7 @@ impl Bench {
             .map(|run| {
                 let factors = (&self.a, &self.b);
                 let output = run_kernel(kernel, factors, &schedule, &machine.platform, &Monitor::new());
-                let output = output.expect("nobody stops it");
+                let output = output.expect("it is not interrupted");
                 if run == 0 && kernel.semiring() == apportion::kernels::Semiring::PlusTimes {
                     verify_product(&self.a, &self.b, &output.c, 1, 4).expect("the product is right");
                 }
@@ -227,7 +229,7 @@ fn speed(kernel: Kernel<f64>, shape: Shape) -> f64 {
     let half = shape.elements() as f64 / 2.0;
     let measured =
         measure_kernel(kernel, &platform, (&[half], BLOCK), MeasureOptions::quick(), &Monitor::new());
-    measured.expect("nobody stops it").models[0].speed(half) * BLOCK as f64
+    measured.expect("it is not interrupted").models[0].speed(half) * BLOCK as f64
 }
 
 /// A network with another topology.

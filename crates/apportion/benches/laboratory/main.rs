@@ -1,8 +1,10 @@
-//! Becker's experiments (2010, sections 5.6 to 5.8, 6.2, 7.5) and Tinetti's time model, on emulated processors and links.
+//! Becker's experiments (2010, sections 5.6 to 5.8, 6.2, 7.5) and Tinetti's time model, on emulated
+//! processors and links.
 //!
-//! `cargo bench --bench laboratory` prints one table per figure, measured beside forecast, in less than ten minutes;
-//! `-- --quick` a smaller selection in less than a minute, `-- clusters` (or another name) one experiment;
-//! `-- --pictures DIR` also draws those of two processors or clusters. What it emulates and what came out: docs/laboratory.md.
+//! `cargo bench --bench laboratory` prints one table per figure, measured beside forecast, in less than ten
+//! minutes; `-- --quick` a smaller selection in less than a minute, `-- clusters` (or another name) one
+//! experiment; `-- --pictures DIR` also draws those of two processors or clusters. What it emulates and what
+//! came out: docs/laboratory.md.
 
 mod bench;
 mod overlap;

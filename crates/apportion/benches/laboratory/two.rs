@@ -11,7 +11,8 @@ use apportion::schedule::{Flow, ScheduleOptions};
 
 const BULK: ScheduleOptions = ScheduleOptions::new(Flow::Bulk, BLOCK);
 
-/// In clusters what several nodes need crosses the cable once and is forwarded; all communication first there, too.
+/// In clusters what several nodes need crosses the cable once and is forwarded; all communication first
+/// there, too.
 const RING: ScheduleOptions = ScheduleOptions::new(Flow::Ring, u64::MAX);
 
 /// 5.8: the fastest cluster alone took 198 s.

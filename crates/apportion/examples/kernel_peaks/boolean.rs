@@ -1,4 +1,5 @@
-//! Products of bits against M4RI and a plain product by rows, both compiled here and now where gcc and M4RI are installed.
+//! Products of bits against M4RI and a plain product by rows, both compiled here and now where gcc and M4RI
+//! are installed.
 
 use crate::clock::{median, seconds, verdict};
 use apportion::kernels::BitMatrix;

@@ -1,4 +1,4 @@
-//! This thread's CPU time, which stands still while others have the core, and medians.
+//! This thread's CPU time, which does not advance while other threads have the core, and medians.
 
 /// Seconds of work on this thread.
 pub fn seconds(work: impl FnOnce()) -> f64 {

@@ -104,8 +104,8 @@ fn two_cores(n: usize, blas: Blas, turns: usize) {
         // SAFETY: as above.
         unsafe { set_threads(1) };
         let rate = |kernel| {
-            let run =
-                run_kernel(kernel, (&a, &b), &schedule, &platform, &Monitor::new()).expect("nobody stops it");
+            let run = run_kernel(kernel, (&a, &b), &schedule, &platform, &Monitor::new())
+                .expect("it is not interrupted");
             flops / run.trace.seconds()
         };
         let (built_in, by_blas) = (rate(Kernel::plus_times()), rate(Kernel::by_blas(blas)));

@@ -12,7 +12,7 @@ pub trait Peak: Tropical {
     fn in_registers(rounds: u64) -> u64;
 }
 
-/// `rounds` rounds of `x = max(x + step, floor)` on so many independent chains that latency does not count.
+/// `rounds` rounds of `x = max(x + step, floor)` on enough independent chains to hide the latency.
 macro_rules! rounds {
     ($rounds:ident, $chains:literal, $splat:expr, $add:expr, $max:expr) => {{
         let (step, floor) = (black_box($splat(1u8.into())), black_box($splat(3u8.into())));

@@ -247,7 +247,10 @@ mod tests {
     /// Where this machine has one: tiles of awkward sizes with wide strides, and nothing written outside.
     #[test]
     fn products_equal_the_built_in_ones() {
-        let Some(blas) = Blas::any() else { return };
+        let Some(blas) = Blas::any() else {
+            apportion_testing::skip(apportion_testing::Need::Blas, "no BLAS library is installed");
+            return;
+        };
         for (m, k, n) in [(1, 1, 1), (2, 3, 5), (17, 13, 19), (65, 7, 3), (5, 0, 4), (0, 3, 3)] {
             let (lda, ldb, ldc) = (k + 3, n + 1, n + 2);
             let value = |i: usize| (i * i % 11) as f64 - 5.0;

@@ -6,8 +6,9 @@ use crate::measure::links::Probe;
 use crate::platform::{Direction, Load, Platform, available_memory};
 use crate::run::Monitor;
 use crate::run::clock;
-use crate::run::mailboxes::{Mailboxes, StartBarrier, StopSignal};
+use crate::run::mailboxes::{Mailboxes, StartBarrier, StopOnPanic, StopSignal};
 use std::hint::black_box;
+use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -42,8 +43,11 @@ pub fn threads_probe<'a>(
         std::thread::scope(|scope| {
             let asking = scope.spawn(|| exchange.ask());
             let answering = scope.spawn(|| exchange.answer(target));
-            answering.join().expect("the answering thread does not panic")?;
-            asking.join().expect("the asking thread does not panic")
+            let (answered, asked) = (answering.join(), asking.join());
+            // A panic counts before the interruption of the thread that waited for it.
+            let answered = answered.unwrap_or_else(|panic| resume_unwind(panic));
+            let asked = asked.unwrap_or_else(|panic| resume_unwind(panic));
+            answered.and(asked)
         })
     }
 }
@@ -80,6 +84,7 @@ impl Exchange<'_> {
     /// The sender: seconds from each message to its answer.
     fn ask(&self) -> Result<Vec<f64>> {
         let Probe { from, to, times, .. } = *self.probe;
+        let _ends_both = StopOnPanic(&self.halt);
         self.begin(from.0)?;
         (0..times as u64)
             .map(|i| {
@@ -95,6 +100,7 @@ impl Exchange<'_> {
     /// The receiver: takes the data, says so.
     fn answer(&self, mut target: Vec<u8>) -> Result<()> {
         let Probe { from, to, times, .. } = *self.probe;
+        let _ends_both = StopOnPanic(&self.halt);
         self.begin(to.0)?;
         for i in 0..times as u64 {
             self.post.receive((to, from, 2 * i), self.epoch, &self.halt)?;
@@ -142,5 +148,38 @@ impl Exchange<'_> {
             }
         }
         black_box(target);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Rank;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    /// A sender or a receiver that the platform does not have is a panic of one thread: the other must not wait for it.
+    #[test]
+    fn a_panic_of_one_thread_ends_the_other() {
+        for (from, to) in [(0, 7), (7, 0)] {
+            let (give, ended) = channel();
+            std::thread::spawn(move || {
+                let platform = Platform::from_speeds(&[1.0; 2]).unwrap();
+                let probe = Probe {
+                    from: Rank(from),
+                    to: Rank(to),
+                    bytes: 8,
+                    direction: Direction::Vertical,
+                    times: 1,
+                };
+                let outcome = std::panic::catch_unwind(|| threads_probe(&platform, &Monitor::new())(&probe));
+                give.send(outcome.is_err()).unwrap();
+            });
+            assert_eq!(
+                ended.recv_timeout(Duration::from_secs(60)),
+                Ok(true),
+                "{from} to {to} panics and ends"
+            );
+        }
     }
 }

@@ -9,9 +9,9 @@ use crate::model::{AdaptiveSweep, Interpolation, Model, Models, Point, Summary, 
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
 use crate::run::clock;
-use crate::run::mailboxes::StopSignal;
+use crate::run::mailboxes::{StartBarrier, StopOnPanic, StopSignal};
 use std::collections::BTreeMap;
-use std::sync::Barrier;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Instant;
@@ -168,19 +168,25 @@ fn round<T: Trial>(
 ) -> Result<()> {
     // The first ends all work, the second only what accompanies that of others.
     let (halt, over) = (StopSignal::new(monitor), StopSignal::new(monitor));
-    let barrier = Barrier::new(wanted.len());
+    let barrier = StartBarrier::new(wanted.len());
     let left = AtomicUsize::new(wanted.iter().filter(|(_, t)| matches!(t, Task::Measure(_))).count());
     let mut outcome = Ok(());
     std::thread::scope(|scope| {
         let (give, points) = channel();
+        let mut workers = Vec::new();
         for &(rank, task) in wanted {
             let (halt, over, barrier, left, give) = (&halt, &over, &barrier, &left, give.clone());
             let processor = &subject.platform.processors[rank];
-            scope.spawn(move || {
+            workers.push(scope.spawn(move || {
+                let _ends_all = (StopOnPanic(halt), StopOnPanic(over));
                 clock::pin(&processor.cores);
                 let (Task::Measure(size) | Task::Accompany(size)) = task;
                 let mut trial = trial(processor, rank, size);
-                barrier.wait();
+                if barrier.pass(halt).is_err() {
+                    // Another thread panicked before the start, or the user interrupted.
+                    let _ = give.send((rank, Err(Error::Interrupted)));
+                    return;
+                }
                 if let Task::Measure(_) = task {
                     let summary = settle(&mut trial, halt, options);
                     let failed = summary.is_err();
@@ -195,7 +201,7 @@ fn round<T: Trial>(
                     }
                 }
                 while trial.time(over).is_ok() {}
-            });
+            }));
         }
         drop(give);
         for (rank, point) in points {
@@ -206,6 +212,11 @@ fn round<T: Trial>(
             // One that fails interrupts the others: its own words count.
             if outcome.is_ok() || matches!(outcome, Err(Error::Interrupted)) {
                 outcome = Err(error);
+            }
+        }
+        for worker in workers {
+            if let Err(panic) = worker.join() {
+                resume_unwind(panic);
             }
         }
     });
@@ -377,4 +388,64 @@ fn models(subject: &Subject<'_>, courses: &[Course]) -> Result<Models> {
         parameters: subject.parameters.clone(),
         models,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Panics on one processor: while it is made, before the start, or while it is timed.
+    struct Faulty {
+        here: bool,
+    }
+
+    impl Trial for Faulty {
+        const FEWEST_WHEN_LATE: usize = 1;
+
+        fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
+            self.time(halt)
+        }
+
+        fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
+            assert!(!self.here, "a fault while timing");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            halt.check().map(|()| 0.001)
+        }
+    }
+
+    /// What a sweep of two processors panics with; fails if it goes on for a minute.
+    fn panic_of(trial: impl Fn(&Processor, usize, f64) -> Faulty + Send + Sync + 'static) -> String {
+        let (give, ended) = channel();
+        std::thread::spawn(move || {
+            let platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
+            let subject = Subject {
+                platform: &platform,
+                kernel: "test".into(),
+                unit: "test".into(),
+                parameters: BTreeMap::new(),
+                rounded: |size| size,
+                largest: &|_| f64::INFINITY,
+            };
+            let options = MeasureOptions { seconds_per_size: 300.0, tolerance: 0.0, ..Default::default() };
+            let options = MeasureOptions { most_repetitions: u64::MAX, ..options };
+            let sweep = Sweep::new(Sizes::Listed(vec![1.0]), options);
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                run(&subject, &sweep, trial, &mut |_| Ok(()), &Monitor::new())
+            }));
+            let panic = outcome.expect_err("it panics");
+            give.send(panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap();
+        });
+        let message = ended.recv_timeout(std::time::Duration::from_secs(60)).expect("it ends");
+        message.expect("a text")
+    }
+
+    #[test]
+    fn a_panic_of_one_thread_ends_the_others() {
+        let made = |_: &Processor, rank, _| {
+            assert!(rank != 1, "a fault before the start");
+            Faulty { here: false }
+        };
+        assert_eq!(panic_of(made), "a fault before the start");
+        assert_eq!(panic_of(|_, rank, _| Faulty { here: rank == 0 }), "a fault while timing");
+    }
 }

@@ -40,6 +40,18 @@ impl<'a> StopSignal<'a> {
     }
 }
 
+/// Ends all workers if the one that holds this panics: the others would wait for it forever.
+#[derive(Debug)]
+pub(crate) struct StopOnPanic<'a>(pub &'a StopSignal<'a>);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail();
+        }
+    }
+}
+
 /// Mailboxes of all workers and the wires between them.
 #[derive(Debug)]
 pub(crate) struct Mailboxes<'a> {

@@ -76,7 +76,7 @@ fn wrong_elements_are_found_in_parts() {
     let world = match World::join(&Monitor::new()) {
         Ok(world) => world,
         Err(why) => {
-            eprintln!("skipped: {why}");
+            apportion_testing::skip(apportion_testing::Need::Mpi, why);
             return;
         }
     };

@@ -1,5 +1,5 @@
-//! Transcripts of the command line: example, test and documentation at once. To write them anew after a wished
-//! change: `TRYCMD=overwrite cargo test -p apportion-cli --test golden`.
+//! Transcripts of the command line: example, test and documentation at once. After an intended change,
+//! `TRYCMD=overwrite cargo test -p apportion-cli --test contract golden` rewrites them.
 
 use std::path::Path;
 

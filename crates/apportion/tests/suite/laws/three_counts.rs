@@ -1,5 +1,5 @@
-//! Elements by formula on the layout = summed over the schedule = counted by the simulator = counted while running
-//! on threads, by direction, for every method, flow and overlap.
+//! Elements by formula on the layout = summed over the schedule = counted by the simulator = counted while
+//! running on threads, by direction, for every method, flow and overlap.
 
 use super::{layouts, shape};
 use apportion::geometry::Rank;
@@ -57,7 +57,7 @@ fn check(layout: &Layout, order: ScheduleOptions) {
         assert_eq!(received(&counted), received(&formula), "by schedule, {order:?}");
     } else if order.flow == Flow::Broadcast && layout.parts().iter().all(|p| p.cols.len() == layout.shape().n)
     {
-        // On strips B lies in equal column blocks: as much in all, from others.
+        // On strips, B is divided into equal column blocks: the total is the same, the senders differ.
         let sum = |table: &[Vec<u64>]| table.iter().flatten().sum::<u64>();
         assert_eq!(sum(&counted), sum(&formula), "by schedule, {order:?}");
     } else {
@@ -104,8 +104,8 @@ fn check_kernel<T: Element>(
     }
 }
 
-/// Bytes by formula = bytes counted while running; on a ring that looks ahead the formula is a bound, and no more blocks above the
-/// count than are looked ahead to.
+/// Bytes by formula = bytes counted while running; on a ring that looks ahead the formula is a bound, and no
+/// more blocks above the count than are looked ahead to.
 fn check_memory(layout: &Layout, order: ScheduleOptions, trace: &Trace) {
     let counted: Vec<u64> = trace.lanes.iter().map(|lane| lane.peak_bytes).collect();
     let predicted = |order| predicted_memory(layout, order, 8, DataPath::Copied);

@@ -1,6 +1,7 @@
-//! The order of an arrangement, given to real launchers: each test says why where one is missing.
-#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
+//! The order of an arrangement, given to real launchers: a test is skipped, visibly, where one is missing.
 
+use super::bench::Bench;
+use apportion_testing::{Need, skip};
 use std::path::Path;
 use std::process::Command;
 
@@ -12,48 +13,39 @@ fn host() -> String {
         .to_owned()
 }
 
-fn apportion(directory: &Path, arguments: &[&str]) {
-    let output = Command::new(env!("CARGO_BIN_EXE_apportion"))
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// A plan of two processors on this machine, the second of which stands on the left, and its order in some format.
-fn exported(format: &str) -> tempfile::TempDir {
-    let directory = tempfile::tempdir().unwrap();
+/// A plan of two processors on this machine, with the second in the left column, and its order in a format.
+fn exported(format: &str) -> Bench {
+    let directory = Bench::new();
     let processor = |i: usize| {
         format!("[[processor]]\nname = \"{}:{i}\"\ncluster = \"c{i}\"\ncores = [{i}]\nspeed = 1\n", host())
     };
     let platform = format!("{}{}[network]\nbandwidth = \"1 Gbit/s\"\n", processor(0), processor(1));
-    std::fs::write(directory.path().join("two.toml"), platform).unwrap();
+    std::fs::write(directory.path("two.toml"), platform).unwrap();
     let groups = format!("{0}:1;{0}:0", host());
     let from = ["partition", "--shape", "60x60", "--platform", "two.toml", "--method", "column-groups"];
-    apportion(directory.path(), &[&from[..], &["--groups", &groups, "-o", "plan.json"]].concat());
+    directory.done(&[&from[..], &["--groups", &groups, "-o", "plan.json"]].concat());
     let order = ["arrange", "--plan", "plan.json", "--platform", "two.toml", "--objective", "hops"];
-    apportion(directory.path(), &[&order[..], &["--export", format, "--export-to", "order"]].concat());
+    directory.done(&[&order[..], &["--export", format, "--export-to", "order"]].concat());
     directory
 }
 
 /// Runs a launcher; `None`, with the reason told, where it is missing or may not start processes here.
-fn launched(directory: &Path, program: &str, arguments: &[&str]) -> Option<Vec<String>> {
+fn launched(directory: &Path, (need, program): (Need, &str), arguments: &[&str]) -> Option<Vec<String>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     if cores < 2 {
-        eprintln!("skipped: two cores are needed and there is {cores}");
+        skip(Need::Cores, "two cores are needed");
         return None;
     }
     // A launcher of another maker may go by the same name.
     let version = Command::new(program).arg("--version").output();
     let Ok(version) = version else {
-        eprintln!("skipped: there is no {program}");
+        skip(need, format!("there is no {program}"));
         return None;
     };
     let version = String::from_utf8_lossy(&version.stdout).to_lowercase();
     let expected = if arguments.contains(&"--rankfile") { "open mpi" } else { "hydra" };
     if !version.contains(expected) && !version.contains("open-rte") {
-        eprintln!("skipped: {program} is not of {expected}");
+        skip(need, format!("{program} is not of {expected}"));
         return None;
     }
     let output = Command::new(program).args(arguments).current_dir(directory).output().unwrap();
@@ -68,11 +60,11 @@ fn launched(directory: &Path, program: &str, arguments: &[&str]) -> Option<Vec<S
 #[test]
 fn open_mpi_follows_the_rankfile() {
     let directory = exported("rankfile");
-    let text = std::fs::read_to_string(directory.path().join("order")).unwrap();
+    let text = std::fs::read_to_string(directory.path("order")).unwrap();
     assert_eq!(text, format!("rank 0={0} slot=1\nrank 1={0} slot=0\n", host()));
     let say = "echo $OMPI_COMM_WORLD_RANK $(grep Cpus_allowed_list /proc/self/status)";
     let flags = ["--allow-run-as-root", "--rankfile", "order", "-np", "2", "sh", "-c", say];
-    if let Some(lines) = launched(directory.path(), "mpirun.openmpi", &flags) {
+    if let Some(lines) = launched(&directory, (Need::Mpi, "mpirun.openmpi"), &flags) {
         assert_eq!(lines, ["0 Cpus_allowed_list: 1", "1 Cpus_allowed_list: 0"]);
     }
 }
@@ -80,9 +72,9 @@ fn open_mpi_follows_the_rankfile() {
 #[test]
 fn mpich_takes_the_machinefile() {
     let directory = exported("machinefile");
-    assert_eq!(std::fs::read_to_string(directory.path().join("order")).unwrap(), format!("{}:2\n", host()));
+    assert_eq!(std::fs::read_to_string(directory.path("order")).unwrap(), format!("{}:2\n", host()));
     let flags = ["-f", "order", "-np", "2", "sh", "-c", "echo $PMI_RANK $(cat /proc/sys/kernel/hostname)"];
-    if let Some(lines) = launched(directory.path(), "mpirun.mpich", &flags) {
+    if let Some(lines) = launched(&directory, (Need::Mpich, "mpirun.mpich"), &flags) {
         assert_eq!(lines, [format!("0 {}", host()), format!("1 {}", host())]);
     }
 }
@@ -91,8 +83,5 @@ fn mpich_takes_the_machinefile() {
 #[test]
 fn slurm_has_a_host_a_line() {
     let directory = exported("slurm");
-    assert_eq!(
-        std::fs::read_to_string(directory.path().join("order")).unwrap(),
-        format!("{0}\n{0}\n", host())
-    );
+    assert_eq!(std::fs::read_to_string(directory.path("order")).unwrap(), format!("{0}\n{0}\n", host()));
 }

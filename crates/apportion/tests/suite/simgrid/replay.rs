@@ -5,6 +5,7 @@ use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::platform::{Network, parse_platform};
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::simulate::{CostModel, Fluid, export_simgrid, simulate_fluid};
+use apportion_testing::{Need, skip};
 use std::path::Path;
 use std::process::Command;
 
@@ -74,7 +75,7 @@ fn replay(command: &str) -> f64 {
 #[test]
 fn schedules_take_as_long_as_smpirun_says() {
     if Command::new("smpirun").arg("-version").output().is_err() {
-        eprintln!("skipped: smpirun is not installed (Debian: libsimgrid-dev)");
+        skip(Need::Simgrid, "smpirun is not installed (Debian package libsimgrid-dev)");
         return;
     }
     let here = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simgrid-replay");

@@ -1,4 +1,5 @@
-//! Every layout covers C, A and B exactly once; every metric is recounted by its definition on painted matrices.
+//! Every layout covers C, A and B exactly once; every metric is recounted by its definition on painted
+//! matrices.
 
 use super::{layouts, shape};
 use apportion::plan::{Layout, Metrics, Part, Shape, lower_bound};

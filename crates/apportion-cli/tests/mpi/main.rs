@@ -1,0 +1,14 @@
+//! The contract under MPI: the same commands as on threads, started by the mpirun of Open MPI and of MPICH,
+//! give the same bytes.
+//!
+//! Where an mpirun is missing, its tests are skipped, visibly.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
+
+mod combinations;
+mod hosts;
+mod launch;
+mod lost;
+mod refusals;
+mod same;

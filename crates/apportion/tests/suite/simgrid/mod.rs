@@ -1,0 +1,4 @@
+//! The fluid model beside SimGrid's.
+
+mod conformance;
+mod replay;

@@ -40,7 +40,7 @@ fn times<T: Element>(kernel: Kernel<T>, a: &Matrix<T>, b: &Matrix<T>) -> Matrix<
 /// The identity, multiplied `exponent` times.
 fn power<T: Element>(kernel: Kernel<T>, a: &Matrix<T>, exponent: u64) -> Matrix<T> {
     let n = a.rows();
-    let unit = |at: usize| if at % (n + 1) == 0 { kernel.one() } else { kernel.zero() };
+    let unit = |at: usize| if at.is_multiple_of(n + 1) { kernel.one() } else { kernel.zero() };
     let identity = Matrix::new(n, n, (0..n * n).map(unit).collect());
     (0..exponent).fold(identity, |so_far, _| times(kernel, &so_far, a))
 }

@@ -1,26 +1,31 @@
-//! Is C really alpha A B + beta C0? Checked on the real result, by whoever holds parts of it.
+//! Verification of a result: is C really alpha A B + beta C0?
+//!
+//! * Plus-times: `freivalds`. Quadratic time; only vectors travel between ranks.
+//! * Other semirings, which lack subtraction: `samples`. Elements are drawn, recomputed and compared exactly.
+//!
+//! Both work on the blocks that each rank holds (`parts`), and both recompute elements by `recompute`.
 
-mod elements;
+mod exact;
+mod exponents;
+mod freivalds;
+mod parts;
+mod recompute;
+mod samples;
 mod scale;
-mod vectors;
 
-pub(crate) use scale::{Scale, SplitMix64, exponent};
+#[cfg(test)]
+pub(crate) use samples::DRAWS;
+pub use samples::WRONG_FRACTION;
 
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Semiring};
-use crate::matrix::{Element, LocalBlocks, Scaling};
+use crate::matrix::{Element, LocalBlocks, Matrix, Scaling};
 use crate::plan::Shape;
-use crate::run::World;
+use crate::run::{Monitor, World};
+use parts::{Parts, Place, borrowed, whole};
 
-/// Elements that are recomputed where Freivalds' check does not apply: [`WRONG_FRACTION`] of them wrong slips through
-/// with probability 2^-16 at most.
-pub(crate) const DRAWS: u64 = 11_085;
-
-/// The fraction of wrong elements that the probability of a miss is stated for, over other semirings than plus-times.
-pub const WRONG_FRACTION: f64 = 0.001;
-
-/// The claim that C = alpha A B + beta C0: the blocks of each matrix that this process holds. Together the ranks of a world
-/// hold each element once; a process alone holds whole matrices.
+/// The claim that C = alpha A B + beta C0: the blocks of each matrix that this process holds. Together the
+/// ranks of a world hold each element once; a process alone holds whole matrices.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a, T> {
     /// The left factor.
@@ -37,20 +42,31 @@ pub struct Claim<'a, T> {
 
 /// What a passed check means.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Verified {
-    /// The probability, at most, that a wrong result passes: over plus-times one whose errors do not look like rounding;
-    /// over the other semirings one in which a fraction of [`WRONG_FRACTION`] of the elements is wrong.
+    /// Upper bound of the probability that a wrong result passes: over plus-times one whose errors do not
+    /// look like rounding; over the other semirings one in which a fraction of [`WRONG_FRACTION`] of the
+    /// elements is wrong.
     pub error_probability: f64,
-    /// Elements that were recomputed one by one, where that was the check.
+    /// Number of elements recomputed, where sampling was the check; `None` for Freivalds' check.
     pub sampled: Option<u64>,
+    /// Number of elements that Freivalds' check recomputed in rows and columns reached by infinities or NaN:
+    /// all of them, or a sample, which `error_probability` does not cover.
+    pub exceptional: u64,
 }
 
-/// Checks a claim; every rank calls it and gets the same answer. Over plus-times by Freivalds' method where all numbers are
-/// finite: time O(16 elements) on each rank. Else by recomputing a sample of elements, exactly, or up to rounding
-/// over plus-times.
+/// Checks a claim. Every rank calls it and gets the same answer.
+///
+/// Over plus-times it is Freivalds' check with 16 random vectors: time O(16 elements) on each rank, O(16 (m +
+/// k + n)) numbers held and sent. Rows and columns reached by infinities or NaN are sampled; all others are
+/// checked in full. What is sampled are 16 elements of each such row and column, and those among 11,085 drawn
+/// from all of C; or all elements there, if they are at most 11,085. Over the other semirings a sample of
+/// elements is recomputed and compared exactly. The same seed draws the same vectors and elements. A process
+/// alone uses up to eight of its cores; the outcome does not depend on their number.
 ///
 /// # Errors
-/// [`Error::WrongResult`] names a wrong element with both values (in a world of several ranks as [`Error::Agreed`]); interrupted.
+/// [`Error::WrongResult`] names a wrong element with both values (in a world of several ranks as
+/// [`Error::Agreed`]); interrupted.
 pub fn verify<T: Element>(
     claim: &Claim<'_, T>,
     shape: Shape,
@@ -58,26 +74,71 @@ pub fn verify<T: Element>(
     seed: u64,
     world: &World,
 ) -> Result<Verified> {
-    // What zero is the factor of does not count.
-    let (nothing, zero) = (LocalBlocks::new(), kernel.zero());
-    let [alpha, beta] = claim.scaling.scalars();
-    let (a, b) = if alpha == zero { (&nothing, &nothing) } else { (claim.a, claim.b) };
-    let claim = Claim { a, b, initial: claim.initial.filter(|_| beta != zero), ..*claim };
-    if kernel.semiring() == Semiring::PlusTimes && vectors::all_finite(&claim, world)? {
-        let verdict = vectors::verify(claim, shape, seed, world)?;
-        let error_probability = world.all_ok(verdict)?;
-        return Ok(Verified { error_probability, sampled: None });
+    let parts = Parts {
+        a: borrowed(claim.a),
+        b: borrowed(claim.b),
+        c: borrowed(claim.c),
+        initial: claim.initial.map(borrowed),
+        scaling: claim.scaling,
+        shape,
+    };
+    judge(parts, kernel, seed, world)
+}
+
+/// Checks that C = A B on this process alone, as [`verify`] does: A of m x k, B of k x n, C of m x n elements.
+///
+/// ```
+/// use apportion::kernels::Kernel;
+/// use apportion::matrix::Matrix;
+/// use apportion::verify::verify_product;
+///
+/// let a = Matrix::new(2, 2, vec![1.0, 2.0, 3.0, 4.0]);
+/// let square = Matrix::new(2, 2, vec![7.0, 10.0, 15.0, 22.0]);
+/// assert!(verify_product(Kernel::plus_times(), &a, &a, &square, 1).is_ok());
+/// assert!(verify_product(Kernel::plus_times(), &a, &a, &a, 1).is_err());
+/// ```
+///
+/// # Errors
+/// [`Error::WrongResult`] names a wrong element with both values; [`Error::Input`] if the sizes do not fit.
+pub fn verify_product<T: Element>(
+    kernel: Kernel<T>,
+    a: &Matrix<T>,
+    b: &Matrix<T>,
+    c: &Matrix<T>,
+    seed: u64,
+) -> Result<Verified> {
+    let size = |m: &Matrix<T>| format!("{} x {}", m.rows(), m.cols());
+    if (a.cols(), a.rows(), b.cols()) != (b.rows(), c.rows(), c.cols()) {
+        let what = format!("the product of {} and {} is not of {}", size(a), size(b), size(c));
+        return Err(Error::input("verification", what, "give the factors of this product"));
     }
-    let verdict = elements::verify(claim, shape, kernel, (DRAWS, seed), world)?;
-    let passed = world.all_ok(verdict)?;
-    Ok(Verified {
-        error_probability: passed.error_probability(WRONG_FRACTION),
-        sampled: Some(passed.elements),
+    let shape = Shape::new(a.rows() as u64, a.cols() as u64, b.cols() as u64, "verification")?;
+    let scaling = Scaling::none(kernel.one());
+    let parts = Parts { a: whole(a), b: whole(b), c: whole(c), initial: None, scaling, shape };
+    judge(parts, kernel, seed, &World::solo(&Monitor::new()))
+}
+
+/// Both checks; what a zero scalar multiplies does not count.
+fn judge<T: Element>(
+    mut parts: Parts<'_, T>,
+    kernel: Kernel<T>,
+    seed: u64,
+    world: &World,
+) -> Result<Verified> {
+    let [alpha, beta] = parts.scaling.scalars();
+    if alpha == kernel.zero() {
+        parts.a.clear();
+        parts.b.clear();
+    }
+    parts.initial = parts.initial.filter(|_| beta != kernel.zero());
+    world.all_ok(match kernel.semiring() {
+        Semiring::PlusTimes => freivalds::verify(&parts, seed, world),
+        _ => samples::verify(&parts, kernel, seed, world),
     })
 }
 
 /// The error for a wrong element.
-fn wrong((i, j): (usize, usize), seen: impl std::fmt::Display, wanted: impl std::fmt::Display) -> Error {
+fn wrong((i, j): Place, seen: impl std::fmt::Display, wanted: impl std::fmt::Display) -> Error {
     let what = format!("element ({i}, {j}), counted from 0, is {seen} and should be {wanted}");
     Error::WrongResult { what }
 }

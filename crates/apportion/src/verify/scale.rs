@@ -1,50 +1,47 @@
-//! Sums that do not overflow, and random signs.
+//! Scaling by powers of two, so that no sum overflows, and random words.
 
 use crate::matrix::Element;
 
-/// The binary exponent of the largest finite absolute value, within ±1000, and whether all are finite.
-pub(crate) fn exponent<T: Element>(values: &[T]) -> (i32, bool) {
-    let (mut largest, mut finite) = (0.0f64, true);
-    for v in values.iter().map(|v| v.to_f64().abs()) {
-        if v.is_finite() {
-            largest = largest.max(v);
-        } else {
-            finite = false;
-        }
-    }
-    let exponent = (largest.to_bits() >> 52) as i32 - 1023;
-    (if largest == 0.0 { 0 } else { exponent.clamp(-1000, 1000) }, finite)
+/// The binary exponent of the largest finite absolute value, within ±1000; `None` if there is none but zero.
+pub(super) fn exponent<T: Element>(values: &[T]) -> Option<i32> {
+    // Positive doubles are ordered as their bits are.
+    let sizes = values.iter().map(|v| v.to_f64().abs().to_bits());
+    let largest = sizes.filter(|size| *size < f64::INFINITY.to_bits()).fold(0, u64::max);
+    (largest > 0).then(|| ((largest >> 52) as i32 - 1023).clamp(-1000, 1000))
 }
 
 /// Multiplication by a power of two, in two steps, since the power itself may not be a double.
 #[derive(Clone, Copy)]
-pub(crate) struct Scale {
+pub(super) struct Scale {
     factors: [f64; 2],
     inverses: [f64; 2],
 }
 
 impl Scale {
     /// By 2^-exponent, for exponents within ±2000.
-    pub(crate) fn down(exponent: i32) -> Self {
+    pub fn down(exponent: i32) -> Self {
         let power = |e: i32| f64::from_bits(((1023 + e) as u64) << 52);
         let first = exponent / 2;
         let second = exponent - first;
         Self { factors: [power(-first), power(-second)], inverses: [power(first), power(second)] }
     }
 
+    /// The scaled value.
     pub fn of(self, value: f64) -> f64 {
         value * self.factors[0] * self.factors[1]
     }
 
+    /// The value that was scaled.
     pub fn back(self, value: f64) -> f64 {
         value * self.inverses[0] * self.inverses[1]
     }
 }
 
-/// A small generator of random words (Steele, Lea and Flood 2014).
+/// A small generator of random words (Steele, Lea and Flood 2014, doi:10.1145/2714064.2660195).
 pub(crate) struct SplitMix64(pub(crate) u64);
 
 impl SplitMix64 {
+    /// The next word.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

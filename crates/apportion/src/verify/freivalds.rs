@@ -1,0 +1,319 @@
+//! Freivalds' check: C x = alpha A (B x) + beta C0 x for random signs x, in quadratic time.
+//!
+//! Each rank multiplies its own parts by the same vectors; sums of vectors travel along trees. Source:
+//! Freivalds 1979, "Fast probabilistic algorithms", doi:10.1007/3-540-09526-8_5.
+//!
+//! Rounding never fails it: a row that looks wrong is recomputed, and is wrong only if an element is off by
+//! more than (k + 1) ε |A| |B|. A single wrong element is found for certain beyond that and 8 sqrt(k + 1) ε
+//! sqrt(sum * largest) of its row of |A| |B| (with k + 1 for 2 sqrt(k + 1) once four rows were suspected in
+//! vain); several together are missed with probability 2^-16. Rounding of any order of summation passes, and
+//! of either order of scaling and multiplying. Rows and columns of C that infinities or NaN reach, from the
+//! operands or by overflow, are sampled.
+
+use super::exact::{Exact, Share, add_product};
+use super::exponents::Exponents;
+use super::parts::{Parts, Place, each_piece, elements_at, threads};
+use super::recompute::{Recipe, recompute};
+use super::samples::DRAWS;
+use super::scale::{Scale, SplitMix64};
+use super::{Verified, wrong};
+use crate::error::Result;
+use crate::matrix::Element;
+use crate::run::World;
+
+/// Random vectors, and elements recomputed of each row and column that infinities or NaN reach.
+const LANES: usize = 16;
+
+/// Rows that rounding alone made suspicious before the margin is widened.
+const FALSE_ALARMS: usize = 4;
+
+/// Of a row of a matrix of numbers: sums with each random vector, the sum of the absolute values, and the
+/// largest of them at most.
+type Sums = [f64; LANES + 2];
+const SIZE: usize = LANES;
+const LARGEST: usize = LANES + 1;
+
+/// Checks that C = alpha A B + beta C0 up to rounding. Time O(16 elements) on each rank.
+///
+/// # Errors
+/// The first wrong element of the first row found wrong, the same on every rank; interrupted.
+pub(super) fn verify<T: Element>(parts: &Parts<'_, T>, seed: u64, world: &World) -> Result<Verified> {
+    let mut random = SplitMix64(seed);
+    let mut check = Check::new(parts, &mut random, world)?;
+    let (exceptional, places) = check.exceptional(&mut random, world)?;
+    let found = [check.rows(&exceptional, world)?, check.sample(&places, world)?];
+    match found.into_iter().flatten().min_by_key(|found| found.place) {
+        None => Ok(Verified {
+            error_probability: 0.5f64.powi(LANES as i32),
+            sampled: None,
+            exceptional: places.len() as u64,
+        }),
+        Some(Wrong { place, seen, wanted }) => {
+            Err(wrong(place, format_args!("{seen:e}"), format_args!("{wanted:e}")))
+        }
+    }
+}
+
+/// A wrong element, and what it should be.
+struct Wrong {
+    place: Place,
+    seen: f64,
+    wanted: f64,
+}
+
+/// A check under way; all of it is the same on every rank, and so are the decisions.
+struct Check<'a, T> {
+    parts: &'a Parts<'a, T>,
+    exponents: Exponents,
+    /// Of each row of C.
+    seen: Vec<Sums>,
+    /// Of each row of alpha A (B x) + beta C0 x, and of |alpha A| |B| + |beta C0|.
+    wanted: Vec<Sums>,
+    false_alarms: usize,
+}
+
+impl<'a, T: Element> Check<'a, T> {
+    fn new(parts: &'a Parts<'a, T>, random: &mut SplitMix64, world: &World) -> Result<Self> {
+        let threads = threads(world);
+        let exponents = Exponents::of(parts, world)?;
+        // Nothing is asked of columns with infinities.
+        let signs = |exceptional: &bool| -> Sums {
+            let bits = random.next();
+            let sign = |t: usize| if t < LANES { 1.0 - 2.0 * (bits >> t & 1) as f64 } else { 1.0 };
+            std::array::from_fn(|t| if *exceptional { 0.0 } else { sign(t) })
+        };
+        let x: Vec<Sums> = exponents.exceptional_columns.iter().map(signs).collect();
+        let (m, k) = (parts.shape.m as usize, parts.shape.k as usize);
+        let zeros = |rows: usize| vec![[0.0; LANES + 2]; rows];
+        let together = |x: Sums, y: Sums, largest: fn(f64, f64) -> f64| -> Sums {
+            std::array::from_fn(|t| if t == LARGEST { largest(x[t], y[t]) } else { x[t] + y[t] })
+        };
+        let plus = |x: f64, y: f64| x + y;
+        world.check()?;
+        let mut y = zeros(k);
+        let scale = exponents.scale_of_b();
+        each_piece(&parts.b, &mut y, threads, |_, j, row, sums| {
+            project(row, |v| scale.of(v), &x[j..], sums, f64::max);
+        });
+        let y = world.all_reduce(&y, |x, y| together(x, y, f64::max))?;
+        world.check()?;
+        let mut wanted = zeros(m);
+        each_piece(&parts.a, &mut wanted, threads, |i, l, row, sums| {
+            let (scale, factor) = (exponents.scale_of_a(i), exponents.factor_of_product(i));
+            project(row, |v| factor * scale.of(v), &y[l..], sums, plus);
+        });
+        let wanted = world.all_reduce(&wanted, |x, y| together(x, y, plus))?;
+        let mut initial = zeros(m);
+        if let Some(blocks) = &parts.initial {
+            each_piece(blocks, &mut initial, threads, |i, j, row, sums| {
+                let (scale, factor) = (exponents.scale_of_initial(i), exponents.factor_of_initial(i));
+                project(row, |v| factor * scale.of(v), &x[j..], sums, f64::max);
+            });
+            initial = world.all_reduce(&initial, |x, y| together(x, y, f64::max))?;
+        }
+        let wanted = wanted.iter().zip(&initial).map(|(x, y)| together(*x, *y, plus)).collect();
+        let mut seen = zeros(m);
+        each_piece(&parts.c, &mut seen, threads, |i, j, row, sums| {
+            let scale = exponents.scale_of_c(i);
+            project(row, |v| scale.of(v), &x[j..], sums, f64::max);
+        });
+        let seen = world.all_reduce(&seen, |x, y| together(x, y, f64::max))?;
+        Ok(Self { parts, exponents, seen, wanted, false_alarms: 0 })
+    }
+
+    /// The rows that infinities or NaN reach, and places to recompute, sorted: those rows and such columns,
+    /// or a sample of them; and where A is finite and C overflowed or is wrong, the first such element of
+    /// each row.
+    fn exceptional(&self, random: &mut SplitMix64, world: &World) -> Result<(Vec<bool>, Vec<Place>)> {
+        let (m, n) = (self.seen.len(), self.exponents.exceptional_columns.len());
+        let mut exceptional: Vec<bool> = (0..m).map(|i| self.exponents.exceptional_row(i)).collect();
+        let finite = |sums: &Sums| sums[..LANES].iter().all(|sum| sum.is_finite());
+        let doubtful = |&i: &usize| !exceptional[i] && !(finite(&self.seen[i]) && finite(&self.wanted[i]));
+        let doubtful: Vec<usize> = (0..m).filter(doubtful).collect();
+        let mut places = Vec::new();
+        for (i, j) in doubtful.iter().zip(self.first_exceptional(&doubtful, world)?) {
+            if j < n as u64 {
+                exceptional[*i] = true;
+                places.push((*i, j as usize));
+            }
+        }
+        let columns = &self.exponents.exceptional_columns;
+        let [rows, cols] = [&exceptional, columns].map(|flags| flags.iter().filter(|flag| **flag).count());
+        let reached = |i: usize, j: usize| exceptional[i] || columns[j];
+        if (rows * n + cols * (m - rows)) as u64 <= DRAWS {
+            let some = (0..m).filter(|i| cols > 0 || exceptional[*i]);
+            places.extend(some.flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| reached(*i, *j)));
+        } else {
+            for i in (0..m).filter(|i| exceptional[*i]) {
+                places.extend((0..LANES).map(|_| (i, random.below(n))));
+            }
+            for j in (0..n).filter(|j| columns[*j]) {
+                places.extend((0..LANES).map(|_| (random.below(m), j)));
+            }
+            let drawn = (0..DRAWS).map(|_| (random.below(m), random.below(n)));
+            places.extend(drawn.filter(|(i, j)| reached(*i, *j)));
+        }
+        places.sort_unstable();
+        places.dedup();
+        Ok((exceptional, places))
+    }
+
+    /// Of each of these rows, the first column without infinities in B in which C or the initial C has one;
+    /// else a column beyond the last.
+    fn first_exceptional(&self, rows: &[usize], world: &World) -> Result<Vec<u64>> {
+        let mut first = vec![u64::MAX; rows.len()];
+        for (rect, elements) in self.parts.c.iter().chain(self.parts.initial.iter().flatten()) {
+            for (i, first) in rows.iter().zip(&mut first) {
+                if !(rect.rows.start..rect.rows.end).contains(&(*i as u64)) {
+                    continue;
+                }
+                let width = rect.cols.len() as usize;
+                let row = &elements[(*i - rect.rows.start as usize) * width..][..width];
+                let columns = &self.exponents.exceptional_columns[rect.cols.start as usize..];
+                let at = row.iter().zip(columns).position(|(v, column)| !column && !v.to_f64().is_finite());
+                *first = at.map_or(*first, |at| (*first).min(rect.cols.start + at as u64));
+            }
+        }
+        world.all_reduce(&first, u64::min)
+    }
+
+    /// The first wrong element of the first row that differs by more than rounding should and is wrong.
+    fn rows(&mut self, exceptional: &[bool], world: &World) -> Result<Option<Wrong>> {
+        for i in (0..exceptional.len()).filter(|i| !exceptional[*i]) {
+            let margin = self.margin(i);
+            let differences =
+                self.seen[i].iter().zip(&self.wanted[i]).take(LANES).map(|(s, w)| (s - w).abs());
+            if differences.clone().any(|difference| difference > margin || difference.is_nan()) {
+                let found = self.row(i, world)?;
+                if found.is_some() {
+                    return Ok(found);
+                }
+                self.false_alarms += 1;
+            }
+        }
+        Ok(None)
+    }
+
+    /// By how much the two sums of row i may differ. Errors of random sign add up like the norm of the row of
+    /// |A| |B|, which is at most sqrt(sum * largest).
+    fn margin(&self, i: usize) -> f64 {
+        let [k, n] = [self.parts.shape.k, self.parts.shape.n].map(|size| size as f64);
+        let (sum, largest, roundings) = (self.wanted[i][SIZE], self.wanted[i][LARGEST], self.roundings());
+        let usual = if self.false_alarms < FALSE_ALARMS { 4.0 * roundings.sqrt() } else { 2.0 * roundings };
+        let rounding = usual * T::EPSILON * (sum * largest).sqrt();
+        rounding + (k + 2.0 * n) * f64::EPSILON * sum + self.underflow(i) * n
+    }
+
+    /// How often an element was rounded: each product and each sum, and the scaling.
+    fn roundings(&self) -> f64 {
+        let scaled = self.parts.scaling.alpha.to_f64() != 1.0 || self.parts.initial.is_some();
+        self.parts.shape.k as f64 + if scaled { 4.0 } else { 1.0 }
+    }
+
+    /// By how much one scaled element of row i may be off because products underflow.
+    fn underflow(&self, i: usize) -> f64 {
+        let tiny = T::TINY * self.parts.scaling.alpha.to_f64().abs().max(1.0);
+        2.0 * self.roundings() * (self.exponents.scale_of_c(i).of(tiny) + f64::MIN_POSITIVE)
+    }
+
+    /// Recomputes a row: all get its row of A, and each multiplies what it has of B. O(k n / p) on each rank.
+    fn row(&self, i: usize, world: &World) -> Result<Option<Wrong>> {
+        let (k, n) = (self.parts.shape.k as usize, self.parts.shape.n as usize);
+        let row = elements_at(&self.parts.a, (0..k).map(|l| (i, l)), world)?;
+        let mut shares = vec![[0.0; 3]; n];
+        for (rect, elements) in self.parts.b.iter().filter(|(rect, _)| !rect.is_empty()) {
+            let shares = &mut shares[rect.cols.start as usize..rect.cols.end as usize];
+            for (l, right) in (rect.rows.start as usize..).zip(elements.chunks_exact(shares.len())) {
+                for (share, y) in shares.iter_mut().zip(right) {
+                    self.add(share, i, &row[l..=l], std::slice::from_ref(y));
+                }
+            }
+        }
+        let shares = world.all_reduce(&shares, |x, y| self.join(x, y))?;
+        let places: Vec<Place> = (0..n).map(|j| (i, j)).collect();
+        self.compare(&places, &shares, world)
+    }
+
+    /// Recomputes these places.
+    fn sample(&self, places: &[Place], world: &World) -> Result<Option<Wrong>> {
+        if places.is_empty() {
+            return Ok(None);
+        }
+        self.compare(places, &recompute(self.parts, places, self, world)?, world)
+    }
+
+    /// The first of these elements that is wrong, given those of A B.
+    fn compare(&self, places: &[Place], product: &[Share], world: &World) -> Result<Option<Wrong>> {
+        let at = |blocks| elements_at(blocks, places.iter().copied(), world);
+        let seen = at(&self.parts.c)?;
+        let before = self.parts.initial.as_ref().map(at).transpose()?;
+        let beta = self.parts.scaling.beta.to_f64();
+        let rounding = self.roundings() * (T::EPSILON + f64::EPSILON);
+        for (at, place) in places.iter().enumerate() {
+            let (i, mut exact) = (place.0, Exact::from(product[at]));
+            let unscaled = self.exponents.scale_of_product(i);
+            let mut overflows = unscaled.back(exact.size()) >= T::LARGEST / 2.0;
+            exact.times(self.exponents.factor_of_product(i));
+            match before.as_ref().map(|before| before[at].to_f64()) {
+                Some(x) if x.is_finite() => {
+                    let scaled = self.exponents.scale_of_initial(i).of(x);
+                    exact.add(scaled * self.exponents.factor_of_initial(i));
+                }
+                Some(x) => exact.add_exceptional(x * beta),
+                None => {}
+            }
+            let (scale, seen) = (self.exponents.scale_of_c(i), seen[at].to_f64());
+            let margin = rounding * exact.size() + self.underflow(i);
+            overflows |= scale.back(exact.size()) >= T::LARGEST / 2.0;
+            if !exact.allows((seen, scale.of(seen)), margin, overflows) {
+                let wanted = exact.value(|sum| scale.back(sum));
+                return Ok(Some(Wrong { place: *place, seen, wanted }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Sums of scaled products in double precision.
+impl<T: Element> Recipe<T> for Check<'_, T> {
+    type Share = Share;
+
+    fn nothing(&self) -> Share {
+        [0.0; 3]
+    }
+
+    fn add(&self, share: &mut Share, i: usize, left: &[T], right: &[T]) {
+        let (of_a, of_b): (Scale, Scale) = (self.exponents.scale_of_a(i), self.exponents.scale_of_b());
+        for (x, y) in left.iter().zip(right).map(|(x, y)| (x.to_f64(), y.to_f64())) {
+            add_product(share, of_a.of(x) * of_b.of(y), (x, y));
+        }
+    }
+
+    fn join(&self, x: Share, y: Share) -> Share {
+        std::array::from_fn(|t| x[t] + y[t])
+    }
+}
+
+/// Adds a row's products with each vector to its sums, and the same of absolute values, of which the last are
+/// put together by `largest`. Where the vectors are 0, the row may hold infinities.
+fn project<T: Element>(
+    row: &[T],
+    scaled: impl Fn(f64) -> f64,
+    vectors: &[Sums],
+    sums: &mut Sums,
+    largest: impl Fn(f64, f64) -> f64,
+) {
+    let mut own = *sums;
+    for (v, x) in row.iter().zip(vectors) {
+        if x[SIZE] == 0.0 {
+            continue;
+        }
+        let v = scaled(v.to_f64());
+        for t in 0..LANES {
+            own[t] += v * x[t];
+        }
+        own[SIZE] += v.abs() * x[SIZE];
+        own[LARGEST] = largest(own[LARGEST], v.abs() * x[LARGEST]);
+    }
+    *sums = own;
+}

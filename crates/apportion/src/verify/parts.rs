@@ -1,0 +1,117 @@
+//! The matrices of a claim as this rank holds them, and passes over them.
+
+use crate::error::Result;
+use crate::geometry::{Rect, Span};
+use crate::matrix::{Element, LocalBlocks, Matrix, Scaling};
+use crate::plan::Shape;
+use crate::run::World;
+
+/// A row and a column of C.
+pub(super) type Place = (usize, usize);
+
+/// Rectangles of one matrix with their elements, row by row.
+pub(super) type Blocks<'a, T> = Vec<(Rect, &'a [T])>;
+
+/// A [`Claim`](super::Claim) whose blocks are borrowed, with the sizes of the matrices.
+pub(super) struct Parts<'a, T> {
+    pub a: Blocks<'a, T>,
+    pub b: Blocks<'a, T>,
+    pub c: Blocks<'a, T>,
+    pub initial: Option<Blocks<'a, T>>,
+    pub scaling: Scaling<T>,
+    pub shape: Shape,
+}
+
+/// The same blocks, borrowed.
+pub(super) fn borrowed<T>(blocks: &LocalBlocks<T>) -> Blocks<'_, T> {
+    blocks.iter().map(|(rect, elements)| (*rect, &elements[..])).collect()
+}
+
+/// A matrix as one block.
+pub(super) fn whole<T: Element>(matrix: &Matrix<T>) -> Blocks<'_, T> {
+    let rect = Rect::new(Span::new(0, matrix.rows() as u64), Span::new(0, matrix.cols() as u64));
+    vec![(rect, matrix.as_slice())]
+}
+
+/// Rows that are passed over together, so that what belongs to some columns stays in the first-level cache.
+const TALL: usize = 64;
+/// Columns that are passed over together.
+const WIDE: usize = 128;
+/// A thread is started for this many elements or more.
+const WORTH_A_THREAD: u64 = 1 << 15;
+/// Threads at most.
+const THREADS: usize = 8;
+
+/// Threads that a pass may use: a process alone has its cores to itself; ranks share them.
+pub(super) fn threads(world: &World) -> usize {
+    if !world.is_solo() {
+        return 1;
+    }
+    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS)
+}
+
+/// Adds every element to its row's entry in `sums`, which has one for each row of the matrix. `add` takes the
+/// row, its first column, and consecutive elements. Threads divide the rows of a block; each row is added up
+/// in one order.
+pub(super) fn each_piece<T: Sync, S: Send>(
+    blocks: &Blocks<'_, T>,
+    sums: &mut [S],
+    threads: usize,
+    add: impl Fn(usize, usize, &[T], &mut S) + Sync,
+) {
+    for (rect, elements) in blocks.iter().filter(|(rect, _)| !rect.is_empty()) {
+        let (first, left) = (rect.rows.start as usize, rect.cols.start as usize);
+        let (height, width) = (rect.rows.len() as usize, rect.cols.len() as usize);
+        let sums = &mut sums[first..first + height];
+        let walk = |first: usize, elements: &[T], sums: &mut [S]| {
+            let tiles = elements.chunks(TALL * width).zip(sums.chunks_mut(TALL));
+            for ((rows, sums), top) in tiles.zip((first..).step_by(TALL)) {
+                for from in (0..width).step_by(WIDE) {
+                    let to = (from + WIDE).min(width);
+                    let rows = rows.chunks_exact(width).zip(sums.iter_mut()).zip(top..);
+                    rows.for_each(|((row, sum), i)| add(i, left + from, &row[from..to], sum));
+                }
+            }
+        };
+        let walk = &walk;
+        let threads = threads.min((rect.area() / WORTH_A_THREAD) as usize).max(1);
+        if threads == 1 {
+            walk(first, elements, sums);
+            continue;
+        }
+        let rows = height.div_ceil(threads);
+        std::thread::scope(|scope| {
+            let shares = elements.chunks(rows * width).zip(sums.chunks_mut(rows));
+            for ((elements, sums), first) in shares.zip((first..).step_by(rows)) {
+                scope.spawn(move || walk(first, elements, sums));
+            }
+        });
+    }
+}
+
+/// A matrix's elements at these places, on every rank; `T::ZERO` where none holds one.
+pub(super) fn elements_at<T: Element>(
+    blocks: &Blocks<'_, T>,
+    places: impl Iterator<Item = Place>,
+    world: &World,
+) -> Result<Vec<T>> {
+    let held = |(i, j): Place| {
+        let holds = |(rect, _): &&(Rect, &[T])| {
+            let within = |span: Span, at: usize| (span.start..span.end).contains(&(at as u64));
+            within(rect.rows, i) && within(rect.cols, j)
+        };
+        let (rect, elements) = blocks.iter().find(holds)?;
+        let row = (i as u64 - rect.rows.start) * rect.cols.len();
+        Some(elements[(row + j as u64 - rect.cols.start) as usize])
+    };
+    let mine: Vec<Option<T>> = places.map(held).collect();
+    let mut bytes = vec![0u8; mine.len() * size_of::<T>()];
+    for (target, element) in bytes.chunks_exact_mut(size_of::<T>()).zip(&mine) {
+        if let Some(element) = element {
+            target.copy_from_slice(bytemuck::bytes_of(element));
+        }
+    }
+    // Each element is on one rank; the others bring zeros.
+    let bytes = world.all_reduce(&bytes, |x, y| x | y)?;
+    Ok(bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
+}

@@ -1,0 +1,138 @@
+//! Elements of A B by definition, each rank adding what its own part of A contributes.
+
+use super::parts::{Blocks, Parts, Place, threads};
+use crate::error::Result;
+use crate::geometry::{Rect, Span, SpanSet};
+use crate::matrix::{Element, LocalBlocks};
+use crate::run::{World, redistribute};
+use bytemuck::Pod;
+
+/// How an element is put together.
+pub(super) trait Recipe<T>: Sync {
+    /// What some of the pairs of factors contribute.
+    type Share: Pod + Send + Sync;
+
+    /// What no pair contributes.
+    fn nothing(&self) -> Self::Share;
+
+    /// Adds pairs of an element of row `i`.
+    fn add(&self, share: &mut Self::Share, i: usize, left: &[T], right: &[T]);
+
+    /// What both contribute.
+    fn join(&self, x: Self::Share, y: Self::Share) -> Self::Share;
+}
+
+/// Rows of B that travel together, at least.
+const BLOCK: u64 = 64;
+/// Elements of B that a process alone transposes at a time: they fit a cache.
+const CACHED: u64 = 1 << 19;
+
+/// The elements of A B at these places, on every rank. A rank gets those rows of B that go with its own part
+/// of A, each once, in chunks of its own part's size, or of 64 rows. Time O(places k / p + k n).
+///
+/// # Errors
+/// Interrupted, or another rank failed.
+pub(super) fn recompute<T: Element, R: Recipe<T>>(
+    parts: &Parts<'_, T>,
+    places: &[Place],
+    recipe: &R,
+    world: &World,
+) -> Result<Vec<R::Share>> {
+    let Parts { a, b, shape, .. } = parts;
+    let mut shares = vec![recipe.nothing(); places.len()];
+    // Only rows and columns with a place on this rank count.
+    let here = |i: usize| a.iter().any(|(rect, _)| contains(rect.rows, i));
+    let columns = places.iter().filter(|(i, _)| here(*i)).map(|(_, j)| *j as u64);
+    let (first, end) = columns.fold((u64::MAX, 0), |(first, end), j| (first.min(j), end.max(j + 1)));
+    let columns = Span::new(first.min(end), end);
+    let touched = |rect: &Rect| places.iter().any(|(i, _)| contains(rect.rows, *i));
+    let needed = SpanSet::union(a.iter().filter(|(rect, _)| touched(rect)).map(|(rect, _)| rect.cols));
+    let own: u64 = a.iter().map(|(rect, _)| rect.area()).sum();
+    let most = world.all_reduce(&[if places.is_empty() { 0 } else { own }], u64::max)?[0];
+    if most == 0 {
+        return Ok(shares);
+    }
+    let chunk = if world.is_solo() { most.min(CACHED) } else { most } / shape.n;
+    let threads = threads(world);
+    for inner in Span::new(0, shape.k).blocks(chunk.max(BLOCK)) {
+        world.check()?;
+        let right = if world.size() == 1 {
+            transposed(b, inner, columns, threads)
+        } else {
+            let wanted: Vec<Rect> = needed.intersect(inner).map(|rows| Rect::new(rows, columns)).collect();
+            let came = redistribute(world, &rows_of(b, inner), &wanted)?;
+            transposed(&super::borrowed(&came), inner, columns, threads)
+        };
+        let length = inner.len() as usize;
+        let add = |places: &[Place], shares: &mut [R::Share]| {
+            for ((i, j), share) in places.iter().zip(shares) {
+                for (rect, elements) in a.iter().filter(|(rect, _)| contains(rect.rows, *i)) {
+                    let common = rect.cols.intersect(inner);
+                    if common.is_empty() {
+                        continue;
+                    }
+                    let row = (*i as u64 - rect.rows.start) * rect.cols.len();
+                    let left = &elements[(row + common.start - rect.cols.start) as usize..];
+                    let column = &right[(*j - columns.start as usize) * length..][..length];
+                    let right = &column[(common.start - inner.start) as usize..][..common.len() as usize];
+                    recipe.add(share, *i, &left[..right.len()], right);
+                }
+            }
+        };
+        let each = places.len().div_ceil(threads);
+        std::thread::scope(|scope| {
+            let mut divided = places.chunks(each).zip(shares.chunks_mut(each));
+            let own = divided.next();
+            let add = &add;
+            divided.for_each(|(places, shares)| {
+                scope.spawn(move || add(places, shares));
+            });
+            own.into_iter().for_each(|(places, shares)| add(places, shares));
+        });
+    }
+    world.all_reduce(&shares, |x, y| recipe.join(x, y))
+}
+
+fn contains(span: Span, at: usize) -> bool {
+    (span.start..span.end).contains(&(at as u64))
+}
+
+/// A rectangle of a matrix, column by column; zeros where no block is.
+fn transposed<T: Element>(blocks: &Blocks<'_, T>, rows: Span, cols: Span, threads: usize) -> Vec<T> {
+    let (height, width) = (rows.len() as usize, cols.len() as usize);
+    let mut turned = vec![T::ZERO; height * width];
+    let turn = |cols: Span, turned: &mut [T]| {
+        for (rect, elements) in blocks {
+            let common = rect.intersect(Rect::new(rows, cols));
+            for l in common.rows.start..common.rows.end {
+                let from = (l - rect.rows.start) * rect.cols.len() + common.cols.start - rect.cols.start;
+                let row = &elements[from as usize..][..common.cols.len() as usize];
+                let to = (common.cols.start - cols.start) as usize * height + (l - rows.start) as usize;
+                row.iter().zip(turned[to..].iter_mut().step_by(height)).for_each(|(x, t)| *t = *x);
+            }
+        }
+    };
+    let each = width.div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let turn = &turn;
+        let mut divided = cols.blocks(each as u64).zip(turned.chunks_mut(each * height));
+        let own = divided.next();
+        divided.for_each(|(cols, turned)| {
+            scope.spawn(move || turn(cols, turned));
+        });
+        own.into_iter().for_each(|(cols, turned)| turn(cols, turned));
+    });
+    turned
+}
+
+/// Some rows of a matrix, as far as they are here.
+fn rows_of<T: Element>(blocks: &Blocks<'_, T>, rows: Span) -> LocalBlocks<T> {
+    let common = blocks.iter().map(|(rect, elements)| (*rect, rect.rows.intersect(rows), elements));
+    let cut = common.filter(|(rect, common, _)| !Rect::new(*common, rect.cols).is_empty());
+    let copy = cut.map(|(rect, common, elements)| {
+        let from = ((common.start - rect.rows.start) * rect.cols.len()) as usize;
+        let cut = Rect::new(common, rect.cols);
+        (cut, elements[from..from + cut.area() as usize].to_vec())
+    });
+    copy.collect()
+}

@@ -23,7 +23,7 @@ pub fn run(
     wanted.points = args.sweep_points.map(|n| n as usize);
     let csv = args.output.as_deref().map(is_csv).transpose()?;
     let files = [open(args.output.as_ref())?, open(args.svg.as_ref())?];
-    let shape = match (&args.shape, plan.map(|p| p.problem)) {
+    let shape = match (&args.shape, plan.map(Plan::problem)) {
         (Some(text), _) => shape(text, "--shape")?,
         (None, Some(Problem::Matmul(shape))) => shape,
         _ => {

@@ -8,7 +8,7 @@ use crate::prepare::processors::Processors;
 use crate::prepare::units::check;
 use apportion::error::{Error, Result};
 use apportion::model::{Interpolation, Model};
-use apportion::plan::{Forecast, Metrics, Plan, Problem, shares};
+use apportion::plan::{Forecast, Plan, shares};
 use apportion::select::imbalance;
 
 /// Divides `n` units as the flags say.
@@ -57,7 +57,7 @@ pub fn divide(n: u64, method: Option<&str>, args: &UnitsArgs, processors: &Proce
             ));
         }
     };
-    Ok(Division { plan: plan(n, name, shares, processors)?, extra })
+    Ok(Division { plan: plan(name, shares, processors)?, extra })
 }
 
 fn is_constant(model: &Model) -> bool {
@@ -74,7 +74,7 @@ fn proportional(models: &[Model], n: u64) -> Result<Vec<u64>> {
     Ok(shares::proportional(n, &speeds))
 }
 
-fn plan(n: u64, method: &str, shares: Vec<u64>, processors: &Processors) -> Result<Plan> {
+fn plan(method: &str, shares: Vec<u64>, processors: &Processors) -> Result<Plan> {
     let models = &processors.models;
     let compute: Vec<f64> = models.iter().zip(&shares).map(|(m, &s)| m.seconds(s as f64)).collect();
     let seconds = compute.iter().copied().fold(0.0, f64::max);
@@ -90,13 +90,7 @@ fn plan(n: u64, method: &str, shares: Vec<u64>, processors: &Processors) -> Resu
             "use --method fpm, which respects the caps",
         ));
     }
-    Ok(Plan {
-        method: method.into(),
-        problem: Problem::Units { n },
-        processors: processors.platform.names(),
-        metrics: Metrics::of_units(imbalance(models, &shares)?),
-        forecast: Some(Forecast { seconds, communicate: vec![0.0; compute.len()], compute }),
-        shares,
-        layout: None,
-    })
+    let forecast = Some(Forecast { seconds, communicate: vec![0.0; compute.len()], compute });
+    let imbalance = imbalance(models, &shares)?;
+    Ok(Plan { forecast, ..Plan::of_units(method, processors.platform.names(), shares, imbalance) })
 }

@@ -12,7 +12,7 @@ use apportion::platform::{Processor, read_platform};
 pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Processors> {
     let platform = read_platform(&args.platform)?;
     let platform = plan.map_or(Ok(platform.clone()), |plan| in_plan_order(plan, platform))?;
-    let flops_per_unit = if plan.is_some_and(|p| p.layout.is_none()) { 1.0 } else { 2.0 };
+    let flops_per_unit = if plan.is_some_and(|p| p.layout().is_err()) { 1.0 } else { 2.0 };
     match &args.models {
         None => {
             let processors = constant(platform, flops_per_unit)?;

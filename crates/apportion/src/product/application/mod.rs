@@ -7,7 +7,9 @@ use crate::geometry::{Rank, Rect};
 use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::{Element, LocalBlocks};
 use crate::run::parallel;
-use crate::schedule::{Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, Work};
+use crate::schedule::{
+    Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, Work,
+};
 use panels::Panels;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -193,3 +195,6 @@ impl<T: Element> Executable for Product<'_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,9 +13,9 @@
 //! ([`crate::simulate::BroadcastTime`]): P (t_b + t_c) without overlap, t_b + (P - 1) max(t_b, t_c) + t_c with it.
 
 use super::{MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update, cast};
-use crate::schedule::Application;
 use crate::geometry::{Rank, Rect, Span};
 use crate::plan::{Layout, Part, Shape};
+use crate::schedule::Application;
 use std::collections::{BTreeMap, VecDeque};
 
 /// B in equal column blocks among those with a share, if C lies in strips of whole rows; `None` otherwise.
@@ -83,7 +83,11 @@ impl<'a> Turns<'a> {
         let start = whole.start + block * self.schedule.order.block;
         let inner = Span::new(start, start.saturating_add(self.schedule.order.block).min(whole.end));
         let done = if self.schedule.a_stays() {
-            self.schedule.own(owner).1.first().map(|part| OperandPiece { operand: Operand::B, rect: Rect::new(inner, part.cols) })
+            self.schedule
+                .own(owner)
+                .1
+                .first()
+                .map(|part| OperandPiece { operand: Operand::B, rect: Rect::new(inner, part.cols) })
         } else {
             (number % owners == owners - 1).then(|| self.schedule.all(inner))
         };
@@ -128,7 +132,12 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
 }
 
 /// What `rank` starts for a turn, and what it then waits for.
-fn post(schedule: &MatmulSchedule, rank: Rank, turn: Turn, tag: u64) -> (Option<MatmulStep>, Option<MatmulStep>) {
+fn post(
+    schedule: &MatmulSchedule,
+    rank: Rank,
+    turn: Turn,
+    tag: u64,
+) -> (Option<MatmulStep>, Option<MatmulStep>) {
     if turn.owner == rank {
         let p = schedule.processors();
         let to = match schedule.a_stays() {
@@ -215,7 +224,7 @@ mod tests {
                 let schedule = MatmulSchedule::new(&layout, order(block, overlap));
                 for rank in (0..4).map(Rank) {
                     let steps: Vec<MatmulStep> = schedule.steps(rank).collect();
-                    let count = |kind: fn(&Step) -> bool| steps.iter().filter(|s| kind(s)).count();
+                    let count = |kind: fn(&MatmulStep) -> bool| steps.iter().filter(|s| kind(s)).count();
                     assert_eq!(count(|s| matches!(s, Step::Broadcast(b) if b.messages.len() == 3)), blocks);
                     assert_eq!(count(|s| matches!(s, Step::WaitReceive { .. })), 3 * blocks);
                     assert_eq!(count(|s| matches!(s, Step::Compute(_))), 4 * blocks);
@@ -237,7 +246,7 @@ mod tests {
         let (carried, received) = casts.fold((0, 0), |(carried, received), cast| {
             (
                 carried + cast.elements(),
-                received + cast.messages.iter().map(super::super::Message::elements).sum::<u64>(),
+                received + cast.messages.iter().map(crate::schedule::MatmulMessage::elements).sum::<u64>(),
             )
         });
         assert_eq!(carried, 30 * 20);

@@ -15,8 +15,8 @@
 //! the kernel's packing buffers (a few hundred KiB a thread), messages in MPI's hands, the product once it is put together.
 
 use super::broadcast::columns_of_b;
-use crate::schedule::{Flow, ScheduleOptions};
 use crate::plan::{Layout, Part};
+use crate::schedule::{Flow, ScheduleOptions};
 
 /// How processors come by the operands of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +103,23 @@ mod tests {
         let own = [6 * 12 + 12 * 8 + 6 * 16, 2 * 12 + 12 * 8 + 2 * 16].map(|x: u64| 8 * x);
         assert_eq!(of(&layout, Flow::Broadcast, 12, 0), own.map(|own| own + 8 * 12 * 8));
         assert_eq!(of(&layout, Flow::Broadcast, 3, 1), own.map(|own| own + 8 * 3 * 8));
+    }
+
+    /// The same strips: in place the own parts alone, between processes also the blocks that are looked ahead to.
+    #[test]
+    fn by_the_way_to_the_operands() {
+        let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
+        let own = [6 * 12 + 9 * 16 + 6 * 16, 2 * 12 + 3 * 16 + 2 * 16].map(|x: u64| 8 * x);
+        for flow in [Flow::OneToAll, Flow::Ring, Flow::Bulk] {
+            let of = |ahead, path| {
+                predicted_memory(&layout, ScheduleOptions::new(flow, 4).with_look_ahead(ahead), 8, path)
+            };
+            assert_eq!(of(0, DataPath::InPlace), own, "{flow}");
+            assert_eq!(of(2, DataPath::InPlace), own, "{flow}");
+            let depth = if flow == Flow::Bulk { [12, 12] } else { [4, 8] };
+            assert_eq!(of(0, DataPath::Packed), [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[0]), "{flow}");
+            assert_eq!(of(1, DataPath::Packed), [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[1]), "{flow}");
+        }
     }
 
     #[test]

@@ -173,9 +173,7 @@ impl World {
         match (&self.engine, transfer) {
             (Engine::Threads(rank), transfer) => rank.is_done(transfer),
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            (Engine::Mpi(mpi), Transfer::Mpi(transfer)) => {
-                (0..mpi::SWEEP).any(|_| mpi.done(transfer))
-            }
+            (Engine::Mpi(mpi), Transfer::Mpi(transfer)) => (0..mpi::SWEEP).any(|_| mpi.done(transfer)),
             _ => true,
         }
     }
@@ -187,7 +185,7 @@ impl World {
             self.check()?;
             tries += 1;
             match &self.engine {
-                Engine::Threads(rank) => rank.wait_for_news(),
+                Engine::Threads(rank) => rank.wait_for_news(transfer),
                 _ if tries < EAGER => std::thread::yield_now(),
                 // Longer and longer, up to half a millisecond.
                 _ => std::thread::sleep(Duration::from_micros((u64::from(tries - EAGER) / 8 + 20).min(500))),

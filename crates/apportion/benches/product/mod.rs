@@ -1,12 +1,12 @@
 //! Runs of a product, several times over.
 
 use apportion::kernels::Kernel;
-use apportion::matrix::{Matrix, Scaling};
+use apportion::matrix::Matrix;
 use apportion::model::Model;
 use apportion::plan::Plan;
 use apportion::platform::Platform;
-use apportion::product::{MatmulJob, multiply};
-use apportion::run::Monitor;
+use apportion::product::{MatmulJob, Operands, multiply, whole_block};
+use apportion::run::{Monitor, Session, World};
 use apportion::schedule::ScheduleOptions;
 
 /// Pivot block, of the runs and of the models.
@@ -31,19 +31,14 @@ pub fn seconds(
     (platform, models): (&Platform, &[Model]),
     (a, b): (&Matrix<f64>, &Matrix<f64>),
 ) -> Seconds {
-    let what = MatmulJob {
-        kernel: Kernel::plus_times(),
-        plan,
-        order,
-        platform,
-        models,
-        models_block: BLOCK,
-        scaling: Scaling::none(1.0),
-        adaptive: None,
-        seed: 1,
+    let job = MatmulJob::new(Kernel::plus_times(), plan, order, models, BLOCK);
+    let (monitor, a, b) = (Monitor::new(), whole_block(a.clone()), whole_block(b.clone()));
+    let world = World::solo(&monitor);
+    let run = |_| {
+        let session = Session::new(&world, platform, &monitor, job.work());
+        multiply(Operands::new(&a, &b), &job, &session).expect("nobody stops it").1
     };
-    let reports: Vec<_> =
-        (0..RUNS).map(|_| multiply(a, b, &what, &Monitor::new()).expect("nobody stops it").1).collect();
+    let reports: Vec<_> = (0..RUNS).map(run).collect();
     let mut seconds: Vec<f64> = reports.iter().map(|report| report.seconds()).collect();
     seconds.sort_by(f64::total_cmp);
     Seconds {

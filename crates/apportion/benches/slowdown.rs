@@ -4,12 +4,15 @@
 //! and prints, for each processor, compute time / (slowdown x CPU time): 1.000 is exact. It needs an
 //! otherwise idle machine, whose cores outnumber the sum of 1 / slowdown.
 
-use apportion::matrix::{Element, Matrix};
-use apportion::plan::{Shape, shapes};
+use apportion::kernels::Kernel;
+use apportion::matrix::Matrix;
+use apportion::model::Model;
+use apportion::plan::{Plan, Shape, shapes};
 use apportion::platform::{Platform, parse_platform};
+use apportion::product::{MatmulJob, Operands, multiply, whole_block};
 use apportion::report::table;
-use apportion::run::{Monitor, run_threads};
-use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
+use apportion::run::{Monitor, Session, World};
+use apportion::schedule::{Flow, ScheduleOptions};
 
 fn main() {
     let files = [
@@ -46,15 +49,23 @@ fn errors(platform: &Platform, size: u64) -> Vec<f64> {
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
     let weights: Vec<f64> = platform.processors.iter().map(|p| 1.0 / p.slowdown).collect();
     let layout = shapes::columns(shape, &weights).expect("columns serve everything");
-    let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 256).with_look_ahead(1));
-    let matrix = |seed: usize| {
-        let elements = (0..size * size).map(|i| f64::from_f64(((i as usize * 31 + seed) % 17) as f64 - 8.0));
-        Matrix::new(size as usize, size as usize, elements.collect())
+    let plan = Plan::of_layout("columns", platform.names(), layout, 1.0);
+    let order = ScheduleOptions::new(Flow::OneToAll, 256).with_look_ahead(1);
+    let models: Vec<Model> =
+        weights.iter().map(|w| Model::constant("any", 1e9 * w).expect("a positive speed")).collect();
+    let job = MatmulJob::new(Kernel::plus_times(), &plan, order, &models, 1);
+    let block = |seed: u64| {
+        let elements = (0..size * size).map(|i| ((i * 31 + seed) % 17) as f64 - 8.0);
+        whole_block(Matrix::new(size as usize, size as usize, elements.collect()))
     };
-    let run = run_threads(&matrix(1), &matrix(2), &schedule, platform, &Monitor::new())
-        .expect("it is not interrupted");
-    let compute = run.trace.compute();
-    run.trace
+    let monitor = Monitor::new();
+    let world = World::solo(&monitor);
+    let session = Session::new(&world, platform, &monitor, job.work());
+    let product = multiply(Operands::new(&block(1), &block(2)), &job, &session);
+    let (_, report) = product.expect("nobody stops it");
+    let compute = report.trace.compute();
+    report
+        .trace
         .lanes
         .iter()
         .zip(compute)

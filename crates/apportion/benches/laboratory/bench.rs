@@ -2,18 +2,18 @@
 
 use apportion::geometry::Rank;
 use apportion::kernels::Kernel;
-use apportion::matrix::Matrix;
+use apportion::matrix::{LocalBlocks, Matrix};
 use apportion::measure::{MeasureOptions, measure_kernel};
 use apportion::model::Model;
-use apportion::plan::{Layout, Shape};
+use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Network, Platform, Processor, Topology, parse_platform};
+use apportion::product::{MatmulJob, Operands, multiply, whole_block};
 use apportion::report::{Plot, plot_svg};
-use apportion::run::{Monitor, run_kernel};
+use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{MatmulSchedule, ScheduleOptions};
 use apportion::select::rates;
 use apportion::simulate::{CostModel, simulate};
 use apportion::trace::{Activity, Trace};
-use apportion::verify::verify_product;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -87,8 +87,8 @@ pub struct Bench {
     repetitions: usize,
     /// Where pictures go.
     pictures: Option<PathBuf>,
-    a: Matrix<f64>,
-    b: Matrix<f64>,
+    a: LocalBlocks<f64>,
+    b: LocalBlocks<f64>,
     /// Multiply-adds per second of a core here, by kernel name.
     speeds: BTreeMap<String, f64>,
 }
@@ -99,7 +99,7 @@ impl Bench {
         let shape = Shape::new(size, size, size, "bench").expect("a small shape");
         let matrix = |seed: u64| {
             let elements = (0..size * size).map(|i| ((i * 31 + seed * 7) % 1009) as f64 / 500.0 - 1.0);
-            Matrix::new(size as usize, size as usize, elements.collect())
+            whole_block(Matrix::new(size as usize, size as usize, elements.collect()))
         };
         let speeds =
             [Kernel::plus_times(), Kernel::max_plus()].map(|kernel| (kernel.name(), speed(kernel, shape)));
@@ -186,7 +186,7 @@ impl Bench {
         parse_platform(&text, "laboratory").expect("a platform file").network
     }
 
-    /// The median of some runs, after the forecast. The first product is verified.
+    /// The median of some runs, after the forecast. Each product is verified, its time not counted.
     pub fn times(
         &self,
         kernel: Kernel<f64>,
@@ -195,18 +195,16 @@ impl Bench {
         order: ScheduleOptions,
     ) -> (Times, Times) {
         let forecast = Times::of(&machine.forecast(layout, order));
-        let schedule = MatmulSchedule::new(layout, order);
-        let mut runs: Vec<Times> = (0..self.repetitions)
-            .map(|run| {
-                let factors = (&self.a, &self.b);
-                let output = run_kernel(kernel, factors, &schedule, &machine.platform, &Monitor::new());
-                let output = output.expect("it is not interrupted");
-                if run == 0 && kernel.semiring() == apportion::kernels::Semiring::PlusTimes {
-                    verify_product(&self.a, &self.b, &output.c, 1, 4).expect("the product is right");
-                }
-                Times::of(&output.trace)
-            })
-            .collect();
+        let plan = Plan::of_layout("laboratory", machine.platform.names(), layout.clone(), 1.0);
+        let job = MatmulJob::new(kernel, &plan, order, &machine.models, 1);
+        let monitor = Monitor::new();
+        let world = World::solo(&monitor);
+        let run = |_| {
+            let session = Session::new(&world, &machine.platform, &monitor, job.work());
+            let product = multiply(Operands::new(&self.a, &self.b), &job, &session);
+            Times::of(&product.expect("the product is right").1.trace)
+        };
+        let mut runs: Vec<Times> = (0..self.repetitions).map(run).collect();
         let middle = runs.len() / 2;
         runs.sort_by(|a, b| a.communication.total_cmp(&b.communication));
         let communication = runs[middle].communication;

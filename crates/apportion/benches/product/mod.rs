@@ -31,15 +31,14 @@ pub fn seconds(
     (platform, models): (&Platform, &[Model]),
     (a, b): (&Matrix<f64>, &Matrix<f64>),
 ) -> Seconds {
-    let what = MatmulJob::new(Kernel::plus_times(), plan, order, models, BLOCK);
-    let (a, b) = (whole_block(a.clone()), whole_block(b.clone()));
-    let monitor = Monitor::new();
+    let job = MatmulJob::new(Kernel::plus_times(), plan, order, models, BLOCK);
+    let (monitor, a, b) = (Monitor::new(), whole_block(a.clone()), whole_block(b.clone()));
     let world = World::solo(&monitor);
-    let run = || {
-        let session = Session::new(&world, platform, &monitor, what.work());
-        multiply(Operands::new(&a, &b), &what, &session).expect("it is not interrupted").1
+    let run = |_| {
+        let session = Session::new(&world, platform, &monitor, job.work());
+        multiply(Operands::new(&a, &b), &job, &session).expect("nobody stops it").1
     };
-    let reports: Vec<_> = (0..RUNS).map(|_| run()).collect();
+    let reports: Vec<_> = (0..RUNS).map(run).collect();
     let mut seconds: Vec<f64> = reports.iter().map(|report| report.seconds()).collect();
     seconds.sort_by(f64::total_cmp);
     Seconds {

@@ -6,11 +6,13 @@ use crate::clock::{median, seconds, verdict};
 use apportion::kernels::Kernel;
 use apportion::kernels::{Blas, View, ViewMut};
 use apportion::matrix::Matrix;
-use apportion::plan::Shape;
+use apportion::model::Model;
 use apportion::plan::shapes::straight_line;
+use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
-use apportion::run::{Monitor, run_kernel};
-use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
+use apportion::product::{MatmulJob, Operands, multiply, whole_block};
+use apportion::run::{Monitor, Session, World};
+use apportion::schedule::{Flow, ScheduleOptions};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -89,8 +91,11 @@ fn two_cores(n: usize, blas: Blas, turns: usize) {
     let platform = Platform::from_speeds(&[1.0, 1.0]).expect("two processors");
     let layout = straight_line(shape, &[1.0, 1.0]).expect("two processors");
     let order = ScheduleOptions::new(Flow::OneToAll, BLOCK as u64);
-    let schedule = MatmulSchedule::new(&layout, order);
-    let (a, b) = (Matrix::new(n, n, filled(n * n)), Matrix::new(n, n, filled(n * n)));
+    let plan = Plan::of_layout("straight-line", platform.names(), layout, 1.0);
+    let models = vec![Model::constant("any", 1e9).expect("a positive speed"); 2];
+    let [a, b] = [(); 2].map(|()| whole_block(Matrix::new(n, n, filled(n * n))));
+    let monitor = Monitor::new();
+    let world = World::solo(&monitor);
     let mut c = vec![0.0; n * n];
     let flops = 2e-9 * (n as f64).powi(3);
     let mut figures = [const { Vec::new() }; 5];
@@ -98,15 +103,16 @@ fn two_cores(n: usize, blas: Blas, turns: usize) {
         // SAFETY: it only sets a number; no product is under way.
         unsafe { set_threads(2) };
         let start = Instant::now();
-        let views = (View::dense(a.as_slice(), n, n), View::dense(b.as_slice(), n, n));
+        let views = (View::dense(&a[0].1, n, n), View::dense(&b[0].1, n, n));
         blas.dgemm(views.0, views.1, ViewMut::dense(&mut c, n, n));
         let library = flops / start.elapsed().as_secs_f64();
         // SAFETY: as above.
         unsafe { set_threads(1) };
         let rate = |kernel| {
-            let run = run_kernel(kernel, (&a, &b), &schedule, &platform, &Monitor::new())
-                .expect("it is not interrupted");
-            flops / run.trace.seconds()
+            let job = MatmulJob::new(kernel, &plan, order, &models, 1);
+            let session = Session::new(&world, &platform, &monitor, job.work());
+            let product = multiply(Operands::new(&a, &b), &job, &session);
+            flops / product.expect("nobody stops it").1.seconds()
         };
         let (built_in, by_blas) = (rate(Kernel::plus_times()), rate(Kernel::by_blas(blas)));
         let new = [library, built_in, by_blas, built_in / library, by_blas / library];

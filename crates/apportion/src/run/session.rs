@@ -65,7 +65,7 @@ impl<'a> Session<'a> {
     }
 
     /// A processor's emulation.
-    pub(super) fn throttle(&self, processor: usize) -> MutexGuard<'_, Throttle> {
+    pub(crate) fn throttle(&self, processor: usize) -> MutexGuard<'_, Throttle> {
         self.throttles[processor].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

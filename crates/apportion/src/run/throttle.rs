@@ -43,6 +43,12 @@ impl Throttle {
         }
     }
 
+    /// How many times slower than its own the processor's work is now.
+    #[cfg(test)]
+    pub fn slowdown(&self) -> f64 {
+        self.debt.slowdown
+    }
+
     /// Seconds that this much work should take, before slowdown, for a share of this size; `None` where the processor's
     /// own time counts.
     pub fn given_seconds(&self, share: f64, work: f64) -> Option<f64> {
@@ -161,7 +167,7 @@ mod tests {
         throttle.turn = Some(SlowdownAfter { work: 0.5, slowdown: 9.0 });
         let slowdowns = [0.2, 0.5, 0.1, 1.0].map(|fraction| {
             throttle.reached(fraction);
-            throttle.debt.slowdown
+            throttle.slowdown()
         });
         assert_eq!(slowdowns, [1.0, 9.0, 9.0, 9.0]);
     }

@@ -32,6 +32,7 @@ impl<'a, E: Executable> Worker<'a, '_, E> {
         let (app, now) = (self.app, || epoch.elapsed().as_secs_f64());
         let mut lane = Lane::default();
         let mut expected: BTreeMap<(Rank, u64), MessageOf<E>> = BTreeMap::new();
+        let (all, share) = (app.work(self.rank), app.share(self.rank));
         let mut done = 0.0;
         for step in app.steps(self.rank) {
             self.stop.check()?;
@@ -68,7 +69,7 @@ impl<'a, E: Executable> Worker<'a, '_, E> {
                 }
                 Step::Compute(work) => {
                     let since = now();
-                    lane.cpu_seconds += self.compute(&work, done)?;
+                    lane.cpu_seconds += self.compute(&work, if all > 0.0 { done / all } else { 1.0 }, share)?;
                     lane.push(Activity::Compute, since, now(), None);
                     done += work.amount();
                     self.session.monitor().advance(work.amount() as u64);
@@ -81,13 +82,13 @@ impl<'a, E: Executable> Worker<'a, '_, E> {
         Ok((self.local, lane))
     }
 
-    /// Does a unit of work at the processor's speed, with `done` of its work in this run behind it; its CPU seconds.
-    fn compute(&mut self, work: &E::Work, done: f64) -> Result<f64> {
-        let all = self.app.work(self.rank);
+    /// Does a unit of work at the processor's speed for a share of this size, with this fraction of its work in this run done
+    /// before; its CPU seconds.
+    fn compute(&mut self, work: &E::Work, done: f64, share: f64) -> Result<f64> {
         let mut throttle = self.session.throttle(self.rank.0);
         let [before, part] = self.part;
-        throttle.reached(before + part * if all > 0.0 { done / all } else { 1.0 });
-        let seconds = throttle.given_seconds(self.app.share(self.rank), work.amount());
+        throttle.reached(before + part * done);
+        let seconds = throttle.given_seconds(share, work.amount());
         let threads = self.session.platform().processors[self.rank.0].cores.len().max(1);
         let (app, local) = (self.app, &mut self.local);
         throttle.compute(self.stop, seconds, || app.compute(local, work, threads))

@@ -50,11 +50,18 @@ pub trait Application {
         false
     }
 
-    /// The size of a processor's share, at which its speed function is read; in the models' unit of size.
-    fn share(&self, rank: Rank) -> f64;
+    /// The size of a processor's share, at which its speed function is read; in the models' unit of size. By default its
+    /// [`work`](Self::work).
+    fn share(&self, rank: Rank) -> f64 {
+        self.work(rank)
+    }
 
-    /// The work of one processor, all its steps together, in the unit of [`Work::amount`].
-    fn work(&self, rank: Rank) -> f64;
+    /// The work of one processor, all its steps together, in the unit of [`Work::amount`]. By default the sum over the steps,
+    /// which every process makes for every processor: override it where there is a formula.
+    fn work(&self, rank: Rank) -> f64 {
+        let amount = |step: StepOf<Self>| if let Step::Compute(work) = step { work.amount() } else { 0.0 };
+        self.steps(rank).map(amount).sum()
+    }
 }
 
 /// A step of an application.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::plan::{Metrics, Shape, shapes};
 use crate::platform::Topology;
-use crate::schedule::{Flow, ScheduleOptions};
+use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use proptest::prelude::*;
 
 fn cube(n: u64) -> Shape {

@@ -5,7 +5,7 @@ use crate::geometry::Rank;
 use crate::model::Model;
 use crate::plan::{Shape, shapes};
 use crate::platform::{Network, Platform};
-use crate::schedule::{Flow, ScheduleOptions};
+use crate::schedule::{DataPath, Flow, ScheduleOptions};
 use crate::select::Moves;
 use crate::simulate::{CostModel, simulate};
 
@@ -54,7 +54,9 @@ fn against_oracle(
     let shape = Shape::new(600, K, 700, "test").unwrap();
     let layout = shapes::columns(shape, speeds).unwrap();
     let order = ScheduleOptions::new(Flow::OneToAll, 64).with_look_ahead(1);
-    let rebalance = Rebalance { platform: &platform, models: &models, models_block: 64, order, element: 8 };
+    let path = DataPath::InPlace;
+    let rebalance =
+        Rebalance { platform: &platform, models: &models, models_block: 64, order, element: 8, path };
     let before: Vec<f64> = speeds.iter().map(|s| s * 64e6).collect();
     let mut after = before.clone();
     after[0] /= slowdown;

@@ -195,3 +195,6 @@ impl<T: Element> Executable for Product<'_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

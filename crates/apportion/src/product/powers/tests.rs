@@ -1,32 +1,36 @@
 //! Powers and closures on the engine against slow ones by definition.
 
 use super::*;
-use crate::kernels::Kernel;
-use crate::matrix::Scaling;
+use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::plan::{Layout, Plan, Shape, shapes};
 use crate::platform::Platform;
-use crate::schedule::{Flow, ScheduleOptions};
+use crate::product::tests::{PATHS, on, parts, whole};
+use crate::run::Monitor;
+use crate::schedule::{DataPath, Flow, ScheduleOptions};
 
-fn with<T: Element, R>(kernel: Kernel<T>, n: usize, run: impl FnOnce(&MatmulJob<'_, T>, &Monitor) -> R) -> R {
+/// What every process holds after a job on a square matrix, as one matrix, and what else the first one returns.
+fn with<T: Element, U: Element, V: Element, R: Send>(
+    path: DataPath,
+    kernel: Kernel<T>,
+    a: &Matrix<U>,
+    job: impl Fn(&LocalBlocks<U>, &MatmulJob<'_, T>, &Session<'_>) -> Result<(LocalBlocks<V>, R)> + Sync,
+) -> Result<(Matrix<V>, R)> {
+    let n = a.rows();
     let shape = Shape::new(n as u64, n as u64, n as u64, "test").unwrap();
     let platform = Platform::from_speeds(&[3.0, 1.0]).unwrap();
     let models: Vec<Model> = ["p0", "p1"].iter().map(|name| Model::constant(*name, 1e9).unwrap()).collect();
     let layout: Layout = shapes::straight_line(shape, &[3.0, 1.0]).unwrap();
     let plan = Plan::of_layout("straight-line", platform.names(), layout, 1.0);
     let order = ScheduleOptions::new(Flow::OneToAll, 4).with_look_ahead(1);
-    let what = MatmulJob {
-        kernel,
-        plan: &plan,
-        order,
-        platform: &platform,
-        models: &models,
-        models_block: 4,
-        scaling: Scaling::none(kernel.one()),
-        adaptive: None,
-        seed: 5,
-    };
-    run(&what, &Monitor::new())
+    let what = MatmulJob::new(kernel, &plan, order, &models, 4).with_seed(5);
+    let schedule = MatmulSchedule::new(plan.layout()?, order);
+    let found = on(path, (&platform, &Monitor::new()), what.work(), |session| {
+        job(&parts(a, &OwnRects::of(&schedule, session.world()).a), &what, session)
+    })?;
+    let (blocks, others): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let first = others.into_iter().next().expect("a world has a rank");
+    Ok((whole((n, n), &blocks), first))
 }
 
 /// A product by the definition of each element.
@@ -71,9 +75,10 @@ fn powers_equal_those_of_one_thread() {
             Semiring::PlusTimes => Matrix::new(n, n, (0..n * n).map(|i| (i % 3) as f64).collect()),
             _ => graph(n, kernel.zero()),
         };
-        for (exponent, products) in [(0, 0), (1, 0), (2, 1), (5, 3), (7, 4)] {
+        let powers = [(0, 0), (1, 0), (2, 1), (5, 3), (7, 4)];
+        for ((exponent, products), path) in powers.into_iter().flat_map(|x| PATHS.map(|path| (x, path))) {
             let (found, report) =
-                with(kernel, n, |what, monitor| matrix_power(&a, exponent, what, monitor)).unwrap();
+                with(path, kernel, &a, |a, what, session| matrix_power(a, exponent, what, session)).unwrap();
             let expected = power(kernel, &a, exponent);
             assert_eq!(found, expected, "{semiring}, {exponent}");
             assert_eq!(report.products, products);
@@ -85,20 +90,19 @@ fn powers_equal_those_of_one_thread() {
 
 #[test]
 fn closures_equal_those_of_one_thread() {
-    for n in [1, 2, 3, 9, 17] {
+    for (n, path) in [1, 2, 3, 9, 17].into_iter().flat_map(|n| PATHS.map(|path| (n, path))) {
         for semiring in [Semiring::MaxPlus, Semiring::MinPlus] {
             let kernel = Kernel::<f64>::over(semiring).unwrap();
             let a = graph(n, kernel.zero());
             // Over max-plus no weight is positive, over min-plus none negative: no cycle improves.
-            let (found, report) = with(kernel, n, |what, monitor| matrix_closure(&a, what, monitor)).unwrap();
+            let (found, report) = with(path, kernel, &a, matrix_closure).unwrap();
             let expected = closure(&a, semiring);
             assert_eq!(found.as_slice(), expected, "{semiring}, {n}");
             assert!(report.products <= u64::from(n.next_power_of_two().ilog2()));
             let bits: Vec<u8> = a.as_slice().iter().map(|x| if x.is_finite() { 9 } else { 0 }).collect();
             let bits = Matrix::new(n, n, bits);
             let reached: Vec<u8> = expected.iter().map(|x| u8::from(x.is_finite())).collect();
-            let (found, _) =
-                with(Kernel::or_and(), n, |what, monitor| matrix_closure(&bits, what, monitor)).unwrap();
+            let (found, _) = with(path, Kernel::or_and(), &bits, matrix_closure).unwrap();
             assert_eq!(found.as_slice(), reached, "or-and, {n}");
         }
     }
@@ -108,20 +112,37 @@ fn closures_equal_those_of_one_thread() {
 fn improving_cycles_are_named() {
     let far = f64::INFINITY;
     let a = Matrix::new(3, 3, vec![far, 1.0, far, far, far, -3.0, 1.0, far, far]);
-    let error = with(Kernel::min_plus(), 3, |what, monitor| matrix_closure(&a, what, monitor)).unwrap_err();
-    assert_eq!(error.exit_code(), 1);
-    assert!(error.to_string().starts_with("a cycle of negative weight passes through vertex 0"), "{error}");
-    let error = with(Kernel::plus_times(), 3, |what, monitor| matrix_closure(&a, what, monitor)).unwrap_err();
-    assert_eq!(error.exit_code(), 2);
+    for path in PATHS {
+        let error = with(path, Kernel::min_plus(), &a, matrix_closure).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        assert!(
+            error.to_string().starts_with("a cycle of negative weight passes through vertex 0"),
+            "{error}"
+        );
+        let error = with(path, Kernel::plus_times(), &a, matrix_closure).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+    }
 }
 
 /// Walks every chain of predecessors back: it ends where it should, and its edges add up to the length.
-fn check_paths(semiring: Semiring, a: &Matrix<i64>) {
+fn check_paths(path: DataPath, semiring: Semiring, a: &Matrix<i64>) {
     let n = a.rows();
-    let (lengths, before, _) =
-        with(Kernel::legs(semiring).unwrap(), n, |what, monitor| matrix_paths(a, what, monitor)).unwrap();
+    let legs = Kernel::legs(semiring).unwrap();
+    let found = [false, true].map(|ends| {
+        with(path, legs, a, |a, what, session| {
+            let Paths { lengths, predecessors, .. } = matrix_paths(a, what, session)?;
+            // Predecessors are numbers of vertices: whole as i64, too.
+            let widened = predecessors
+                .into_iter()
+                .map(|(rect, block)| (rect, block.into_iter().map(i64::from).collect()));
+            Ok((if ends { widened.collect() } else { lengths }, ()))
+        })
+        .unwrap()
+        .0
+    });
+    let [lengths, before] = found;
     let kernel = Kernel::<i64>::tropical(semiring).unwrap();
-    let (expected, _) = with(kernel, n, |what, monitor| matrix_closure(a, what, monitor)).unwrap();
+    let (expected, _) = with(path, kernel, a, matrix_closure).unwrap();
     assert_eq!(lengths, expected);
     for (i, j) in (0..n * n).map(|at| (at / n, at % n)) {
         let (mut at, mut length, mut edges) = (j, 0, 0);
@@ -153,13 +174,15 @@ fn predecessors_lead_back_along_best_paths() {
                     sign * ((at % 3) as i64 + height(at / n) - height(at % n))
                 }
             };
-            check_paths(semiring, &Matrix::new(n, n, (0..n * n).map(edge).collect()));
+            let edges = Matrix::new(n, n, (0..n * n).map(edge).collect());
+            PATHS.into_iter().for_each(|path| check_paths(path, semiring, &edges));
         }
     }
     let cycle = Matrix::new(2, 2, vec![0, -3, 2, 0]);
-    let error = with(Kernel::legs(Semiring::MinPlus).unwrap(), 2, |what, monitor| {
-        matrix_paths(&cycle, what, monitor)
-    });
+    let error =
+        with(DataPath::Packed, Kernel::legs(Semiring::MinPlus).unwrap(), &cycle, |a, what, session| {
+            matrix_paths(a, what, session).map(|paths| (paths.lengths, ()))
+        });
     assert!(error.unwrap_err().to_string().contains("vertex 0"));
     assert_eq!(Kernel::<PathElement<f64>>::legs(Semiring::OrAnd).unwrap_err().exit_code(), 2);
 }

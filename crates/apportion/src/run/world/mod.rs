@@ -185,7 +185,7 @@ impl World {
             self.check()?;
             tries += 1;
             match &self.engine {
-                Engine::Threads(rank) => rank.wait_for_news(),
+                Engine::Threads(rank) => rank.wait_for_news(transfer),
                 _ if tries < EAGER => std::thread::yield_now(),
                 // Longer and longer, up to half a millisecond.
                 _ => std::thread::sleep(Duration::from_micros((u64::from(tries - EAGER) / 8 + 20).min(500))),

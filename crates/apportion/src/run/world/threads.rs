@@ -139,12 +139,18 @@ impl ThreadRank {
         true
     }
 
-    /// Sleeps until something arrives, or a moment.
-    pub fn wait_for_news(&self) {
+    /// Sleeps until something arrives, or a moment, unless what is waited for is here.
+    pub fn wait_for_news(&self, transfer: &Transfer) {
         let mailbox = &self.shared.boxes[self.rank];
         let letters = locked(&mailbox.letters);
-        // Between the caller's look and this lock something may have come: a short sleep is no loss.
-        let _ = mailbox.news.wait_timeout(letters, Duration::from_millis(1));
+        let here = match transfer {
+            Transfer::Threads { expected: Some(key), .. } => letters.here.contains_key(key),
+            _ => true,
+        };
+        if !here {
+            // A stop from outside notifies nobody: it is looked for now and then.
+            let _ = mailbox.news.wait_timeout(letters, Duration::from_millis(20));
+        }
     }
 }
 

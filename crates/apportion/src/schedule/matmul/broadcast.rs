@@ -224,7 +224,7 @@ mod tests {
                 let schedule = MatmulSchedule::new(&layout, order(block, overlap));
                 for rank in (0..4).map(Rank) {
                     let steps: Vec<MatmulStep> = schedule.steps(rank).collect();
-                    let count = |kind: fn(&Step) -> bool| steps.iter().filter(|s| kind(s)).count();
+                    let count = |kind: fn(&MatmulStep) -> bool| steps.iter().filter(|s| kind(s)).count();
                     assert_eq!(count(|s| matches!(s, Step::Broadcast(b) if b.messages.len() == 3)), blocks);
                     assert_eq!(count(|s| matches!(s, Step::WaitReceive { .. })), 3 * blocks);
                     assert_eq!(count(|s| matches!(s, Step::Compute(_))), 4 * blocks);
@@ -246,7 +246,7 @@ mod tests {
         let (carried, received) = casts.fold((0, 0), |(carried, received), cast| {
             (
                 carried + cast.elements(),
-                received + cast.messages.iter().map(super::super::Message::elements).sum::<u64>(),
+                received + cast.messages.iter().map(crate::schedule::MatmulMessage::elements).sum::<u64>(),
             )
         });
         assert_eq!(carried, 30 * 20);

@@ -105,6 +105,23 @@ mod tests {
         assert_eq!(of(&layout, Flow::Broadcast, 3, 1), own.map(|own| own + 8 * 3 * 8));
     }
 
+    /// The same strips: in place the own parts alone, between processes also the blocks that are looked ahead to.
+    #[test]
+    fn by_the_way_to_the_operands() {
+        let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
+        let own = [6 * 12 + 9 * 16 + 6 * 16, 2 * 12 + 3 * 16 + 2 * 16].map(|x: u64| 8 * x);
+        for flow in [Flow::OneToAll, Flow::Ring, Flow::Bulk] {
+            let of = |ahead, path| {
+                predicted_memory(&layout, ScheduleOptions::new(flow, 4).with_look_ahead(ahead), 8, path)
+            };
+            assert_eq!(of(0, DataPath::InPlace), own, "{flow}");
+            assert_eq!(of(2, DataPath::InPlace), own, "{flow}");
+            let depth = if flow == Flow::Bulk { [12, 12] } else { [4, 8] };
+            assert_eq!(of(0, DataPath::Packed), [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[0]), "{flow}");
+            assert_eq!(of(1, DataPath::Packed), [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[1]), "{flow}");
+        }
+    }
+
     #[test]
     fn no_share_no_memory() {
         let layout = shapes::rows(Shape::new(4, 4, 4, "test").unwrap(), &[1.0, 1e-9]).unwrap();

@@ -16,7 +16,7 @@ fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
 fn check(schedule: &MatmulSchedule) -> Vec<Vec<u64>> {
     let p = schedule.processors();
     let Shape { m, k, n } = schedule.layout().shape();
-    let mut sent: BTreeMap<(Rank, Rank, u64), Message> = BTreeMap::new();
+    let mut sent: BTreeMap<(Rank, Rank, u64), MatmulMessage> = BTreeMap::new();
     let mut received = BTreeMap::new();
     let mut table = vec![vec![0; p]; p];
     let mut computed = vec![0u32; (m * n * k) as usize];
@@ -43,7 +43,7 @@ fn check(schedule: &MatmulSchedule) -> Vec<Vec<u64>> {
                 Step::Send(_) | Step::Broadcast(_) => {
                     for message in step.sent() {
                         assert_eq!(message.from, rank);
-                        for Piece { operand, rect } in &message.pieces {
+                        for OperandPiece { operand, rect } in &message.pieces {
                             let corners =
                                 [(rect.rows.start, rect.cols.start), (rect.rows.end - 1, rect.cols.end - 1)];
                             assert!(

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::{Layout, Metrics, Shape, shapes};
-use crate::schedule::{Flow, ScheduleOptions};
+use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use crate::simulate::simulate;
 use proptest::prelude::*;
 

@@ -1,14 +1,16 @@
-//! Elements by formula on the layout = summed over the schedule = counted by the simulator = counted while
-//! running on threads, by direction, for every method, flow and overlap.
+//! Elements by formula on the layout = summed over the schedule = counted by the simulator = counted while running, in one
+//! memory and on ranks with memory of their own, by direction, for every method, flow and overlap.
 
 use super::{layouts, shape};
-use apportion::geometry::Rank;
+use apportion::geometry::{Rank, Rect};
 use apportion::kernels::Kernel;
 use apportion::kernels::Semiring;
-use apportion::matrix::{Element, Matrix};
-use apportion::plan::{Layout, Metrics};
+use apportion::matrix::{Element, LocalBlocks, Matrix};
+use apportion::model::Model;
+use apportion::plan::{Forecast, Layout, Metrics, Plan};
 use apportion::platform::{Network, Platform};
-use apportion::run::{Monitor, run_kernel, run_threads};
+use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
+use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Application, DataPath, Flow, MatmulSchedule, ScheduleOptions, predicted_memory};
 use apportion::simulate::{CostModel, simulate};
 use apportion::trace::Trace;
@@ -70,21 +72,22 @@ fn check(layout: &Layout, order: ScheduleOptions) {
     assert_eq!(simulated.volume_matrix(), counted, "received in the simulator, {order:?}");
     assert_eq!(sent_in(&simulated), counted, "sent in the simulator, {order:?}");
 
-    let (s, platform) = (layout.shape(), Platform::from_speeds(&vec![1.0; p]).unwrap());
+    let s = layout.shape();
     let (a, b) = (matrix(s.m, s.k, 3), matrix(s.k, s.n, 11));
-    let run = run_threads(&a, &b, &schedule, &platform, &Monitor::new()).unwrap();
-    assert_eq!(run.trace.volume_matrix(), counted, "received on threads, {order:?}");
-    assert_eq!(sent_in(&run.trace), counted, "sent on threads, {order:?}");
-    check_memory(layout, schedule.order(), &run.trace);
-    assert_eq!(run.c.as_slice(), product(&a, &b), "small whole numbers: exact, {order:?}");
+    for path in [DataPath::InPlace, DataPath::Copied, DataPath::Packed] {
+        let (c, trace) = run(path, Kernel::plus_times(), [&a, &b], &schedule);
+        assert_eq!(trace.volume_matrix(), counted, "received, {path:?}, {order:?}");
+        assert_eq!(sent_in(&trace), counted, "sent, {path:?}, {order:?}");
+        check_memory(&schedule, path, &trace);
+        assert_eq!(c, product(&a, &b), "small whole numbers: exact, {path:?}, {order:?}");
+    }
     for semiring in [Semiring::MaxPlus, Semiring::MinPlus] {
-        let kernel = Kernel::<f64>::tropical(semiring).unwrap();
-        check_kernel(kernel, [&a, &b], &schedule, (&platform, &counted));
+        check_kernel(Kernel::<f64>::tropical(semiring).unwrap(), [&a, &b], &schedule, &counted);
     }
     let truth = |m: &Matrix<f64>| {
         Matrix::new(m.rows(), m.cols(), m.as_slice().iter().map(|x| u8::from(x % 3.0 == 0.0)).collect())
     };
-    check_kernel(Kernel::or_and(), [&truth(&a), &truth(&b)], &schedule, (&platform, &counted));
+    check_kernel(Kernel::or_and(), [&truth(&a), &truth(&b)], &schedule, &counted);
 }
 
 /// The same schedule over another semiring: each element by definition, and the same counts.
@@ -92,30 +95,87 @@ fn check_kernel<T: Element>(
     kernel: Kernel<T>,
     [a, b]: [&Matrix<T>; 2],
     schedule: &MatmulSchedule,
-    (platform, counted): (&Platform, &[Vec<u64>]),
+    counted: &[Vec<u64>],
 ) {
     let (order, semiring) = (schedule.order(), kernel.semiring());
-    let run = run_kernel(kernel, (a, b), schedule, platform, &Monitor::new()).unwrap();
-    assert_eq!(run.trace.volume_matrix(), counted, "received over {semiring}, {order:?}");
+    let (c, trace) = run(DataPath::InPlace, kernel, [a, b], schedule);
+    assert_eq!(trace.volume_matrix(), counted, "received over {semiring}, {order:?}");
     let columns: Vec<Vec<T>> = (0..b.cols()).map(|j| (0..b.rows()).map(|p| b.row(p)[j]).collect()).collect();
     for i in 0..a.rows() {
         let row: Vec<T> = columns.iter().map(|column| kernel.entry(a.row(i), column)).collect();
-        assert_eq!(run.c.row(i), row, "row {i} over {semiring}, {order:?}");
+        assert_eq!(c[i * b.cols()..][..b.cols()], row, "row {i} over {semiring}, {order:?}");
     }
 }
 
-/// Bytes by formula = bytes counted while running; on a ring that looks ahead the formula is a bound, and no
-/// more blocks above the count than are looked ahead to.
-fn check_memory(layout: &Layout, order: ScheduleOptions, trace: &Trace) {
+/// C, and what all processors did: in one memory in place or copied, or on one rank each.
+fn run<T: Element>(
+    path: DataPath,
+    kernel: Kernel<T>,
+    [a, b]: [&Matrix<T>; 2],
+    schedule: &MatmulSchedule,
+) -> (Vec<T>, Trace) {
+    let p = schedule.processors();
+    let platform = Platform::from_speeds(&vec![1.0; p]).unwrap();
+    let models = vec![Model::constant("p", 1.0).unwrap(); p];
+    let plan = Plan::of_layout("test", platform.names(), schedule.layout().clone(), 1.0);
+    // Simulated above.
+    let forecast = Forecast { seconds: 1.0, compute: Vec::new(), communicate: Vec::new() };
+    let job = MatmulJob::new(kernel, &plan, schedule.order(), &models, 1).with_forecast(Some(forecast));
+    let monitor = Monitor::new();
+    let one = |session: &Session<'_>| {
+        let own = OwnRects::of(schedule, session.world());
+        let (c, report) = multiply(Operands::new(&parts(a, &own.a), &parts(b, &own.b)), &job, session)?;
+        Ok((c, report.trace))
+    };
+    let solo = World::solo(&monitor);
+    let found = match path {
+        DataPath::Packed => {
+            World::threads(p, &monitor, |world| one(&Session::new(world, &platform, &monitor, job.work())))
+        }
+        path => one(&Session::new(&solo, &platform, &monitor, job.work()).copying(path == DataPath::Copied))
+            .map(|one| vec![one]),
+    };
+    let mut c = vec![T::ZERO; a.rows() * b.cols()];
+    let found = found.unwrap();
+    for (rect, block) in found.iter().flat_map(|(blocks, _)| blocks) {
+        let (first, width) = (rect.cols.start as usize, rect.cols.len() as usize);
+        for (i, row) in (rect.rows.start as usize..).zip(block.chunks_exact(width.max(1))) {
+            c[i * b.cols() + first..][..width].copy_from_slice(row);
+        }
+    }
+    (c, found.into_iter().next().unwrap().1)
+}
+
+/// These rectangles of a matrix.
+fn parts<T: Element>(matrix: &Matrix<T>, rects: &[Rect]) -> LocalBlocks<T> {
+    let row = |rect: Rect, i: u64| &matrix.row(i as usize)[rect.cols.start as usize..rect.cols.end as usize];
+    let part = |rect: Rect| (rect.rows.start..rect.rows.end).flat_map(|i| row(rect, i)).copied().collect();
+    rects.iter().map(|rect| (*rect, part(*rect))).collect()
+}
+
+/// Bytes by formula = bytes counted while running: in place nothing beside the own parts. On a ring that looks ahead, and on ranks
+/// of their own with look-ahead, the formula is a bound, and no more blocks above the count than are looked ahead to.
+fn check_memory(schedule: &MatmulSchedule, path: DataPath, trace: &Trace) {
+    let (layout, order) = (schedule.layout(), schedule.order());
     let counted: Vec<u64> = trace.lanes.iter().map(|lane| lane.peak_bytes).collect();
-    let predicted = |order| predicted_memory(layout, order, 8, DataPath::Copied);
-    if order.flow != Flow::Ring || !order.overlaps() {
-        assert_eq!(predicted(order), counted, "bytes held, {order:?}");
+    if path == DataPath::InPlace {
+        let own = |rank: usize| {
+            let (a, b) = schedule.own(Rank(rank));
+            let operands: u64 = a.iter().chain(b).map(|part| part.rect().area()).sum();
+            8 * (operands + layout.shares()[rank])
+        };
+        assert_eq!(counted, (0..layout.processors()).map(own).collect::<Vec<u64>>(), "own bytes, {order:?}");
+    }
+    let predicted = |order, path| predicted_memory(layout, order, 8, path);
+    let ahead = order.overlaps() && order.flow != Flow::Bulk;
+    if !(ahead && (path == DataPath::Packed || path == DataPath::Copied && order.flow == Flow::Ring)) {
+        assert_eq!(predicted(order, path), counted, "bytes held, {path:?}, {order:?}");
         return;
     }
-    let (most, least) = (predicted(order), predicted(order.with_look_ahead(1)));
+    let most = predicted(order, path);
+    let least = predicted(order.with_look_ahead(1), DataPath::Copied);
     for ((most, least), counted) in most.into_iter().zip(least).zip(counted) {
-        assert!(least <= counted && counted <= most, "{least} <= {counted} <= {most}, {order:?}");
+        assert!(least <= counted && counted <= most, "{least} <= {counted} <= {most}, {path:?}, {order:?}");
     }
 }
 

@@ -1,0 +1,265 @@
+//! The product on every engine against three loops, and the law of the three counts at run time.
+
+use super::*;
+use crate::error::{Error, Result};
+use crate::geometry::Span;
+use crate::kernels::Semiring;
+use crate::matrix::Matrix;
+use crate::plan::{Layout, Metrics, Shape, repeated, shapes};
+use crate::platform::{Network, Platform};
+use crate::product::OwnRects;
+use crate::product::multiply::{data_path, empty_blocks, trace_of_all};
+use crate::product::tests::{PATHS, on, parts, whole};
+use crate::run::{Monitor, Session, run};
+use crate::schedule::{Flow, ScheduleOptions};
+use crate::trace::Trace;
+use proptest::prelude::*;
+
+/// C and what all did.
+fn product<T: Element>(
+    path: DataPath,
+    kernel: Kernel<T>,
+    [a, b]: [&Matrix<T>; 2],
+    schedule: &MatmulSchedule,
+    with: (&Platform, &Monitor),
+) -> Result<(Matrix<T>, Trace)> {
+    let one = |session: &Session<'_>| {
+        assert_eq!(data_path(session), path);
+        let (world, own) = (session.world(), OwnRects::of(schedule, session.world()));
+        let (a, b) = (clipped(a, &own.a), clipped(b, &own.b));
+        let mut c = empty_blocks(&own.c);
+        let here = world.processors_here(schedule.processors());
+        let product = Product::new(kernel, schedule, [&a, &b], &mut c, (here, path));
+        let lanes = run(&product, session)?.lanes;
+        drop(product);
+        Ok((c, trace_of_all(lanes, world)?))
+    };
+    let work = schedule.layout().shape().flops() / 2.0;
+    let (blocks, traces): (Vec<_>, Vec<_>) = on(path, with, work, one)?.into_iter().unzip();
+    let c = whole((a.rows(), b.cols()), &blocks);
+    Ok((c, traces.into_iter().next().expect("a world has a rank")))
+}
+
+/// These rectangles, as far as the matrix reaches.
+fn clipped<T: Element>(matrix: &Matrix<T>, rects: &[Rect]) -> LocalBlocks<T> {
+    let all = Rect::new(Span::new(0, matrix.rows() as u64), Span::new(0, matrix.cols() as u64));
+    parts(matrix, &rects.iter().map(|rect| rect.intersect(all)).collect::<Vec<_>>())
+}
+
+fn factors(shape: Shape) -> (Matrix<f64>, Matrix<f64>) {
+    let fill = |rows: u64, cols: u64, seed: u64| {
+        let data = (0..rows * cols).map(|i| ((i * 7 + seed) % 11) as f64 - 5.0).collect();
+        Matrix::new(rows as usize, cols as usize, data)
+    };
+    (fill(shape.m, shape.k, 3), fill(shape.k, shape.n, 8))
+}
+
+fn naive(a: &Matrix<f64>, b: &Matrix<f64>) -> Vec<f64> {
+    let mut c = vec![0.0; a.rows() * b.cols()];
+    for i in 0..a.rows() {
+        for x in 0..a.cols() {
+            for j in 0..b.cols() {
+                c[i * b.cols() + j] += a.row(i)[x] * b.row(x)[j];
+            }
+        }
+    }
+    c
+}
+
+fn platform(p: usize) -> Platform {
+    Platform::from_speeds(&vec![1.0; p]).unwrap()
+}
+
+fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
+    let mut out = vec![shapes::rows(shape, weights).unwrap(), shapes::columns(shape, weights).unwrap()];
+    out.extend(shapes::straight_line(shape, weights));
+    out.extend(shapes::square_corner(shape, weights));
+    // Block-cyclic: a generalised block of 5 x 7 that recurs, cut off at the ends.
+    let block = Shape::new(5, shape.k, 7, "test").unwrap();
+    let blocks = [shapes::columns(block, weights), shapes::square_corner(block, weights)];
+    out.extend(blocks.iter().flatten().map(|block| repeated(shape, block).unwrap()));
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    /// Every flow on every layout and engine computes the product and moves what the formula says.
+    #[test]
+    fn products_are_right_and_bytes_are_counted(
+        m in 1u64..20, k in 1u64..20, n in 1u64..20, block in 1u64..24, overlap: bool, look_ahead in 1u64..4,
+        weights in prop::collection::vec(0.1f64..10.0, 1..6),
+    ) {
+        let shape = Shape::new(m, k, n, "test").unwrap();
+        let (a, b) = factors(shape);
+        let expected = naive(&a, &b);
+        for layout in layouts(shape, &weights) {
+            let metrics = Metrics::of_layout(&layout, 1.0);
+            for (flow, path) in Flow::ALL.into_iter().flat_map(|flow| PATHS.map(|path| (flow, path))) {
+                let order = ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead);
+                let schedule = MatmulSchedule::new(&layout, order);
+                let with = (&platform(weights.len()), &Monitor::new());
+                let (c, trace) = product(path, Kernel::plus_times(), [&a, &b], &schedule, with).unwrap();
+                // Small whole numbers: exact.
+                prop_assert_eq!(c.as_slice(), &expected[..]);
+                if !matches!(flow, Flow::Ring | Flow::Broadcast) {
+                    prop_assert_eq!(&trace.volume_matrix(), metrics.volume_matrix.as_ref().unwrap());
+                }
+                let sent: u64 = trace.lanes.iter().flat_map(|l| &l.sent).sum();
+                prop_assert_eq!(sent, metrics.volume.unwrap());
+            }
+        }
+    }
+}
+
+/// Every semiring on every flow and layout, one or three threads per processor, against the definition.
+fn agrees<T: Element>(
+    kernel: Kernel<T>,
+    shape: Shape,
+    weights: &[f64],
+    order: (u64, bool, usize),
+    value: fn(usize) -> T,
+) {
+    let (block, overlap, cores) = order;
+    let fill = |rows: u64, cols: u64, by: usize| {
+        let data =
+            (0..(rows * cols) as usize).map(|i| if i % 6 == 5 { kernel.zero() } else { value(i * by + 2) });
+        Matrix::new(rows as usize, cols as usize, data.collect())
+    };
+    let (a, b) = (fill(shape.m, shape.k, 7), fill(shape.k, shape.n, 5));
+    let columns: Vec<Vec<T>> = (0..b.cols()).map(|j| (0..b.rows()).map(|p| b.row(p)[j]).collect()).collect();
+    let expected: Vec<T> = (0..a.rows())
+        .flat_map(|i| columns.iter().map(move |column| (i, column)))
+        .map(|(i, column)| kernel.entry(a.row(i), column))
+        .collect();
+    let mut platform = platform(weights.len());
+    platform.processors[0].cores = (0..cores).collect();
+    for layout in layouts(shape, weights) {
+        let metrics = Metrics::of_layout(&layout, 1.0);
+        for (flow, path) in Flow::ALL.into_iter().flat_map(|flow| PATHS.map(|path| (flow, path))) {
+            let order = ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap));
+            let schedule = MatmulSchedule::new(&layout, order);
+            let with = (&platform, &Monitor::new());
+            let (c, trace) = product(path, kernel, [&a, &b], &schedule, with).unwrap();
+            // Small whole numbers: exact.
+            assert_eq!(c.as_slice(), expected, "{} {flow} {path:?}", kernel.name());
+            if !matches!(flow, Flow::Ring | Flow::Broadcast) {
+                assert_eq!(&trace.volume_matrix(), metrics.volume_matrix.as_ref().unwrap());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10))]
+    #[test]
+    fn every_semiring_on_every_flow_and_layout(
+        m in 1u64..20, k in 1u64..20, n in 1u64..70, block in 1u64..24, overlap: bool, cores in 1usize..4,
+        weights in prop::collection::vec(0.1f64..10.0, 1..6),
+    ) {
+        let shape = Shape::new(m, k, n, "test").unwrap();
+        let order = (block, overlap, cores);
+        for semiring in [Semiring::PlusTimes, Semiring::MaxPlus, Semiring::MinPlus] {
+            agrees(Kernel::<f64>::over(semiring).unwrap(), shape, &weights, order, |i| (i % 11) as f64 - 5.0);
+            agrees(Kernel::<f32>::over(semiring).unwrap(), shape, &weights, order, |i| (i % 11) as f32 - 5.0);
+        }
+        agrees(Kernel::or_and(), shape, &weights, order, |i| if i % 11 < 3 { (i % 255) as u8 } else { 0 });
+    }
+}
+
+#[test]
+fn several_threads_per_processor_compute_the_same() {
+    let shape = Shape::new(37, 29, 41, "test").unwrap();
+    let (a, b) = factors(shape);
+    let layout = shapes::square_corner(shape, &[4.0, 1.0]).unwrap();
+    let order = ScheduleOptions::new(Flow::OneToAll, 8).with_look_ahead(1);
+    let schedule = MatmulSchedule::new(&layout, order);
+    let mut platform = platform(2);
+    platform.processors[0].cores = vec![0, 1, 2];
+    for path in PATHS {
+        let with = (&platform, &Monitor::new());
+        let (c, _) = product(path, Kernel::plus_times(), [&a, &b], &schedule, with).unwrap();
+        assert_eq!(c.as_slice(), &naive(&a, &b)[..]);
+    }
+}
+
+/// 2 x 40 x 20 elements of 8 bytes at 64 kB/s on a half-duplex wire: at least 0.2 s, and not much more.
+#[test]
+fn an_emulated_wire_takes_its_time() {
+    let shape = Shape::new(40, 40, 40, "test").unwrap();
+    let (a, b) = factors(shape);
+    let layout = shapes::square_corner(shape, &[3.0, 1.0]).unwrap();
+    let mut platform = platform(2);
+    platform.network = Network::uniform(0.0, 64_000.0);
+    platform.network.emulate = true;
+    platform.network.duplex = false;
+    let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::Bulk, 40));
+    let with = (&platform, &Monitor::new());
+    // An emulated network carries copies, asked for or not.
+    let (c, trace) = product(DataPath::Copied, Kernel::plus_times(), [&a, &b], &schedule, with).unwrap();
+    assert!(trace.seconds() >= 0.2);
+    assert_eq!(c.as_slice(), &naive(&a, &b)[..]);
+}
+
+#[test]
+fn a_stopped_run_ends_with_interrupted() {
+    let shape = Shape::new(40, 40, 40, "test").unwrap();
+    let (a, b) = factors(shape);
+    let layout = shapes::rows(shape, &[1.0; 3]).unwrap();
+    let mut platform = platform(3);
+    platform.network = Network::uniform(1e6, 1.0);
+    platform.network.emulate = true;
+    let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 8));
+    let monitor = Monitor::new();
+    let error = std::thread::scope(|scope| {
+        let (with, schedule, [a, b]) = ((&platform, &monitor), &schedule, [&a, &b]);
+        let run = scope.spawn(move || product(DataPath::Copied, Kernel::plus_times(), [a, b], schedule, with));
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        monitor.stop();
+        run.join().unwrap().unwrap_err()
+    });
+    assert!(matches!(error, Error::Interrupted));
+}
+
+/// Ranks that compute for hours: emulated, since no network is.
+#[test]
+fn stopped_ranks_end_with_interrupted() {
+    let shape = Shape::new(40, 40, 40, "test").unwrap();
+    let (a, b) = factors(shape);
+    let layout = shapes::rows(shape, &[1.0; 3]).unwrap();
+    let mut platform = platform(3);
+    platform.processors[1].emulated = Some("peak 1".parse().unwrap());
+    let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 8));
+    for path in PATHS {
+        let monitor = Monitor::new();
+        let error = std::thread::scope(|scope| {
+            let (with, schedule, [a, b]) = ((&platform, &monitor), &schedule, [&a, &b]);
+            let run = scope.spawn(move || product(path, Kernel::plus_times(), [a, b], schedule, with));
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            monitor.stop();
+            run.join().unwrap().unwrap_err()
+        });
+        assert!(matches!(error, Error::Interrupted), "{path:?}: {error}");
+    }
+}
+
+/// The last worker finds columns of A missing and panics; the others wait for its data and must be told.
+#[test]
+fn a_lost_worker_ends_the_run_with_its_name() {
+    let shape = Shape::new(40, 40, 40, "test").unwrap();
+    let (a, b) = factors(shape);
+    let all = Span::new(0, 40);
+    let short = parts(&a, &[Rect::new(all, Span::new(0, 35))]).remove(0).1;
+    let short = Matrix::new(40, 35, short);
+    let layout = shapes::columns(shape, &[1.0; 4]).unwrap();
+    let platform = platform(4);
+    for (flow, path) in Flow::ALL.into_iter().flat_map(|flow| PATHS.map(|path| (flow, path))) {
+        let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(flow, 8));
+        let with = (&platform, &Monitor::new());
+        let error = product(path, Kernel::plus_times(), [&short, &b], &schedule, with).unwrap_err();
+        assert!(matches!(error, Error::WorkerLost { .. }), "{error}");
+        assert_eq!(error.exit_code(), 1);
+        assert!(error.to_string().starts_with("processor p"), "{error}");
+        // In one memory each reads A where it is: any of them comes to what is missing first.
+        assert!(path != DataPath::Packed || error.to_string().starts_with("processor p3"), "{error}");
+    }
+}

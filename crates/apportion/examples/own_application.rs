@@ -110,12 +110,14 @@ impl Strip {
         (1..=ROWS).map(move |row| row * width + first)
     }
 
-    fn update(&mut self, Update { columns, ends_sweep }: &Update) {
-        for at in columns.iter().flat_map(|&column| self.column(column)) {
-            let (now, width) = (&self.now, self.width);
-            self.next[at] = 0.25 * (now[at - width] + now[at + width] + now[at - 1] + now[at + 1]);
+    fn update(&mut self, update: &Update) {
+        for &column in &update.columns {
+            for at in self.column(column) {
+                let (now, width) = (&self.now, self.width);
+                self.next[at] = 0.25 * (now[at - width] + now[at + width] + now[at - 1] + now[at + 1]);
+            }
         }
-        if *ends_sweep {
+        if update.ends_sweep {
             std::mem::swap(&mut self.now, &mut self.next);
         }
     }

@@ -212,7 +212,8 @@ fn a_stopped_run_ends_with_interrupted() {
     let monitor = Monitor::new();
     let error = std::thread::scope(|scope| {
         let (with, schedule, [a, b]) = ((&platform, &monitor), &schedule, [&a, &b]);
-        let run = scope.spawn(move || product(DataPath::Copied, Kernel::plus_times(), [a, b], schedule, with));
+        let run =
+            scope.spawn(move || product(DataPath::Copied, Kernel::plus_times(), [a, b], schedule, with));
         std::thread::sleep(std::time::Duration::from_millis(30));
         monitor.stop();
         run.join().unwrap().unwrap_err()

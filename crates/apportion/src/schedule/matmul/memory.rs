@@ -116,8 +116,16 @@ mod tests {
             assert_eq!(of(0, DataPath::InPlace), own, "{flow}");
             assert_eq!(of(2, DataPath::InPlace), own, "{flow}");
             let depth = if flow == Flow::Bulk { [12, 12] } else { [4, 8] };
-            assert_eq!(of(0, DataPath::Packed), [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[0]), "{flow}");
-            assert_eq!(of(1, DataPath::Packed), [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[1]), "{flow}");
+            assert_eq!(
+                of(0, DataPath::Packed),
+                [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[0]),
+                "{flow}"
+            );
+            assert_eq!(
+                of(1, DataPath::Packed),
+                [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[1]),
+                "{flow}"
+            );
         }
     }
 

@@ -3,8 +3,8 @@
 //!
 //! `cargo run --example own_application`, or under `mpirun -n 3`.
 
-use apportion::platform::{Direction, Network, Platform};
 use apportion::plan::shares::proportional;
+use apportion::platform::{Direction, Network, Platform};
 use apportion::run::{Monitor, MpiLaunch, Session, World, redistribute, run};
 use apportion::schedule::{Application, Executable, Message, Piece, Step, StepOf, Work};
 use apportion::simulate::{CostModel, simulate};
@@ -69,7 +69,8 @@ impl Application for Plate {
         let (borders, inside): (Vec<u64>, Vec<u64>) = (start..end).partition(|&c| c == start || c + 1 == end);
         let message = |from, to, tag, column| Message { from, to, tag, pieces: vec![Column(column)] };
         Box::new((0..SWEEPS).flat_map(move |tag| {
-            let posts = neighbours.iter().map(|&(at, _, theirs)| Step::PostReceive(message(at, rank, tag, theirs)));
+            let posts =
+                neighbours.iter().map(|&(at, _, theirs)| Step::PostReceive(message(at, rank, tag, theirs)));
             let sends = neighbours.iter().map(|&(to, mine, _)| Step::Send(message(rank, to, tag, mine)));
             let waits = neighbours.iter().map(|&(from, ..)| Step::WaitReceive { from, tag });
             // The inside is computed while the columns travel.
@@ -99,7 +100,8 @@ impl Strip {
     fn new(strip: Span) -> Self {
         let (first, width) = (strip.start - 1, strip.len() as usize + 2);
         // 100 degrees above, 20 at the left edge, 0 elsewhere.
-        let start = |at: usize| if at < width { 100.0 } else { f64::from(at % width == 0 && first == 0) * 20.0 };
+        let start =
+            |at: usize| if at < width { 100.0 } else { f64::from(at % width == 0 && first == 0) * 20.0 };
         let now: Vec<f64> = (0..(ROWS + 2) * width).map(start).collect();
         Self { first, width, next: now.clone(), now }
     }
@@ -110,12 +112,14 @@ impl Strip {
         (1..=ROWS).map(move |row| row * width + first)
     }
 
-    fn update(&mut self, Update { columns, ends_sweep }: &Update) {
-        for at in columns.iter().flat_map(|&column| self.column(column)) {
-            let (now, width) = (&self.now, self.width);
-            self.next[at] = 0.25 * (now[at - width] + now[at + width] + now[at - 1] + now[at + 1]);
+    fn update(&mut self, update: &Update) {
+        for &column in &update.columns {
+            for at in self.column(column) {
+                let (now, width) = (&self.now, self.width);
+                self.next[at] = 0.25 * (now[at - width] + now[at + width] + now[at - 1] + now[at + 1]);
+            }
         }
-        if *ends_sweep {
+        if update.ends_sweep {
             std::mem::swap(&mut self.now, &mut self.next);
         }
     }
@@ -191,7 +195,11 @@ fn solve(world: &World, monitor: &Monitor, speeds: &[f64]) -> Result<()> {
         return Ok(());
     }
     let same = found[0].1 == expected;
-    println!("{} ranks, strips of {:?} columns", world.size(), plate.strips.iter().map(|s| s.len()).collect::<Vec<_>>());
+    println!(
+        "{} ranks, strips of {:?} columns",
+        world.size(),
+        plate.strips.iter().map(|s| s.len()).collect::<Vec<_>>()
+    );
     println!("  forecast {:.3} ms at the speeds given", 1e3 * forecast.seconds());
     println!("  elements moved: {by_hand} by hand, {by_steps} over the steps, {counted} while running");
     println!("  the plate is {} the serial one", if same { "bit for bit" } else { "NOT" });

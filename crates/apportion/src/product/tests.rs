@@ -186,8 +186,8 @@ fn closures_and_paths_are_the_same_bytes_on_every_engine() {
 fn adaptive_runs_are_the_same_bytes_on_every_engine() {
     let order = ScheduleOptions::new(Flow::OneToAll, 2).with_look_ahead(1);
     let mut setup = Setup::new(&[1.0, 1.0], order);
-    // 0.2 s without the turn.
-    let speed = N.pow(3) as f64 / 2.0 / 0.2;
+    // 0.1 s without the turn.
+    let speed = N.pow(3) as f64 / 2.0 / 0.1;
     setup.models = vec![Model::constant("p", speed / 8.0).unwrap(); 2];
     for processor in &mut setup.platform.processors {
         processor.emulated = Some(format!("peak {speed}").parse().unwrap());

@@ -69,7 +69,8 @@ impl<'a, E: Executable> Worker<'a, '_, E> {
                 }
                 Step::Compute(work) => {
                     let since = now();
-                    lane.cpu_seconds += self.compute(&work, if all > 0.0 { done / all } else { 1.0 }, share)?;
+                    lane.cpu_seconds +=
+                        self.compute(&work, if all > 0.0 { done / all } else { 1.0 }, share)?;
                     lane.push(Activity::Compute, since, now(), None);
                     done += work.amount();
                     self.session.monitor().advance(work.amount() as u64);

@@ -212,7 +212,8 @@ fn a_stopped_run_ends_with_interrupted() {
     let monitor = Monitor::new();
     let error = std::thread::scope(|scope| {
         let (with, schedule, [a, b]) = ((&platform, &monitor), &schedule, [&a, &b]);
-        let run = scope.spawn(move || product(DataPath::Copied, Kernel::plus_times(), [a, b], schedule, with));
+        let run =
+            scope.spawn(move || product(DataPath::Copied, Kernel::plus_times(), [a, b], schedule, with));
         std::thread::sleep(std::time::Duration::from_millis(30));
         monitor.stop();
         run.join().unwrap().unwrap_err()
@@ -242,7 +243,7 @@ fn stopped_ranks_end_with_interrupted() {
     }
 }
 
-/// The last worker finds columns of A missing and panics; the others wait for its data and must be told.
+/// Some workers find columns of A missing and panic; the others wait for its data and must be told.
 #[test]
 fn a_lost_worker_ends_the_run_with_its_name() {
     let shape = Shape::new(40, 40, 40, "test").unwrap();
@@ -259,7 +260,13 @@ fn a_lost_worker_ends_the_run_with_its_name() {
         assert!(matches!(error, Error::WorkerLost { .. }), "{error}");
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().starts_with("processor p"), "{error}");
-        // In one memory each reads A where it is: any of them comes to what is missing first.
-        assert!(path != DataPath::Packed || error.to_string().starts_with("processor p3"), "{error}");
+        // In one memory each reads A where it is; with memory of their own those lose who own what is missing.
+        let lost: Vec<String> = (0..4)
+            .filter(|&rank| schedule.own(Rank(rank)).0.iter().any(|part| part.cols.end > 35))
+            .map(|rank| format!("processor p{rank} "))
+            .collect();
+        assert!(lost.len() < 4, "some have all they own");
+        let named = lost.iter().any(|lost| error.to_string().starts_with(lost));
+        assert!(path != DataPath::Packed || named, "{error}");
     }
 }

@@ -10,9 +10,9 @@
 //! | bulk | l k |
 //! | broadcast on strips | b times the widest column block of B; A stays where it is |
 //!
-//! The last row is Tinetti, section 3.4.4: in N blocks, b = k / N. Where a message is a permission to copy, look-ahead costs no more
-//! than that. Under MPI the blocks that are looked ahead to are held too, and on strips A's part of them is copied. Not counted:
-//! the kernel's packing buffers (a few hundred KiB a thread), messages in MPI's hands, the product once it is put together.
+//! The last row is Tinetti, section 3.4.4: in N blocks, b = k / N. In place nothing is held beside the own parts. Where the processors
+//! of one process copy, look-ahead costs no more than that; between processes the blocks that are looked ahead to are held too. Not
+//! counted: the kernel's packing buffers (a few hundred KiB a thread), messages under way, the product once it is put together.
 
 use super::broadcast::columns_of_b;
 use crate::plan::{Layout, Part};
@@ -29,8 +29,9 @@ pub enum DataPath {
     Packed,
 }
 
-/// Most bytes that each processor holds at once, by rank; `element` bytes an element. On threads exact for all flows but
-/// the ring with look-ahead, else an upper bound. O(R log R) for R rectangles.
+/// Most bytes that each processor holds at once, by rank; `element` bytes an element. Exact in place, and without look-ahead for
+/// every path; with it exact for the bulk flow, and for copies of all flows but the ring; else an upper bound. O(R log R) for R
+/// rectangles.
 pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, path: DataPath) -> Vec<u64> {
     let k = layout.shape().k;
     let block = order.block.clamp(1, k);
@@ -40,9 +41,7 @@ pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, p
     let lines: Vec<u64> = match &strips {
         Some(parts) => {
             let widest = parts.iter().map(|part| part.cols.len()).max().unwrap_or(0);
-            let copied = |rows: u64| if path == DataPath::Packed { rows } else { 0 };
-            let rows = layout.rows_by_owner().into_iter().map(|rows| rows.len());
-            rows.map(|rows| if rows > 0 { widest + copied(rows) } else { 0 }).collect()
+            layout.shares().into_iter().map(|share| if share > 0 { widest } else { 0 }).collect()
         }
         None => {
             let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
@@ -117,8 +116,16 @@ mod tests {
             assert_eq!(of(0, DataPath::InPlace), own, "{flow}");
             assert_eq!(of(2, DataPath::InPlace), own, "{flow}");
             let depth = if flow == Flow::Bulk { [12, 12] } else { [4, 8] };
-            assert_eq!(of(0, DataPath::Packed), [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[0]), "{flow}");
-            assert_eq!(of(1, DataPath::Packed), [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[1]), "{flow}");
+            assert_eq!(
+                of(0, DataPath::Packed),
+                [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[0]),
+                "{flow}"
+            );
+            assert_eq!(
+                of(1, DataPath::Packed),
+                [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[1]),
+                "{flow}"
+            );
         }
     }
 

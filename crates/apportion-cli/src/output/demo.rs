@@ -1,7 +1,7 @@
 //! The demo's runs side by side.
 
 use apportion::product::RunReport;
-use apportion::report::table;
+use apportion::report::{off, table};
 use apportion::units;
 
 /// One row per run.
@@ -14,10 +14,10 @@ pub fn comparison(reports: &[RunReport]) -> String {
             units::show_count(u128::from(r.volume())),
             units::show_seconds(r.forecast_seconds),
             units::show_seconds(seconds),
-            format!("{:+.1} %", 100.0 * (r.forecast_seconds / seconds - 1.0)),
+            off(r.forecast_seconds, seconds),
             format!("{:.2} x", slowest / seconds),
             if r.error_probability.is_some() { "yes" } else { "no" }.into(),
         ]
     });
-    table(&["plan", "elements moved", "forecast", "measured", "error", "speed-up", "verified"], rows)
+    table(&["plan", "elements moved", "forecast", "measured", "forecast is", "speed-up", "verified"], rows)
 }

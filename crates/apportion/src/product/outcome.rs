@@ -22,6 +22,8 @@ pub struct RunReport {
     pub kernel: Value,
     /// `"f32"`, `"f64"`, `"i32"`, `"i64"`, `"bool"` or `"u8"`.
     pub element: &'static str,
+    /// Bytes of one element as it travels: of a closure with predecessors, more than in the files.
+    pub element_bytes: u64,
     /// The plan that was run.
     pub plan: Plan,
     /// Flow, block and look-ahead.
@@ -62,6 +64,7 @@ impl RunReport {
             semiring: job.kernel.semiring(),
             kernel: job.kernel.about(),
             element: T::NAME,
+            element_bytes: size_of::<T>() as u64,
             plan: job.plan.clone(),
             order: MatmulSchedule::new(job.plan.layout()?, job.order).order(),
             trace: Trace::empty(processors),

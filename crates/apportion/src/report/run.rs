@@ -61,7 +61,10 @@ impl RunReport {
             "ideal_seconds": self.ideal_seconds,
             "io_seconds": self.io_seconds,
             "verify_seconds": self.verify_seconds,
-            "verified": self.error_probability.is_some(),
+            // Null where this run computed nothing.
+            "verified": self.error_probability.map(|_| true),
+            "error_probability": self.error_probability,
+            // The name of earlier versions.
             "odds_of_a_miss": self.error_probability,
             "verification": self.verification(),
             "products": self.products,
@@ -84,13 +87,7 @@ impl RunReport {
 
     /// Who sent what to whom: from, to, messages, elements and bytes of every pair that talked.
     fn pairs(&self) -> impl Iterator<Item = [u64; 5]> + '_ {
-        let size = match self.element {
-            "f64" => 8,
-            "f32" => 4,
-            "i32" => 4,
-            "i64" => 8,
-            _ => 1,
-        };
+        let size = self.element_bytes;
         let ranks = 0..self.trace.lanes.len();
         ranks.clone().flat_map(move |from| ranks.clone().map(move |to| (from, to))).filter_map(
             move |(from, to)| {
@@ -148,7 +145,7 @@ impl RunReport {
             None => "not asked for".into(),
         };
         if self.products == 0 {
-            return "no product was needed\n".into();
+            return "nothing was left to compute\n".into();
         }
         let mut totals = vec![
             (
@@ -164,11 +161,7 @@ impl RunReport {
             ("seconds", show_seconds(seconds)),
             (
                 "forecast",
-                format!(
-                    "{} ({:+.1} % of measured)",
-                    show_seconds(self.forecast_seconds),
-                    100.0 * (self.forecast_seconds / seconds - 1.0)
-                ),
+                format!("{} ({})", show_seconds(self.forecast_seconds), off(self.forecast_seconds, seconds)),
             ),
             (
                 "ideal",
@@ -201,5 +194,16 @@ impl RunReport {
             totals.insert(5, ("repartitioned", what));
         }
         format!("{}\n{}", table(&header, rows), super::pairs(&totals))
+    }
+}
+
+/// By how much a forecast is off what was measured, in words that cannot be misread.
+pub fn off(forecast: f64, measured: f64) -> String {
+    let percent = 100.0 * (forecast / measured - 1.0);
+    match percent {
+        p if !p.is_finite() => "nothing was measured".into(),
+        p if p.abs() < 0.05 => "as measured".into(),
+        p if p > 0.0 => format!("{p:.1} % too high"),
+        p => format!("{:.1} % too low", -p),
     }
 }

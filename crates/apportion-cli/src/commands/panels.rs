@@ -8,7 +8,7 @@ use crate::output::panels::{Cuts, cut_text, cut_value};
 use crate::output::results::Outputs;
 use crate::output::{appear, picture, timeline};
 use crate::prepare::checkpoint::{fingerprint, same_decisions};
-use crate::prepare::cut::{Cut, cut, holders};
+use crate::prepare::cut::{Cut, cut};
 use crate::prepare::product::{Given, Speeds, data_path};
 use crate::prepare::task::Job;
 use apportion::error::{Error, Result};
@@ -89,14 +89,14 @@ pub fn run<T: Element>(
     if !first {
         return world.all_ok(Ok(()));
     }
-    let processors = holders(given, data_path(running, &given.platform, world));
+    let of = (given.platform.len() as u64, data_path(running, &given.platform, world));
     let cuts = Cuts {
         count: panels.len(),
         panels: manifest.panels,
         because: cut.as_ref().map_or("the run that began it", |cut| cut.because),
         resumed,
         cap: args.panels.memory,
-        predicted: manifest.panels.predicted_bytes(shape, processors, manifest.order, size_of::<T>() as u64),
+        predicted: manifest.panels.predicted_bytes(shape, of, manifest.order, size_of::<T>() as u64),
     };
     let chosen = cut.as_ref().map(|cut| Chosen::of(&cut.prepared));
     let value = || {
@@ -148,8 +148,8 @@ fn begin<T: Element>(
                 let remedy = "continue it with --resume";
                 return Err(Error::input(directory.display().to_string(), what, remedy));
             }
-            let processors = given.platform.len() as u64;
-            same_decisions(&manifest, args, shape, (processors, size_of::<T>() as u64), directory)?;
+            let of = (given.platform.len() as u64, path);
+            same_decisions(&manifest, args, shape, (of, size_of::<T>() as u64), directory)?;
             return Ok(Begun { manifest, checkpoint: Some(checkpoint), cut: None });
         }
         let cut = make()?;

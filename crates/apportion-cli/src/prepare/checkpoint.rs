@@ -6,6 +6,7 @@ use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::matrix::{Element, NpyFile};
 use apportion::plan::Shape;
+use apportion::schedule::DataPath;
 use apportion::product::{Files, Fingerprint, Manifest};
 use apportion::units;
 use serde_json::{Value, json};
@@ -16,12 +17,12 @@ pub fn same_decisions(
     begun: &Manifest,
     args: &MatmulArgs,
     shape: Shape,
-    (p, element): (u64, u64),
+    (of, element): ((u64, DataPath), u64),
     directory: &Path,
 ) -> Result<()> {
     let (flow, panels, order) = (&args.running.flow, &args.panels, begun.order);
     let (rows, block) = (begun.panels.rows, flow.pivot(shape.k)?.min(shape.k));
-    let needs = begun.panels.predicted_bytes(shape, p, order, element);
+    let needs = begun.panels.predicted_bytes(shape, of, order, element);
     let refusals = [
         ("--flow", flow.flow.0.is_some_and(|flow| flow != order.flow), order.flow.to_string()),
         (

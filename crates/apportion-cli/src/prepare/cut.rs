@@ -40,7 +40,7 @@ pub fn cut<T: Element>(
     let mut block = flow.pivot(shape.k)?.min(shape.k);
     let mut panels = Panels { rows: shape.m.div_ceil(count), segment: shape.k };
     if let Some(memory) = asked.memory {
-        (panels, block) = within::<T>(memory, panels, block, (shape, holders(given, path)), args)?;
+        (panels, block) = within::<T>(memory, panels, block, (shape, (given.platform.len() as u64, path)), args)?;
     }
     let settle = |panels: Panels, console: &Console| {
         let panel = Shape { m: panels.rows, k: panels.segment, ..shape };
@@ -75,21 +75,12 @@ pub fn cut<T: Element>(
     Ok(Cut { begun, prepared, because })
 }
 
-/// Processors that copy operands within one process.
-pub fn holders(given: &Given, path: DataPath) -> u64 {
-    match path {
-        DataPath::InPlace => 0,
-        DataPath::Copied => given.platform.len() as u64,
-        DataPath::Packed => 1,
-    }
-}
-
 /// Panels and a pivot block with which the whole process keeps within `memory`.
 fn within<T: Element>(
     memory: u64,
     panels: Panels,
     block: u64,
-    (shape, p): (Shape, u64),
+    (shape, of): (Shape, (u64, DataPath)),
     args: &MatmulArgs,
 ) -> Result<(Panels, u64)> {
     let flow = &args.running.flow;
@@ -101,7 +92,7 @@ fn within<T: Element>(
         } else {
             0
         });
-        Panels::within(memory, panel, p, order, size_of::<T>() as u64).map(|panels| (panels, block))
+        Panels::within(memory, panel, of, order, size_of::<T>() as u64).map(|panels| (panels, block))
     };
     let refused = match with(block) {
         Err(refused) if flow.block.is_none() && flow.blocks.is_none() => refused,

@@ -33,8 +33,8 @@ pub fn measure_gemm<T: Real>(
 }
 
 /// Speed functions of a kernel: the time of one update of `size` elements of C (as square as whole numbers allow) by a
-/// pivot block of `block`, operands copied together first as a run does: each time from another block of larger factors,
-/// so that they come from memory and not from a cache that the last update filled. Truth values are measured with three in
+/// pivot block of `block`, read where it is in larger factors as a run does, each time another block: so operands come from
+/// memory and not from a cache that the last update filled. Truth values are measured with three in
 /// ten true: a product of much fewer is faster.
 ///
 /// The monitor advances by one per size and processor.
@@ -101,12 +101,12 @@ fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a processor needs for a size: C, its parts of a pivot block, and the factors that they are copied from.
+/// Bytes that a processor needs for a size: C and the factors.
 fn bytes<T>(size: f64, block: u64) -> f64 {
     let side = size.sqrt().round();
     let one = side * block as f64;
     let blocks = blocks::<T>(side as usize, block as usize) as f64;
-    (side * side + 2.0 * (1.0 + blocks) * one) * size_of::<T>() as f64
+    (side * side + 2.0 * blocks * one) * size_of::<T>() as f64
 }
 
 /// Bytes of both factors that no cache is expected to keep from one use of a pivot block to the next.
@@ -145,7 +145,6 @@ struct Bench<T> {
     blocks: usize,
     /// The pivot block of the next update.
     next: usize,
-    operands: (Vec<T>, Vec<T>),
     c: Vec<T>,
     /// Updates in a repetition.
     count: u64,
@@ -169,7 +168,6 @@ impl<T: Element> Bench<T> {
             sources: (filled(side * blocks * block), filled(blocks * block * side)),
             blocks,
             next: 0,
-            operands: (filled(side * block), filled(block * side)),
             c,
             count: 1,
         }
@@ -181,15 +179,12 @@ impl<T: Element> Bench<T> {
         let start = Instant::now();
         for _ in 0..count {
             halt.check()?;
-            let (sources, operands, c) = (&self.sources, &mut self.operands, &mut self.c);
+            let (sources, c) = (&self.sources, &mut self.c);
             let (width, first) = (self.blocks * block, self.next * block);
             self.next = (self.next + 1) % self.blocks;
             self.governor.compute(halt, None, || {
-                for (to, from) in operands.0.chunks_exact_mut(block).zip(sources.0.chunks_exact(width)) {
-                    to.copy_from_slice(&from[first..first + block]);
-                }
-                operands.1.copy_from_slice(&sources.1[first * side..][..block * side]);
-                let (a, b) = (View::dense(&operands.0, side, block), View::dense(&operands.1, block, side));
+                let a = View::dense(&sources.0, side, width).tile(0, first, side, block);
+                let b = View::dense(&sources.1[first * side..], block, side);
                 parallel::update(kernel, threads, a, b, ViewMut::dense(c, side, side))
             })?;
         }

@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 /// Bytes that a process needs whatever it computes, most of it the program itself (11 MB of code in a debug build).
 const BASE: u64 = 14 << 20;
 
+/// What an MPI library takes beside that: Open MPI 4.1 on one host takes 35 MB.
+const MPI_BASE: u64 = 40 << 20;
+
 /// How a product is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Panels {
@@ -35,16 +38,27 @@ impl Panels {
     }
 
     /// Bytes that a process should hold at most: the panel of C three times (computed, as it was before the segment, and put
-    /// together), the segments of A and B, pivot blocks copied by each of its `processors`, and the check's vectors. Of a
-    /// rank of several, which holds one processor's part, this is a bound.
-    pub fn predicted_bytes(self, shape: Shape, processors: u64, order: ScheduleOptions, element: u64) -> u64 {
+    /// together), the segments of A and B, pivot blocks copied by each of the `processors` of a process alone that copies, and
+    /// the check's vectors. Of a rank of several, which holds one processor's part and MPI's own memory, this is a bound.
+    pub fn predicted_bytes(
+        self,
+        shape: Shape,
+        (processors, path): (u64, DataPath),
+        order: ScheduleOptions,
+        element: u64,
+    ) -> u64 {
+        let (copiers, base) = match path {
+            DataPath::InPlace => (0, BASE),
+            DataPath::Copied => (processors, BASE),
+            DataPath::Packed => (2, BASE + MPI_BASE),
+        };
         let (r, s, n) = (self.rows.min(shape.m), self.segment.min(shape.k), shape.n);
         let in_flight = match order.flow {
             Flow::Bulk => s,
             _ => (order.block * (2 + order.look_ahead)).min(s),
         };
-        let elements = 3 * r * n + 2 * (r * s + s * n) + processors * (r + n) * in_flight;
-        BASE + elements * element + 96 * s + 80 * n + 48 * r
+        let elements = 3 * r * n + 2 * (r * s + s * n) + copiers * (r + n) * in_flight;
+        base + elements * element + 96 * s + 80 * n + 48 * r
     }
 
     /// The cut that reads least from the disk within `memory` bytes for the whole process.
@@ -54,11 +68,11 @@ impl Panels {
     pub fn within(
         memory: u64,
         shape: Shape,
-        processors: u64,
+        of: (u64, DataPath),
         order: ScheduleOptions,
         element: u64,
     ) -> Result<Self> {
-        let fits = |panels: Self| panels.predicted_bytes(shape, processors, order, element) <= memory;
+        let fits = |panels: Self| panels.predicted_bytes(shape, of, order, element) <= memory;
         let block = order.block.clamp(1, shape.k);
         let mut best: Option<(u64, Self)> = None;
         let mut segment = shape.k;
@@ -86,7 +100,7 @@ impl Panels {
             segment -= segment % block;
         }
         best.map(|(_, panels)| panels).ok_or_else(|| {
-            let least = Self { rows: 1, segment: block }.predicted_bytes(shape, processors, order, element);
+            let least = Self { rows: 1, segment: block }.predicted_bytes(shape, of, order, element);
             Error::infeasible(
                 format!("{memory} bytes of memory are too few: one row and one pivot block need {least}"),
                 "give more memory, a smaller `block`, or fewer processors",

@@ -128,8 +128,8 @@ impl<'a, T: Element> Check<'a, T> {
         let (m, n) = (self.seen.len(), self.exponents.exceptional_columns.len());
         let mut exceptional: Vec<bool> = (0..m).map(|i| self.exponents.exceptional_row(i)).collect();
         let finite = |sums: &Sums| sums[..LANES].iter().all(|sum| sum.is_finite());
-        let doubtful = |&i: &usize| !exceptional[i] && !(finite(&self.seen[i]) && finite(&self.wanted[i]));
-        let doubtful: Vec<usize> = (0..m).filter(doubtful).collect();
+        let sound = |i: usize| exceptional[i] || (finite(&self.seen[i]) && finite(&self.wanted[i]));
+        let doubtful: Vec<usize> = (0..m).filter(|i| !sound(*i)).collect();
         let mut places = Vec::new();
         for (i, j) in doubtful.iter().zip(self.first_exceptional(&doubtful, world)?) {
             if j < n as u64 {

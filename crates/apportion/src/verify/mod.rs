@@ -13,8 +13,6 @@ mod recompute;
 mod samples;
 mod scale;
 
-#[cfg(test)]
-pub(crate) use samples::DRAWS;
 pub use samples::WRONG_FRACTION;
 
 use crate::error::{Error, Result};

@@ -104,6 +104,9 @@ fn transposed<T: Element>(blocks: &Blocks<'_, T>, rows: Span, cols: Span, thread
     let turn = |cols: Span, turned: &mut [T]| {
         for (rect, elements) in blocks {
             let common = rect.intersect(Rect::new(rows, cols));
+            if common.is_empty() {
+                continue;
+            }
             for l in common.rows.start..common.rows.end {
                 let from = (l - rect.rows.start) * rect.cols.len() + common.cols.start - rect.cols.start;
                 let row = &elements[from as usize..][..common.cols.len() as usize];

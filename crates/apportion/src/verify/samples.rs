@@ -11,7 +11,7 @@ use crate::run::World;
 
 /// Elements drawn: a result in which [`WRONG_FRACTION`] of them is wrong passes with probability 2^-16 at
 /// most.
-pub(crate) const DRAWS: u64 = 11_085;
+pub(super) const DRAWS: u64 = 11_085;
 
 /// The fraction of wrong elements that [`Verified::error_probability`] refers to over other semirings than
 /// plus-times.
@@ -29,9 +29,9 @@ pub(super) struct Sampled {
 }
 
 impl Sampled {
-    /// Upper bound of the probability that the check passes though a `fraction` of C's elements is wrong: (1
-    /// - fraction)^drawn, or 0 if all were recomputed. It does not cover fewer wrong elements: a single one
-    /// among n is missed with probability (1 - 1 / n)^drawn.
+    /// Upper bound of the probability that the check passes though a `fraction` of C's elements is wrong:
+    /// `(1 - fraction)^drawn`, or 0 if all were recomputed. It does not cover fewer wrong elements: a single one
+    /// among n is missed with probability `(1 - 1 / n)^drawn`.
     pub fn error_probability(&self, fraction: f64) -> f64 {
         if self.all { 0.0 } else { (1.0 - fraction.clamp(0.0, 1.0)).powf(self.drawn as f64) }
     }

@@ -52,7 +52,7 @@ impl<'a, T: Element> Product<'a, T> {
         let (a, b, c) = (own(a, 1, world), own(b, 2, world), own(c, 3, world));
         let initial = self.initial.map(|initial| own(initial, 4, world));
         let claim = Claim { a: &a, b: &b, c: &c, initial: initial.as_ref(), scaling: self.scaling };
-        super::verify(&claim, self.shape(), self.kernel, self.seed, world)
+        verify(&claim, self.shape(), self.kernel, self.seed, world)
     }
 
     /// Verifies C by a sample.

@@ -89,7 +89,11 @@ fn a_processor_three_times_slower_half_way_costs_little_over_an_oracle() {
             // One segment ends after the turn, so it runs at the later speeds: all wait for the slower processor.
             let (all, first) = (speeds.iter().sum::<f64>(), speeds[0]);
             let oracle = 0.5 + 0.5 * all / (all - first * (1.0 - 1.0 / 3.0));
-            assert!((fixed * oracle / 3.0 - 1.0).abs() < 0.02, "{speeds:?}: {fixed}, by hand {}", 3.0 / oracle);
+            assert!(
+                (fixed * oracle / 3.0 - 1.0).abs() < 0.02,
+                "{speeds:?}: {fixed}, by hand {}",
+                3.0 / oracle
+            );
         }
     }
     let (ratio, ..) = against_oracle(&[1.0, 1.0], 3.0, Network::uniform(0.0, 1e3), 24);

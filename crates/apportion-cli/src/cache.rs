@@ -5,6 +5,7 @@ use apportion::output::write_whole;
 use apportion::platform::{Platform, discover};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use twox_hash::XxHash64;
 
 /// The file for this machine, kernel and processors; `None` if the user has no cache directory.
 pub fn path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
@@ -22,7 +23,11 @@ pub fn path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
     for p in &platform.processors {
         let _ = write!(key, " {:?} cores={:?} slowdown={}", p.name, p.cores, p.slowdown);
     }
-    Some(directory.join("apportion").join(format!("models-{kernel}-{:016x}.json", fnv1a(key.as_bytes()))))
+    Some(
+        directory
+            .join("apportion")
+            .join(format!("models-{kernel}-{:016x}.json", XxHash64::oneshot(0, key.as_bytes()))),
+    )
 }
 
 /// The cached models, if they exist and can be read.
@@ -37,9 +42,4 @@ pub fn store(path: &Path, models: &Models) {
     {
         let _ = write_whole(path, models.to_json().as_bytes());
     }
-}
-
-/// Fowler, Noll and Vo's hash: the same on every machine and release.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -8,6 +8,7 @@ use apportion::plan::arrange::{Arranged, Edges, Objective, Pivots, Search, arran
 use apportion::plan::shapes::columns;
 use apportion::plan::{Plan, Shape};
 use apportion::platform::{Platform, parse_platform, read_platform};
+use apportion::random::Random;
 use comfy_table::{Table, presets::NOTHING};
 use std::path::Path;
 use std::time::Instant;
@@ -37,15 +38,10 @@ fn platforms() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../platforms")
 }
 
-/// Numbers in [0, 1) from a seed (SplitMix64).
-fn numbers(mut seed: u64) -> impl FnMut() -> f64 {
-    move || {
-        seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = seed;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
+/// Numbers in [0, 1) from a seed.
+fn numbers(seed: u64) -> impl FnMut() -> f64 {
+    let mut random = Random::new(seed);
+    move || random.unit()
 }
 
 /// `p` processors thrown at random into `clusters` clusters of sites of three, with random bandwidths.

@@ -8,29 +8,16 @@
 use apportion::error::Result;
 use apportion::plan::shapes::{columns, least_cost, recursive};
 use apportion::plan::{Layout, Metrics, Shape};
+use apportion::random::Random;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-
-/// splitmix64: the same draws on every machine.
-struct Draws(u64);
-
-impl Draws {
-    /// Uniform in [0, 1).
-    fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// A method.
 type Method = fn(Shape, &[f64]) -> Result<Layout>;
 
 /// A kind of speeds: name, processors, a draw, and the mean and maximum to stay below, if any.
-type Kind = (&'static str, usize, fn(&mut Draws, usize) -> Vec<f64>, Option<[f64; 2]>);
+type Kind = (&'static str, usize, fn(&mut Random, usize) -> Vec<f64>, Option<[f64; 2]>);
 
 const KINDS: [Kind; 10] = [
     ("one fast, 20-80 x", 2, one_fast, Some([1.013, 1.020])),
@@ -45,25 +32,25 @@ const KINDS: [Kind; 10] = [
     ("uniform", 40, uniform, Some([1.009, 1.020])),
 ];
 
-fn one_fast(draws: &mut Draws, p: usize) -> Vec<f64> {
+fn one_fast(draws: &mut Random, p: usize) -> Vec<f64> {
     let mut speeds = vec![1.0; p];
     speeds[0] = 20.0 + 60.0 * draws.unit();
     speeds
 }
 
 /// As [`one_fast`], with the others between 0.1 and 1.
-fn one_fast_uneven(draws: &mut Draws, p: usize) -> Vec<f64> {
+fn one_fast_uneven(draws: &mut Random, p: usize) -> Vec<f64> {
     let mut speeds: Vec<f64> = (0..p).map(|_| 0.1 + 0.9 * draws.unit()).collect();
     speeds[0] = 20.0 + 60.0 * draws.unit();
     speeds
 }
 
 /// Pareto with exponent 0.8: P(speed > x) = x^-0.8.
-fn heavy_tailed(draws: &mut Draws, p: usize) -> Vec<f64> {
+fn heavy_tailed(draws: &mut Random, p: usize) -> Vec<f64> {
     (0..p).map(|_| (1.0 - draws.unit()).powf(-1.0 / 0.8)).collect()
 }
 
-fn uniform(draws: &mut Draws, p: usize) -> Vec<f64> {
+fn uniform(draws: &mut Random, p: usize) -> Vec<f64> {
     (0..p).map(|_| 1.0 - draws.unit()).collect()
 }
 
@@ -119,7 +106,7 @@ fn random(shape: Shape, count: usize, seed: u64, seeds: u64) -> Result<()> {
     for (name, p, draw, wanted) in KINDS {
         let (mut first, mut worst, mut spent) = (None, [0.0_f64; 2], 0.0);
         for seed in seed..seed + seeds {
-            let mut draws = Draws(seed);
+            let mut draws = Random::new(seed);
             let speeds: Vec<Vec<f64>> = (0..count).map(|_| draw(&mut draws, p)).collect();
             let found = on_all_cores(count, |i| {
                 let clock = Instant::now();
@@ -151,7 +138,7 @@ fn random(shape: Shape, count: usize, seed: u64, seeds: u64) -> Result<()> {
 }
 
 /// Hill climbing over speeds from one start: the worst ratio, and where.
-fn climb(shape: Shape, mut speeds: Vec<f64>, steps: u64, draws: &mut Draws) -> Result<(f64, Vec<f64>)> {
+fn climb(shape: Shape, mut speeds: Vec<f64>, steps: u64, draws: &mut Random) -> Result<(f64, Vec<f64>)> {
     let mut here = best_ratio(shape, &speeds)?;
     for step in 0..steps {
         let size = 1.0 - step as f64 / steps as f64;
@@ -177,7 +164,7 @@ fn adversarial(shape: Shape, steps: u64, seed: u64) -> Result<()> {
     );
     let mut before = vec![3.0];
     for p in 2..=7 {
-        let mut draws = Draws(seed + p as u64);
+        let mut draws = Random::new(seed + p as u64);
         let mut starts: Vec<Vec<f64>> =
             (0..12).map(|i| (0..p).map(|_| (f64::from(2 + i) * draws.unit()).exp()).collect()).collect();
         let fastest = before.iter().copied().fold(0.0, f64::max);
@@ -185,7 +172,7 @@ fn adversarial(shape: Shape, steps: u64, seed: u64) -> Result<()> {
             starts.push(before.iter().copied().chain([speed]).collect());
         }
         let found = on_all_cores(starts.len(), |i| {
-            climb(shape, starts[i].clone(), steps, &mut Draws(seed * 1000 + (p * 100 + i) as u64))
+            climb(shape, starts[i].clone(), steps, &mut Random::new(seed * 1000 + (p * 100 + i) as u64))
         })?;
         let random = found[..12].iter().map(|(ratio, _)| *ratio).fold(0.0, f64::max);
         let (worst, mut speeds) =
@@ -211,7 +198,7 @@ fn scale(seed: u64) -> Result<()> {
     ];
     for (name, p, method) in methods {
         let seconds = [heavy_tailed, uniform].map(|draw| {
-            let speeds = draw(&mut Draws(seed), p);
+            let speeds = draw(&mut Random::new(seed), p);
             let clock = Instant::now();
             method(shape, &speeds).map(|_| clock.elapsed().as_secs_f64())
         });

@@ -55,6 +55,7 @@ pub mod output;
 pub mod plan;
 pub mod platform;
 pub mod product;
+pub mod random;
 pub mod report;
 pub mod run;
 pub mod schedule;

@@ -14,6 +14,7 @@ use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Platform, parse_platform};
 use apportion::product::{MatmulJob, Operands, RunReport, multiply, whole_block};
+use apportion::random::Random;
 use apportion::report::chrome_trace;
 use apportion::run::{Session, World};
 use apportion::schedule::{Flow, ScheduleOptions};
@@ -85,17 +86,9 @@ fn plan(name: &str, platform: &Platform, layout: Layout, models: &[Model]) -> Re
     Ok(Plan::of_layout(name, platform.names(), layout, imbalance))
 }
 
-/// A matrix of numbers in [-1, 1) from a seed (Steele, Lea and Flood's SplitMix64).
+/// A matrix of numbers in [-1, 1) from a seed.
 fn random(n: usize, seed: u64) -> Matrix<f64> {
-    let mut state = seed;
-    let data = (0..n * n)
-        .map(|_| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = state;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            (z ^ (z >> 31)) as f64 / 2f64.powi(63) - 1.0
-        })
-        .collect();
+    let mut random = Random::new(seed);
+    let data = (0..n * n).map(|_| random.word() as f64 / 2f64.powi(63) - 1.0).collect();
     Matrix::new(n, n, data)
 }

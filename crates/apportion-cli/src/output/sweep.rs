@@ -61,7 +61,10 @@ impl Table<'_> {
         let rows = self.swept.points.iter().map(|point| {
             let mut row = vec![parameter.show(point.value)];
             row.extend(
-                point.forecasts.iter().map(|f| f.map_or_else(|| "-".into(), |f| units::show_seconds(f.seconds))),
+                point
+                    .forecasts
+                    .iter()
+                    .map(|f| f.map_or_else(|| "-".into(), |f| units::show_seconds(f.seconds))),
             );
             row.push(point.winner.map_or_else(String::new, |w| self.candidates[w].name.clone()));
             row

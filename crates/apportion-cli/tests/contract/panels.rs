@@ -4,6 +4,7 @@
 use super::Bench;
 use super::bench::{TWO, product, whole};
 use apportion::matrix::{AnyMatrix, Element, Matrix};
+use apportion::random::Random;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -128,7 +129,7 @@ fn killed_at_any_moment_it_goes_on_to_the_same_bytes() {
         "--panels",
         "12",
     ];
-    let mut seed = 12345_u64;
+    let mut random = Random::new(12345);
     let ways =
         [&[][..], &["--semiring", "max-plus"], &["--flow", "ring", "--overlap"], &["--memory", "15MiB"]];
     for (round, way) in ways.into_iter().enumerate() {
@@ -143,9 +144,8 @@ fn killed_at_any_moment_it_goes_on_to_the_same_bytes() {
             let arguments = [&run[..], &[flag, &directory, "--report", "run.json"]].concat();
             let mut child =
                 bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             // Sooner or later in its work, or before it has begun; after some kills it may end.
-            std::thread::sleep(Duration::from_millis((seed >> 33) % 250));
+            std::thread::sleep(Duration::from_millis(random.below(250) as u64));
             if kills >= 4 {
                 assert!(child.wait().unwrap().success());
                 break bench.value("run.json");

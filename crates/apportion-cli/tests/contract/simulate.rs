@@ -148,7 +148,9 @@ fn a_bus_carries_a_broadcast_once_by_any_rule() {
     let coarse = here.json(&format!("{simulate} --sharing fair --rate-tolerance 0.02"));
     assert_eq!(coarse["sharing"], "fair, rate tolerance 0.02");
     assert!((coarse["seconds"].as_f64().unwrap() - 1.28).abs() < 1e-6, "{coarse}");
-    for wrong in ["--rate-tolerance 0.02", "--sharing fair --rate-tolerance 2", "--sharing fair --rate-tolerance nan"] {
+    for wrong in
+        ["--rate-tolerance 0.02", "--sharing fair --rate-tolerance 2", "--sharing fair --rate-tolerance nan"]
+    {
         assert_eq!(here.run(&format!("{simulate} {wrong}")).status.code(), Some(2), "{wrong}");
     }
     let exported = here.json(&format!("{simulate} --export-simgrid to"));

@@ -34,7 +34,11 @@ fn speeds_are_measured_once_and_kept() {
     assert_eq!(std::fs::read_to_string(&files[0]).unwrap(), marked.to_json(), "the cache is used");
     bench.json(&[&run[..], &["--remeasure"]].concat());
     assert_eq!(cached(&bench), files);
-    assert_eq!(apportion::model::read_models(&files[0]).unwrap().unit, models.unit, "--remeasure rewrites it");
+    assert_eq!(
+        apportion::model::read_models(&files[0]).unwrap().unit,
+        models.unit,
+        "--remeasure rewrites it"
+    );
 
     // A damaged cache is measured over, not an error.
     std::fs::write(&files[0], "{").unwrap();

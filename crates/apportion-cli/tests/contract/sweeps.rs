@@ -82,7 +82,10 @@ fn the_flows_of_a_plan() {
         for point in swept["points"].as_array().unwrap() {
             // 2 x 600^3 operations on at most five processors of 500 Gflop/s.
             let seconds = point["seconds"].as_array().unwrap();
-            assert!(seconds.iter().all(|s| s.as_f64().unwrap() > 0.999 * 2.0 * 600f64.powi(3) / 2.5e12), "{point}");
+            assert!(
+                seconds.iter().all(|s| s.as_f64().unwrap() > 0.999 * 2.0 * 600f64.powi(3) / 2.5e12),
+                "{point}"
+            );
         }
     }
     let at = |range: &str| {

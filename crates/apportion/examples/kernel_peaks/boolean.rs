@@ -3,6 +3,7 @@
 
 use crate::clock::{median, seconds, verdict};
 use apportion::kernels::BitMatrix;
+use apportion::random::Random;
 use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
@@ -38,15 +39,11 @@ pub fn report(turns: usize) {
 }
 
 /// The ways of one product in turn.
-fn ours(n: usize, rarity: u64, turns: usize) -> [f64; 3] {
-    let mut state = 1u64;
+fn ours(n: usize, rarity: usize, turns: usize) -> [f64; 3] {
+    let mut random = Random::new(1);
     let mut sample = |open: bool| {
-        let bytes: Vec<u8> = (0..n * n)
-            .map(|i| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                u8::from((state >> 40).is_multiple_of(rarity) && !(open && i % 64 == 5))
-            })
-            .collect();
+        let bytes: Vec<u8> =
+            (0..n * n).map(|i| u8::from(random.below(rarity) == 0 && !(open && i % 64 == 5))).collect();
         BitMatrix::from_bytes(&bytes, n, n)
     };
     let (a, b) = (sample(false), sample(true));

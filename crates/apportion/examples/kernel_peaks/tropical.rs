@@ -3,6 +3,7 @@
 use crate::clock::{median, seconds, verdict};
 use crate::registers::Peak;
 use apportion::kernels::{View, ViewMut, instruction_set, max_plus, min_plus};
+use apportion::random::Random;
 use std::hint::black_box;
 
 /// Of the registers' peak.
@@ -37,11 +38,8 @@ fn one<T: Peak>(
     turns: usize,
     product: impl Fn(View<T>, View<T>, ViewMut<T>),
 ) {
-    let mut state = 1u32;
-    let mut next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        T::from_small((state >> 20) as u16)
-    };
+    let mut random = Random::new(1);
+    let mut next = || T::from_small(random.below(1 << 12) as u16);
     let a: Vec<T> = (0..n * n).map(|_| next()).collect();
     let b: Vec<T> = (0..n * n).map(|_| next()).collect();
     let mut c = vec![T::from_small(0); n * n];

@@ -11,8 +11,9 @@ pub use draw::Distribution;
 pub use tally::{StudyCorner, StudyRatio, StudyRow, StudySearched};
 
 use crate::error::{Error, Result};
+use crate::random::Random;
 use crate::run::Monitor;
-use draw::{Draws, mix};
+use draw::Draws;
 use price::Prices;
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
@@ -146,6 +147,8 @@ impl Task {
 
     fn run(&self, study: &Study) -> Tally {
         let stream = (self.processors as u64) << 48 | u64::from(self.search) << 47 | self.block;
+        // The output function of SplitMix64, from the state that it steps on to.
+        let mix = |state: u64| Random::new(state.wrapping_sub(0x9e37_79b9_7f4a_7c15)).word();
         let mut draws = Draws::new(mix(study.seed) ^ mix(!stream), study.distribution);
         let mut prices = Prices::new(self.processors);
         let mut tally = Tally::default();

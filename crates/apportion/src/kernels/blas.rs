@@ -31,27 +31,30 @@ const VERSIONS: [&str; 2] = ["openblas_get_config", "bli_info_get_version_str"];
 
 /// `cblas_dgemm`, and `cblas_sgemm` with f32 for T: order, transposes, m, n, k, alpha, A, its stride, B, its stride, beta, C,
 /// its stride.
+///
+/// All integers are passed in the width of a machine word: a library built with 64-bit integers reads all of it, one with
+/// 32-bit integers the lower half of the register or of the stack's slot.
 type Gemm<T> = unsafe extern "C" fn(
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
+    isize,
+    isize,
+    isize,
+    isize,
+    isize,
+    isize,
     T,
     *const T,
-    c_int,
+    isize,
     *const T,
-    c_int,
+    isize,
     T,
     *mut T,
-    c_int,
+    isize,
 );
 
 /// `CblasRowMajor`.
-const ROWS: c_int = 101;
+const ROWS: isize = 101;
 /// `CblasNoTrans`.
-const AS_IT_IS: c_int = 111;
+const AS_IT_IS: isize = 111;
 
 /// A BLAS in this process, told to use one thread for each product: workers are threads already. It stays until the end.
 #[derive(Debug, Clone, Copy)]
@@ -95,8 +98,7 @@ impl Blas {
         // SAFETY: loading runs the library's own initialisers. It was named by the user or is one of the known, and a file
         // that is no library is an error of the loader.
         let library = unsafe { Library::new(file) }.map_err(|e| one_line(&e))?;
-        // SAFETY: these are the types that the CBLAS standard gives the names, with 32-bit sizes; libraries built with 64-bit
-        // sizes mangle their names, or take the lower halves of the registers, which is what a non-negative c_int fills.
+        // SAFETY: these are the types that the CBLAS standard gives the names, integers aside: see `Gemm` for their width.
         let (dgemm, sgemm) = unsafe {
             let dgemm = library.get::<Gemm<f64>>(b"cblas_dgemm\0").map_err(|_| "has no cblas_dgemm")?;
             let sgemm = library.get::<Gemm<f32>>(b"cblas_sgemm\0").map_err(|_| "has no cblas_sgemm")?;
@@ -186,7 +188,9 @@ fn call<T: Copy>(gemm: Gemm<T>, (a, b, mut c): (View<T>, View<T>, ViewMut<T>), o
     if m == 0 || n == 0 || k == 0 {
         return;
     }
-    let int = |size: usize| c_int::try_from(size).expect("sizes and strides of a tile are below 2^31");
+    // A library with 32-bit integers would read a larger one as another.
+    let int =
+        |size: usize| c_int::try_from(size).expect("sizes and strides of a tile are below 2^31") as isize;
     let (m, n, k, lda, ldb, ldc) =
         (int(m), int(n), int(k), int(a.stride()), int(b.stride()), int(c.stride()));
     let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
@@ -241,6 +245,86 @@ mod tests {
             let error = Blas::open(name).unwrap_err();
             assert_eq!((error.exit_code(), error.to_string().lines().count()), (2, 1), "{error}");
             assert!(error.to_string().contains("`blas = none`"), "{error}");
+        }
+    }
+
+    /// Integers of a foreign function: of 64 bits in one, of 32 in the other.
+    macro_rules! fake {
+        ($name:ident($int:ty)) => {
+            /// Writes down its sizes and strides.
+            #[allow(clippy::too_many_arguments)]
+            unsafe extern "C" fn $name(
+                order: $int,
+                ta: $int,
+                tb: $int,
+                m: $int,
+                n: $int,
+                k: $int,
+                _: f64,
+                _: *const f64,
+                lda: $int,
+                _: *const f64,
+                ldb: $int,
+                _: f64,
+                c: *mut f64,
+                ldc: $int,
+            ) {
+                for (i, value) in [order, ta, tb, m, n, k, lda, ldb, ldc].into_iter().enumerate() {
+                    // SAFETY: the test's C has sixteen elements.
+                    unsafe { *c.add(i) = value as f64 };
+                }
+            }
+        };
+    }
+    fake!(with_64_bits(i64));
+    fake!(with_32_bits(i32));
+
+    #[test]
+    #[cfg(all(target_pointer_width = "64", not(miri)))]
+    fn integers_of_either_width_arrive_whole() {
+        let (a, b) = ([0.0; 12], [0.0; 20]);
+        let views = || (View::new(&a, 2, 3, 7), View::new(&b, 3, 5, 6));
+        type With64 = unsafe extern "C" fn(
+            i64,
+            i64,
+            i64,
+            i64,
+            i64,
+            i64,
+            f64,
+            *const f64,
+            i64,
+            *const f64,
+            i64,
+            f64,
+            *mut f64,
+            i64,
+        );
+        type With32 = unsafe extern "C" fn(
+            i32,
+            i32,
+            i32,
+            i32,
+            i32,
+            i32,
+            f64,
+            *const f64,
+            i32,
+            *const f64,
+            i32,
+            f64,
+            *mut f64,
+            i32,
+        );
+        // SAFETY: functions of the same number of arguments, each in a register or a slot of the same place.
+        let wide = unsafe { std::mem::transmute::<With64, Gemm<f64>>(with_64_bits) };
+        // SAFETY: as above.
+        let narrow = unsafe { std::mem::transmute::<With32, Gemm<f64>>(with_32_bits) };
+        for gemm in [wide, narrow] {
+            let mut c = [0.0; 16];
+            let (a, b) = views();
+            call(gemm, (a, b, ViewMut::new(&mut c, 2, 5, 8)), 1.0);
+            assert_eq!(c[..9], [101.0, 111.0, 111.0, 2.0, 5.0, 3.0, 7.0, 6.0, 8.0]);
         }
     }
 

@@ -208,14 +208,12 @@ fn better<T: Tropical, const MIN: bool>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use proptest::prelude::*;
 
     fn legs<const MIN: bool>(count: usize, seed: u64) -> Vec<PathElement<i64>> {
-        let mut state = seed;
-        let mut next = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let mut random = Random::new(seed);
+        let mut next = |below: usize| random.below(below);
         (0..count)
             .map(|_| match next(6) {
                 0 => PathElement::absent::<MIN>(),

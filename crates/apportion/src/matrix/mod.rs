@@ -5,12 +5,11 @@ mod io;
 mod scaling;
 
 pub use element::Element;
-pub(crate) use io::hash_bytes;
 pub use io::{
     LocalBlocks, NpyFile, NpyHeader, npy_header, npy_header_bool, read_npy_header, read_tiles, tiles_header,
     write_npy, write_npy_bool, write_npy_rows, write_tiles,
 };
-use io::{market, npy};
+use io::{market, npy, transpose};
 pub use scaling::Scaling;
 
 use crate::error::{Error, Result};
@@ -85,7 +84,7 @@ impl<T: Element> Matrix<T> {
         let mut turned = Self::zeros(self.cols, self.rows);
         for first in (0..self.rows).step_by(16) {
             let some = &self.data[first * self.cols..(first + 16).min(self.rows) * self.cols];
-            npy::transpose(some, self.cols, &mut turned.data, (self.rows, first));
+            transpose(some, self.cols, &mut turned.data, (self.rows, first));
         }
         turned
     }

@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
-use crate::matrix::{Element, Matrix, NpyFile, hash_bytes, write_npy};
+use crate::matrix::{Element, Matrix, NpyFile, write_npy};
 use crate::output::{OutputFile, write_whole};
 use crate::plan::Plan;
 use crate::product::Panels;
@@ -189,7 +189,7 @@ fn prefix(index: usize) -> String {
 }
 
 fn hash_of<T: Element>(panel: &Matrix<T>) -> u64 {
-    hash_bytes(0, bytemuck::cast_slice(panel.as_slice()))
+    twox_hash::XxHash64::oneshot(0, bytemuck::cast_slice(panel.as_slice()))
 }
 
 fn begun(manifest: &Value, place: &str) -> Option<Manifest> {

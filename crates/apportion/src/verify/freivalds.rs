@@ -15,10 +15,11 @@ use super::exponents::Exponents;
 use super::parts::{Parts, Place, each_piece, elements_at, threads};
 use super::recompute::{Recipe, recompute};
 use super::samples::DRAWS;
-use super::scale::{Scale, SplitMix64};
+use super::scale::Scale;
 use super::{Verified, wrong};
 use crate::error::Result;
 use crate::matrix::Element;
+use crate::random::Random;
 use crate::run::World;
 
 /// Random vectors, and elements recomputed of each row and column that infinities or NaN reach.
@@ -38,7 +39,7 @@ const LARGEST: usize = LANES + 1;
 /// # Errors
 /// The first wrong element of the first row found wrong, the same on every rank; interrupted.
 pub(super) fn verify<T: Element>(parts: &Parts<'_, T>, seed: u64, world: &World) -> Result<Verified> {
-    let mut random = SplitMix64(seed);
+    let mut random = Random::new(seed);
     let mut check = Check::new(parts, &mut random, world)?;
     let (exceptional, places) = check.exceptional(&mut random, world)?;
     let found = [check.rows(&exceptional, world)?, check.sample(&places, world)?];
@@ -73,12 +74,12 @@ struct Check<'a, T> {
 }
 
 impl<'a, T: Element> Check<'a, T> {
-    fn new(parts: &'a Parts<'a, T>, random: &mut SplitMix64, world: &World) -> Result<Self> {
+    fn new(parts: &'a Parts<'a, T>, random: &mut Random, world: &World) -> Result<Self> {
         let threads = threads(world);
         let exponents = Exponents::of(parts, world)?;
         // Nothing is asked of columns with infinities.
         let signs = |exceptional: &bool| -> Sums {
-            let bits = random.next();
+            let bits = random.word();
             let sign = |t: usize| if t < LANES { 1.0 - 2.0 * (bits >> t & 1) as f64 } else { 1.0 };
             std::array::from_fn(|t| if *exceptional { 0.0 } else { sign(t) })
         };
@@ -124,7 +125,7 @@ impl<'a, T: Element> Check<'a, T> {
     /// The rows that infinities or NaN reach, and places to recompute, sorted: those rows and such columns,
     /// or a sample of them; and where A is finite and C overflowed or is wrong, the first such element of
     /// each row.
-    fn exceptional(&self, random: &mut SplitMix64, world: &World) -> Result<(Vec<bool>, Vec<Place>)> {
+    fn exceptional(&self, random: &mut Random, world: &World) -> Result<(Vec<bool>, Vec<Place>)> {
         let (m, n) = (self.seen.len(), self.exponents.exceptional_columns.len());
         let mut exceptional: Vec<bool> = (0..m).map(|i| self.exponents.exceptional_row(i)).collect();
         let finite = |sums: &Sums| sums[..LANES].iter().all(|sum| sum.is_finite());

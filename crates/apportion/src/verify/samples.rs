@@ -2,11 +2,11 @@
 
 use super::parts::{Parts, Place, elements_at};
 use super::recompute::{Recipe, recompute};
-use super::scale::SplitMix64;
 use super::{Verified, wrong};
 use crate::error::Result;
 use crate::kernels::Kernel;
 use crate::matrix::Element;
+use crate::random::Random;
 use crate::run::World;
 
 /// Elements drawn: a result in which [`WRONG_FRACTION`] of them is wrong passes with probability 2^-16 at
@@ -92,7 +92,7 @@ fn whole(m: usize, n: usize) -> Vec<Place> {
 
 /// Places drawn from all of C, and one of every row and of every column; sorted.
 pub(super) fn drawn((m, n): (usize, usize), draws: u64, seed: u64) -> Vec<Place> {
-    let mut random = SplitMix64(seed);
+    let mut random = Random::new(seed);
     let mut places: Vec<_> = (0..draws).map(|_| (random.below(m), random.below(n))).collect();
     places.extend((0..m).map(|i| (i, random.below(n))));
     places.extend((0..n).map(|j| (random.below(m), j)));

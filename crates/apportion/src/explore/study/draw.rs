@@ -1,5 +1,6 @@
 //! Random speeds, the same on every machine.
 
+use crate::random::Random;
 use std::fmt;
 use std::str::FromStr;
 
@@ -55,22 +56,21 @@ impl FromStr for Distribution {
 
 /// A stream of draws.
 pub(super) struct Draws {
-    state: u64,
+    random: Random,
     distribution: Distribution,
     bits: Vec<u64>,
 }
 
 impl Draws {
     pub(super) fn new(seed: u64, distribution: Distribution) -> Self {
-        Self { state: seed, distribution, bits: Vec::new() }
+        Self { random: Random::new(seed), distribution, bits: Vec::new() }
     }
 
     /// Fills in areas that sum to 1, the smallest first.
     pub(super) fn ascending(&mut self, areas: &mut [f64]) {
         self.bits.clear();
         for _ in 0..areas.len() {
-            self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            self.bits.push(mix(self.state) >> 12);
+            self.bits.push(self.random.word() >> 12);
         }
         // Whole numbers sort faster than floating-point ones, and the quantile keeps their order.
         self.bits.sort_unstable();
@@ -82,13 +82,6 @@ impl Draws {
         }
         areas.iter_mut().for_each(|area| *area /= total);
     }
-}
-
-/// The output function of splitmix64 (Steele, Lea and Flood 2014).
-pub(super) fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

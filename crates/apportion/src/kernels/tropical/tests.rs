@@ -1,34 +1,23 @@
 //! The laws of the tropical products.
 
 use super::*;
+use crate::random::Random;
 use proptest::prelude::*;
-
-/// A stream of numbers that look random (Steele, Lea and Flood 2014).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-}
 
 /// Elements to test with: mostly small numbers, some zeros of the semiring.
 trait Sample: Tropical {
-    fn sample<const MIN: bool>(numbers: &mut Numbers) -> Self;
+    fn sample<const MIN: bool>(random: &mut Random) -> Self;
     fn bits(self) -> u64;
 }
 
 macro_rules! sample {
     ($number:ident, $make:expr, $bits:expr) => {
         impl Sample for $number {
-            fn sample<const MIN: bool>(numbers: &mut Numbers) -> Self {
-                match numbers.below(10) {
+            fn sample<const MIN: bool>(random: &mut Random) -> Self {
+                match random.below(10) {
                     0 => Self::zero::<MIN>(),
                     1 => $make(0.0) * $make(-1.0),
-                    _ => $make(numbers.below(2_000_001) as f64 / 1e3 - 1e3),
+                    _ => $make(random.below(2_000_001) as f64 / 1e3 - 1e3),
                 }
             }
             fn bits(self) -> u64 {
@@ -43,8 +32,8 @@ sample!(i64, |x: f64| x as i64, |x: i64| x as u64);
 sample!(i32, |x: f64| x as i32, |x: i32| x as u32 as u64);
 
 fn samples<T: Sample, const MIN: bool>(n: usize, seed: u64) -> Vec<T> {
-    let mut numbers = Numbers(seed);
-    (0..n).map(|_| T::sample::<MIN>(&mut numbers)).collect()
+    let mut random = Random::new(seed);
+    (0..n).map(|_| T::sample::<MIN>(&mut random)).collect()
 }
 
 /// A, B and C with strides beyond their widths.

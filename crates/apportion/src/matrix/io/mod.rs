@@ -9,5 +9,5 @@ pub use npy::{
     NpyHeader, npy_header, npy_header_bool, read_npy_header, write_npy, write_npy_bool, write_npy_rows,
 };
 pub use npy_file::NpyFile;
-pub(crate) use npy_file::hash_bytes;
+pub(super) use rectangles::transpose;
 pub use rectangles::{LocalBlocks, read_tiles, tiles_header, write_tiles};

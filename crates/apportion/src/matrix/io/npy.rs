@@ -1,10 +1,11 @@
-//! NumPy's `.npy` files: headers by the crate `npyz`, bodies in bulk.
-//!
-//! `npyz` trusts what it reads (a shape's product may overflow, nested brackets cost it exponential time), so
-//! headers are vetted before it sees them.
+//! NumPy's `.npy` files: their headers, and matrices written as NumPy writes them.
+
+mod header_text;
 
 use crate::error::{Error, Result};
-use crate::matrix::{AnyMatrix, Element, Matrix, allocate, open};
+use crate::geometry::{Rect, Span};
+use crate::matrix::io::rectangles::read_rectangle;
+use crate::matrix::{AnyMatrix, Element, Matrix, open};
 use crate::output::OutputFile;
 use std::fs::File;
 use std::io::Read;
@@ -59,22 +60,20 @@ pub(in crate::matrix) fn read_transposed(path: &Path) -> Result<AnyMatrix> {
     read_any(path, header.transposed(), file)
 }
 
-fn read_any(path: &Path, header: NpyHeader, file: File) -> Result<AnyMatrix> {
-    match header.dtype {
-        "f32" => read_body(path, &header, file).map(AnyMatrix::F32),
-        "f64" => read_body(path, &header, file).map(AnyMatrix::F64),
-        "i32" => read_body(path, &header, file).map(AnyMatrix::I32),
-        "i64" => read_body(path, &header, file).map(AnyMatrix::I64),
-        "u8" => read_body(path, &header, file).map(AnyMatrix::U8),
-        _ => {
-            let mut truth: Matrix<u8> = read_body(path, &header, file)?;
-            truth.as_mut_slice().iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
-            Ok(AnyMatrix::Bool(truth))
-        }
-    }
+/// The whole matrix is one rectangle.
+fn read_any(path: &Path, header: NpyHeader, mut file: File) -> Result<AnyMatrix> {
+    let whole = Rect::new(Span::new(0, header.rows as u64), Span::new(0, header.cols as u64));
+    Ok(match header.dtype {
+        "f32" => AnyMatrix::F32(read_rectangle(path, &mut file, &header, whole)?),
+        "f64" => AnyMatrix::F64(read_rectangle(path, &mut file, &header, whole)?),
+        "i32" => AnyMatrix::I32(read_rectangle(path, &mut file, &header, whole)?),
+        "i64" => AnyMatrix::I64(read_rectangle(path, &mut file, &header, whole)?),
+        "u8" => AnyMatrix::U8(read_rectangle(path, &mut file, &header, whole)?),
+        _ => AnyMatrix::Bool(read_rectangle(path, &mut file, &header, whole)?),
+    })
 }
 
-/// The checked header, and the file placed behind it.
+/// The checked header, and the file.
 pub(in crate::matrix) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
     let (mut file, length) = open(path)?;
     let damaged = |what: String| {
@@ -106,14 +105,20 @@ pub(in crate::matrix) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
     if head.len() < data_offset {
         return Err(damaged(format!("{} bytes of its header are missing", data_offset - head.len())));
     }
-    vet(&head[text_at..data_offset]).map_err(damaged)?;
-    let parsed = npyz::NpyHeader::from_reader(&head[..data_offset])
-        .map_err(|e| damaged(format!("its header cannot be understood: {e}")))?;
-    let (dtype, big_endian) = element_type(path, &parsed.dtype())?;
-    let &[rows, cols] = parsed.shape() else {
+    let text = header_text::parse(&head[text_at..data_offset]).map_err(damaged)?;
+    let (dtype, big_endian) = element_type(text.descr).ok_or_else(|| {
+        let what = text.descr.map_or("structures".into(), |descr| format!("{descr:?}"));
+        Error::input(
+            path.display().to_string(),
+            format!("its elements are {what}, not f32 or f64, i32 or i64, bool or u8"),
+            "save it as numpy.float32 (f32) or numpy.float64 (f64), as numpy.int32 or numpy.int64 for max-plus and \
+             min-plus, or as numpy.bool_ or numpy.uint8 for or-and",
+        )
+    })?;
+    let &[rows, cols] = text.shape.as_slice() else {
         return Err(Error::input(
             path.display().to_string(),
-            format!("is an array of {} dimensions, not of 2", parsed.shape().len()),
+            format!("is an array of {} dimensions, not of 2", text.shape.len()),
             "save a matrix: reshape the array to rows x columns first",
         ));
     };
@@ -129,7 +134,9 @@ pub(in crate::matrix) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
         "f64" | "i64" => 8,
         _ => 1,
     };
-    let wanted = u128::from(rows) * u128::from(cols) * size;
+    let wanted = (u128::from(rows) * u128::from(cols))
+        .checked_mul(size)
+        .ok_or_else(|| damaged(format!("the sizes {rows} x {cols} in its header are too large")))?;
     let there = u128::from(length).saturating_sub(data_offset as u128);
     if there != wanted {
         let (difference, verdict) =
@@ -138,116 +145,39 @@ pub(in crate::matrix) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
             "{rows} x {cols} elements of {dtype} are {wanted} bytes, but {difference} are {verdict}"
         )));
     }
-    // As many bytes are on the disk, so that either size fits.
+    let place = |size: u64| {
+        usize::try_from(size)
+            .map_err(|_| damaged(format!("the size {size} exceeds this machine's address space")))
+    };
     let header = NpyHeader {
-        rows: rows as usize,
-        cols: cols as usize,
+        rows: place(rows)?,
+        cols: place(cols)?,
         dtype,
         big_endian,
-        fortran: parsed.order() == npyz::Order::Fortran,
+        fortran: text.fortran,
         data_offset: data_offset as u64,
     };
-    if head.len() > data_offset {
-        use std::io::{Seek, SeekFrom};
-        file.seek(SeekFrom::Start(header.data_offset)).map_err(unreadable)?;
-    }
     Ok((header, file))
 }
 
-/// Refuses header texts that `npyz` would choke on: only what NumPy writes may pass, nested at most four deep, with
-/// so few digits that no product of sizes overflows.
-fn vet(text: &[u8]) -> std::result::Result<(), String> {
-    let text = std::str::from_utf8(text).map_err(|_| "its header is not UTF-8 text".to_owned())?;
-    let mut quote = None;
-    let (mut depth, mut digits) = (0, 0);
-    for c in text.chars() {
-        match (quote, c) {
-            (_, '\\') => return Err("its header holds a backslash".into()),
-            (Some(open), _) if c == open => quote = None,
-            (Some(_), _) => {}
-            (None, '\'' | '"') => quote = Some(c),
-            (None, '{' | '[' | '(') => depth += 1,
-            (None, '}' | ']' | ')') => depth -= 1,
-            (None, '0'..='9') => digits += 1,
-            (None, '-') => return Err("its header holds a negative size".into()),
-            (None, ' ' | '\n' | ',' | ':' | 'T' | 'r' | 'u' | 'e' | 'F' | 'a' | 'l' | 's') => {}
-            (None, other) => return Err(format!("its header holds {other:?} where NumPy writes none")),
-        }
-        if !(0..=4).contains(&depth) {
-            return Err("the brackets of its header do not match".into());
-        }
-        if digits > 19 {
-            return Err("the sizes in its header are too large".into());
-        }
-    }
-    Ok(())
-}
-
-/// The element's name, and whether it is big-endian.
-fn element_type(path: &Path, dtype: &npyz::DType) -> Result<(&'static str, bool)> {
-    if let npyz::DType::Plain(plain) = dtype {
-        let big = plain.endianness() == npyz::Endianness::Big;
-        match (plain.type_char(), plain.size_field()) {
-            (npyz::TypeChar::Float, 4) => return Ok((f32::NAME, big)),
-            (npyz::TypeChar::Float, 8) => return Ok((f64::NAME, big)),
-            (npyz::TypeChar::Int, 4) => return Ok((i32::NAME, big)),
-            (npyz::TypeChar::Int, 8) => return Ok((i64::NAME, big)),
-            (npyz::TypeChar::Bool, 1) => return Ok(("bool", false)),
-            (npyz::TypeChar::Uint, 1) => return Ok((u8::NAME, false)),
-            _ => {}
-        }
-    }
-    Err(Error::input(
-        path.display().to_string(),
-        format!("its elements are {}, not f32 or f64, i32 or i64, bool or u8", dtype.descr()),
-        "save it as numpy.float32 (f32) or numpy.float64 (f64), as numpy.int32 or numpy.int64 for max-plus and min-plus, or as numpy.bool_ or numpy.uint8 for or-and",
-    ))
-}
-
-/// Reads the body in bulk, turned to this machine's byte order and to rows.
-fn read_body<T: Element>(path: &Path, header: &NpyHeader, mut file: File) -> Result<Matrix<T>> {
-    let mut fill = |elements: &mut [T]| {
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(elements);
-        file.read_exact(bytes).map_err(|e| Error::file(path, "read", e))?;
-        if size_of::<T>() > 1 && header.big_endian != cfg!(target_endian = "big") {
-            bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
-        }
-        Ok(())
+/// The element's name, and whether it is big-endian, from NumPy's description; `None` for one that no matrix has here.
+fn element_type(descr: Option<&str>) -> Option<(&'static str, bool)> {
+    let (order, kind) = descr?.split_at_checked(1)?;
+    let big = match order {
+        "<" => false,
+        ">" => true,
+        "=" => cfg!(target_endian = "big"),
+        "|" if matches!(kind, "b1" | "u1") => false,
+        _ => return None,
     };
-    let NpyHeader { rows, cols, .. } = *header;
-    let mut matrix = allocate(path, rows, cols)?;
-    if !header.fortran || rows == 1 || cols == 1 {
-        fill(matrix.as_mut_slice())?;
-        return Ok(matrix);
-    }
-    // Panels of a few columns, so that no second copy of the matrix is held.
-    const WIDE: usize = 16;
-    let mut panel = allocate::<T>(path, WIDE.min(cols), rows)?;
-    for first in (0..cols).step_by(WIDE) {
-        let wide = WIDE.min(cols - first);
-        let columns = &mut panel.as_mut_slice()[..wide * rows];
-        fill(columns)?;
-        transpose(columns, rows, matrix.as_mut_slice(), (cols, first));
-    }
-    Ok(matrix)
-}
-
-/// Copies whole columns into a row-major matrix of `stride` columns, from its column `first` on, in tiles of one
-/// cache line.
-pub(in crate::matrix) fn transpose<T: Element>(
-    columns: &[T],
-    rows: usize,
-    matrix: &mut [T],
-    (stride, first): (usize, usize),
-) {
-    const TILE: usize = 8;
-    for top in (0..rows).step_by(TILE) {
-        let bottom = rows.min(top + TILE);
-        for (j, column) in columns.chunks_exact(rows).enumerate() {
-            for (i, value) in column[top..bottom].iter().enumerate() {
-                matrix[(top + i) * stride + first + j] = *value;
-            }
-        }
+    match kind {
+        "f4" => Some((f32::NAME, big)),
+        "f8" => Some((f64::NAME, big)),
+        "i4" => Some((i32::NAME, big)),
+        "i8" => Some((i64::NAME, big)),
+        "b1" => Some(("bool", false)),
+        "u1" => Some((u8::NAME, false)),
+        _ => None,
     }
 }
 

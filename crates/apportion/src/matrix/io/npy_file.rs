@@ -1,12 +1,15 @@
-//! A matrix that stays on the disk: rectangles of an `.npy` file, read when they are needed.
+//! A matrix that stays on disk: rectangles of an `.npy` file, read when they are needed.
 
 use crate::error::{Error, Result};
 use crate::geometry::Rect;
 use crate::matrix::io::npy::{NpyHeader, open_npy};
+use crate::matrix::io::rectangles::read_rectangle;
 use crate::matrix::{Element, Matrix};
 use std::fs::File;
+use std::hash::Hasher;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use twox_hash::XxHash64;
 
 /// An `.npy` file, or the transpose of what it holds, whose elements are read by rectangles.
 #[derive(Debug)]
@@ -37,79 +40,34 @@ impl NpyFile {
         &self.path
     }
 
-    /// Reads a rectangle; memory is taken for it alone (twice if the file runs column by column). Truth values are
-    /// any byte but 0.
+    /// Reads a rectangle; truth values become 0 and 1. Memory: the rectangle's, and sixteen columns' more if the file is
+    /// in Fortran order.
     ///
     /// # Errors
-    /// The file cannot be read, or has become shorter.
+    /// The file cannot be read, or has become shorter; the rectangle needs more memory than is free.
     ///
     /// # Panics
     /// If the rectangle reaches outside the matrix, or T is not of the file's element type.
     pub fn read<T: Element>(&mut self, rect: Rect) -> Result<Matrix<T>> {
-        let NpyHeader { rows, cols, fortran, .. } = self.header;
-        assert!(
-            rect.rows.end <= rows as u64 && rect.cols.end <= cols as u64,
-            "a rectangle lies in its matrix"
-        );
-        assert_eq!(T::NAME, if self.header.dtype == "bool" { "u8" } else { self.header.dtype });
-        let (lines, along, length) =
-            if fortran { (rect.cols, rect.rows, rows) } else { (rect.rows, rect.cols, cols) };
-        let size = size_of::<T>() as u64;
-        let mut block = Matrix::<T>::zeros(lines.len() as usize, along.len() as usize);
-        let unreadable = |e| Error::file(&self.path, "read", e);
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(block.as_mut_slice());
-        let at = |line: u64| self.header.data_offset + (line * length as u64 + along.start) * size;
-        if along.len() == length as u64 {
-            self.file.seek(SeekFrom::Start(at(lines.start))).map_err(unreadable)?;
-            self.file.read_exact(bytes).map_err(unreadable)?;
-        } else if !along.is_empty() {
-            for (line, bytes) in (lines.start..).zip(bytes.chunks_exact_mut((along.len() * size) as usize)) {
-                self.file.seek(SeekFrom::Start(at(line))).map_err(unreadable)?;
-                self.file.read_exact(bytes).map_err(unreadable)?;
-            }
-        }
-        if size > 1 && self.header.big_endian != cfg!(target_endian = "big") {
-            bytes.chunks_exact_mut(size as usize).for_each(<[u8]>::reverse);
-        }
-        Ok(if fortran { block.transposed() } else { block })
+        read_rectangle(&self.path, &mut self.file, &self.header, rect)
     }
 
-    /// A hash of the file's bytes (Fowler, Noll and Vo's, over words): tells files apart, not forgeries.
+    /// A hash of the file's bytes (XXH64): it distinguishes files, but does not protect from forgery.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn fingerprint(&mut self) -> Result<u64> {
         let unreadable = |e| Error::file(&self.path, "read", e);
         self.file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+        let mut hash = XxHash64::with_seed(0);
         let mut buffer = vec![0; 1 << 20];
-        let (mut hash, mut filled) = (hash_bytes(0, &[]), 0);
         loop {
-            let read = self.file.read(&mut buffer[filled..]).map_err(unreadable)?;
-            filled += read;
-            if filled == buffer.len() || read == 0 {
-                hash = hash_bytes(hash, &buffer[..filled]);
-                filled = 0;
-            }
-            if read == 0 {
-                return Ok(hash);
+            match self.file.read(&mut buffer).map_err(unreadable)? {
+                0 => return Ok(hash.finish()),
+                read => hash.write(&buffer[..read]),
             }
         }
     }
-}
-
-/// Goes on hashing, eight bytes at a time; begin with 0.
-pub(crate) fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
-    let mix = |hash: u64, word: u64| {
-        let mixed = (hash ^ word).wrapping_mul(0x0100_0000_01b3_0001);
-        mixed ^ (mixed >> 29)
-    };
-    let begin = if hash == 0 { 0xcbf2_9ce4_8422_2325 } else { hash };
-    let words = bytes.chunks_exact(8);
-    let rest = words.remainder();
-    let hash = words.fold(begin, |hash, word| {
-        mix(hash, word.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
-    });
-    rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)))
 }
 
 #[cfg(test)]
@@ -149,17 +107,6 @@ mod tests {
                     }
                 }
             }
-        }
-    }
-
-    #[test]
-    fn a_flipped_bit_changes_the_hash() {
-        let mut bytes: Vec<u8> = (0..=254).collect();
-        let hash = hash_bytes(0, &bytes);
-        for at in 0..bytes.len() * 8 {
-            bytes[at / 8] ^= 1 << (at % 8);
-            assert_ne!(hash_bytes(0, &bytes), hash);
-            bytes[at / 8] ^= 1 << (at % 8);
         }
     }
 }

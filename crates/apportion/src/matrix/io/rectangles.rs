@@ -1,15 +1,18 @@
-//! Parts of a matrix: rectangles of an `.npy` file, read and written where they lie, without the rest.
+//! Rectangles of an `.npy` file, read and written without the rest; the whole matrix is one of them.
 
 use crate::error::{Error, Result};
-use crate::geometry::Rect;
+use crate::geometry::{Rect, Span};
 use crate::matrix::io::npy::header_of;
-use crate::matrix::{Element, NpyHeader, allocate};
+use crate::matrix::{Element, Matrix, NpyHeader, allocate};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// Rectangles of one matrix, each with its elements row by row.
 pub type LocalBlocks<T> = Vec<(Rect, Vec<T>)>;
+
+/// Columns of a file in Fortran order that are read together: two cache lines of a row of f64, and little memory.
+const WIDE: usize = 16;
 
 /// Reads rectangles of the matrix in an `.npy` file whose header is known, in C or Fortran order and either byte order;
 /// truth values become 0 and 1. Memory: the rectangles', and for Fortran order sixteen columns' more.
@@ -18,79 +21,121 @@ pub type LocalBlocks<T> = Vec<(Rect, Vec<T>)>;
 /// The file cannot be read, or a rectangle needs more memory than is free: exit code 2.
 ///
 /// # Panics
-/// If the header's element type is not T, or a rectangle lies outside the matrix.
+/// If the header's element type is not T, or a rectangle reaches outside the matrix.
 pub fn read_tiles<T: Element>(path: &Path, header: &NpyHeader, rects: &[Rect]) -> Result<LocalBlocks<T>> {
-    let truth = header.dtype == "bool";
-    assert!(header.dtype == T::NAME || (truth && size_of::<T>() == 1), "the elements are {}", T::NAME);
-    let unreadable = |e| Error::file(path, "read", e);
-    let mut file = File::open(path).map_err(unreadable)?;
-    let mut tiles = LocalBlocks::new();
-    for rect in rects {
-        assert!(rect.rows.end <= header.rows as u64 && rect.cols.end <= header.cols as u64);
-        let (rows, cols) = (rect.rows.len() as usize, rect.cols.len() as usize);
-        let mut tile = allocate::<T>(path, rows, cols)?.data;
-        if rect.is_empty() {
-            // Nothing to read.
-        } else if header.fortran {
-            read_columns(&mut file, header, *rect, &mut tile).map_err(unreadable)?;
-        } else if cols == header.cols {
-            read_at(&mut file, header, rect.rows.start * header.cols as u64, &mut tile)
-                .map_err(unreadable)?;
-        } else {
-            for (i, row) in (rect.rows.start..rect.rows.end).zip(tile.chunks_exact_mut(cols.max(1))) {
-                let first = i * header.cols as u64 + rect.cols.start;
-                read_at(&mut file, header, first, row).map_err(unreadable)?;
-            }
-        }
-        if truth {
-            bytemuck::cast_slice_mut(&mut tile)
-                .iter_mut()
-                .for_each(|byte: &mut u8| *byte = u8::from(*byte != 0));
-        }
-        tiles.push((*rect, tile));
-    }
-    Ok(tiles)
+    let mut file = File::open(path).map_err(|e| Error::file(path, "read", e))?;
+    let mut one = |rect: &Rect| Ok((*rect, read_rectangle(path, &mut file, header, *rect)?.data));
+    rects.iter().map(&mut one).collect()
 }
 
-/// Reads elements from number `first` of the body on.
-fn read_at<T: Element>(
-    file: &mut File,
-    header: &NpyHeader,
-    first: u64,
-    into: &mut [T],
-) -> std::io::Result<()> {
-    file.seek(SeekFrom::Start(header.data_offset + first * size_of::<T>() as u64))?;
-    let bytes: &mut [u8] = bytemuck::cast_slice_mut(into);
-    file.read_exact(bytes)?;
-    if size_of::<T>() > 1 && header.big_endian != cfg!(target_endian = "big") {
-        bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
-    }
-    Ok(())
-}
-
-/// Reads a rectangle of a body in Fortran order, sixteen columns at a time.
-fn read_columns<T: Element>(
+/// Reads one rectangle: the only reader of `.npy` bodies. A whole matrix is one rectangle.
+///
+/// # Errors
+/// As [`read_tiles`].
+///
+/// # Panics
+/// As [`read_tiles`].
+pub(in crate::matrix) fn read_rectangle<T: Element>(
+    path: &Path,
     file: &mut File,
     header: &NpyHeader,
     rect: Rect,
-    tile: &mut [T],
-) -> std::io::Result<()> {
-    const WIDE: usize = 16;
+) -> Result<Matrix<T>> {
+    let truth = header.dtype == "bool";
+    assert!(header.dtype == T::NAME || (truth && size_of::<T>() == 1), "the file holds {}", header.dtype);
+    assert!(
+        rect.rows.end <= header.rows as u64 && rect.cols.end <= header.cols as u64,
+        "{rect:?} reaches outside a matrix of {} x {}",
+        header.rows,
+        header.cols
+    );
     let (rows, cols) = (rect.rows.len() as usize, rect.cols.len() as usize);
+    let mut matrix = allocate::<T>(path, rows, cols)?;
+    let body = Body { header, size: size_of::<T>() as u64 };
+    let read = if rect.is_empty() {
+        Ok(())
+    } else if header.fortran && header.rows > 1 && header.cols > 1 {
+        read_columns(file, &body, rect, &mut matrix)
+    } else {
+        // A matrix of one row or one column is the same in either order.
+        body.read_lines(file, [rect.rows, rect.cols], header.cols, &mut matrix.data)
+    };
+    read.map_err(|e| Error::file(path, "read", e))?;
+    if truth {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut matrix.data);
+        bytes.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+    }
+    Ok(matrix)
+}
+
+/// The elements of a file.
+struct Body<'a> {
+    header: &'a NpyHeader,
+    /// Bytes of an element.
+    size: u64,
+}
+
+impl Body<'_> {
+    /// Reads parts of lines of `length` elements each (rows, or columns in Fortran order), one after the other; whole lines
+    /// at once.
+    fn read_lines<T: Element>(
+        &self,
+        file: &mut File,
+        [lines, along]: [Span; 2],
+        length: usize,
+        into: &mut [T],
+    ) -> std::io::Result<()> {
+        let whole = along.len() == length as u64;
+        let part = if whole { into.len() } else { along.len() as usize };
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(into);
+        for (line, bytes) in (lines.start..).zip(bytes.chunks_exact_mut(part * self.size as usize)) {
+            let first = line * length as u64 + along.start;
+            file.seek(SeekFrom::Start(self.header.data_offset + first * self.size))?;
+            file.read_exact(bytes)?;
+        }
+        if self.size > 1 && self.header.big_endian != cfg!(target_endian = "big") {
+            bytes.chunks_exact_mut(self.size as usize).for_each(<[u8]>::reverse);
+        }
+        Ok(())
+    }
+}
+
+/// Reads a rectangle of a body in Fortran order, some columns at a time: no second copy is held.
+fn read_columns<T: Element>(
+    file: &mut File,
+    body: &Body<'_>,
+    rect: Rect,
+    matrix: &mut Matrix<T>,
+) -> std::io::Result<()> {
+    let (rows, cols) = (matrix.rows, matrix.cols);
     let mut panel = vec![T::ZERO; rows * WIDE.min(cols)];
     for left in (0..cols).step_by(WIDE) {
-        let wide = WIDE.min(cols - left);
-        for (j, column) in panel.chunks_exact_mut(rows).take(wide).enumerate() {
-            let first = (rect.cols.start + (left + j) as u64) * header.rows as u64 + rect.rows.start;
-            read_at(file, header, first, column)?;
-        }
-        for (i, row) in tile.chunks_exact_mut(cols).enumerate() {
-            for (j, value) in row[left..left + wide].iter_mut().enumerate() {
-                *value = panel[j * rows + i];
+        let first = rect.cols.start + left as u64;
+        let columns = Span::new(first, rect.cols.end.min(first + WIDE as u64));
+        let panel = &mut panel[..rows * columns.len() as usize];
+        body.read_lines(file, [columns, rect.rows], body.header.rows, panel)?;
+        transpose(panel, rows, &mut matrix.data, (cols, left));
+    }
+    Ok(())
+}
+
+/// Copies whole columns into a row-major matrix of `stride` columns, from its column `first` on, in tiles of one
+/// cache line.
+pub(in crate::matrix) fn transpose<T: Element>(
+    columns: &[T],
+    rows: usize,
+    matrix: &mut [T],
+    (stride, first): (usize, usize),
+) {
+    const TILE: usize = 8;
+    for top in (0..rows).step_by(TILE) {
+        let bottom = rows.min(top + TILE);
+        for (j, column) in columns.chunks_exact(rows).enumerate() {
+            for (i, value) in column[top..bottom].iter().enumerate() {
+                matrix[(top + i) * stride + first + j] = *value;
             }
         }
     }
-    Ok(())
 }
 
 /// The header of an `.npy` file for a matrix of T, or of truth values.
@@ -133,7 +178,6 @@ pub fn write_tiles<T: Element>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Span;
     use crate::matrix::{AnyMatrix, read_matrix, read_npy_header};
     use proptest::prelude::*;
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::plan::shares::fpm;
 use crate::platform::Emulated;
+use crate::random::Random;
 
 fn paging() -> Vec<Emulated> {
     [
@@ -104,11 +105,8 @@ fn sizes_that_a_kernel_rounds_to_its_block_still_end() {
 
 /// A cache knee, a paging cliff, or both, at seeded places over six decades of sizes.
 fn seeded(seed: u64, knee: bool, cliff: bool) -> Emulated {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut random = |low: f64, high: f64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        low * (high / low).powf((state >> 11) as f64 / (1_u64 << 53) as f64)
-    };
+    let mut numbers = Random::new(seed);
+    let mut random = |low: f64, high: f64| low * (high / low).powf(numbers.unit());
     let mut text = format!("peak {:e}", random(1e8, 2e9));
     if knee {
         text += &format!(", knee {:e} {}", random(3e3, 1e6), random(0.3, 0.9));
@@ -123,10 +121,9 @@ fn seeded(seed: u64, knee: bool, cliff: bool) -> Emulated {
 /// its interval says.
 fn measured(processor: &Emulated, (smallest, largest): (f64, f64), noise: f64) -> Model {
     let mut sweep = AdaptiveSweep::new(smallest, largest, 0.03).unwrap().with_most(20);
-    let mut state = 12345_u64;
+    let mut random = Random::new(12345);
     while let Some(size) = sweep.next_size() {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let off = noise * (2.0 * (state >> 11) as f64 / (1_u64 << 53) as f64 - 1.0);
+        let off = noise * (2.0 * random.unit() - 1.0);
         let seconds = processor.seconds(size) * (1.0 + off);
         sweep.add(Point { ci: noise * seconds, ..Point::new(size, seconds) });
     }

@@ -7,6 +7,7 @@ use super::columns::{Columns, Rule};
 use super::labels::Labels;
 use super::moves::Moves;
 use super::{exhaustive, heuristic};
+use crate::random::Random;
 
 /// Heat that forgets where it started, in mean sizes of a change.
 const HOT: f64 = 0.5;
@@ -17,38 +18,10 @@ const WARM: f64 = 0.02;
 /// elsewhere.
 const MOST_HOT: u64 = 1_000;
 
-/// A seeded stream of numbers (SplitMix64: Steele, Lea and Flood 2014).
-pub(super) struct Numbers(u64);
-
-impl Numbers {
-    /// The stream of a seed.
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `n`.
-    pub(super) fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.next()) * n as u128) >> 64) as usize
-    }
-
-    /// A number in [0, 1).
-    pub(super) fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
 /// Something that can be changed a little, and back.
 pub(super) trait Changing {
     /// Makes one random change and returns the new cost.
-    fn change(&mut self, numbers: &mut Numbers) -> f64;
+    fn change(&mut self, random: &mut Random) -> f64;
     /// Takes the last change back.
     fn undo(&mut self);
     /// Remembers the present state as the best so far.
@@ -58,11 +31,11 @@ pub(super) trait Changing {
 /// Anneals: accepts what is dearer with a probability that falls with the temperature, which falls
 /// geometrically over `steps` from `heat` times the mean size of a change to a thousandth of that. What is
 /// best is kept.
-fn anneal(state: &mut impl Changing, cost: f64, heat: f64, steps: u64, numbers: &mut Numbers) {
+fn anneal(state: &mut impl Changing, cost: f64, heat: f64, steps: u64, random: &mut Random) {
     let sample = 64;
     let mut mean = 0.0;
     for _ in 0..sample {
-        mean += (state.change(numbers) - cost).abs() / f64::from(sample);
+        mean += (state.change(random) - cost).abs() / f64::from(sample);
         state.undo();
     }
     if mean <= 0.0 {
@@ -73,8 +46,8 @@ fn anneal(state: &mut impl Changing, cost: f64, heat: f64, steps: u64, numbers: 
     let mut best = cost;
     for step in 0..steps {
         let temperature = hot * (cold / hot).powf(step as f64 / steps as f64);
-        let next = state.change(numbers);
-        if next <= now || numbers.unit() < ((now - next) / temperature).exp() {
+        let next = state.change(random);
+        if next <= now || random.unit() < ((now - next) / temperature).exp() {
             now = next;
             if now < best * (1.0 - 1e-12) {
                 best = now;
@@ -103,7 +76,7 @@ pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) 
             steps /= 4;
         }
     }
-    let mut numbers = Numbers::new(seed);
+    let mut random = Random::new(seed);
     let mut best = if start.cost().total < given.cost().total { start.clone() } else { given.clone() };
     let mut runs = vec![(start, WARM)];
     if blocks <= MOST_HOT {
@@ -115,7 +88,7 @@ pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) 
             continue;
         }
         let cost = state.cost();
-        anneal(&mut state, cost, heat, steps, &mut numbers);
+        anneal(&mut state, cost, heat, steps, &mut random);
         evaluations += steps;
         let mut found = state.best();
         evaluations += heuristic::reorder(&mut found);
@@ -137,7 +110,7 @@ pub(super) fn labels<'a>(given: &Labels<'a>, seed: u64) -> (Labels<'a>, u64) {
     }
     let steps = given.affordable((500 * given.owner.len() as u64).clamp(2_000, 100_000));
     let mut state = Exchanges { labels: given.clone(), last: (0, 0), best: given.owner.clone() };
-    anneal(&mut state, given.cost().total, HOT, steps, &mut Numbers::new(seed));
+    anneal(&mut state, given.cost().total, HOT, steps, &mut Random::new(seed));
     let mut found = given.clone();
     found.owner = state.best;
     (found, steps)
@@ -151,10 +124,10 @@ struct Exchanges<'a> {
 }
 
 impl Changing for Exchanges<'_> {
-    fn change(&mut self, numbers: &mut Numbers) -> f64 {
-        let class = &self.labels.classes[numbers.below(self.labels.classes.len())];
-        let i = numbers.below(class.len());
-        let j = (i + 1 + numbers.below(class.len() - 1)) % class.len();
+    fn change(&mut self, random: &mut Random) -> f64 {
+        let class = &self.labels.classes[random.below(self.labels.classes.len())];
+        let i = random.below(class.len());
+        let j = (i + 1 + random.below(class.len() - 1)) % class.len();
         self.last = (class[i], class[j]);
         self.labels.owner.swap(self.last.0, self.last.1);
         self.labels.cost().total
@@ -182,8 +155,8 @@ mod tests {
         let mut excess = [0.0, 0.0];
         for seed in 0..200u64 {
             let p = 6 + seed as usize % 4;
-            let mut numbers = Numbers::new(seed);
-            let weights: Vec<f64> = (0..p).map(|_| 9f64.powf(numbers.unit())).collect();
+            let mut random = Random::new(seed);
+            let weights: Vec<f64> = (0..p).map(|_| 9f64.powf(random.unit())).collect();
             let platform = three_clusters(p);
             let plan = column_plan(&platform, &weights, 900, 1100);
             let objective = every_objective()[seed as usize % 6];

@@ -1,7 +1,8 @@
 //! Small changes of a column-based arrangement, each paid for by the columns that it touches.
 
 use super::columns::{Column, Columns, Rule};
-use super::local::{Changing, Numbers};
+use super::local::Changing;
+use crate::random::Random;
 use std::collections::BTreeMap;
 
 /// What a change replaced, to be put back in reverse.
@@ -123,17 +124,17 @@ impl<'a> Moves<'a> {
     }
 
     /// Two blocks change places, a stretch turns round, a stretch moves on, or the whole column turns.
-    fn inside_a_column(&mut self, numbers: &mut Numbers) {
-        let id = self.movable[numbers.below(self.movable.len())];
+    fn inside_a_column(&mut self, random: &mut Random) {
+        let id = self.movable[random.below(self.movable.len())];
         let mut column = self.state.columns[id].clone();
         let blocks = &mut column.blocks;
-        let (x, y) = (numbers.below(blocks.len()), numbers.below(blocks.len()));
+        let (x, y) = (random.below(blocks.len()), random.below(blocks.len()));
         let (x, y) = (x.min(y), x.max(y));
-        match numbers.below(5) {
+        match random.below(5) {
             0 | 1 => blocks.swap(x, y),
             2 => blocks[x..=y].reverse(),
             3 => {
-                let by = 1 + numbers.below((y - x).max(1));
+                let by = 1 + random.below((y - x).max(1));
                 blocks[x..=y].rotate_left(by.min(y - x));
             }
             _ => blocks.rotate_left(x),
@@ -143,9 +144,9 @@ impl<'a> Moves<'a> {
     }
 
     /// Owners of equal shares in different columns change places.
-    fn across_columns(&mut self, numbers: &mut Numbers) {
-        let class = &self.equals[numbers.below(self.equals.len())];
-        let (a, b) = (class[numbers.below(class.len())], class[numbers.below(class.len())]);
+    fn across_columns(&mut self, random: &mut Random) {
+        let class = &self.equals[random.below(self.equals.len())];
+        let (a, b) = (class[random.below(class.len())], class[random.below(class.len())]);
         let (ca, cb) = (self.home[a], self.home[b]);
         if ca == cb {
             return;
@@ -163,11 +164,11 @@ impl<'a> Moves<'a> {
     }
 
     /// Two columns change places, or one moves next to another.
-    fn columns(&mut self, numbers: &mut Numbers) {
+    fn columns(&mut self, random: &mut Random) {
         let n = self.order.len();
-        let (i, j) = (numbers.below(n), numbers.below(n));
+        let (i, j) = (random.below(n), random.below(n));
         self.journal.push(Old::Order(self.order.clone()));
-        if numbers.below(2) == 0 || i.abs_diff(j) > 4 {
+        if random.below(2) == 0 || i.abs_diff(j) > 4 {
             self.order.swap(i, j);
             self.neighbours(i);
             self.neighbours(j);
@@ -180,15 +181,15 @@ impl<'a> Moves<'a> {
 }
 
 impl Changing for Moves<'_> {
-    fn change(&mut self, numbers: &mut Numbers) -> f64 {
+    fn change(&mut self, random: &mut Random) -> f64 {
         self.journal.clear();
         let inside = if self.movable.is_empty() { 0 } else { 6 };
         let across = if self.equals.is_empty() { 0 } else { 3 };
         let order = usize::from(self.orders_matter());
-        match numbers.below(inside + across + order) {
-            x if x < inside => self.inside_a_column(numbers),
-            x if x < inside + across => self.across_columns(numbers),
-            _ => self.columns(numbers),
+        match random.below(inside + across + order) {
+            x if x < inside => self.inside_a_column(random),
+            x if x < inside + across => self.across_columns(random),
+            _ => self.columns(random),
         }
         self.cost()
     }
@@ -238,11 +239,11 @@ mod tests {
             let state =
                 Columns { columns: columns.to_vec(), rule: Rule::of(objective), distances: &distances };
             let mut moves = Moves::of(state);
-            let mut numbers = Numbers::new(3);
+            let mut random = Random::new(3);
             assert!(!moves.equals.is_empty());
             for step in 0..1_000 {
                 let before = moves.cost();
-                let cost = moves.change(&mut numbers);
+                let cost = moves.change(&mut random);
                 if step % 3 == 0 {
                     moves.undo();
                     assert_eq!(moves.cost(), before);

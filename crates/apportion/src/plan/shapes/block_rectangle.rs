@@ -38,6 +38,7 @@ mod tests {
     use super::*;
     use crate::plan::Metrics;
     use crate::plan::shapes::{square_corner, square_rectangle, straight_line};
+    use crate::random::Random;
     use proptest::prelude::*;
 
     #[test]
@@ -121,13 +122,8 @@ mod tests {
     /// A descent from a random map of `second` and `third` elements of the slower processors: its cost in
     /// lines.
     fn descent(second: usize, third: usize, seed: u64) -> usize {
-        let mut state = seed | 1;
-        let mut pick = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 11) as usize
-        };
+        let mut random = Random::new(seed);
+        let mut pick = || random.word() as usize;
         let mut map = [[0u8; SIDE]; SIDE];
         for i in 0..second + third {
             map[i / SIDE][i % SIDE] = if i < second { 1 } else { 2 };

@@ -4,7 +4,6 @@ use super::{Engine, World};
 use crate::error::{Error, Result};
 use crate::run::mpi::{Mpi, VARIABLE};
 use crate::run::{Monitor, MpiLaunch};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Calls into the library that make it look at everything: Open MPI looks at sockets only every eighth time.
 pub(super) const SWEEP: u32 = 8;
@@ -58,9 +57,7 @@ impl World {
 
     /// Whether all ranks' hosts have one name.
     fn is_on_one_host(&self) -> Result<bool> {
-        let mut hasher = DefaultHasher::new();
-        rustix::system::uname().nodename().hash(&mut hasher);
-        let host = hasher.finish();
+        let host = twox_hash::XxHash64::oneshot(0, rustix::system::uname().nodename().to_bytes());
         // The least, and the complement of the greatest.
         let ends = self.all_reduce(&[host, !host], u64::min)?;
         Ok(ends[0] == !ends[1])

@@ -6,9 +6,9 @@ mod kernels;
 mod samples;
 
 use super::parts::{Parts, borrowed};
-use super::scale::SplitMix64;
 use super::*;
 use crate::geometry::{Rect, Span};
+use crate::random::Random;
 
 /// Runs a test on every world.
 fn on_each_world(test: impl Fn(&World) + Sync) {
@@ -89,9 +89,9 @@ fn own<T: Element>(matrix: &Matrix<T>, salt: usize, world: &World) -> LocalBlock
 }
 
 fn random<T: Element>(rows: usize, cols: usize, seed: u64, size: f64) -> Matrix<T> {
-    let mut random = SplitMix64(seed);
+    let mut random = Random::new(seed);
     let unit = |word: u64| (word >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
-    Matrix::new(rows, cols, (0..rows * cols).map(|_| T::from_f64(size * unit(random.next()))).collect())
+    Matrix::new(rows, cols, (0..rows * cols).map(|_| T::from_f64(size * unit(random.word()))).collect())
 }
 
 /// The textbook's three loops, rounding after every step as the element type does.

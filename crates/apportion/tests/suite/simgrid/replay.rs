@@ -3,6 +3,7 @@
 use apportion::plan::Shape;
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::platform::{Network, parse_platform};
+use apportion::random::Random;
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::simulate::{CostModel, Fluid, export_simgrid, simulate_fluid};
 use apportion_testing::{Need, skip};
@@ -12,24 +13,11 @@ use std::process::Command;
 /// Seeded platforms and schedules.
 const CASES: u64 = 56;
 
-/// splitmix64.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % below
-    }
-}
-
 /// A network of one of seven kinds, half or full duplex.
-fn network(p: u64, kind: u64, dice: &mut Dice) -> (Network, String) {
+fn network(p: u64, kind: u64, dice: &mut Random) -> (Network, String) {
     let mut text: String =
         (0..p).map(|i| format!("[[processor]]\nname = \"p{i}\"\ncluster = \"c{}\"\n", i * 2 / p)).collect();
-    let mut speed = || format!("\"{} Mbit/s\"", 50 + dice.roll(1000));
+    let mut speed = || format!("\"{} Mbit/s\"", 50 + dice.below(1000) as u64);
     text += &format!("[network]\nbandwidth = {}\nduplex = {}\n", speed(), p.is_multiple_of(2));
     let trunk = |shared: bool, bandwidth: String| {
         format!(
@@ -48,10 +36,10 @@ fn network(p: u64, kind: u64, dice: &mut Dice) -> (Network, String) {
         "backbone" => text += &trunk(true, speed()),
         "uplinks" => {
             for i in 0..p {
-                let latency = dice.roll(90);
+                let latency = dice.below(90) as u64;
                 text += &format!(
                     "[[network.uplink]]\nof = \"p{i}\"\nbandwidth = \"{} Mbit/s\"\nlatency = \"{latency} us\"\n",
-                    50 + dice.roll(1000)
+                    50 + dice.below(1000) as u64
                 );
             }
         }
@@ -81,15 +69,16 @@ fn schedules_take_as_long_as_smpirun_says() {
     let here = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simgrid-replay");
     let (mut worst, mut wrong): (f64, Vec<String>) = (0.0, Vec::new());
     for case in 0..CASES {
-        let mut dice = Dice(case);
-        let p = 2 + dice.roll(6);
+        let mut dice = Random::new(case);
+        let p = 2 + dice.below(6) as u64;
         let (network, name) = network(p, case % 7, &mut dice);
-        let rates: Vec<f64> = (0..p).map(|_| 1e8 * (1 + dice.roll(20)) as f64).collect();
-        let n = 40 + dice.roll(400);
+        let rates: Vec<f64> = (0..p).map(|_| 1e8 * (1 + dice.below(20)) as f64).collect();
+        let n = 40 + dice.below(400) as u64;
         let shape = Shape::new(n, n, n, "case").unwrap();
         let layout = Method::Columns.layout(shape, &rates, &MethodOptions::default()).unwrap();
         let flow = Flow::ALL[(case / 7 % 3) as usize];
-        let (block, overlap, look_ahead) = (1 + dice.roll(n), case.is_multiple_of(2), 1 + dice.roll(2));
+        let (block, overlap, look_ahead) =
+            (1 + dice.below(n as usize) as u64, case.is_multiple_of(2), 1 + dice.below(2) as u64);
         let schedule = MatmulSchedule::new(
             &layout,
             ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead),
@@ -98,7 +87,7 @@ fn schedules_take_as_long_as_smpirun_says() {
         let names: Vec<String> = (0..p).map(|i| format!("p{i}")).collect();
         let mut rules = Fluid::simgrid();
         if case.is_multiple_of(5) {
-            rules = rules.with_eager(1 << (8 + dice.roll(8))).unwrap();
+            rules = rules.with_eager(1 << (8 + dice.below(8))).unwrap();
         }
         let outcome = simulate_fluid(&schedule, conditions, &names, &rules, false).unwrap();
         let command = export_simgrid(&schedule, conditions, &names, &rules, &here).unwrap();

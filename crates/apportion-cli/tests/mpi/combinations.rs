@@ -2,22 +2,25 @@
 //! mpirun for each world, whose ranks are this test again.
 
 use super::launch::Mpi;
-use apportion::geometry::{Rank, Rect};
+use apportion::geometry::Rect;
 use apportion::kernels::Kernel;
 use apportion::kernels::{Semiring, Tropical};
 use apportion::matrix::{Element, LocalBlocks, Matrix};
 use apportion::plan::shapes::{Method, MethodOptions};
-use apportion::plan::{Layout, Metrics, Shape, repeated};
+use apportion::model::Model;
+use apportion::plan::{Forecast, Layout, Metrics, Plan, Shape, repeated};
 use apportion::platform::Platform;
-use apportion::run::{Monitor, MpiLaunch, World, run_mpi};
+use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
+use apportion::run::{Monitor, MpiLaunch, Session, World};
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
+use apportion::trace::Lane;
 
 #[test]
 fn every_combination_is_right_and_moves_what_the_formula_says() {
     if MpiLaunch::detect().is_some() {
-        let world = World::join(&Monitor::new()).unwrap();
+        let world = World::mpi(&Monitor::new()).unwrap();
         on_rank(&world);
-        world.leave();
+        world.finalize();
         return;
     }
     for mpi in [Mpi::Open, Mpi::Mpich] {
@@ -131,22 +134,27 @@ impl<T: Element> Product<T> {
     fn check(&self, layout: &Layout, order: ScheduleOptions, world: &World) {
         let what = format!("{} {order:?} {layout:?}", self.kernel.name());
         let schedule = MatmulSchedule::new(layout, order);
-        let (a, b) = schedule.own(Rank(world.rank()));
-        let (a, b) =
-            (cut(&self.a, a.iter().map(|part| part.rect())), cut(&self.b, b.iter().map(|part| part.rect())));
+        let own = OwnRects::of(&schedule, world);
+        let (a, b) = (cut(&self.a, &own.a), cut(&self.b, &own.b));
         let platform = Platform::from_speeds(&vec![1.0; world.size()]).unwrap();
-        let (tiles, lane) =
-            run_mpi(self.kernel, (&a, &b), (&schedule, world), &platform, &Monitor::new()).unwrap();
-        let mine = schedule.rects(Rank(world.rank()));
-        assert_eq!(tiles, cut(&self.c, mine.iter().copied()), "rank {}: {what}", world.rank());
-        let counts: [u64; 2] = [lane.sent.iter().sum(), lane.received.iter().sum()];
+        let models = vec![Model::constant("p", 1.0).unwrap(); world.size()];
+        let plan = Plan::of_layout("test", platform.names(), layout.clone(), 1.0);
+        // What it should take is not the matter here.
+        let forecast = Forecast { seconds: 1.0, compute: Vec::new(), communicate: Vec::new() };
+        let job = MatmulJob::new(self.kernel, &plan, order, &models, 1).with_forecast(Some(forecast));
+        let monitor = Monitor::new();
+        let session = Session::new(world, &platform, &monitor, job.work());
+        let (c, report) = multiply(Operands::new(&a, &b), &job, &session).unwrap();
+        assert_eq!(c, cut(&self.c, &own.c), "rank {}: {what}", world.rank());
+        let sum = |of: fn(&Lane) -> u64| report.trace.lanes.iter().map(of).sum::<u64>();
+        let counts = [sum(|lane| lane.sent.iter().sum()), sum(|lane| lane.received.iter().sum())];
         let moved = Metrics::of_layout(layout, 1.0).volume.unwrap();
-        assert_eq!(world.combine(&counts, |x, y| x + y).unwrap(), [moved, moved], "{what}");
+        assert_eq!(counts, [moved, moved], "{what}");
     }
 }
 
-fn cut<T: Element>(matrix: &Matrix<T>, rects: impl Iterator<Item = Rect>) -> LocalBlocks<T> {
-    let part = |rect: Rect| {
+fn cut<T: Element>(matrix: &Matrix<T>, rects: &[Rect]) -> LocalBlocks<T> {
+    let part = |&rect: &Rect| {
         let cols = rect.cols.start as usize..rect.cols.end as usize;
         (
             rect,
@@ -155,5 +163,5 @@ fn cut<T: Element>(matrix: &Matrix<T>, rects: impl Iterator<Item = Rect>) -> Loc
                 .collect(),
         )
     };
-    rects.map(part).collect()
+    rects.iter().map(part).collect()
 }

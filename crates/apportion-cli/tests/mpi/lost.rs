@@ -1,13 +1,15 @@
 //! A rank that goes ends the run soon; an earlier result stays and nothing else is left behind.
 
 use super::launch::{Bench, Mpi};
-use apportion::geometry::{Rank, Rect};
+use apportion::geometry::Rect;
 use apportion::kernels::Kernel;
 use apportion::matrix::LocalBlocks;
-use apportion::plan::Shape;
+use apportion::model::Model;
+use apportion::plan::{Plan, Shape};
 use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::platform::Platform;
-use apportion::run::{Monitor, MpiLaunch, World, run_mpi};
+use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
+use apportion::run::{Monitor, MpiLaunch, Session, World};
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{ExitStatus, Stdio};
@@ -117,7 +119,7 @@ fn a_worker_that_panics_ends_all_with_its_name() {
         assert!(begun.elapsed() < Duration::from_secs(30), "it ended, but late");
         let text = String::from_utf8_lossy(&output.stderr);
         let lost =
-            text.lines().filter(|line| line.contains("processor p1 was lost: only own parts are copied"));
+            text.lines().filter(|line| line.contains("processor p1 was lost: a piece is read where it is held"));
         assert_eq!(lost.count(), 1, "{text}");
         assert_eq!(output.status.code(), Some(1), "{text}");
     }
@@ -126,18 +128,22 @@ fn a_worker_that_panics_ends_all_with_its_name() {
 /// As the commands do: an error that one rank alone knows is told by it, which then ends all.
 fn panics_on_rank_one() -> ! {
     let (monitor, shape) = (Monitor::new(), Shape::new(60, 60, 60, "test").unwrap());
-    let world = World::join(&monitor).unwrap();
+    let world = World::mpi(&monitor).unwrap();
     let layout = Method::Rows.layout(shape, &[1.0; 3], &MethodOptions::default()).unwrap();
     let order = ScheduleOptions::new(Flow::Ring, 8);
     let schedule = MatmulSchedule::new(&layout, order);
-    let filled =
-        |parts: Vec<Rect>| parts.into_iter().map(|rect| (rect, vec![1.0; rect.area() as usize])).collect();
-    let (a, b) = schedule.own(Rank(world.rank()));
-    let a: LocalBlocks<f64> =
-        filled(a.iter().map(|part| part.rect()).filter(|_| world.rank() != 1).collect());
-    let b = filled(b.iter().map(|part| part.rect()).collect());
+    let filled = |rects: &[Rect]| -> LocalBlocks<f64> {
+        rects.iter().map(|rect| (*rect, vec![1.0; rect.area() as usize])).collect()
+    };
+    let own = OwnRects::of(&schedule, &world);
+    let a = if world.rank() == 1 { LocalBlocks::new() } else { filled(&own.a) };
+    let b = filled(&own.b);
     let platform = Platform::from_speeds(&[1.0; 3]).unwrap();
-    match run_mpi(Kernel::plus_times(), (&a, &b), (&schedule, &world), &platform, &monitor) {
+    let models = vec![Model::constant("p", 1e9).unwrap(); 3];
+    let plan = Plan::of_layout("rows", platform.names(), layout.clone(), 1.0);
+    let job = MatmulJob::new(Kernel::plus_times(), &plan, order, &models, 1);
+    let session = Session::new(&world, &platform, &monitor, job.work());
+    match multiply(Operands::new(&a, &b), &job, &session) {
         Ok(_) => unreachable!("rank 1 lacks its part, and the others need it"),
         Err(error) => {
             eprintln!("{error}");

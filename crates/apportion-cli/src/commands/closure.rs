@@ -18,7 +18,7 @@ pub fn run(args: &ClosureArgs, console: &Console) -> Result<()> {
             let remedy = "choose --semiring min-plus or max-plus";
             return refused("--predecessors", "or-and has no best paths", remedy);
         }
-        _ => {}
+        _ => args.running.blas.unused(args.semiring)?,
     }
     let task = Task {
         job: Job::Closure(args.predecessors.as_ref()),

@@ -5,11 +5,11 @@ use crate::args::MatmulArgs;
 use crate::console::monitor;
 use crate::output::chosen::Chosen;
 use crate::output::panels::{Cuts, cut_text, cut_value};
-use crate::output::results::Outputs;
+use crate::output::results::{About, Outputs};
 use crate::output::{appear, picture, timeline};
 use crate::prepare::checkpoint::{fingerprint, same_decisions};
 use crate::prepare::cut::{Cut, cut};
-use crate::prepare::product::{Given, Speeds, data_path};
+use crate::prepare::product::{Given, Speeds, copies, data_path};
 use crate::prepare::task::Job;
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
@@ -45,10 +45,10 @@ pub fn run<T: Element>(
         .with_scaling(scaling)
         .with_seed(running.seed);
     let work = shape.flops() / 2.0;
-    let session = Session::new(world, &given.platform, monitor(), work).copying(running.copy);
+    let session = Session::new(world, &given.platform, monitor(), work).copying(copies(running));
     forget_peak_memory();
     let mut run = PanelRun::new(files, job, &session, (shape, manifest.panels));
-    let Outputs { mut file, about, bool, .. } = outputs;
+    let Outputs { mut file, about, bool, .. } = world.all_ok(outputs.opened(world))?;
     if let Some(file) = &mut file {
         let (m, n) = (shape.m as usize, shape.n as usize);
         file.put(&if bool { npy_header_bool(m, n) } else { npy_header::<T>(m, n) })?;
@@ -105,6 +105,7 @@ pub fn run<T: Element>(
         chosen.iter().for_each(|chosen| chosen.add_to(&mut value, &given.platform));
         value
     };
+    let about = if world.is_solo() { about } else { About::open(running, world)? };
     world.all_ok(appear([
         (about.report, &|| format!("{:#}\n", value())),
         (about.trace, &|| timeline(running.trace.as_ref(), &report.trace, &report.plan.processors)),

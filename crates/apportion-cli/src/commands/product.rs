@@ -4,7 +4,7 @@ use super::panels;
 use crate::console::{Console, monitor};
 use crate::output::results::{Outputs, tell_and_keep};
 use crate::prepare::operands::{Inputs, Kind, inputs_of};
-use crate::prepare::product::{Prepared, settled_on, speeds};
+use crate::prepare::product::{Prepared, copies, settled_on, speeds};
 use crate::prepare::task::{Job, Task};
 use crate::prepare::world::on_engine;
 use apportion::error::Result;
@@ -150,7 +150,7 @@ impl Part<'_> {
             Job::Closure(_) => products_of_closure(self.shape.m),
         };
         let work = job.work() * products as f64;
-        Session::new(self.world, &prepared.platform, monitor(), work).copying(self.task.running.copy)
+        Session::new(self.world, &prepared.platform, monitor(), work).copying(copies(self.task.running))
     }
 
     /// Whether and how the run repartitions.

@@ -24,6 +24,20 @@ pub struct About {
     pub svg: Option<OutputFile>,
 }
 
+impl About {
+    /// Opens them on rank 0.
+    pub fn open(running: &RunningArgs, world: &World) -> Result<Self> {
+        if world.rank() > 0 {
+            return Ok(Self::default());
+        }
+        Ok(Self {
+            report: open(running.report.as_ref())?,
+            trace: open(running.trace.as_ref())?,
+            svg: open(running.svg.as_ref())?,
+        })
+    }
+}
+
 /// Where a result goes, and as what; files are on rank 0 alone.
 #[derive(Default)]
 pub struct Outputs {
@@ -32,33 +46,40 @@ pub struct Outputs {
     pub about: About,
     /// Truth values are written as bool.
     pub bool: bool,
-    /// Whether C is written, on every rank.
-    pub asked: bool,
+    /// Where C and the predecessors are written; known to every rank.
+    pub asked: [Option<PathBuf>; 2],
 }
 
 impl Outputs {
-    /// Opens all files before the work, on rank 0: one that cannot be written is told at once.
+    /// Opens all files before the work, on rank 0: one that cannot be written is told at once. Where the end of another rank
+    /// could leave them half written, they are only tried, and opened again when there is something to write.
     pub fn open(task: &Task<'_>, predecessors: Option<&PathBuf>, world: &World) -> Result<Self> {
-        let asked = task.output.is_some();
-        if world.rank() > 0 {
-            return Ok(Self { asked, ..Self::default() });
+        let asked = [task.output, predecessors].map(|path| path.cloned());
+        let files = if world.rank() == 0 { [open(task.output)?, open(predecessors)?] } else { [None, None] };
+        let about = About::open(task.running, world)?;
+        if world.is_solo() {
+            let [file, predecessors] = files;
+            return Ok(Self { file, predecessors, about, bool: false, asked });
         }
-        let running = task.running;
-        let about = About {
-            report: open(running.report.as_ref())?,
-            trace: open(running.trace.as_ref())?,
-            svg: open(running.svg.as_ref())?,
-        };
-        let (file, predecessors) = (open(task.output)?, open(predecessors)?);
-        Ok(Self { file, predecessors, about, bool: false, asked })
+        Ok(Self { asked, ..Self::default() })
+    }
+
+    /// The same with its files open on rank 0.
+    pub fn opened(mut self, world: &World) -> Result<Self> {
+        if world.rank() == 0 && !world.is_solo() {
+            self.file = open(self.asked[0].as_ref())?;
+            self.predecessors = open(self.asked[1].as_ref())?;
+        }
+        Ok(self)
     }
 
     /// Writes C; what is left to tell of.
     pub fn keep<T: Element>(self, c: &LocalBlocks<T>, at: (Shape, &World)) -> Result<About> {
-        if self.asked {
-            commit(write(self.file, c, self.bool, at)?, at.1)?;
+        let opened = at.1.all_ok(self.opened(at.1))?;
+        if opened.asked[0].is_some() {
+            commit(write(opened.file, c, opened.bool, at)?, at.1)?;
         }
-        Ok(self.about)
+        Ok(opened.about)
     }
 
     /// Writes C and its predecessors, then lets both appear.
@@ -68,11 +89,12 @@ impl Outputs {
         predecessors: &LocalBlocks<i32>,
         at: (Shape, &World),
     ) -> Result<About> {
-        let file = if self.asked { write(self.file, c, false, at)? } else { None };
-        let predecessors = write(self.predecessors, predecessors, false, at)?;
+        let opened = at.1.all_ok(self.opened(at.1))?;
+        let file = if opened.asked[0].is_some() { write(opened.file, c, false, at)? } else { None };
+        let predecessors = write(opened.predecessors, predecessors, false, at)?;
         commit(file, at.1)?;
         commit(predecessors, at.1)?;
-        Ok(self.about)
+        Ok(opened.about)
     }
 }
 
@@ -149,6 +171,7 @@ pub fn tell_and_keep(
     console: &Console,
 ) -> Result<()> {
     let tell = || {
+        let about = if world.is_solo() { about } else { About::open(args, world)? };
         let chosen = Chosen::of(prepared);
         let mut value = report.to_value();
         chosen.add_to(&mut value, &prepared.platform);

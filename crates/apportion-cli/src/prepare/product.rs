@@ -140,9 +140,14 @@ fn given_speed(processor: &Processor) -> bool {
     processor.emulated.is_some() || matches!(processor.speed, Some(Speed::Flops(_)))
 }
 
+/// Whether threads are asked to copy operands: by name, or by a number of messages that divides the memory for them.
+pub fn copies(args: &RunningArgs) -> bool {
+    args.copy || args.flow.blocks.is_some()
+}
+
 /// How processors come by the operands of others.
 pub fn data_path(args: &RunningArgs, platform: &Platform, world: &World) -> DataPath {
-    match (world.is_solo(), args.copy || platform.network.emulate) {
+    match (world.is_solo(), copies(args) || platform.has_memories_of_its_own()) {
         (false, _) => DataPath::Packed,
         (true, true) => DataPath::Copied,
         (true, false) => DataPath::InPlace,

@@ -101,7 +101,7 @@ fn a_run_takes_the_time_that_the_functions_say() {
     assert!(seconds("seconds") > 0.0719, "{}", seconds("seconds"));
     // A speed in flop/s is known too, one to be measured is not, and two emulations are one too many.
     for (second, wanted) in [
-        ("", "platform: emulated processors stand beside others"),
+        ("", "platform: the platform mixes emulated processors"),
         (
             "emulated = \"peak 1\"\nslowdown = 2",
             "processor \"b\": slowdown: cannot be combined with emulated",

@@ -112,7 +112,7 @@ fn a_worker_that_panics_ends_all_with_its_name() {
         panics_on_rank_one();
     }
     for mpi in [Mpi::Open, Mpi::Mpich] {
-        let name = "mpi::lost::a_worker_that_panics_ends_all_with_its_name";
+        let name = "lost::a_worker_that_panics_ends_all_with_its_name";
         let Some(mut command) = mpi.program(3, std::env::current_exe().unwrap()) else { continue };
         let begun = Instant::now();
         let output = command.args(["--exact", name, "--nocapture"]).output().unwrap();

@@ -140,6 +140,12 @@ impl Platform {
         }
     }
 
+    /// True if its processors stand for ones that share no memory: the network between them is emulated, or some have a
+    /// `memory` of their own. On threads they then copy what they are sent.
+    pub fn has_memories_of_its_own(&self) -> bool {
+        self.network.emulate || self.processors.iter().any(|processor| processor.memory.is_some())
+    }
+
     /// Number of processors.
     pub fn len(&self) -> usize {
         self.processors.len()

@@ -39,7 +39,7 @@ pub struct RunReport {
     pub ideal_seconds: f64,
     /// How the run was repartitioned, where that was asked for.
     pub adaptation: Option<Adaptation>,
-    /// Probability, at most, that verification missed a wrong result; `None` if this run computed nothing. Where elements
+    /// Probability, at most, that verification missed a wrong result; `None` if this run computed nothing of it. Where elements
     /// were sampled, of a product in which a thousandth of the elements are wrong.
     pub error_probability: Option<f64>,
     /// Elements that were recomputed, where that was the verification; `None` for Freivalds' check.
@@ -72,7 +72,7 @@ impl RunReport {
             forecast_seconds: 0.0,
             ideal_seconds: 0.0,
             adaptation: None,
-            error_probability: None,
+            error_probability: Some(0.0),
             sampled: None,
             products: 0,
             io_seconds: 0.0,

@@ -264,7 +264,8 @@ impl<'a, T: Element> PanelRun<'a, T> {
         let Self { job, session, shape, report, io_seconds, .. } = self;
         let mut report = match report {
             Some(report) => report,
-            None => RunReport::nothing(&job, session)?,
+            // What other runs computed this one did not verify.
+            None => RunReport { error_probability: None, ..RunReport::nothing(&job, session)? },
         };
         if let Ok(layout) = repeated(shape, job.plan.layout()?) {
             report.plan = job.plan.laid_out(layout);

@@ -51,9 +51,10 @@ impl<'a> Session<'a> {
         self.monitor
     }
 
-    /// True if processors of one process copy operands instead of reading them in place.
+    /// True if processors of one process copy operands instead of reading them in place: where that was asked for, where
+    /// the network is emulated, and where processors have a `memory` of their own.
     pub fn copies(&self) -> bool {
-        self.copies || self.platform.network.emulate
+        self.copies || self.platform.has_memories_of_its_own()
     }
 
     /// The fraction of the job that earlier runs did, and the fraction that a run of this much work is.

@@ -1,23 +1,21 @@
 //! Flags: old names, numbers as people write them, and refusals of flags that a mode would ignore.
 
-use super::line::{apportion, error_of, fresh, json_of, stdout};
+use super::bench::Bench;
 use serde_json::json;
 
 #[test]
 fn renamed_flags_keep_their_old_names() {
-    let here = fresh("flags-old");
-    let shares = |flags: &str| {
-        json_of(&here, &format!("partition --units 100 --speeds 9,1 {flags}"))["shares"].clone()
-    };
+    let here = Bench::new();
+    let shares =
+        |flags: &str| here.json(&format!("partition --units 100 --speeds 9,1 {flags}"))["shares"].clone();
     assert_eq!(shares("--least 20"), json!([80, 20]));
     assert_eq!(shares("--most 70"), shares("--max 70"));
-    stdout(&here, "partition --shape 64x64 --speeds 9,1 -o plan.json");
-    std::fs::write(here.join("two.toml"), TWO).unwrap();
+    here.done("partition --shape 64x64 --speeds 9,1 -o plan.json");
+    here.write("two.toml", TWO);
     let line = "simulate --plan plan.json --platform two.toml --sharing fair";
-    let old = json_of(&here, &format!("{line} --coarse 0.1"));
-    assert_eq!(old, json_of(&here, &format!("{line} --rate-tolerance 0.1")));
-    let help =
-        |command: &str| String::from_utf8(apportion(&here, &format!("{command} --help")).stdout).unwrap();
+    let old = here.json(&format!("{line} --coarse 0.1"));
+    assert_eq!(old, here.json(&format!("{line} --rate-tolerance 0.1")));
+    let help = |command: &str| here.done(&format!("{command} --help"));
     for (command, new, old) in [
         ("partition", "--min ", "--least"),
         ("partition", "--max ", "--most"),
@@ -31,22 +29,22 @@ fn renamed_flags_keep_their_old_names() {
 
 #[test]
 fn numbers_are_read_as_people_write_them() {
-    let here = fresh("flags-numbers");
-    let units = |line: &str| json_of(&here, &format!("partition {line}"))["shares"].clone();
+    let here = Bench::new();
+    let units = |line: &str| here.json(&format!("partition {line}"))["shares"].clone();
     assert_eq!(units("--units 1e6 --speeds 9:1"), json!([900_000, 100_000]));
     assert_eq!(units("--units 2.5M --speeds 9,1 --max 2M,1M"), json!([2_000_000, 500_000]));
     assert_eq!(units("--shape 1kx1k --speeds 3:1 --method straight-line"), json!([750_000, 250_000]));
     for wrong in ["--units 1.5k5", "--units 1.0001k", "--units 1,000", "--units -1k"] {
-        error_of(&here, 2, &format!("partition {wrong} --speeds 9,1"));
+        here.fails(2, &format!("partition {wrong} --speeds 9,1"));
     }
 }
 
 #[test]
 fn flags_that_a_mode_would_ignore_are_refused_by_name() {
-    let here = fresh("flags-refused");
-    std::fs::write(here.join("two.toml"), TWO).unwrap();
-    stdout(&here, "partition --units 100 --platform two.toml -o units.json");
-    stdout(&here, "partition --shape 64x64 --platform two.toml -o plan.json");
+    let here = Bench::new();
+    here.write("two.toml", TWO);
+    here.done("partition --units 100 --platform two.toml -o units.json");
+    here.done("partition --shape 64x64 --platform two.toml -o plan.json");
     let (units, shape) = ("partition --units 100 --speeds 9,1", "partition --shape 64x64 --speeds 9,1");
     let simulate = "simulate --platform two.toml --plan units.json";
     let arrange = "arrange --platform two.toml --plan plan.json";
@@ -93,7 +91,7 @@ fn flags_that_a_mode_would_ignore_are_refused_by_name() {
         (arrange, "--seed 3"),
         ("arrange --platform two.toml --grid 8x8", "--flow ring"),
     ] {
-        let error = error_of(&here, 2, &format!("{line} {flag}"));
+        let error = here.fails(2, &format!("{line} {flag}"));
         assert!(error.contains(flag.split(' ').next().unwrap()), "{line} {flag}: {error}");
     }
 }

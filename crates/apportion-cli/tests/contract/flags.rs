@@ -1,14 +1,13 @@
 //! Flags: old names, numbers as people write them, and refusals of flags that a mode would ignore.
 
-use apportion_testing::Bench;
+use super::bench::Bench;
 use serde_json::json;
 
 #[test]
 fn renamed_flags_keep_their_old_names() {
     let here = Bench::new();
-    let shares = |flags: &str| {
-        here.json(&format!("partition --units 100 --speeds 9,1 {flags}"))["shares"].clone()
-    };
+    let shares =
+        |flags: &str| here.json(&format!("partition --units 100 --speeds 9,1 {flags}"))["shares"].clone();
     assert_eq!(shares("--least 20"), json!([80, 20]));
     assert_eq!(shares("--most 70"), shares("--max 70"));
     here.done("partition --shape 64x64 --speeds 9,1 -o plan.json");
@@ -16,8 +15,7 @@ fn renamed_flags_keep_their_old_names() {
     let line = "simulate --plan plan.json --platform two.toml --sharing fair";
     let old = here.json(&format!("{line} --coarse 0.1"));
     assert_eq!(old, here.json(&format!("{line} --rate-tolerance 0.1")));
-    let help =
-        |command: &str| String::from_utf8(here.run(&format!("{command} --help")).stdout).unwrap();
+    let help = |command: &str| here.done(&format!("{command} --help"));
     for (command, new, old) in [
         ("partition", "--min ", "--least"),
         ("partition", "--max ", "--most"),

@@ -42,7 +42,6 @@ fn what_does_not_fit_the_world_or_the_engine() {
         ),
         (3, format!("matmul b.npy b.npy {product}"), &["b.npy: is 8 x 9", "needs 9 rows"]),
         (3, format!("matmul a.npy a.npy --c-in f.npy {product}"), &["f.npy: holds f32"]),
-        (3, format!("matmul a.npy a.npy --adaptive {product}"), &["--adaptive", "--engine threads"]),
         (2, format!("matmul m.mtx m.mtx {product}"), &["m.mtx", "own part"]),
         (2, "matmul a.npy a.npy --engine mpi --platform wires.toml".into(), &["emulate", "--engine threads"]),
         (2, "matmul a.npy a.npy --engine mpi -o missing/c.npy".into(), &["there is no directory"]),

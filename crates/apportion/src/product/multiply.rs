@@ -154,6 +154,7 @@ pub fn multiply<T: Element>(
         adaptation,
         error_probability: Some(verified.error_probability),
         sampled: verified.sampled,
+        exceptional: verified.exceptional,
         products: 1,
         verify_seconds: begin.elapsed().as_secs_f64(),
         ..RunReport::nothing(job, session)?

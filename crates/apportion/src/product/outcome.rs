@@ -44,6 +44,8 @@ pub struct RunReport {
     pub error_probability: Option<f64>,
     /// Elements that were recomputed, where that was the verification; `None` for Freivalds' check.
     pub sampled: Option<u64>,
+    /// Elements recomputed beside Freivalds' check, since infinities or NaN reach their rows or columns.
+    pub exceptional: u64,
     /// Products that the run is made of: 1, but for powers and closures. Seconds and volume are those of all.
     pub products: u64,
     /// Seconds of reading and writing files.
@@ -74,6 +76,7 @@ impl RunReport {
             adaptation: None,
             error_probability: Some(0.0),
             sampled: None,
+            exceptional: 0,
             products: 0,
             io_seconds: 0.0,
             verify_seconds: 0.0,
@@ -98,6 +101,7 @@ impl RunReport {
             (x, y) => x.or(y),
         };
         self.sampled = next.sampled.map(|new| self.sampled.unwrap_or(0) + new);
+        self.exceptional += next.exceptional;
         self.products += next.products;
         self.verify_seconds += next.verify_seconds;
     }

@@ -17,6 +17,7 @@ impl RunReport {
             Some(elements) => {
                 json!({"method": "sampled", "elements": elements, "odds_hold_for_wrong_fraction": WRONG_FRACTION})
             }
+            None if self.exceptional > 0 => json!({"method": "freivalds", "recomputed": self.exceptional}),
             None => json!({"method": "freivalds"}),
         }
     }

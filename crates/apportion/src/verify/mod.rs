@@ -83,7 +83,8 @@ pub fn verify<T: Element>(
     judge(parts, kernel, seed, world)
 }
 
-/// Checks that C = A B on this process alone, as [`verify`] does: A of m x k, B of k x n, C of m x n elements.
+/// Checks that C = A B on this process alone, as [`verify`] does, for A of m x k, B of k x n and C of m x n
+/// elements.
 ///
 /// ```
 /// use apportion::kernels::Kernel;

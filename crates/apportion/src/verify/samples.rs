@@ -30,8 +30,8 @@ pub(super) struct Sampled {
 
 impl Sampled {
     /// Upper bound of the probability that the check passes though a `fraction` of C's elements is wrong:
-    /// `(1 - fraction)^drawn`, or 0 if all were recomputed. It does not cover fewer wrong elements: a single one
-    /// among n is missed with probability `(1 - 1 / n)^drawn`.
+    /// `(1 - fraction)^drawn`, or 0 if all were recomputed. It does not cover fewer wrong elements: a single
+    /// one among n is missed with probability `(1 - 1 / n)^drawn`.
     pub fn error_probability(&self, fraction: f64) -> f64 {
         if self.all { 0.0 } else { (1.0 - fraction.clamp(0.0, 1.0)).powf(self.drawn as f64) }
     }

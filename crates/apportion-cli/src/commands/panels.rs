@@ -99,9 +99,10 @@ pub fn run<T: Element>(
         predicted: manifest.panels.predicted_bytes(shape, of, manifest.order, size_of::<T>() as u64),
     };
     let chosen = cut.as_ref().map(|cut| Chosen::of(&cut.prepared));
+    let about_cuts = cut_value(&cuts);
     let value = || {
         let mut value = report.to_value();
-        value["panels"] = cut_value(&cuts);
+        value["panels"] = about_cuts.clone();
         chosen.iter().for_each(|chosen| chosen.add_to(&mut value, &given.platform));
         value
     };

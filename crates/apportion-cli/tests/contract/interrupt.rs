@@ -77,7 +77,7 @@ fn a_product_with_a_checkpoint() {
     assert!((2..60).contains(&count), "{count}");
     let wanted_words = format!(
         "apportion: interrupted ({count} of 60 panels kept in kept: the same command with --resume kept instead of \
-         --checkpoint goes on)\n"
+         --checkpoint continues)\n"
     );
     assert_eq!(said, wanted_words);
     assert_eq!(bench.text("c.npy"), "an earlier result");

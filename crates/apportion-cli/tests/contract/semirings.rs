@@ -78,7 +78,7 @@ fn tropical_products_are_those_of_three_loops() {
             assert!(ideal > 0.0 && forecast >= 0.999 * ideal, "no forecast is below the ideal: {report}");
         }
     }
-    let kept: Vec<String> = std::fs::read_dir(directory.join("cache/apportion"))
+    let kept: Vec<String> = std::fs::read_dir(directory.cache().join("apportion"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();

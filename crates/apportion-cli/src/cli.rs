@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 #[command(name = "apportion", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(after_help = "Examples:\n  apportion demo\n  apportion partition --units 1000 --speeds 9:1\n  \
     apportion matmul A.npy B.npy -o C.npy\n\
-    Numbers may be written 1e6, 100k or 2.5M. The README describes the files.\n\
+    Numbers may be written 1e6, 100k or 2.5M. docs/reference describes the files.\n\
     Exit codes: 0 success; 1 the work failed (wrong result, lost worker, no feasible plan); 2 \
     bad usage or input.")]
 pub struct Arguments {

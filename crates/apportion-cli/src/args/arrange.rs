@@ -64,7 +64,7 @@ pub enum OrderFormat {
     better.json\n  \
     apportion arrange --grid 512x512 --platform platforms/grid5000-table-4-1.toml --edges open --svg \
     grid.svg\n\
-    docs/network.md explains costs and searches.")]
+    docs/theory/arrangement.md explains costs and searches.")]
 pub struct ArrangeArgs {
     /// Plan to rearrange (plan.json).
     #[arg(long, value_name = "FILE", required_unless_present = "grid")]

@@ -11,7 +11,7 @@ use std::path::PathBuf;
     apportion simulate --shape 4000x4000 --platform platform.toml --sweep bandwidth=100Mbit/s..10Gbit/s\n\
     A message waits for the latency, then drains at its link's bandwidth. --sharing decides what happens \
     when several \
-    messages use a link. docs/simulation.md compares the rules with each other and with SimGrid.")]
+    messages use a link. docs/theory/forecasting.md compares the rules with each other and with SimGrid.")]
 pub struct SimulateArgs {
     /// Plan to simulate (plan.json).
     #[arg(long, value_name = "FILE", required_unless_present_any = ["traces", "shape"])]

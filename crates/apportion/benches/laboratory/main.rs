@@ -4,7 +4,7 @@
 //! `cargo bench --bench laboratory` prints one table per figure, measured beside forecast, in less than ten
 //! minutes; `-- --quick` a smaller selection in less than a minute, `-- clusters` (or another name) one
 //! experiment; `-- --pictures DIR` also draws those of two processors or clusters. What it emulates and what
-//! came out: docs/laboratory.md.
+//! came out: docs/results/laboratory.md.
 
 mod bench;
 mod overlap;

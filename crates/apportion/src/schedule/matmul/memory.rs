@@ -56,7 +56,9 @@ pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, p
         (Flow::Ring, _) => ahead.max(1),
         (Flow::OneToAll | Flow::Broadcast, _) => 1,
     };
-    let depth = block.saturating_mul(blocks).min(k);
+    // On strips those under way may be of several column blocks.
+    let groups = strips.as_ref().map_or(1, |parts| parts.len() as u64);
+    let depth = block.saturating_mul(blocks).min(k.saturating_mul(groups));
     let held = |rank: usize| {
         let own = layout.shares()[rank] + a[rank] + b[rank];
         lines[rank].saturating_mul(depth).saturating_add(own).saturating_mul(element)
@@ -126,6 +128,18 @@ mod tests {
                 [0, 1].map(|i| own[i] + 8 * [22, 18][i] * depth[1]),
                 "{flow}"
             );
+        }
+    }
+
+    /// Two column blocks of 8, all 12 rows at once: one block is held beside the one that is computed with.
+    #[test]
+    fn look_ahead_on_strips_holds_other_column_blocks() {
+        let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
+        let own = [6 * 12 + 12 * 8 + 6 * 16, 2 * 12 + 12 * 8 + 2 * 16].map(|x: u64| 8 * x);
+        for (ahead, blocks) in [(0, 1), (1, 2), (9, 2)] {
+            let order = ScheduleOptions::new(Flow::Broadcast, 12).with_look_ahead(ahead);
+            let held = predicted_memory(&layout, order, 8, DataPath::Packed);
+            assert_eq!(held, own.map(|own| own + 8 * 12 * 8 * blocks), "{ahead}");
         }
     }
 

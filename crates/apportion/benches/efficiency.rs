@@ -21,7 +21,8 @@ use product::{BLOCK, RUNS, matrix, seconds, verdict};
 use std::time::Instant;
 
 /// Slowdowns, whose inverses add up to two cores at most.
-const PLATFORMS: [&[f64]; 5] = [&[1.0, 1.0], &[1.5, 3.0], &[2.0, 18.0], &[2.0, 3.0, 6.0], &[2.5, 4.0, 5.0, 10.0]];
+const PLATFORMS: [&[f64]; 5] =
+    [&[1.0, 1.0], &[1.5, 3.0], &[2.0, 18.0], &[2.0, 3.0, 6.0], &[2.5, 4.0, 5.0, 10.0]];
 
 fn main() {
     let size = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(4000);

@@ -40,7 +40,8 @@ pub fn cut<T: Element>(
     let mut block = flow.pivot(shape.k)?.min(shape.k);
     let mut panels = Panels { rows: shape.m.div_ceil(count), segment: shape.k };
     if let Some(memory) = asked.memory {
-        (panels, block) = within::<T>(memory, panels, block, (shape, (given.platform.len() as u64, path)), args)?;
+        (panels, block) =
+            within::<T>(memory, panels, block, (shape, (given.platform.len() as u64, path)), args)?;
     }
     let settle = |panels: Panels, console: &Console| {
         let panel = Shape { m: panels.rows, k: panels.segment, ..shape };

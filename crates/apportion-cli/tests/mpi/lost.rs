@@ -5,8 +5,8 @@ use apportion::geometry::Rect;
 use apportion::kernels::Kernel;
 use apportion::matrix::LocalBlocks;
 use apportion::model::Model;
-use apportion::plan::{Plan, Shape};
 use apportion::plan::shapes::{Method, MethodOptions};
+use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
 use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
 use apportion::run::{Monitor, MpiLaunch, Session, World};
@@ -118,8 +118,9 @@ fn a_worker_that_panics_ends_all_with_its_name() {
         let output = command.args(["--exact", name, "--nocapture"]).output().unwrap();
         assert!(begun.elapsed() < Duration::from_secs(30), "it ended, but late");
         let text = String::from_utf8_lossy(&output.stderr);
-        let lost =
-            text.lines().filter(|line| line.contains("processor p1 was lost: a piece is read where it is held"));
+        let lost = text
+            .lines()
+            .filter(|line| line.contains("processor p1 was lost: a piece is read where it is held"));
         assert_eq!(lost.count(), 1, "{text}");
         assert_eq!(output.status.code(), Some(1), "{text}");
     }

@@ -207,7 +207,11 @@ impl<'a, T> ViewMut<'a, T> {
     /// # Panics
     /// If a tile reaches outside this one, or two of them overlap.
     pub fn into_tiles(self, tiles: &[Rect]) -> Vec<ViewMut<'a, T>> {
-        assert!(are_disjoint(tiles), "some of {} tiles overlap: they cannot be written to at the same time", tiles.len());
+        assert!(
+            are_disjoint(tiles),
+            "some of {} tiles overlap: they cannot be written to at the same time",
+            tiles.len()
+        );
         let size = |span: Span| usize::try_from(span.len()).expect("a tile fits the address space");
         let place = |start: u64| usize::try_from(start).expect("a tile fits the address space");
         let one = |tile: &Rect| {

@@ -11,7 +11,7 @@ mod text;
 
 pub use chrome::chrome_trace;
 pub use gantt::trace_svg;
-pub use run::off;
 pub use plot::{Plot, Series, plot_svg, plot_svg_on};
+pub use run::off;
 pub use svg::plan_svg;
 pub use text::{pairs, table};

@@ -100,8 +100,9 @@ impl Strip {
     fn new(strip: Span) -> Self {
         let (first, width) = (strip.start - 1, strip.len() as usize + 2);
         // 100 degrees above, 20 at the left edge, 0 elsewhere.
-        let start =
-            |at: usize| if at < width { 100.0 } else { f64::from(at % width == 0 && first == 0) * 20.0 };
+        let start = |at: usize| {
+            if at < width { 100.0 } else { f64::from(at.is_multiple_of(width) && first == 0) * 20.0 }
+        };
         let now: Vec<f64> = (0..(ROWS + 2) * width).map(start).collect();
         Self { first, width, next: now.clone(), now }
     }

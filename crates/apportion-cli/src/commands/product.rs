@@ -122,7 +122,7 @@ impl Part<'_> {
     {
         let (world, task) = (self.world, self.task);
         world.all_ok(task.running.blas.unused(task.semiring))?;
-        let kernel = world.all_ok(Kernel::<PathElement<T>>::legs(task.semiring))?;
+        let kernel = world.all_ok(Kernel::<PathElement<T>>::paths(task.semiring))?;
         let lengths = world.all_ok(Kernel::<T>::tropical(task.semiring))?;
         let early = if world.is_solo() { Some(self.timed(|| self.read(lengths, None))?) } else { None };
         let (given, speeds) = speeds(kernel, task.running, world, self.console)?;

@@ -140,7 +140,7 @@ fn an_interrupted_sweep_is_continued() {
     // Sizes above 200 wait as long as the file is there.
     let text = "#!/bin/sh\necho $APPORTION_SIZE >>calls\nif [ $APPORTION_SIZE -gt 200 ]; then echo >waiting; while [ -e hold ]; do sleep 0.1; done; fi\n\
         echo $APPORTION_SIZE\n";
-    place.program("work", &text);
+    place.program("work", text);
     let line = "measure --command './work {size}' --seconds-from stdout --processors 1 --sizes 100,200,300,400 -o m.json";
     let mut child = place.command(line).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let begin = Instant::now();

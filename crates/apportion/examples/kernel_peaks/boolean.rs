@@ -76,7 +76,7 @@ fn compiled(program: &Path) -> bool {
 }
 
 /// Milliseconds of M4RI and of the plain product by rows.
-fn theirs(program: &Path, n: usize, rarity: u64) -> Option<[f64; 2]> {
+fn theirs(program: &Path, n: usize, rarity: usize) -> Option<[f64; 2]> {
     let output = Command::new(program).args([n.to_string(), rarity.to_string()]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());

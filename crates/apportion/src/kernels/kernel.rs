@@ -5,7 +5,7 @@ use crate::geometry::{Rect, Span};
 use crate::kernels::view::check_shapes;
 use crate::kernels::{
     BitMatrix, Blas, PathElement, Real, Semiring, Tropical, View, ViewMut, check_max_plus, check_min_plus,
-    gemm, legs_product, max_plus, min_plus,
+    gemm, max_plus, min_plus, paths_product,
 };
 use crate::matrix::{Element, Matrix};
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ where
     ///
     /// # Errors
     /// The other two semirings, whose paths have no length: exit code 2.
-    pub fn legs(semiring: Semiring) -> Result<Self> {
+    pub fn paths(semiring: Semiring) -> Result<Self> {
         let of = |zero, update: UpdateFn<PathElement<T>>, entry: Entry<PathElement<T>>| Self {
             semiring,
             zero: PathElement { length: zero, ..PathElement::empty() },
@@ -116,8 +116,8 @@ where
             refused: |_| None,
         };
         match semiring {
-            Semiring::MaxPlus => Ok(of(T::LOWEST, legs_product::<T, false>, best_leg::<T, false>)),
-            Semiring::MinPlus => Ok(of(T::HIGHEST, legs_product::<T, true>, best_leg::<T, true>)),
+            Semiring::MaxPlus => Ok(of(T::LOWEST, paths_product::<T, false>, best_path::<T, false>)),
+            Semiring::MinPlus => Ok(of(T::HIGHEST, paths_product::<T, true>, best_path::<T, true>)),
             other => Err(Error::input(
                 "`predecessors`",
                 format!("{other} has no best paths"),
@@ -243,12 +243,12 @@ fn best<T: Tropical, const MIN: bool>(row: &[T], column: &[T]) -> T {
 }
 
 /// The best of the pairs' paths.
-fn best_leg<T: Tropical, const MIN: bool>(
+fn best_path<T: Tropical, const MIN: bool>(
     row: &[PathElement<T>],
     column: &[PathElement<T>],
 ) -> PathElement<T> {
-    let legs = row.iter().zip(column).map(|(x, &y)| x.times::<MIN>(y));
-    legs.fold(PathElement::absent::<MIN>(), |best, leg| leg.over::<MIN>(best))
+    let paths = row.iter().zip(column).map(|(x, &y)| x.times::<MIN>(y));
+    paths.fold(PathElement::absent::<MIN>(), |best, path| path.over::<MIN>(best))
 }
 
 /// Packs both factors, multiplies bits, and adds the result to C's bytes: O(m k + k n + m n) bytes beside the product.

@@ -169,7 +169,7 @@ fn closures_and_paths_are_the_same_bytes_on_every_engine() {
         let lengths = setup.everywhere([&edges, &edges], |operands, session| {
             Ok(matrix_closure(operands.a, &job, session)?.0)
         });
-        let job = setup.job(Kernel::<PathElement<f64>>::legs(Semiring::MinPlus).unwrap());
+        let job = setup.job(Kernel::<PathElement<f64>>::paths(Semiring::MinPlus).unwrap());
         let same = setup.everywhere([&edges, &edges], |operands, session| {
             Ok(matrix_paths(operands.a, &job, session)?.lengths)
         });

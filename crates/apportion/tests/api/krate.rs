@@ -202,7 +202,7 @@ fn flatten(tree: &UseTree, path: &mut Vec<String>, found: &mut Vec<(Vec<String>,
         UseTree::Name(name) if name.ident == "self" => found.push((path.clone(), path.last().cloned())),
         UseTree::Name(name) => {
             let name = name.ident.to_string();
-            found.push(([&path[..], &[name.clone()]].concat(), Some(name)));
+            found.push(([&path[..], std::slice::from_ref(&name)].concat(), Some(name)));
         }
         UseTree::Rename(renamed) => {
             let whole = [&path[..], &[renamed.ident.to_string()]].concat();

@@ -127,9 +127,9 @@ fn improving_cycles_are_named() {
 /// Walks every chain of predecessors back: it ends where it should, and its edges add up to the length.
 fn check_paths(path: DataPath, semiring: Semiring, a: &Matrix<i64>) {
     let n = a.rows();
-    let legs = Kernel::legs(semiring).unwrap();
+    let paths = Kernel::paths(semiring).unwrap();
     let found = [false, true].map(|ends| {
-        with(path, legs, a, |a, what, session| {
+        with(path, paths, a, |a, what, session| {
             let Paths { lengths, predecessors, .. } = matrix_paths(a, what, session)?;
             // Predecessors are numbers of vertices: whole as i64, too.
             let widened = predecessors
@@ -180,9 +180,9 @@ fn predecessors_lead_back_along_best_paths() {
     }
     let cycle = Matrix::new(2, 2, vec![0, -3, 2, 0]);
     let error =
-        with(DataPath::Packed, Kernel::legs(Semiring::MinPlus).unwrap(), &cycle, |a, what, session| {
+        with(DataPath::Packed, Kernel::paths(Semiring::MinPlus).unwrap(), &cycle, |a, what, session| {
             matrix_paths(a, what, session).map(|paths| (paths.lengths, ()))
         });
     assert!(error.unwrap_err().to_string().contains("vertex 0"));
-    assert_eq!(Kernel::<PathElement<f64>>::legs(Semiring::OrAnd).unwrap_err().exit_code(), 2);
+    assert_eq!(Kernel::<PathElement<f64>>::paths(Semiring::OrAnd).unwrap_err().exit_code(), 2);
 }

@@ -35,6 +35,25 @@ struct Dialect {
 const MPICH: Dialect = Dialect { world: 0x4400_0000, byte: 0x4c00_010d, serialized: 2 };
 const STANDARD: Dialect = Dialect { world: 0x101, byte: 0x247, serialized: 2048 };
 
+/// A question that may be asked at any time.
+type Question = unsafe extern "C" fn(*mut c_int) -> c_int;
+
+/// True if a library's handles are those of the standard ABI (MPI 5.0, chapter 20): it names that ABI's version. Of one that
+/// is too old to be asked the file's name tells.
+fn has_standard_abi(library: &Library, name: &str) -> bool {
+    type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+    let (mut major, mut minor) = (-1, -1);
+    // SAFETY: the symbol has this signature in every MPI that has it (MPI 5.0) and may be called before init.
+    match unsafe { library.get::<Version>(b"MPI_Abi_get_version\0") } {
+        Ok(version) => {
+            // SAFETY: as above; the results are written to live integers.
+            unsafe { version(&mut major, &mut minor) };
+            major > 0
+        }
+        Err(_) => name.contains("mpi_abi"),
+    }
+}
+
 /// The functions, with handles as words.
 #[derive(Debug)]
 struct Functions {
@@ -99,9 +118,18 @@ impl Mpi {
                 |symbol: &[u8]| library.get::<*const c_void>(symbol).map(|s| s.as_raw_ptr() as Handle);
             let dialect = match (address(b"ompi_mpi_comm_world\0"), address(b"ompi_mpi_byte\0")) {
                 (Ok(world), Ok(byte)) => Dialect { world, byte, serialized: 2 },
-                _ if name.contains("mpi_abi") => STANDARD,
+                _ if has_standard_abi(&library, &name) => STANDARD,
                 _ => MPICH,
             };
+            for question in [&b"MPI_Initialized\0"[..], b"MPI_Finalized\0"] {
+                let mut answer = 0;
+                let ask: Question = *library.get(question).map_err(missing)?;
+                ask(&mut answer);
+                if answer != 0 {
+                    let remedy = "join once, and keep the world";
+                    return Err(Error::input("MPI", "this process has joined it before", remedy));
+                }
+            }
             (functions, dialect)
         };
         // Its code runs until the process ends, exit handlers included.
@@ -173,12 +201,17 @@ impl Mpi {
             assert_eq!(sent, 0, "MPI_Isend of {bytes} bytes to rank {to} works");
             request
         };
-        let requests = parts(words.len(), self.part).map(|part| start(&words[part])).collect();
-        Transfer { words, requests }
+        // Should a later part fail, the memory of earlier ones, which is in flight, is not freed.
+        let mut transfer = Transfer { words, requests: Vec::new() };
+        for part in parts(transfer.words.len(), self.part) {
+            let request = start(&transfer.words[part]);
+            transfer.requests.push(request);
+        }
+        transfer
     }
 
     /// Lets words from a rank come into `room`, all of it.
-    pub fn receive(&self, mut room: Vec<u64>, from: usize, tag: u16) -> Transfer {
+    pub fn receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Transfer {
         let functions = self.functions();
         let Dialect { world, byte, .. } = self.dialect;
         let start = |part: &mut [u64]| {
@@ -199,8 +232,12 @@ impl Mpi {
             assert_eq!(posted, 0, "MPI_Irecv of {bytes} bytes from rank {from} works");
             request
         };
-        let requests = parts(room.len(), self.part).map(|part| start(&mut room[part])).collect();
-        Transfer { words: room, requests }
+        let mut transfer = Transfer { words: room, requests: Vec::new() };
+        for part in parts(transfer.words.len(), self.part) {
+            let request = start(&mut transfer.words[part]);
+            transfer.requests.push(request);
+        }
+        transfer
     }
 
     /// True once the transfer is done.
@@ -298,6 +335,16 @@ fn load(names: &[String]) -> Result<(String, Library)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is in flight when a later part fails, and the stack unwinds, stays allocated.
+    #[test]
+    fn memory_in_flight_is_not_freed() {
+        let words = vec![7_u64; 1000];
+        let place = words.as_ptr();
+        drop(Transfer { words, requests: vec![1] });
+        // SAFETY: the vector was leaked, not freed: its memory is as it was.
+        assert_eq!(unsafe { std::slice::from_raw_parts(place, 1000) }, [7; 1000]);
+    }
 
     #[test]
     fn long_messages_travel_in_parts() {

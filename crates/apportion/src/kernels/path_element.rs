@@ -109,7 +109,7 @@ struct Strip<T> {
 }
 
 /// C := the better of C and A B over paths. 2 m n k operations on lengths, and as many on steps.
-pub(in crate::kernels) fn legs_product<T: Tropical, const MIN: bool>(
+pub(in crate::kernels) fn paths_product<T: Tropical, const MIN: bool>(
     a: View<PathElement<T>>,
     b: View<PathElement<T>>,
     c: ViewMut<PathElement<T>>,
@@ -173,8 +173,8 @@ fn body<T: Tropical, const MIN: bool>(
             let at = |j: usize| *row.get(j).unwrap_or(&absent);
             let mut lengths: [T; WIDE] = std::array::from_fn(|j| at(j).length);
             let mut steps: [u64; WIDE] = std::array::from_fn(|j| at(j).step());
-            for (p, leg) in a.row(i).iter().enumerate() {
-                better::<T, MIN>((&mut lengths, &mut steps), *leg, &strip, p);
+            for (p, path) in a.row(i).iter().enumerate() {
+                better::<T, MIN>((&mut lengths, &mut steps), *path, &strip, p);
             }
             for ((to, length), step) in row.iter_mut().zip(lengths).zip(steps) {
                 *to = PathElement { length, edges: (step >> 32) as u32, last: step as u32 };
@@ -187,14 +187,14 @@ fn body<T: Tropical, const MIN: bool>(
 #[inline(always)]
 fn better<T: Tropical, const MIN: bool>(
     (lengths, steps): (&mut [T; WIDE], &mut [u64; WIDE]),
-    leg: PathElement<T>,
+    path: PathElement<T>,
     strip: &Strip<T>,
     p: usize,
 ) {
     let (seconds, kept, added) = (&strip.lengths[p], &strip.kept[p], &strip.added[p]);
-    let before = leg.step();
+    let before = path.step();
     for j in 0..WIDE {
-        let sum = leg.length.times::<MIN>(seconds[j]);
+        let sum = path.length.times::<MIN>(seconds[j]);
         let step = (before & kept[j]) + added[j];
         let shorter = if MIN { sum < lengths[j] } else { sum > lengths[j] };
         // An absent path has step 0, and nothing is less.
@@ -211,7 +211,7 @@ mod tests {
     use crate::random::Random;
     use proptest::prelude::*;
 
-    fn legs<const MIN: bool>(count: usize, seed: u64) -> Vec<PathElement<i64>> {
+    fn paths<const MIN: bool>(count: usize, seed: u64) -> Vec<PathElement<i64>> {
         let mut random = Random::new(seed);
         let mut next = |below: usize| random.below(below);
         (0..count)
@@ -233,17 +233,17 @@ mod tests {
         [m, k, n]: [usize; 3],
     ) -> Vec<PathElement<i64>> {
         let mut c = vec![PathElement::absent::<MIN>(); m * n];
-        legs_product::<i64, MIN>(View::dense(a, m, k), View::dense(b, k, n), ViewMut::dense(&mut c, m, n));
+        paths_product::<i64, MIN>(View::dense(a, m, k), View::dense(b, k, n), ViewMut::dense(&mut c, m, n));
         c
     }
 
     fn check<const MIN: bool>([m, k, n, l]: [usize; 4], seed: u64) {
         let (a, b, c) =
-            (legs::<MIN>(m * k, seed), legs::<MIN>(k * n, seed + 1), legs::<MIN>(n * l, seed + 2));
+            (paths::<MIN>(m * k, seed), paths::<MIN>(k * n, seed + 1), paths::<MIN>(n * l, seed + 2));
         let product = times::<MIN>(&a, &b, [m, k, n]);
         for (at, &found) in product.iter().enumerate() {
             let pairs = (0..k).map(|p| a[at / n * k + p].times::<MIN>(b[p * n + at % n]));
-            let wanted = pairs.fold(PathElement::absent::<MIN>(), |best, leg| leg.over::<MIN>(best));
+            let wanted = pairs.fold(PathElement::absent::<MIN>(), |best, path| path.over::<MIN>(best));
             assert_eq!(found, wanted, "({}, {}) of {m} x {k} x {n}", at / n, at % n);
         }
         let left = times::<MIN>(&product, &c, [m, n, l]);
@@ -268,7 +268,7 @@ mod tests {
         let mut c = [far];
         let (a, b) = ([far, PathElement { length: 1.0, edges: 1, last: 3 }], [PathElement::empty(), far]);
         let (a, b) = (View::dense(&a, 1, 2), View::dense(&b, 2, 1));
-        legs_product::<f64, true>(a, b, ViewMut::dense(&mut c, 1, 1));
+        paths_product::<f64, true>(a, b, ViewMut::dense(&mut c, 1, 1));
         assert_eq!(c, [far]);
     }
 }

@@ -1,7 +1,7 @@
 //! From the library's parameters to this command's flags.
 //!
-//! An error of the library names a parameter in backquotes, as `block`, or with a value, as `flow = ring`. The user
-//! of this command knows the flags: `--block`, `--flow ring`.
+//! An error of the library names a parameter in backquotes, as `block`, or with a value, as `flow = ring`.
+//! The user of this command knows the flags: `--block`, `--flow ring`.
 
 use apportion::error::Error;
 

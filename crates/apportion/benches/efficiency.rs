@@ -1,9 +1,10 @@
-//! Seconds / ideal seconds, and forecast / measured, of whole runs on equal cores and on emulated unequal processors;
-//! on equal cores also the engine beside the bare kernel, called by one thread per core on rows of C.
+//! Seconds / ideal seconds, and forecast / measured, of whole runs on equal cores and on emulated unequal
+//! processors; on equal cores also the engine beside the bare kernel, called by one thread per core on rows
+//! of C.
 //!
 //! `cargo bench --bench efficiency` takes about two minutes on a quiet machine; `-- 1500` runs at another N
-//! than 4,000. Each run is printed beside its targets: at most 1.03 of the ideal, a forecast within 5 %, and the engine
-//! within 3 % of the bare kernel. Operands are read in place: nothing is copied or waited for.
+//! than 4,000. Each run is printed beside its targets: at most 1.03 of the ideal, a forecast within 5 %, and
+//! the engine within 3 % of the bare kernel. Operands are read in place: nothing is copied or waited for.
 
 mod product;
 

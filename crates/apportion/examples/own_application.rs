@@ -1,5 +1,6 @@
-//! An application of one's own: heat on a plate by Jacobi's method, on column strips of unequal width. The library runs
-//! and simulates it by what is said here: which pieces travel, what is computed, and in which order.
+//! An application of one's own: heat on a plate by Jacobi's method, on column strips of unequal width. The
+//! library runs and simulates it by what is said here: which pieces travel, what is computed, and in which
+//! order.
 //!
 //! `cargo run --example own_application`, or under `mpirun -n 3`.
 
@@ -47,7 +48,8 @@ impl Work for Update {
 }
 
 impl Plate {
-    /// The neighbours of a strip: who, the column that it needs of this strip, and the one that this strip needs of it.
+    /// The neighbours of a strip: who, the column that it needs of this strip, and the one that this strip
+    /// needs of it.
     fn neighbours(&self, Rank(rank): Rank) -> Vec<(Rank, u64, u64)> {
         let Span { start, end } = self.strips[rank];
         let left = (rank > 0).then(|| (Rank(rank - 1), start, start - 1));

@@ -2,8 +2,8 @@
 //! best of all, over seeded draws; the worst that a search for bad speeds finds; and what large numbers of
 //! processors take.
 //!
-//! `cargo run --release -p apportion --example partition_quality [DRAWS] [STEPS] [SEED] [SEEDS]`, with the number
-//! of steps of the adversarial search
+//! `cargo run --release -p apportion --example partition_quality [DRAWS] [STEPS] [SEED] [SEEDS]`, with the
+//! number of steps of the adversarial search
 
 use apportion::error::Result;
 use apportion::plan::shapes::{columns, least_cost, recursive};

@@ -1,9 +1,10 @@
-//! Divides a computation among unequal processors so that all finish at the same moment, with as little data moved as
-//! possible.
+//! Divides a computation among unequal processors so that all finish at the same moment, with as little data
+//! moved as possible.
 //!
-//! Machines are unequal: fast and slow cores in one processor, old and new nodes in one cluster, fast and slow links.
-//! This crate measures how fast each processor is as a function of problem size, divides the work, orders the messages,
-//! runs it on threads or under MPI, verifies the result, and predicts all of it beforehand.
+//! Machines are unequal: fast and slow cores in one processor, old and new nodes in one cluster, fast and
+//! slow links. This crate measures how fast each processor is as a function of problem size, divides the
+//! work, orders the messages, runs it on threads or under MPI, verifies the result, and predicts all of it
+//! beforehand.
 //!
 //! # A product on two unequal processors
 //!
@@ -34,15 +35,16 @@
 //!
 //! # The way through
 //!
-//! [`platform`] (what the machine is) → [`model`] (how fast it is) → [`plan`] (who does what) → [`schedule`] (in which order)
-//! → [`run`] it or [`simulate`] it → [`trace`] → [`report`]. [`select`] makes the decisions that are left open, [`product`] is the
-//! main job, [`measure`] finds the speeds, [`verify`] checks results, [`explore`] asks "what if". A module uses only
-//! what is to its left; a test keeps it so.
+//! [`platform`] (what the machine is) → [`model`] (how fast it is) → [`plan`] (who does what) → [`schedule`]
+//! (in which order) → [`run`] it or [`simulate`] it → [`trace`] → [`report`]. [`select`] makes the decisions
+//! that are left open, [`product`] is the main job, [`measure`] finds the speeds, [`verify`] checks results,
+//! [`explore`] asks "what if". A module uses only what is to its left; a test keeps it so.
 //!
 //! # Other applications
 //!
-//! The matrix product is one [`Application`](schedule::Application). A stencil or a user's own code is another: implement the
-//! trait, and [`run::run`], [`simulate::simulate`] and the exports take it. `examples/own_application.rs` is complete.
+//! The matrix product is one [`Application`](schedule::Application). A stencil or a user's own code is
+//! another: implement the trait, and [`run::run`], [`simulate::simulate`] and the exports take it.
+//! `examples/own_application.rs` is complete.
 
 pub mod error;
 pub mod explore;

@@ -3,8 +3,8 @@
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// A stream of random numbers from a seed, by SplitMix64 (Steele, Lea and Flood 2014, DOI 10.1145/2660193.2660195). Not for
-/// cryptography.
+/// A stream of random numbers from a seed, by SplitMix64 (Steele, Lea and Flood 2014, DOI
+/// 10.1145/2660193.2660195). Not for cryptography.
 ///
 /// # Example
 /// ```

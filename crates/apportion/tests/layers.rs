@@ -30,7 +30,8 @@ const LIBRARY: &[&[&str]] = &[
 /// The command line, from the bottom up; files that are on no floor may be used by all and use all.
 const COMMANDS: &[&[&str]] = &[&["args"], &["prepare"], &["output"], &["commands"]];
 
-/// Uses that are yet to be removed: (file, folder that it uses, why). A line that is no longer needed fails the test.
+/// Uses that are yet to be removed: (file, folder that it uses, why). A line that is no longer needed fails
+/// the test.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("apportion-cli/src/prepare/cut.rs", "commands", "the arguments of matmul belong to args"),
     ("apportion-cli/src/prepare/product.rs", "output", "what a run prints belongs to commands"),

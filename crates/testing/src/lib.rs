@@ -1,10 +1,10 @@
 //! Help for the tests of apportion that several of its test binaries share.
 //!
 //! - [`Bench`]: a directory of the test's own, and the binary run in it.
-//! - [`skip`]: the one way to skip a test. A skipped test passes, so a skip must not go unseen: `skip` prints a line,
-//!   appends it to the file named by `APPORTION_SKIPS` (cargo hides the output of tests that pass; `./test`
-//!   prints that file at its end), and panics if `APPORTION_REQUIRE` says that the machine must have what is
-//!   missing.
+//! - [`skip`]: the one way to skip a test. A skipped test passes, so a skip must not go unseen: `skip` prints
+//!   a line, appends it to the file named by `APPORTION_SKIPS` (cargo hides the output of tests that pass;
+//!   `./test` prints that file at its end), and panics if `APPORTION_REQUIRE` says that the machine must have
+//!   what is missing.
 
 mod bench;
 mod skip;

@@ -15,8 +15,9 @@ use std::path::PathBuf;
     Example: apportion closure distances.npy -o shortest.npy --semiring min-plus --predecessors before.npy"
 )]
 pub struct ClosureArgs {
-    /// The square matrix (.npy f32, f64, i32 or i64, bool or u8 for or-and, or .mtx). Absent edges are inf over min-plus,
-    /// -inf over max-plus, the largest and the smallest number of integers, and entries that a sparse .mtx does not list.
+    /// The square matrix (.npy f32, f64, i32 or i64, bool or u8 for or-and, or .mtx). Absent edges are inf
+    /// over min-plus, -inf over max-plus, the largest and the smallest number of integers, and entries that a
+    /// sparse .mtx does not list.
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Output file for the closure (.npy); without it the closure is verified and dropped.
@@ -25,7 +26,8 @@ pub struct ClosureArgs {
     /// The algebra: min-plus (shortest paths), max-plus (longest) or or-and (reachability).
     #[arg(long, value_name = "SEMIRING", default_value = "min-plus", value_parser = semiring)]
     pub semiring: Semiring,
-    /// Output file for the vertex before the last on each best path (.npy of i32); min-plus and max-plus only.
+    /// Output file for the vertex before the last on each best path (.npy of i32); min-plus and max-plus
+    /// only.
     #[arg(long, value_name = "FILE")]
     pub predecessors: Option<PathBuf>,
     #[command(flatten)]

@@ -13,7 +13,8 @@ use std::path::PathBuf;
     apportion matmul A.npy B.npy -o C.npy --transpose-a --alpha 0.5 --beta 2 --c-in C0.npy    # C = 0.5 A^T B + 2 C0\n  \
     mpirun -n 4 apportion matmul A.npy B.npy -o C.npy --engine mpi --checkpoint done")]
 pub struct MatmulArgs {
-    /// Left factor, m x k (.npy f32 or f64, or .mtx; i32 or i64 for max-plus and min-plus; bool or u8 for or-and).
+    /// Left factor, m x k (.npy f32 or f64, or .mtx; i32 or i64 for max-plus and min-plus; bool or u8 for
+    /// or-and).
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Right factor, k x n.
@@ -27,7 +28,8 @@ pub struct MatmulArgs {
     pub semiring: Semiring,
     #[command(flatten)]
     pub scaled: ScaledArgs,
-    /// Repartition in mid-run, between pivot blocks, when a processor becomes slower or faster and moving pays.
+    /// Repartition in mid-run, between pivot blocks, when a processor becomes slower or faster and moving
+    /// pays.
     #[arg(long)]
     pub adaptive: bool,
     /// Segments of the inner dimension after which --adaptive checks the speeds; at most one per pivot block.
@@ -54,7 +56,8 @@ pub struct ScaledArgs {
     /// Factor of the initial C, in the same sense [default: none].
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = scalar, requires = "c_in")]
     pub beta: Option<f64>,
-    /// Initial C, m x n, to which the product is added: over max-plus the larger, over min-plus the smaller of both.
+    /// Initial C, m x n, to which the product is added: over max-plus the larger, over min-plus the smaller
+    /// of both.
     #[arg(long, value_name = "FILE")]
     pub c_in: Option<PathBuf>,
 }
@@ -65,7 +68,8 @@ pub struct PanelArgs {
     /// Memory limit per process, such as 64MiB: panels of C are streamed from and to disk (.npy files only).
     #[arg(long, value_name = "SIZE", value_parser = memory, conflicts_with_all = ["plan", "adaptive"])]
     pub memory: Option<u64>,
-    /// Number of panels into which C's rows are cut, computed one after the other; default with --checkpoint: 16.
+    /// Number of panels into which C's rows are cut, computed one after the other; default with --checkpoint:
+    /// 16.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["plan", "adaptive"])]
     pub panels: Option<u64>,
     /// Keep each finished panel of C in this directory, so that --resume can continue after any end.

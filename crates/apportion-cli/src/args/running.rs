@@ -23,8 +23,9 @@ pub struct RunningArgs {
     /// What runs the schedule: threads, or mpi under `mpirun -n P`, with one process per processor.
     #[arg(long, value_enum, default_value = "threads")]
     pub engine: EngineName,
-    /// Copy operands between threads, as between the nodes of a cluster; default: threads read them in place, unless the
-    /// network is emulated, processors have a memory of their own, or --blocks divides the messages.
+    /// Copy operands between threads, as between the nodes of a cluster; default: threads read them in place,
+    /// unless the network is emulated, processors have a memory of their own, or --blocks divides the
+    /// messages.
     #[arg(long)]
     pub copy: bool,
     #[command(flatten)]

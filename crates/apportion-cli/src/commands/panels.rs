@@ -1,4 +1,5 @@
-//! `matmul --memory`, `--panels`, `--checkpoint`, `--resume`: panel by panel, from disk to disk, on every process of a world.
+//! `matmul --memory`, `--panels`, `--checkpoint`, `--resume`: panel by panel, from disk to disk, on every
+//! process of a world.
 
 use super::product::Part;
 use crate::args::MatmulArgs;
@@ -127,7 +128,8 @@ fn open_files(args: &MatmulArgs) -> Result<Files> {
     Ok(Files { a, b, initial })
 }
 
-/// Opens the checkpoint, if there is one, and decides how C is cut or learns how it was; rank 0 decides for all.
+/// Opens the checkpoint, if there is one, and decides how C is cut or learns how it was; rank 0 decides for
+/// all.
 fn begin<T: Element>(
     part: &Part<'_>,
     kernel: Kernel<T>,

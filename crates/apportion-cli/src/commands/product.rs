@@ -77,7 +77,8 @@ impl Part<'_> {
         let (world, task) = (self.world, self.task);
         let scaling = world.all_ok(task.scaling(kernel))?;
         let panelled = matches!(task.job, Job::Product(args) if args.panels.asked());
-        // A process alone holds whole matrices whatever the plan: bad elements are found before anything is measured.
+        // A process alone holds whole matrices whatever the plan: bad elements are found before anything is
+        // measured.
         let early =
             if world.is_solo() && !panelled { Some(self.timed(|| self.read(kernel, None))?) } else { None };
         let (given, speeds) = speeds(kernel, task.running, world, self.console)?;

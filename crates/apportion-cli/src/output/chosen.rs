@@ -68,7 +68,8 @@ impl Chosen<'_> {
         }
     }
 
-    /// True if communication, by which candidates are ranked, costs none of them anything: then the volume decided.
+    /// True if communication, by which candidates are ranked, costs none of them anything: then the volume
+    /// decided.
     fn is_free(&self) -> bool {
         let nothing = |c: &&Choice| c.rank.is_some_and(|seconds| seconds < f64::MIN_POSITIVE * 1e100);
         self.relative && self.minimise == Minimise::Time && self.choices.iter().all(nothing)
@@ -96,8 +97,8 @@ impl Chosen<'_> {
         others().find(|c| c.plan.method != *method).or_else(|| others().next())
     }
 
-    /// `square-corner, bulk: 1.2 s by forecast, 8.1 % less than straight-line, bulk (9 methods, 6 flows)`; nothing where
-    /// there was nothing to choose.
+    /// `square-corner, bulk: 1.2 s by forecast, 8.1 % less than straight-line, bulk (9 methods, 6 flows)`;
+    /// nothing where there was nothing to choose.
     pub fn line(&self) -> Option<String> {
         let (best, rival) = (*self.choices.first()?, self.rival()?);
         let timed = self.minimise == Minimise::Time && !self.is_free();
@@ -127,8 +128,8 @@ impl Chosen<'_> {
         Some(format!("{}: {against} (of {})", name(best), compared.join(" x ")))
     }
 
-    /// `{"by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and by what part that exceeds the
-    /// chosen one's.
+    /// `{"by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and by what part that
+    /// exceeds the chosen one's.
     pub fn value(&self) -> Option<Value> {
         let best = self.choices.first()?;
         self.rival()?;

@@ -51,8 +51,9 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Opens all files before the work, on rank 0: one that cannot be written is told at once. Where the end of another rank
-    /// could leave them half written, they are only tried, and opened again when there is something to write.
+    /// Opens all files before the work, on rank 0: one that cannot be written is told at once. Where the end
+    /// of another rank could leave them half written, they are only tried, and opened again when there is
+    /// something to write.
     pub fn open(task: &Task<'_>, predecessors: Option<&PathBuf>, world: &World) -> Result<Self> {
         let asked = [task.output, predecessors].map(|path| path.cloned());
         let files = if world.rank() == 0 { [open(task.output)?, open(predecessors)?] } else { [None, None] };

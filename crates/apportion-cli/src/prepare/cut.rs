@@ -1,4 +1,5 @@
-//! How a product is cut into panels: as asked for, or so that the process or its processors keep within their memory.
+//! How a product is cut into panels: as asked for, or so that the process or its processors keep within their
+//! memory.
 
 use crate::args::MatmulArgs;
 use crate::console::Console;
@@ -19,8 +20,8 @@ pub struct Cut {
     pub because: &'static str,
 }
 
-/// Cuts C, and makes the plan of a panel. Of the counts of panels that fit all processors the smallest is taken; the inner
-/// dimension is cut only where rows alone do not help.
+/// Cuts C, and makes the plan of a panel. Of the counts of panels that fit all processors the smallest is
+/// taken; the inner dimension is cut only where rows alone do not help.
 ///
 /// # Errors
 /// What was asked for does not fit, or nothing does (exit code 1).
@@ -104,8 +105,8 @@ fn within<T: Element>(
     smaller.map(with).find(|outcome| outcome.is_ok()).unwrap_or(Err(refused))
 }
 
-/// The least number of panels, at least as many as `from` has, that fit; the inner dimension in one segment if possible, else in
-/// segments of a half, a quarter, …, down to `least` indices. O(log^2) settlements.
+/// The least number of panels, at least as many as `from` has, that fit; the inner dimension in one segment
+/// if possible, else in segments of a half, a quarter, …, down to `least` indices. O(log^2) settlements.
 fn smaller(
     from: Panels,
     shape: Shape,

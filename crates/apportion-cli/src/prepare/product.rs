@@ -140,7 +140,8 @@ fn given_speed(processor: &Processor) -> bool {
     processor.emulated.is_some() || matches!(processor.speed, Some(Speed::Flops(_)))
 }
 
-/// Whether threads are asked to copy operands: by name, or by a number of messages that divides the memory for them.
+/// Whether threads are asked to copy operands: by name, or by a number of messages that divides the memory
+/// for them.
 pub fn copies(args: &RunningArgs) -> bool {
     args.copy || args.flow.blocks.is_some()
 }
@@ -154,7 +155,8 @@ pub fn data_path(args: &RunningArgs, platform: &Platform, world: &World) -> Data
     }
 }
 
-/// Decides what is left open, on rank 0, for all ranks. `None` where no plan fits the processors' memory, but panels may.
+/// Decides what is left open, on rank 0, for all ranks. `None` where no plan fits the processors' memory, but
+/// panels may.
 ///
 /// # Errors
 /// No plan serves; known to all ranks.
@@ -221,7 +223,8 @@ pub fn settled<T: Element>(
     Ok(Prepared { platform: platform.clone(), models: models.clone(), block: *block, choices, relative })
 }
 
-/// Speeds of another kernel may still be the best there is (f32 for f64, say), so they are used, but not in silence.
+/// Speeds of another kernel may still be the best there is (f32 for f64, say), so they are used, but not in
+/// silence.
 fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
     if models.kernel != kernel {
         console.note(format!(
@@ -251,7 +254,8 @@ fn made(
     };
     let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
     let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));
-    // Ratios that the user gave decide the areas; the measured speeds still make the forecast, of what is run.
+    // Ratios that the user gave decide the areas; the measured speeds still make the forecast, of what is
+    // run.
     let choices = match platform.speeds() {
         Some(speeds) if relative => {
             let given: Vec<Model> = platform

@@ -7,8 +7,8 @@ use apportion::platform::{Network, Platform, Processor};
 use apportion::run::{MpiLaunch, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Joins the world, does this process's part of the work, and leaves. An error that all know is told by rank 0; one that a
-/// rank meets alone is told by that rank, which then ends all. Only rank 0's console speaks.
+/// Joins the world, does this process's part of the work, and leaves. An error that all know is told by rank
+/// 0; one that a rank meets alone is told by that rank, which then ends all. Only rank 0's console speaks.
 fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>) -> Result<()> {
     let world = match World::mpi(monitor()) {
         Ok(world) => world,
@@ -53,7 +53,8 @@ fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>
     Ok(())
 }
 
-/// The world's processes as a platform, each host a cluster; nothing of a process alone, whose processors are its cores.
+/// The world's processes as a platform, each host a cluster; nothing of a process alone, whose processors are
+/// its cores.
 pub fn processes(world: &World) -> Result<Option<Platform>> {
     if world.is_solo() {
         return Ok(None);

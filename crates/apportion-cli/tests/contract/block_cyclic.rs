@@ -34,8 +34,8 @@ fn a_block_cyclic_plan_is_written_simulated_and_run() {
     )
     .expect("the platform is written");
     let forecast = run("simulate --plan plan.json --platform four.toml --block 8");
-    // Two operations for each element of C and each of 31 pivots, at 1 Gflop/s and with a free network: the largest
-    // share decides.
+    // Two operations for each element of C and each of 31 pivots, at 1 Gflop/s and with a free network: the
+    // largest share decides.
     let largest = plan["shares"].as_array().unwrap().iter().filter_map(|s| s.as_f64()).fold(0.0, f64::max);
     let by_hand = 2.0 * 31.0 * largest / 1e9;
     let seconds = forecast["seconds"].as_f64().expect("seconds");

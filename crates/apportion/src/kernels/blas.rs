@@ -1,6 +1,8 @@
-//! Plus-times products by a BLAS that is found while running: OpenBLAS, BLIS, MKL, or any library with the C interface.
+//! Plus-times products by a BLAS that is found while running: OpenBLAS, BLIS, MKL, or any library with the C
+//! interface.
 //!
-//! Source of the interface: "Basic Linear Algebra Subprograms Technical Forum Standard", 2001, appendix B (CBLAS).
+//! Source of the interface: "Basic Linear Algebra Subprograms Technical Forum Standard", 2001, appendix B
+//! (CBLAS).
 
 #![allow(unsafe_code)]
 
@@ -10,7 +12,8 @@ use crate::kernels::{View, ViewMut};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int};
 
-/// Libraries by the name that a user may give them, as the loader finds them; tried in this order by [`Blas::any`].
+/// Libraries by the name that a user may give them, as the loader finds them; tried in this order by
+/// [`Blas::any`].
 const KNOWN: [(&str, &str); 9] = [
     ("openblas", "libopenblas.so.0"),
     ("blis", "libblis.so.4"),
@@ -29,11 +32,11 @@ const THREADS: [&str; 3] = ["openblas_set_num_threads", "bli_thread_set_num_thre
 /// What tells a version: OpenBLAS, BLIS.
 const VERSIONS: [&str; 2] = ["openblas_get_config", "bli_info_get_version_str"];
 
-/// `cblas_dgemm`, and `cblas_sgemm` with f32 for T: order, transposes, m, n, k, alpha, A, its stride, B, its stride, beta, C,
-/// its stride.
+/// `cblas_dgemm`, and `cblas_sgemm` with f32 for T: order, transposes, m, n, k, alpha, A, its stride, B, its
+/// stride, beta, C, its stride.
 ///
-/// All integers are passed in the width of a machine word: a library built with 64-bit integers reads all of it, one with
-/// 32-bit integers the lower half of the register or of the stack's slot.
+/// All integers are passed in the width of a machine word: a library built with 64-bit integers reads all of
+/// it, one with 32-bit integers the lower half of the register or of the stack's slot.
 type Gemm<T> = unsafe extern "C" fn(
     isize,
     isize,
@@ -56,7 +59,8 @@ const ROWS: isize = 101;
 /// `CblasNoTrans`.
 const AS_IT_IS: isize = 111;
 
-/// A BLAS in this process, told to use one thread for each product: workers are threads already. It stays until the end.
+/// A BLAS in this process, told to use one thread for each product: workers are threads already. It stays
+/// until the end.
 #[derive(Debug, Clone, Copy)]
 pub struct Blas {
     name: &'static str,
@@ -67,13 +71,14 @@ pub struct Blas {
 }
 
 impl Blas {
-    /// The first of OpenBLAS, BLIS, MKL and a plain CBLAS that this machine has; `None` where it has none that works.
+    /// The first of OpenBLAS, BLIS, MKL and a plain CBLAS that this machine has; `None` where it has none
+    /// that works.
     pub fn any() -> Option<Self> {
         KNOWN.iter().find_map(|(name, file)| Self::load(file, name).ok())
     }
 
-    /// A library by its name (`openblas`, `blis`, `mkl`, `cblas`, `accelerate`), or by its file, which the loader looks
-    /// for in its usual places where no directory is given.
+    /// A library by its name (`openblas`, `blis`, `mkl`, `cblas`, `accelerate`), or by its file, which the
+    /// loader looks for in its usual places where no directory is given.
     ///
     /// # Errors
     /// It cannot be loaded, lacks `cblas_dgemm` or `cblas_sgemm`, or multiplies wrongly: exit code 2.
@@ -95,25 +100,27 @@ impl Blas {
     }
 
     fn load(file: &str, name: &str) -> std::result::Result<Self, String> {
-        // SAFETY: loading runs the library's own initialisers. It was named by the user or is one of the known, and a file
-        // that is no library is an error of the loader.
+        // SAFETY: loading runs the library's own initialisers. It was named by the user or is one of the
+        // known, and a file that is no library is an error of the loader.
         let library = unsafe { Library::new(file) }.map_err(|e| one_line(&e))?;
-        // SAFETY: these are the types that the CBLAS standard gives the names, integers aside: see `Gemm` for their width.
+        // SAFETY: these are the types that the CBLAS standard gives the names, integers aside: see `Gemm` for
+        // their width.
         let (dgemm, sgemm) = unsafe {
             let dgemm = library.get::<Gemm<f64>>(b"cblas_dgemm\0").map_err(|_| "has no cblas_dgemm")?;
             let sgemm = library.get::<Gemm<f32>>(b"cblas_sgemm\0").map_err(|_| "has no cblas_sgemm")?;
             (*dgemm, *sgemm)
         };
         for setter in THREADS {
-            // SAFETY: where a library has one of these names, it is a function of one int (BLIS: a 64-bit int, of which a
-            // non-negative c_int fills the register).
+            // SAFETY: where a library has one of these names, it is a function of one int (BLIS: a 64-bit
+            // int, of which a non-negative c_int fills the register).
             if let Ok(set) = unsafe { library.get::<unsafe extern "C" fn(isize)>(setter.as_bytes()) } {
                 // SAFETY: as above; it only sets a number.
                 unsafe { set(1) };
             }
         }
         let version = version(&library);
-        // The functions are used until the process ends, and libraries with threads of their own do not like to go.
+        // The functions are used until the process ends, and libraries with threads of their own do not like
+        // to go.
         std::mem::forget(library);
         let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
         let (name, file, version) = (kept(name), kept(file), version.as_deref().map(kept));
@@ -167,7 +174,8 @@ impl Blas {
 /// A library's own words about its version.
 fn version(library: &Library) -> Option<String> {
     VERSIONS.iter().find_map(|teller| {
-        // SAFETY: where a library has one of these names, it is a function of nothing that returns a text of its own.
+        // SAFETY: where a library has one of these names, it is a function of nothing that returns a text of
+        // its own.
         let tell =
             unsafe { library.get::<unsafe extern "C" fn() -> *const c_char>(teller.as_bytes()) }.ok()?;
         // SAFETY: as above.
@@ -194,9 +202,9 @@ fn call<T: Copy>(gemm: Gemm<T>, (a, b, mut c): (View<T>, View<T>, ViewMut<T>), o
     let (m, n, k, lda, ldb, ldc) =
         (int(m), int(n), int(k), int(a.stride()), int(b.stride()), int(c.stride()));
     let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-    // SAFETY: the views' constructors keep every address that their sizes and strides reach inside their memory, and the
-    // shapes fit; C is borrowed mutably and so overlaps neither A nor B; the library has shown that it takes its arguments
-    // as meant.
+    // SAFETY: the views' constructors keep every address that their sizes and strides reach inside their
+    // memory, and the shapes fit; C is borrowed mutably and so overlaps neither A nor B; the library has
+    // shown that it takes its arguments as meant.
     unsafe { gemm(ROWS, AS_IT_IS, AS_IT_IS, m, n, k, one, a, lda, b, ldb, one, c, ldc) }
 }
 

@@ -1,7 +1,8 @@
 //! One upwind (donor-cell) advection step on a two-dimensional grid: the first pass of MPDATA.
 //!
-//! Source: P. K. Smolarkiewicz, "A fully multidimensional positive definite advection transport algorithm with small implicit
-//! diffusion", J. Comput. Phys. 54, 1984, equation (2); Malik 2016, section 4.2, advects with it.
+//! Source: P. K. Smolarkiewicz, "A fully multidimensional positive definite advection transport algorithm
+//! with small implicit diffusion", J. Comput. Phys. 54, 1984, equation (2); Malik 2016, section 4.2, advects
+//! with it.
 
 use crate::matrix::Element;
 use std::ops::{Add, Mul, Range, Sub};
@@ -12,7 +13,8 @@ pub trait Advectable: Element + Add<Output = Self> + Sub<Output = Self> + Mul<Ou
 impl Advectable for f32 {}
 impl Advectable for f64 {}
 
-/// A field of `rows` x `cols` cells with one row or column of halo on each side, and the Courant numbers on the faces between cells.
+/// A field of `rows` x `cols` cells with one row or column of halo on each side, and the Courant numbers on
+/// the faces between cells.
 #[derive(Debug, Clone, Copy)]
 pub struct Advected<'a, T> {
     /// Rows of cells, without the halo.
@@ -21,14 +23,17 @@ pub struct Advected<'a, T> {
     pub cols: usize,
     /// (rows + 2) x (cols + 2) values, row by row.
     pub psi: &'a [T],
-    /// (rows + 1) x cols: through the face above each row, and below the last; positive is towards higher rows.
+    /// (rows + 1) x cols: through the face above each row, and below the last; positive is towards higher
+    /// rows.
     pub down: &'a [T],
-    /// rows x (cols + 1): through the face left of each column, and right of the last; positive is towards higher columns.
+    /// rows x (cols + 1): through the face left of each column, and right of the last; positive is towards
+    /// higher columns.
     pub right: &'a [T],
 }
 
-/// Advects some of the rows by one time step: psi less what flows out through the four faces, each flux taken from the cell
-/// upwind. `out` holds those rows, of `cols` cells each, without a halo. O(cells); reads four values a cell and writes one.
+/// Advects some of the rows by one time step: psi less what flows out through the four faces, each flux taken
+/// from the cell upwind. `out` holds those rows, of `cols` cells each, without a halo. O(cells); reads four
+/// values a cell and writes one.
 ///
 /// Stable and positive where the Courant numbers of a cell add up to at most 1.
 ///
@@ -66,7 +71,8 @@ pub fn donor_cell<T: Advectable>(field: &Advected<'_, T>, rows: Range<usize>, ou
     }
 }
 
-/// What flows through a face, positive from `before` to `behind`: the upwind cell's value times the Courant number.
+/// What flows through a face, positive from `before` to `behind`: the upwind cell's value times the Courant
+/// number.
 #[inline(always)]
 fn flux<T: Advectable>(before: T, behind: T, courant: T) -> T {
     let forwards = if courant > T::ZERO { courant } else { T::ZERO };

@@ -1,5 +1,5 @@
-//! Plus-times products by the `gemm` crate (which chooses AVX-512, AVX2 or NEON at run time), in tiles of the size at
-//! which it is fastest.
+//! Plus-times products by the `gemm` crate (which chooses AVX-512, AVX2 or NEON at run time), in tiles of the
+//! size at which it is fastest.
 #![allow(unsafe_code)]
 
 use crate::kernels::view::check_shapes;
@@ -27,8 +27,8 @@ impl Real for f32 {
     }
 }
 
-/// Largest side of a tile of C. Measured in f64 on one Zen 5 core: with tiles of 512 x 512 x 256 the crate reaches
-/// 127 Gflop/s, with one call for 3000 x 3000 x 256 it reaches 110.
+/// Largest side of a tile of C. Measured in f64 on one Zen 5 core: with tiles of 512 x 512 x 256 the crate
+/// reaches 127 Gflop/s, with one call for 3000 x 3000 x 256 it reaches 110.
 const TILE: usize = 512;
 
 /// C += A B on one thread.
@@ -45,8 +45,8 @@ pub fn gemm<T: Real>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
         for (col, cols) in pieces(n) {
             let (a, b, mut c) =
                 (a.tile(row, 0, rows, k), b.tile(0, col, k, cols), c.tile(row, col, rows, cols));
-            // SAFETY: the views' constructors keep every address that their sizes and strides reach inside their
-            // memory, and the shapes fit; C is borrowed mutably and so overlaps neither A nor B.
+            // SAFETY: the views' constructors keep every address that their sizes and strides reach inside
+            // their memory, and the shapes fit; C is borrowed mutably and so overlaps neither A nor B.
             unsafe {
                 gemm::gemm(
                     rows,

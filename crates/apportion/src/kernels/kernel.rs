@@ -10,8 +10,9 @@ use crate::kernels::{
 use crate::matrix::{Element, Matrix};
 use serde_json::{Value, json};
 
-/// A semiring for elements of type T: how a tile of C is updated, what C starts with, and the definition that results are
-/// checked against. It holds plain functions, so that choosing it costs one indirect call per update.
+/// A semiring for elements of type T: how a tile of C is updated, what C starts with, and the definition that
+/// results are checked against. It holds plain functions, so that choosing it costs one indirect call per
+/// update.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernel<T> {
     semiring: Semiring,
@@ -128,7 +129,8 @@ where
 }
 
 impl Kernel<u8> {
-    /// Any of pairs, on packed bits by [`BitMatrix`]: any factor's byte but 0 is true; the product holds 0 and 1.
+    /// Any of pairs, on packed bits by [`BitMatrix`]: any factor's byte but 0 is true; the product holds 0
+    /// and 1.
     pub fn or_and() -> Self {
         Self {
             semiring: Semiring::OrAnd,
@@ -251,7 +253,8 @@ fn best_path<T: Tropical, const MIN: bool>(
     paths.fold(PathElement::absent::<MIN>(), |best, path| path.over::<MIN>(best))
 }
 
-/// Packs both factors, multiplies bits, and adds the result to C's bytes: O(m k + k n + m n) bytes beside the product.
+/// Packs both factors, multiplies bits, and adds the result to C's bytes: O(m k + k n + m n) bytes beside the
+/// product.
 fn or_and(a: View<u8>, b: View<u8>, mut c: ViewMut<u8>) {
     check_shapes(&a, &b, &c);
     let (m, k, n) = (a.rows(), a.cols(), b.cols());
@@ -270,7 +273,8 @@ fn or_and(a: View<u8>, b: View<u8>, mut c: ViewMut<u8>) {
 mod tests {
     use super::*;
 
-    /// Tiles of awkward sizes with wide strides: every element inside is the definition's, every one outside untouched.
+    /// Tiles of awkward sizes with wide strides: every element inside is the definition's, every one outside
+    /// untouched.
     fn check<T: Element>(kernel: Kernel<T>, value: impl Fn(usize) -> T, same: impl Fn(T, T) -> bool) {
         for (m, k, n) in [(1, 1, 1), (2, 3, 5), (17, 13, 19), (3, 70, 129), (5, 0, 4), (0, 3, 3)] {
             let (lda, ldb, ldc) = (k + 3, n + 1, n + 2);

@@ -1,4 +1,5 @@
-//! The hot loops: the only place, with MPI, where `unsafe` is allowed. Products over four semirings, on one thread.
+//! The hot loops: the only place, with MPI, where `unsafe` is allowed. Products over four semirings, on one
+//! thread.
 //!
 //! [`gemm`] is plus-times, and [`Blas`] a library's in its place;
 //! [`max_plus`] and [`min_plus`] are packed and blocked like a gemm; [`BitMatrix`] multiplies packed bits;

@@ -1,5 +1,5 @@
-//! Paths that remember their last step: an element of max-plus or min-plus with the vertex passed before the end, so that any
-//! engine, flow and layout finds predecessors as it finds distances.
+//! Paths that remember their last step: an element of max-plus or min-plus with the vertex passed before the
+//! end, so that any engine, flow and layout finds predecessors as it finds distances.
 
 #![allow(unsafe_code)]
 
@@ -10,10 +10,11 @@ use std::fmt;
 
 /// The length of a path, its number of edges, and the vertex before its end.
 ///
-/// Ordered by length first; among equal lengths fewer edges are better, then the lesser vertex. So the product of paths
-/// (lengths and edges add up; the last step is the second path's unless that is empty) and the better of two make a
-/// semiring, and following `last` from vertex to vertex loses an edge each time: no chain closes round a cycle of length 0.
-/// The empty path has no edges and ends where it begins; an absent one has the semiring's zero as its length and no edges.
+/// Ordered by length first; among equal lengths fewer edges are better, then the lesser vertex. So the
+/// product of paths (lengths and edges add up; the last step is the second path's unless that is empty) and
+/// the better of two make a semiring, and following `last` from vertex to vertex loses an edge each time: no
+/// chain closes round a cycle of length 0. The empty path has no edges and ends where it begins; an absent
+/// one has the semiring's zero as its length and no edges.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 #[repr(C)]
 pub struct PathElement<T> {
@@ -69,7 +70,8 @@ macro_rules! element {
     ($number:ident, $name:literal) => {
         // SAFETY: all bits 0 are a number of T and two of u32.
         unsafe impl bytemuck::Zeroable for PathElement<$number> {}
-        // SAFETY: repr(C) of a number of 4 or 8 bytes and twice 4 bytes has no gaps, and every bit pattern is good.
+        // SAFETY: repr(C) of a number of 4 or 8 bytes and twice 4 bytes has no gaps, and every bit pattern is
+        // good.
         unsafe impl bytemuck::Pod for PathElement<$number> {}
 
         impl Element for PathElement<$number> {

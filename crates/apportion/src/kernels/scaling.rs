@@ -6,11 +6,12 @@ use crate::kernels::kernel::Kernel;
 use crate::matrix::{Element, Matrix, Scaling};
 
 impl<T: Element> Kernel<T> {
-    /// Turns elements of A B into elements of alpha A B + beta C0, given those of C0 at the same places, if there is one;
-    /// each is rounded as often as its formula has operations. O(length).
+    /// Turns elements of A B into elements of alpha A B + beta C0, given those of C0 at the same places, if
+    /// there is one; each is rounded as often as its formula has operations. O(length).
     ///
     /// # Panics
-    /// If C0 counts, which it does not where beta is the semiring's zero, and `initial` is shorter than `product`.
+    /// If C0 counts, which it does not where beta is the semiring's zero, and `initial` is shorter than
+    /// `product`.
     pub fn finish(&self, [alpha, beta]: [T; 2], product: &mut [T], initial: Option<&[T]>) {
         let (zero, one) = (self.zero(), self.one());
         if alpha == zero {

@@ -1,7 +1,8 @@
 //! Matrices, and rectangular tiles of them, borrowed from memory that belongs to others.
 //!
-//! The fields are private, and every constructor checks its sizes with arithmetic that cannot wrap. The `unsafe` code of
-//! the kernels relies on that: whoever holds a view may touch every element that its sizes and stride reach.
+//! The fields are private, and every constructor checks its sizes with arithmetic that cannot wrap. The
+//! `unsafe` code of the kernels relies on that: whoever holds a view may touch every element that its sizes
+//! and stride reach.
 
 #![allow(unsafe_code)]
 
@@ -21,8 +22,8 @@ pub struct View<'a, T> {
 
 /// A writable tile of `rows` x `cols` elements; row `i` starts `i * stride` elements after row 0.
 ///
-/// It owns the access to its elements alone, not to those between its rows: disjoint tiles of one matrix can be written to
-/// by several threads ([`ViewMut::into_tiles`]).
+/// It owns the access to its elements alone, not to those between its rows: disjoint tiles of one matrix can
+/// be written to by several threads ([`ViewMut::into_tiles`]).
 #[derive(Debug)]
 pub struct ViewMut<'a, T> {
     first: NonNull<T>,
@@ -53,8 +54,8 @@ fn extent(rows: usize, cols: usize, stride: usize) -> Option<usize> {
     (rows - 1).checked_mul(stride)?.checked_add(cols)
 }
 
-/// Panics unless a tile fits its data and its rows do not overlap; returns its stride. That of a single row, which says
-/// nothing, becomes the row's length: libraries refuse shorter ones.
+/// Panics unless a tile fits its data and its rows do not overlap; returns its stride. That of a single row,
+/// which says nothing, becomes the row's length: libraries refuse shorter ones.
 fn checked_stride(length: usize, rows: usize, cols: usize, stride: usize) -> usize {
     let stride = if rows <= 1 { cols } else { stride };
     assert!(cols <= stride, "rows of {cols} elements overlap at stride {stride}");
@@ -177,7 +178,8 @@ impl<'a, T> ViewMut<'a, T> {
     /// If there is no such row.
     pub fn row(&mut self, i: usize) -> &mut [T] {
         assert!(i < self.rows, "row {i} of a tile of {} rows", self.rows);
-        // SAFETY: the constructors keep rows x cols elements at this stride inside memory that this view alone may access.
+        // SAFETY: the constructors keep rows x cols elements at this stride inside memory that this view
+        // alone may access.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr().add(i * self.used_stride()), self.cols) }
     }
 
@@ -244,7 +246,8 @@ impl<'a, T> ViewMut<'a, T> {
     }
 }
 
-/// True if no two rectangles have an element in common: a sweep along the rows over the column spans that are open.
+/// True if no two rectangles have an element in common: a sweep along the rows over the column spans that are
+/// open.
 fn are_disjoint(tiles: &[Rect]) -> bool {
     let mut events: Vec<(u64, bool, Span)> = Vec::new();
     for tile in tiles.iter().filter(|tile| !tile.is_empty()) {

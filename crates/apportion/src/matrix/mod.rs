@@ -143,8 +143,8 @@ impl AnyMatrix {
     }
 }
 
-/// Reads a matrix by its file's extension: `.npy` (f32, f64, i32, i64, bool or u8, either byte order, C or Fortran order) or
-/// Matrix Market `.mtx` (as f64).
+/// Reads a matrix by its file's extension: `.npy` (f32, f64, i32, i64, bool or u8, either byte order, C or
+/// Fortran order) or Matrix Market `.mtx` (as f64).
 ///
 /// # Errors
 /// No such file, another extension, or a file that is damaged, of another type or dimension, empty, or larger
@@ -153,8 +153,8 @@ pub fn read_matrix(path: &Path) -> Result<AnyMatrix> {
     read_matrix_with(path, 0.0)
 }
 
-/// [`read_matrix`], where entries that a sparse Matrix Market file does not list become `absent`: over max-plus and
-/// min-plus, the infinity that stands for no edge.
+/// [`read_matrix`], where entries that a sparse Matrix Market file does not list become `absent`: over
+/// max-plus and min-plus, the infinity that stands for no edge.
 ///
 /// # Errors
 /// As [`read_matrix`].
@@ -171,8 +171,8 @@ pub fn read_matrix_with(path: &Path, absent: f64) -> Result<AnyMatrix> {
     }
 }
 
-/// The transpose of the matrix that [`read_matrix_with`] reads. The rows of an `.npy` file are taken for columns: no second
-/// copy is made.
+/// The transpose of the matrix that [`read_matrix_with`] reads. The rows of an `.npy` file are taken for
+/// columns: no second copy is made.
 ///
 /// # Errors
 /// As [`read_matrix`].

@@ -51,7 +51,8 @@ impl Round {
         (self.longest() - shortest) / shortest
     }
 
-    /// Longest time over the time that all would need together at the speeds of this round; 1 if all end together.
+    /// Longest time over the time that all would need together at the speeds of this round; 1 if all end
+    /// together.
     pub fn imbalance(&self) -> f64 {
         let working = || self.seconds.iter().zip(&self.shares).filter(|(_, share)| **share > 0);
         let speed: f64 = working().map(|(t, share)| *share as f64 / t).sum();
@@ -92,13 +93,14 @@ impl Balance {
     }
 }
 
-/// Runs `command` on all processors at once with their shares of `units`, starting with equal ones or those of the models `known` by rank, and divides anew by what
-/// they took, until all end within the tolerance of each other. `each` is called after every round; the monitor
-/// advances by one per round. A processor without a share runs nothing. The `slowdown` of an emulated processor multiplies its time.
+/// Runs `command` on all processors at once with their shares of `units`, starting with equal ones or those
+/// of the models `known` by rank, and divides anew by what they took, until all end within the tolerance of
+/// each other. `each` is called after every round; the monitor advances by one per round. A processor without
+/// a share runs nothing. The `slowdown` of an emulated processor multiplies its time.
 ///
 /// # Errors
-/// No units or processors, a tolerance that is not positive; known models that are not one per processor, or whose caps
-/// leave too little room; a program that cannot be started, fails or names no time; interrupted.
+/// No units or processors, a tolerance that is not positive; known models that are not one per processor, or
+/// whose caps leave too little room; a program that cannot be started, fails or names no time; interrupted.
 pub fn balance(
     platform: &Platform,
     (command, units): (&UserCommand, u64),

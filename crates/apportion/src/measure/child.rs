@@ -1,7 +1,7 @@
 //! One run of a program: started, waited for, and ended together with all that it started.
 //!
-//! The program leads a process group of its own, so that what it leaves behind is ended with it, and so that Ctrl-C on
-//! the terminal reaches it through us: it is asked to end, and shortly after made to.
+//! The program leads a process group of its own, so that what it leaves behind is ended with it, and so that
+//! Ctrl-C on the terminal reaches it through us: it is asked to end, and shortly after made to.
 
 use crate::error::{Error, Result};
 use crate::run::mailboxes::StopSignal;

@@ -26,10 +26,11 @@ pub enum SecondsFrom {
 
 /// A command line with a place for the size of the task.
 ///
-/// The text is split into words as a POSIX shell does it (blanks, quotes, backslashes), but no shell runs: write `sh -c '…'`
-/// for one. In each word `{size}` (or `{share}`, which means the same), `{processor}` and `{rank}` are then replaced, so that a
-/// name with a blank stays one word. The program also finds them in the environment, as `APPORTION_SIZE`,
-/// `APPORTION_PROCESSOR` and `APPORTION_RANK`; inside `sh -c` that is the safe way to a processor's name.
+/// The text is split into words as a POSIX shell does it (blanks, quotes, backslashes), but no shell runs:
+/// write `sh -c '…'` for one. In each word `{size}` (or `{share}`, which means the same), `{processor}` and
+/// `{rank}` are then replaced, so that a name with a blank stays one word. The program also finds them in the
+/// environment, as `APPORTION_SIZE`, `APPORTION_PROCESSOR` and `APPORTION_RANK`; inside `sh -c` that is the
+/// safe way to a processor's name.
 ///
 /// # Example
 /// ```
@@ -142,15 +143,16 @@ impl UserCommand {
     }
 }
 
-/// Speed functions of a program: one run per processor at a time, pinned to the processor's cores, all processors together
-/// (unless the options say otherwise), the first run of a size not counted.
+/// Speed functions of a program: one run per processor at a time, pinned to the processor's cores, all
+/// processors together (unless the options say otherwise), the first run of a size not counted.
 ///
-/// A run that alone takes longer than the time for a size is the only one of that size. The `slowdown` of an emulated
-/// processor multiplies the seconds of its program, whoever measured them; nobody sleeps.
+/// A run that alone takes longer than the time for a size is the only one of that size. The `slowdown` of an
+/// emulated processor multiplies the seconds of its program, whoever measured them; nobody sleeps.
 ///
 /// # Errors
-/// No size, or one that is not a positive number; a program that cannot be started (exit code 2), that fails or names no time (exit
-/// code 1; the message names command, size and processor); known points of something else; those of `keep`; interrupted.
+/// No size, or one that is not a positive number; a program that cannot be started (exit code 2), that fails
+/// or names no time (exit code 1; the message names command, size and processor); known points of something
+/// else; those of `keep`; interrupted.
 pub fn sweep_command(
     platform: &Platform,
     command: &UserCommand,

@@ -32,10 +32,10 @@ pub fn measure_gemm<T: Real>(
     measure_kernel(Kernel::<T>::plus_times(), platform, (sizes, block), options, monitor)
 }
 
-/// Speed functions of a kernel: the time of one update of `size` elements of C (as square as whole numbers allow) by a
-/// pivot block of `block`, read where it is in larger factors as a run does, each time another block: so operands come from
-/// memory and not from a cache that the last update filled. Truth values are measured with three in
-/// ten true: a product of much fewer is faster.
+/// Speed functions of a kernel: the time of one update of `size` elements of C (as square as whole numbers
+/// allow) by a pivot block of `block`, read where it is in larger factors as a run does, each time another
+/// block: so operands come from memory and not from a cache that the last update filled. Truth values are
+/// measured with three in ten true: a product of much fewer is faster.
 ///
 /// The monitor advances by one per size and processor.
 ///
@@ -52,7 +52,8 @@ pub fn measure_kernel<T: Element>(
     sweep_kernel(kernel, (platform, block), &sweep, &mut |_| Ok(()), monitor)
 }
 
-/// [`measure_kernel`] with sizes chosen by what is seen, points of an earlier sweep, and each point kept as it comes.
+/// [`measure_kernel`] with sizes chosen by what is seen, points of an earlier sweep, and each point kept as
+/// it comes.
 ///
 /// # Errors
 /// As [`measure_kernel`]; known points of something else, and those of `keep`.
@@ -112,7 +113,8 @@ fn bytes<T>(size: f64, block: u64) -> f64 {
 /// Bytes of both factors that no cache is expected to keep from one use of a pivot block to the next.
 const COLD: usize = 64 << 20;
 
-/// Pivot blocks in the factors of an update of side x side: as many as a square product has, but no more than leave the caches cold.
+/// Pivot blocks in the factors of an update of side x side: as many as a square product has, but no more than
+/// leave the caches cold.
 fn blocks<T>(side: usize, block: usize) -> usize {
     let one = 2 * side.saturating_mul(block).saturating_mul(size_of::<T>());
     COLD.div_ceil(one.max(1)).min(side.div_ceil(block)).max(1)
@@ -128,8 +130,8 @@ fn largest<T>(processor: &Processor, block: u64, processors: usize) -> f64 {
     let own = processor.memory.map_or(f64::INFINITY, |bytes| bytes as f64);
     let elements = own.min(memory(processors)) / size_of::<T>() as f64;
     let twice = 2.0 * block as f64;
-    // side^2 + 4 side block <= elements, the factors beyond one block of each not counted: they are no part of the
-    // processor's work. Infinite where no memory is known.
+    // side^2 + 4 side block <= elements, the factors beyond one block of each not counted: they are no part
+    // of the processor's work. Infinite where no memory is known.
     ((elements + twice * twice).sqrt() - twice).powi(2).max(1.0)
 }
 
@@ -221,7 +223,8 @@ mod tests {
         platform
     }
 
-    /// Times themselves are the benches' business: here only that every processor gets a whole, ordered model.
+    /// Times themselves are the benches' business: here only that every processor gets a whole, ordered
+    /// model.
     #[test]
     fn every_processor_gets_a_model() {
         for alone in [false, true] {

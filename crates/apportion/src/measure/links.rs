@@ -1,4 +1,5 @@
-//! Measures what a message costs between each two processors: latency, and bandwidth of contiguous and of strided data.
+//! Measures what a message costs between each two processors: latency, and bandwidth of contiguous and of
+//! strided data.
 //!
 //! Who carries the messages is somebody else's business ([`ProbeFn`]): threads of this machine do it by
 //! [`threads_probe`](super::carry_by_threads).
@@ -18,8 +19,8 @@ pub struct Probe {
     pub to: Rank,
     /// Bytes of data; at least 1.
     pub bytes: u64,
-    /// How the data lie in the sender's memory: vertical is one contiguous stretch (rows of B, halo rows), horizontal are
-    /// short stretches far apart (columns of A, halo columns).
+    /// How the data lie in the sender's memory: vertical is one contiguous stretch (rows of B, halo rows),
+    /// horizontal are short stretches far apart (columns of A, halo columns).
     pub direction: Direction,
     /// How many times; at least 1.
     pub times: usize,
@@ -31,7 +32,8 @@ pub type ProbeFn<'a> = dyn FnMut(&Probe) -> Result<Vec<f64>> + 'a;
 /// Which messages to send, and how often.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkOptions {
-    /// Bytes of the messages, ascending; those that would take too long are left out, but never the first three.
+    /// Bytes of the messages, ascending; those that would take too long are left out, but never the first
+    /// three.
     pub sizes: Vec<u64>,
     /// A size is repeated until the 95 % interval is within this fraction of its mean.
     pub tolerance: f64,
@@ -89,14 +91,16 @@ const FEWEST: usize = 4;
 /// Fewest sizes: two parameters and a doubt.
 const FEWEST_SIZES: usize = 3;
 
-/// Latency and bandwidth of every pair that has a link of its own, pair by pair, each way, so that nothing else travels.
+/// Latency and bandwidth of every pair that has a link of its own, pair by pair, each way, so that nothing
+/// else travels.
 ///
 /// Each size is repeated as the options say; a line through the seconds of all messages gives the figures
-/// (Hockney 1994, least squares of relative errors, robust: [`fit_hockney`]). Pairs that the platform's topology relays are left out:
-/// their messages take others' links. The monitor advances by one per pair.
+/// (Hockney 1994, least squares of relative errors, robust: [`fit_hockney`]). Pairs that the platform's
+/// topology relays are left out: their messages take others' links. The monitor advances by one per pair.
 ///
 /// # Errors
-/// Sizes that are not at least three, ascending and positive; times from which no bandwidth can be told (exit code 1); those of `carry`; interrupted.
+/// Sizes that are not at least three, ascending and positive; times from which no bandwidth can be told (exit
+/// code 1); those of `carry`; interrupted.
 pub fn measure_links(
     platform: &Platform,
     options: &LinkOptions,
@@ -214,8 +218,8 @@ mod tests {
     use super::*;
     use crate::platform::{Network, Topology};
 
-    /// Carries by formula: every message takes latency + bytes / bandwidth, horizontal ones twice as long a byte, and
-    /// from a higher rank to a lower one four times as long.
+    /// Carries by formula: every message takes latency + bytes / bandwidth, horizontal ones twice as long a
+    /// byte, and from a higher rank to a lower one four times as long.
     fn by_formula(probe: &Probe) -> Result<Vec<f64>> {
         let slow = if probe.direction == Direction::Horizontal { 2.0 } else { 1.0 }
             * if probe.from > probe.to && probe.from.0 == 2 { 4.0 } else { 1.0 };

@@ -1,5 +1,5 @@
-//! Carries messages between two threads of this machine as the threads engine does: an announcement by its mailbox (on
-//! emulated wires, if the platform asks for them), then a copy out of the sender's memory.
+//! Carries messages between two threads of this machine as the threads engine does: an announcement by its
+//! mailbox (on emulated wires, if the platform asks for them), then a copy out of the sender's memory.
 
 use crate::error::{Error, Result};
 use crate::measure::links::Probe;
@@ -17,7 +17,8 @@ const STRETCH: usize = 64;
 /// … of which each begins so many bytes after the last: the same columns of consecutive rows.
 const STRIDE: usize = 1024;
 
-/// Carries probes on two threads pinned to their processors' cores, the sender's data written anew before each message.
+/// Carries probes on two threads pinned to their processors' cores, the sender's data written anew before
+/// each message.
 ///
 /// # Errors
 /// Of what it returns: messages that need more memory than is free; [`Error::Interrupted`].
@@ -158,7 +159,8 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// A sender or a receiver that the platform does not have is a panic of one thread: the other must not wait for it.
+    /// A sender or a receiver that the platform does not have is a panic of one thread: the other must not
+    /// wait for it.
     #[test]
     fn a_panic_of_one_thread_ends_the_other() {
         for (from, to) in [(0, 7), (7, 0)] {

@@ -1,4 +1,5 @@
-//! What messages cost between the processes of a world, measured as the engine sends them: packed, sent, received, unpacked.
+//! What messages cost between the processes of a world, measured as the engine sends them: packed, sent,
+//! received, unpacked.
 
 use crate::error::Result;
 use crate::geometry::Rank;
@@ -14,8 +15,8 @@ const STRETCH: usize = 8;
 /// … of which each begins so many words after the last.
 const STRIDE: usize = 128;
 
-/// [`measure_links`] between the ranks of a world: rank 0 decides what is sent next and gets the links, the others none. Every
-/// rank calls it.
+/// [`measure_links`] between the ranks of a world: rank 0 decides what is sent next and gets the links, the
+/// others none. Every rank calls it.
 ///
 /// # Errors
 /// As [`measure_links`], known to all ranks; interrupted.
@@ -42,8 +43,8 @@ pub fn measure_links_on(
     world.all_ok(measured)
 }
 
-/// Rank 0 announces a probe, or that there are no more; those it names carry it out. Its seconds, on rank 0; on the others
-/// something as long as there are more.
+/// Rank 0 announces a probe, or that there are no more; those it names carry it out. Its seconds, on rank 0;
+/// on the others something as long as there are more.
 fn asked(world: &World, probe: Option<&Probe>) -> Result<Vec<f64>> {
     let said = probe.map_or(Vec::new(), |p| {
         vec![p.from.0, p.to.0, p.bytes as usize, usize::from(p.direction == Direction::Vertical), p.times]

@@ -17,12 +17,14 @@ use std::time::Instant;
 /// Values that a cell needs: psi before and after, two Courant numbers.
 const VALUES: f64 = 4.0;
 
-/// Speed functions of one upwind (donor-cell) step: the size is cells, on a grid as square as whole numbers allow; the kernel's name is
-/// `"stencil-f64"` or `"stencil-f32"`, its parameters are `dimensions` = 2 and `passes` = 1. Courant numbers differ from cell to
-/// cell. Every step starts from the same field, so that values stay what they are however often it is repeated.
+/// Speed functions of one upwind (donor-cell) step: the size is cells, on a grid as square as whole numbers
+/// allow; the kernel's name is `"stencil-f64"` or `"stencil-f32"`, its parameters are `dimensions` = 2 and
+/// `passes` = 1. Courant numbers differ from cell to cell. Every step starts from the same field, so that
+/// values stay what they are however often it is repeated.
 ///
 /// # Errors
-/// No size, one below 1 or too large for memory; known points of something else; those of `keep`; interrupted.
+/// No size, one below 1 or too large for memory; known points of something else; those of `keep`;
+/// interrupted.
 pub fn sweep_stencil<T: Advectable>(
     platform: &Platform,
     sweep: &Sweep,

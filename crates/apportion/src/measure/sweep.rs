@@ -1,8 +1,8 @@
 //! Measures speed functions point by point, all processors together, keeping what is done as it is done.
 //!
-//! Every round gives each processor its next size; all start together and work until the last has its point, so
-//! that what they share (memory bandwidth, caches, power) is in the figures. A size is repeated until the mean is known
-//! well enough (Malik 2016, section 4.5).
+//! Every round gives each processor its next size; all start together and work until the last has its point,
+//! so that what they share (memory bandwidth, caches, power) is in the figures. A size is repeated until the
+//! mean is known well enough (Malik 2016, section 4.5).
 
 use crate::error::{Error, Result};
 use crate::model::{AdaptiveSweep, Interpolation, Model, Models, Point, Summary, summarise};
@@ -111,7 +111,8 @@ const FEWEST: usize = 3;
 /// Runs a sweep; `trial` makes what is timed, on the thread that times it.
 ///
 /// # Errors
-/// Known points of something else; those of a trial, of `keep`, interrupted. What was measured before has been kept.
+/// Known points of something else; those of a trial, of `keep`, interrupted. What was measured before has
+/// been kept.
 pub(super) fn run<T: Trial>(
     subject: &Subject<'_>,
     sweep: &Sweep,

@@ -1,4 +1,5 @@
-//! Speed functions measured on the processes that will run: each measures its own processors while all others do.
+//! Speed functions measured on the processes that will run: each measures its own processors while all others
+//! do.
 
 use crate::error::Result;
 use crate::kernels::Kernel;
@@ -11,8 +12,8 @@ use crate::run::{Monitor, World};
 /// Seconds spent on each size, by all ranks at the same time.
 const SECONDS: f64 = 0.25;
 
-/// Measures quickly each of the platform's processors in the process that runs it, all together, size by size; every rank
-/// gets all models, the same.
+/// Measures quickly each of the platform's processors in the process that runs it, all together, size by
+/// size; every rank gets all models, the same.
 ///
 /// # Errors
 /// Those of [`measure_kernel`], known to all ranks; interrupted.
@@ -34,7 +35,8 @@ pub fn measure_on<T: Element>(
         processors: platform.processors[world.processors_here(platform.len())].to_vec(),
         network: Network::free(),
     };
-    // As long on every rank, however soon the figures are good enough: no rank measures with the others at rest.
+    // As long on every rank, however soon the figures are good enough: no rank measures with the others at
+    // rest.
     let options = MeasureOptions {
         tolerance: 0.0,
         most_repetitions: 1_000_000,

@@ -1,7 +1,8 @@
-//! A product that is divided anew while it is computed, when a processor turns slower: rebalancing is the outermost loop.
+//! A product that is divided anew while it is computed, when a processor turns slower: rebalancing is the
+//! outermost loop.
 //!
-//! The inner dimension is cut into segments of pivot blocks. After each the measured speeds correct the models, and if a
-//! new layout of the rest saves more than the moving of its parts costs, they move.
+//! The inner dimension is cut into segments of pivot blocks. After each the measured speeds correct the
+//! models, and if a new layout of the rest saves more than the moving of its parts costs, they move.
 
 use crate::error::Result;
 use crate::geometry::Span;
@@ -15,8 +16,8 @@ use serde_json::{Value, json};
 /// How a product adapts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Adaptive {
-    /// Segments that the inner dimension is cut into, at most one per pivot block. More see a change sooner; each ends with
-    /// all processors waiting for the last.
+    /// Segments that the inner dimension is cut into, at most one per pivot block. More see a change sooner;
+    /// each ends with all processors waiting for the last.
     pub segments: u64,
 }
 
@@ -100,15 +101,16 @@ pub(crate) trait Segments {
     /// Carries out one segment; its times count from its own start.
     fn run(&mut self, schedule: &MatmulSchedule) -> Result<Trace>;
 
-    /// Moves the parts of C, and those of A and B with these inner indices, to where `to` has them, each processor's not
-    /// sooner than its arrival; seconds by processor.
+    /// Moves the parts of C, and those of A and B with these inner indices, to where `to` has them, each
+    /// processor's not sooner than its arrival; seconds by processor.
     fn relocate(&mut self, to: &MatmulSchedule, rest: Span, arrivals: &[f64]) -> Result<Vec<f64>>;
 
     /// Seconds since the first segment began.
     fn now(&self) -> f64;
 }
 
-/// Runs all segments, beginning with `layout`. The trace counts the moved elements among the sent and received.
+/// Runs all segments, beginning with `layout`. The trace counts the moved elements among the sent and
+/// received.
 pub(crate) fn adapt(
     layout: &Layout,
     method: &str,
@@ -170,7 +172,8 @@ struct SpeedTracker {
 }
 
 impl SpeedTracker {
-    /// Segments that are looked back at: one that a stranger disturbed does not count against two that he did not.
+    /// Segments that are looked back at: one that a stranger disturbed does not count against two that he did
+    /// not.
     const SEEN: usize = 3;
 
     fn new(processors: usize) -> Self {

@@ -1,7 +1,7 @@
 //! Finished panels of C on disk, and what they are panels of: a run that was killed goes on from them.
 //!
-//! A panel's file appears whole or not at all, and its name carries a hash of its elements: what a kill cut short is
-//! not there, what was changed later is found out and computed again.
+//! A panel's file appears whole or not at all, and its name carries a hash of its elements: what a kill cut
+//! short is not there, what was changed later is found out and computed again.
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
@@ -72,10 +72,12 @@ impl Manifest {
 const MANIFEST: &str = "checkpoint.json";
 
 impl Checkpoint {
-    /// Opens a directory, made if it is missing; what it was begun with, if it was. Temporary files of a killed run go.
+    /// Opens a directory, made if it is missing; what it was begun with, if it was. Temporary files of a
+    /// killed run go.
     ///
     /// # Errors
-    /// Exit code 2: the directory cannot be made or read, its manifest is damaged, or it belongs to another product.
+    /// Exit code 2: the directory cannot be made or read, its manifest is damaged, or it belongs to another
+    /// product.
     pub fn open(directory: &Path, identity: &Fingerprint) -> Result<(Self, Option<Manifest>)> {
         std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
         let checkpoint = Self { directory: directory.to_path_buf() };
@@ -139,7 +141,8 @@ impl Checkpoint {
         file.commit()
     }
 
-    /// A finished panel of C, if it is there as it was saved; a damaged one is deleted, and `damaged` called with its name.
+    /// A finished panel of C, if it is there as it was saved; a damaged one is deleted, and `damaged` called
+    /// with its name.
     ///
     /// # Errors
     /// The directory cannot be read, or a damaged panel not be deleted.

@@ -1,4 +1,5 @@
-//! The main job once everything is decided: forecast, run, verify; powers and closures, adaptive runs, panels from disk.
+//! The main job once everything is decided: forecast, run, verify; powers and closures, adaptive runs, panels
+//! from disk.
 
 mod adaptive;
 mod application;

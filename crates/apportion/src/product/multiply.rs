@@ -104,16 +104,17 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     }
 }
 
-/// Predicts, runs and verifies C = alpha A B + beta C0 on the session's world; every rank calls it. Returns this process's
-/// blocks of C ([`OwnRects`]), and what all processors did.
+/// Predicts, runs and verifies C = alpha A B + beta C0 on the session's world; every rank calls it. Returns
+/// this process's blocks of C ([`OwnRects`]), and what all processors did.
 ///
-/// Over plus-times Freivalds' check verifies the result, over the other semirings a sample of elements that are recomputed;
-/// both cover the whole expression.
+/// Over plus-times Freivalds' check verifies the result, over the other semirings a sample of elements that
+/// are recomputed; both cover the whole expression.
 ///
 /// # Errors
-/// Not enough memory here (exit code 2); a processor whose `memory` is too little, a worker lost, a stop from outside, or a
-/// wrong result (exit code 1). Errors that all ranks know come as [`Error::Agreed`] in a world of several; a worker lost
-/// and a stop from outside are known to one rank alone: end the others with [`World::abort`].
+/// Not enough memory here (exit code 2); a processor whose `memory` is too little, a worker lost, a stop from
+/// outside, or a wrong result (exit code 1). Errors that all ranks know come as [`Error::Agreed`] in a world
+/// of several; a worker lost and a stop from outside are known to one rank alone: end the others with
+/// [`World::abort`].
 ///
 /// # Panics
 /// If the plan, the operands and the platform do not fit together.
@@ -231,8 +232,8 @@ pub(crate) fn trace_of_all(lanes: Vec<Lane>, world: &World) -> Result<Trace> {
     Ok(Trace { lanes: lanes.collect() })
 }
 
-/// Refuses before memory is taken what would not fit: a processor's part its `memory`, or C and what the processors hold of
-/// others' A and B this machine's.
+/// Refuses before memory is taken what would not fit: a processor's part its `memory`, or C and what the
+/// processors hold of others' A and B this machine's.
 pub(crate) fn check_memory<T>(
     layout: &Layout,
     order: ScheduleOptions,

@@ -6,8 +6,9 @@ use crate::plan::Shape;
 use crate::run::World;
 use crate::schedule::MatmulSchedule;
 
-/// The matrices of C = alpha A B + beta C0, as far as this process holds them: a process alone holds them whole, each as
-/// one block; a rank of several its own parts ([`MatmulSchedule::own`] of A and B, [`MatmulSchedule::rects`] of C0).
+/// The matrices of C = alpha A B + beta C0, as far as this process holds them: a process alone holds them
+/// whole, each as one block; a rank of several its own parts ([`MatmulSchedule::own`] of A and B,
+/// [`MatmulSchedule::rects`] of C0).
 #[derive(Debug, Clone, Copy)]
 pub struct Operands<'a, T> {
     /// The left factor.

@@ -39,8 +39,8 @@ pub struct RunReport {
     pub ideal_seconds: f64,
     /// How the run was repartitioned, where that was asked for.
     pub adaptation: Option<Adaptation>,
-    /// Probability, at most, that verification missed a wrong result; `None` if this run computed nothing of it. Where elements
-    /// were sampled, of a product in which a thousandth of the elements are wrong.
+    /// Probability, at most, that verification missed a wrong result; `None` if this run computed nothing of
+    /// it. Where elements were sampled, of a product in which a thousandth of the elements are wrong.
     pub error_probability: Option<f64>,
     /// Elements that were recomputed, where that was the verification; `None` for Freivalds' check.
     pub sampled: Option<u64>,

@@ -1,5 +1,5 @@
-//! A product panel by panel: finished panels of C's rows leave memory, for the result or for a checkpoint. The outermost
-//! loop of matrices that do not fit into memory, and of runs that must survive their end.
+//! A product panel by panel: finished panels of C's rows leave memory, for the result or for a checkpoint.
+//! The outermost loop of matrices that do not fit into memory, and of runs that must survive their end.
 //!
 //! Within a panel the inner dimension is cut into segments, each added to what the panel holds so far:
 //! C = alpha A B + C. The number of blocks follows from the memory, as in Tinetti, section 3.4.4.
@@ -16,7 +16,8 @@ use crate::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
 use crate::select::check_caps;
 use std::collections::BTreeMap;
 
-/// Bytes that a process needs whatever it computes, most of it the program itself (11 MB of code in a debug build).
+/// Bytes that a process needs whatever it computes, most of it the program itself (11 MB of code in a debug
+/// build).
 const BASE: u64 = 14 << 20;
 
 /// What an MPI library takes beside that: Open MPI 4.1 on one host takes 35 MB.
@@ -37,9 +38,10 @@ impl Panels {
         Span::new(0, shape.m).blocks(self.rows).collect()
     }
 
-    /// Bytes that a process should hold at most: the panel of C three times (computed, as it was before the segment, and put
-    /// together), the segments of A and B, pivot blocks copied by each of the `processors` of a process alone that copies, and
-    /// the check's vectors. Of a rank of several, which holds one processor's part and MPI's own memory, this is a bound.
+    /// Bytes that a process should hold at most: the panel of C three times (computed, as it was before the
+    /// segment, and put together), the segments of A and B, pivot blocks copied by each of the `processors`
+    /// of a process alone that copies, and the check's vectors. Of a rank of several, which holds one
+    /// processor's part and MPI's own memory, this is a bound.
     pub fn predicted_bytes(
         self,
         shape: Shape,
@@ -109,7 +111,8 @@ impl Panels {
     }
 }
 
-/// Refuses panels of which some would not fit the processors' `memory`: those of full height, the last one, and their last segments.
+/// Refuses panels of which some would not fit the processors' `memory`: those of full height, the last one,
+/// and their last segments.
 ///
 /// # Errors
 /// As [`check_caps`](crate::select::check_caps).
@@ -143,7 +146,8 @@ pub struct Files {
     pub initial: Option<NpyFile>,
 }
 
-/// Computes panels of C one after the other, on all ranks together; B stays in memory where it is one segment.
+/// Computes panels of C one after the other, on all ranks together; B stays in memory where it is one
+/// segment.
 pub struct PanelRun<'a, T> {
     files: Files,
     /// For panels of full height.
@@ -161,7 +165,8 @@ pub struct PanelRun<'a, T> {
 }
 
 impl<'a, T: Element> PanelRun<'a, T> {
-    /// `job.plan` is that of one full panel: panels.rows x k x n. The session's work is that of the whole product.
+    /// `job.plan` is that of one full panel: panels.rows x k x n. The session's work is that of the whole
+    /// product.
     pub fn new(
         files: Files,
         job: MatmulJob<'a, T>,
@@ -175,7 +180,8 @@ impl<'a, T: Element> PanelRun<'a, T> {
     /// One panel of C, verified; whole on rank 0, nothing on the others. All ranks call it.
     ///
     /// # Errors
-    /// As [`multiply`]; a file that cannot be read, or an element that the semiring does not take, known to all ranks.
+    /// As [`multiply`]; a file that cannot be read, or an element that the semiring does not take, known to
+    /// all ranks.
     pub fn panel(&mut self, rows: Span) -> Result<Option<Matrix<T>>> {
         let (world, n) = (self.session.world(), self.shape.n);
         let mut scaling = self.job.scaling;
@@ -256,7 +262,8 @@ impl<'a, T: Element> PanelRun<'a, T> {
         }
     }
 
-    /// What all panels together did; its plan is the panel's, recurring. No product at all if every panel was there already.
+    /// What all panels together did; its plan is the panel's, recurring. No product at all if every panel was
+    /// there already.
     ///
     /// # Errors
     /// The job's plan has no layout.

@@ -1,5 +1,6 @@
-//! Powers and closures of a matrix: many products by one plan. A square matrix is cut like its own product, so that a
-//! process's part of one product is its part of the next one's factors: nothing is moved between products.
+//! Powers and closures of a matrix: many products by one plan. A square matrix is cut like its own product,
+//! so that a process's part of one product is its part of the next one's factors: nothing is moved between
+//! products.
 
 use super::{MatmulJob, Operands, OwnRects, RunReport, multiply};
 use crate::error::{Error, Result};
@@ -9,9 +10,9 @@ use crate::matrix::{Element, LocalBlocks};
 use crate::run::Session;
 use crate::schedule::MatmulSchedule;
 
-/// The `exponent`-th power of a square matrix by repeated squaring, at most 2 log2(exponent) products, each run by the same
-/// plan and verified like one of [`multiply`]; the report sums them up. The power 0 is the identity of the semiring. The
-/// blocks are those of [`OwnRects`]' C.
+/// The `exponent`-th power of a square matrix by repeated squaring, at most 2 log2(exponent) products, each
+/// run by the same plan and verified like one of [`multiply`]; the report sums them up. The power 0 is the
+/// identity of the semiring. The blocks are those of [`OwnRects`]' C.
 ///
 /// # Errors
 /// As [`multiply`].
@@ -47,19 +48,20 @@ pub fn products_of_power(exponent: u64) -> u64 {
     u64::from(exponent.checked_ilog2().unwrap_or(0)) + u64::from(exponent.count_ones().saturating_sub(1))
 }
 
-/// Products that a closure of n vertices takes at most: after s products all walks of at most 2^s edges are in, and n edges
-/// hold every simple path and cycle.
+/// Products that a closure of n vertices takes at most: after s products all walks of at most 2^s edges are
+/// in, and n edges hold every simple path and cycle.
 pub fn products_of_closure(vertices: u64) -> u64 {
     u64::from(vertices.next_power_of_two().ilog2())
 }
 
-/// The closure I + A + A^2 + … of a square matrix over max-plus, min-plus or or-and, where each vertex reaches itself by the
-/// empty path: I + A is squared, by the same plan each time, until nothing changes; at most ceil(log2 n) products of
-/// 2 n^3 operations, each verified like one of [`multiply`]. The blocks are those of [`OwnRects`]' C.
+/// The closure I + A + A^2 + … of a square matrix over max-plus, min-plus or or-and, where each vertex
+/// reaches itself by the empty path: I + A is squared, by the same plan each time, until nothing changes; at
+/// most ceil(log2 n) products of 2 n^3 operations, each verified like one of [`multiply`]. The blocks are
+/// those of [`OwnRects`]' C.
 ///
 /// # Errors
-/// As [`multiply`]; plus-times (exit code 2); a cycle that improves forever, negative over min-plus or positive over
-/// max-plus (exit code 1; floats round, so a cycle whose decimals add up to 0 may show as one).
+/// As [`multiply`]; plus-times (exit code 2); a cycle that improves forever, negative over min-plus or
+/// positive over max-plus (exit code 1; floats round, so a cycle whose decimals add up to 0 may show as one).
 ///
 /// # Panics
 /// If the plan is not one of the product of the matrix by itself.
@@ -118,9 +120,10 @@ pub struct Paths<T> {
     pub report: RunReport,
 }
 
-/// [`matrix_closure`] over max-plus or min-plus with the predecessor of each pair. Among equally good paths the one of
-/// fewest edges is taken, then that with the lesser predecessor, so that the chain of predecessors from j ends in i; lengths
-/// that rounding makes shorter than the sum of their edges may break this round cycles of length 0.
+/// [`matrix_closure`] over max-plus or min-plus with the predecessor of each pair. Among equally good paths
+/// the one of fewest edges is taken, then that with the lesser predecessor, so that the chain of predecessors
+/// from j ends in i; lengths that rounding makes shorter than the sum of their edges may break this round
+/// cycles of length 0.
 ///
 /// The products are of [`PathElement`]s by a kernel of paths, run and verified like any other.
 ///
@@ -164,7 +167,8 @@ fn places(rect: Rect) -> impl Iterator<Item = (u64, u64)> {
     (rect.rows.start..rect.rows.end).flat_map(move |i| (rect.cols.start..rect.cols.end).map(move |j| (i, j)))
 }
 
-/// The path that consists of an edge of this length, of none, or of nothing where the length says that there is no edge.
+/// The path that consists of an edge of this length, of none, or of nothing where the length says that there
+/// is no edge.
 fn edge<T: Tropical>(kernel: Kernel<PathElement<T>>, (i, j): (u64, u64), length: T) -> PathElement<T>
 where
     PathElement<T>: Element,

@@ -1,4 +1,5 @@
-//! A product in segments of the inner dimension on a world: the parts of C stay where they are from one to the next.
+//! A product in segments of the inner dimension on a world: the parts of C stay where they are from one to
+//! the next.
 
 use super::adaptive::Segments;
 use super::application::Product;
@@ -77,8 +78,8 @@ impl<T: Element> Segments for RunSegments<'_, T> {
         Ok(trace)
     }
 
-    /// A process alone has all parts in one memory: nothing is copied, but an emulated network takes its time. Ranks
-    /// exchange C, A and B.
+    /// A process alone has all parts in one memory: nothing is copied, but an emulated network takes its
+    /// time. Ranks exchange C, A and B.
     fn relocate(&mut self, to: &MatmulSchedule, rest: Span, arrivals: &[f64]) -> Result<Vec<f64>> {
         let (world, begin) = (self.session.world(), Instant::now());
         if world.is_solo() {

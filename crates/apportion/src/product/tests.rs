@@ -180,8 +180,8 @@ fn closures_and_paths_are_the_same_bytes_on_every_engine() {
     }
 }
 
-/// Emulated processors of equal speed, one of which turns eight times slower: every engine repartitions, not necessarily at the
-/// same moment. Small whole numbers: sums are exact in any order.
+/// Emulated processors of equal speed, one of which turns eight times slower: every engine repartitions, not
+/// necessarily at the same moment. Small whole numbers: sums are exact in any order.
 #[test]
 fn adaptive_runs_are_the_same_bytes_on_every_engine() {
     let order = ScheduleOptions::new(Flow::OneToAll, 2).with_look_ahead(1);
@@ -210,7 +210,8 @@ fn adaptive_runs_are_the_same_bytes_on_every_engine() {
     assert!(adapted == fixed);
 }
 
-/// Six products, one forecast: six times what the simulator says of one, and where a forecast is given, that one, however odd.
+/// Six products, one forecast: six times what the simulator says of one, and where a forecast is given, that
+/// one, however odd.
 #[test]
 fn many_products_are_forecast_once() {
     let setup = Setup::new(&[4.0, 2.0, 1.0], ScheduleOptions::new(Flow::Ring, 8));

@@ -29,15 +29,16 @@ pub struct RunOutput<L> {
 
 /// Runs an application's schedule. Every rank of the session's world calls it.
 ///
-/// Compute times follow each processor's `slowdown`, or its given speed function; a processor is pinned to its `cores` and
-/// computes with as many threads. In a process alone messages follow the platform's network if it says `emulate`. Under MPI,
-/// where the application overlaps communication and computation, a second thread moves messages on meanwhile.
+/// Compute times follow each processor's `slowdown`, or its given speed function; a processor is pinned to
+/// its `cores` and computes with as many threads. In a process alone messages follow the platform's network
+/// if it says `emulate`. Under MPI, where the application overlaps communication and computation, a second
+/// thread moves messages on meanwhile.
 ///
 /// # Errors
 /// [`Error::Interrupted`](crate::Error::Interrupted) if the monitor was stopped;
-/// [`Error::WorkerLost`](crate::Error::WorkerLost) with its name if a processor panicked. The other processors of this process
-/// are stopped; other MPI processes wait for messages that will not come: end them with
-/// [`World::abort`](super::World::abort).
+/// [`Error::WorkerLost`](crate::Error::WorkerLost) with its name if a processor panicked. The other
+/// processors of this process are stopped; other MPI processes wait for messages that will not come: end them
+/// with [`World::abort`](super::World::abort).
 ///
 /// # Panics
 /// If the application, the world and the platform are not of one size.

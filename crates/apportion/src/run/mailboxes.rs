@@ -1,8 +1,8 @@
 //! Carries messages between the workers of one machine, on emulated wires if the platform asks for it, and
 //! makes one worker's end the end of all.
 //!
-//! A message is a permission: once it has arrived, the receiver copies the pieces from their owner's part of the
-//! factor, which never changes during a run. Each element is copied once.
+//! A message is a permission: once it has arrived, the receiver copies the pieces from their owner's part of
+//! the factor, which never changes during a run. Each element is copied once.
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;

@@ -5,8 +5,8 @@ use super::{Monitor, World};
 use crate::platform::Platform;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A job on a world: one run, or many one after the other (the products of a power, the panels of a large matrix, the
-/// segments of an adaptive run). Processors that turn slower in mid-job turn once in all of it.
+/// A job on a world: one run, or many one after the other (the products of a power, the panels of a large
+/// matrix, the segments of an adaptive run). Processors that turn slower in mid-job turn once in all of it.
 #[derive(Debug)]
 pub struct Session<'a> {
     world: &'a World,
@@ -20,8 +20,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// A job of this much work in all, in the unit of [`Work::amount`](crate::schedule::Work::amount). Its monitor starts
-    /// at zero.
+    /// A job of this much work in all, in the unit of [`Work::amount`](crate::schedule::Work::amount). Its
+    /// monitor starts at zero.
     pub fn new(world: &'a World, platform: &'a Platform, monitor: &'a Monitor, work: f64) -> Self {
         monitor.begin(work as u64);
         let throttle = |processor| Mutex::new(Throttle::of(processor));
@@ -29,8 +29,8 @@ impl<'a> Session<'a> {
         Self { world, platform, monitor, copies: false, work, begun: Mutex::new(0.0), throttles }
     }
 
-    /// The same, with processors that copy the operands they are sent even where they could read them in place, as they
-    /// always do on an emulated network.
+    /// The same, with processors that copy the operands they are sent even where they could read them in
+    /// place, as they always do on an emulated network.
     #[must_use]
     pub fn copying(self, copies: bool) -> Self {
         Self { copies, ..self }
@@ -51,8 +51,8 @@ impl<'a> Session<'a> {
         self.monitor
     }
 
-    /// True if processors of one process copy operands instead of reading them in place: where that was asked for, where
-    /// the network is emulated, and where processors have a `memory` of their own.
+    /// True if processors of one process copy operands instead of reading them in place: where that was asked
+    /// for, where the network is emulated, and where processors have a `memory` of their own.
     pub fn copies(&self) -> bool {
         self.copies || self.platform.has_memories_of_its_own()
     }

@@ -1,10 +1,11 @@
-//! Emulates another processor: computing takes `slowdown` times the thread's own CPU time, or as long as is said.
+//! Emulates another processor: computing takes `slowdown` times the thread's own CPU time, or as long as is
+//! said.
 //!
-//! The thread works at full speed and then sleeps until the work has taken slowdown x CPU time (or the time that was
-//! said) of the day's time. Because CPU time does not run while a thread is preempted, a thread that shares its core still meets its
-//! target, as long as the sum of 1 / slowdown over the threads stays below the cores: each needs its core for
-//! 1 / slowdown of the time only, and what it lost to others it sleeps less. Oversleeping is made up for at the
-//! next piece of work in the same way.
+//! The thread works at full speed and then sleeps until the work has taken slowdown x CPU time (or the time
+//! that was said) of the day's time. Because CPU time does not run while a thread is preempted, a thread that
+//! shares its core still meets its target, as long as the sum of 1 / slowdown over the threads stays below
+//! the cores: each needs its core for 1 / slowdown of the time only, and what it lost to others it sleeps
+//! less. Oversleeping is made up for at the next piece of work in the same way.
 
 use crate::error::Result;
 use crate::platform::{Emulated, Processor, SlowdownAfter};
@@ -49,15 +50,15 @@ impl Throttle {
         self.debt.slowdown
     }
 
-    /// Seconds that this much work should take, before slowdown, for a share of this size; `None` where the processor's
-    /// own time counts.
+    /// Seconds that this much work should take, before slowdown, for a share of this size; `None` where the
+    /// processor's own time counts.
     pub fn given_seconds(&self, share: f64, work: f64) -> Option<f64> {
         self.emulated.as_ref().map(|function| work / function.speed(share))
     }
 
-    /// Does the work, which returns CPU seconds spent by threads at this one's side (0 if none): the longest of
-    /// them counts. Then sleeps until slowdown x its CPU time has passed, or slowdown x the given seconds. Returns the CPU
-    /// seconds.
+    /// Does the work, which returns CPU seconds spent by threads at this one's side (0 if none): the longest
+    /// of them counts. Then sleeps until slowdown x its CPU time has passed, or slowdown x the given seconds.
+    /// Returns the CPU seconds.
     pub fn compute(
         &mut self,
         stop: &StopSignal<'_>,
@@ -87,7 +88,8 @@ struct Debt {
 }
 
 impl Debt {
-    /// Seconds that a piece of work of so many unslowed seconds should take in all, less what is to be made up for.
+    /// Seconds that a piece of work of so many unslowed seconds should take in all, less what is to be made
+    /// up for.
     fn target(&self, seconds: f64) -> f64 {
         self.slowdown * seconds - self.late
     }
@@ -116,8 +118,8 @@ impl StopSignal<'_> {
 mod tests {
     use super::super::monitor::Monitor;
     use super::*;
-    /// Pieces of 3 ms of CPU time on a core that gives this thread only every other slice of 5 ms, and a sleep that
-    /// always lasts 0.1 ms too long: in the long run all takes slowdown x CPU time.
+    /// Pieces of 3 ms of CPU time on a core that gives this thread only every other slice of 5 ms, and a
+    /// sleep that always lasts 0.1 ms too long: in the long run all takes slowdown x CPU time.
     #[test]
     fn preemption_and_oversleeping_are_made_up_for() {
         for slowdown in [4.0, 9.0, 25.0] {
@@ -134,7 +136,8 @@ mod tests {
         }
     }
 
-    /// A core that is taken away for long cannot be made up for without running unslowed: the debt is bounded.
+    /// A core that is taken away for long cannot be made up for without running unslowed: the debt is
+    /// bounded.
     #[test]
     fn debt_is_bounded() {
         let mut pace = Debt { slowdown: 2.0, late: 0.0 };

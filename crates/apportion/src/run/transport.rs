@@ -37,8 +37,8 @@ pub(super) trait Transport<E: Executable> {
 /// Packed messages by sender, receiver and tag.
 pub(super) type Parcels<T> = Mutex<BTreeMap<(Rank, Rank, u64), Vec<T>>>;
 
-/// Messages between the threads of one process: on emulated links, where the platform asks for them. Where the
-/// application shares memory a message is a permission to read; else the packed pieces change hands.
+/// Messages between the threads of one process: on emulated links, where the platform asks for them. Where
+/// the application shares memory a message is a permission to read; else the packed pieces change hands.
 pub(super) struct SharedMemory<'a, T> {
     pub rank: Rank,
     pub mailboxes: &'a Mailboxes<'a>,
@@ -137,7 +137,8 @@ fn words_of<E: Executable>(message: &MessageOf<E>) -> u64 {
     (bytes_of::<E>(message).div_ceil(size_of::<u64>()) + 1) as u64
 }
 
-/// Two messages of a pair may share a tag: both ends handle them in the schedule's order, which the world keeps.
+/// Two messages of a pair may share a tag: both ends handle them in the schedule's order, which the world
+/// keeps.
 fn tag_of(tag: u64) -> u16 {
     (tag % TAGS) as u16
 }
@@ -223,8 +224,8 @@ impl<T> Default for Spare<T> {
 }
 
 impl<T: bytemuck::Pod> Spare<T> {
-    /// The smallest that is long enough, or a new one: pages that are in use already cost nothing more. Where none is long
-    /// enough the longest is made longer, so that what is spare is never more than was in use.
+    /// The smallest that is long enough, or a new one: pages that are in use already cost nothing more. Where
+    /// none is long enough the longest is made longer, so that what is spare is never more than was in use.
     pub fn take(&mut self, length: u64) -> Vec<T> {
         let length = length as usize;
         let fit = (0..self.0.len()).filter(|&i| self.0[i].capacity() >= length);

@@ -83,8 +83,8 @@ impl<'a, E: Executable> Worker<'a, '_, E> {
         Ok((self.local, lane))
     }
 
-    /// Does a unit of work at the processor's speed for a share of this size, with this fraction of its work in this run done
-    /// before; its CPU seconds.
+    /// Does a unit of work at the processor's speed for a share of this size, with this fraction of its work
+    /// in this run done before; its CPU seconds.
     fn compute(&mut self, work: &E::Work, done: f64, share: f64) -> Result<f64> {
         let mut throttle = self.session.throttle(self.rank.0);
         let [before, part] = self.part;

@@ -1,4 +1,5 @@
-//! What a distributed computation is, apart from where it runs: the parameter of schedules, simulation and engines.
+//! What a distributed computation is, apart from where it runs: the parameter of schedules, simulation and
+//! engines.
 
 use super::{Message, Step};
 use crate::geometry::Rank;
@@ -11,7 +12,8 @@ pub trait Piece: Clone + Debug {
     fn elements(&self) -> u64;
 
     /// How the elements are laid out in their owner's memory: [`Direction::Vertical`] for a contiguous piece,
-    /// [`Direction::Horizontal`] for a strided one. Networks may price the two differently (Malik 2016, section 4.2).
+    /// [`Direction::Horizontal`] for a strided one. Networks may price the two differently (Malik 2016,
+    /// section 4.2).
     fn direction(&self) -> Direction {
         Direction::Vertical
     }
@@ -25,13 +27,13 @@ pub trait Work: Clone + Debug {
 
 /// A computation on distributed data: which pieces travel, what is computed, in which order.
 ///
-/// This is all that [`simulate`](crate::simulate::simulate) and the exports need. What an engine needs beside it is in
-/// [`Executable`]. The matrix product is one implementation ([`MatmulSchedule`](super::MatmulSchedule)); the example
-/// `own_application` has a complete second one.
+/// This is all that [`simulate`](crate::simulate::simulate) and the exports need. What an engine needs beside
+/// it is in [`Executable`]. The matrix product is one implementation
+/// ([`MatmulSchedule`](super::MatmulSchedule)); the example `own_application` has a complete second one.
 ///
 /// # Guarantees to keep
-/// * `(from, to, tag)` is unique among the messages of a run, and a message is posted by both its ends with the same
-///   pieces.
+/// * `(from, to, tag)` is unique among the messages of a run, and a message is posted by both its ends with
+///   the same pieces.
 /// * A processor posts a receive before it waits for it.
 pub trait Application {
     /// What messages carry.
@@ -50,14 +52,14 @@ pub trait Application {
         false
     }
 
-    /// The size of a processor's share, at which its speed function is read; in the models' unit of size. By default its
-    /// [`work`](Self::work).
+    /// The size of a processor's share, at which its speed function is read; in the models' unit of size. By
+    /// default its [`work`](Self::work).
     fn share(&self, rank: Rank) -> f64 {
         self.work(rank)
     }
 
-    /// The work of one processor, all its steps together, in the unit of [`Work::amount`]. By default the sum over the steps,
-    /// which every process makes for every processor: override it where there is a formula.
+    /// The work of one processor, all its steps together, in the unit of [`Work::amount`]. By default the sum
+    /// over the steps, which every process makes for every processor: override it where there is a formula.
     fn work(&self, rank: Rank) -> f64 {
         let amount = |step: StepOf<Self>| if let Step::Compute(work) = step { work.amount() } else { 0.0 };
         self.steps(rank).map(amount).sum()
@@ -71,7 +73,8 @@ pub type MessageOf<A> = Message<<A as Application>::Piece>;
 
 /// An application that an engine can run: how pieces are packed, unpacked and computed with.
 ///
-/// The engine calls [`hold`](Self::hold) once on each processor's own thread, then the other methods as the steps say.
+/// The engine calls [`hold`](Self::hold) once on each processor's own thread, then the other methods as the
+/// steps say.
 pub trait Executable: Application + Sync {
     /// What messages are made of.
     type Element: bytemuck::Pod + Send + Sync;
@@ -89,8 +92,8 @@ pub trait Executable: Application + Sync {
     /// Takes over a piece that has arrived.
     fn unpack(&self, local: &mut Self::Local<'_>, piece: &Self::Piece, elements: &[Self::Element]);
 
-    /// Does a unit of work on up to `threads` threads. Returns the CPU seconds of the longest-running thread that it
-    /// started, 0 if it started none.
+    /// Does a unit of work on up to `threads` threads. Returns the CPU seconds of the longest-running thread
+    /// that it started, 0 if it started none.
     fn compute(&self, local: &mut Self::Local<'_>, work: &Self::Work, threads: usize) -> f64;
 
     /// Forgets data that later steps do not need. The piece is that of a [`Step::Free`].
@@ -101,8 +104,8 @@ pub trait Executable: Application + Sync {
     /// Most bytes that this processor held at once so far.
     fn peak_bytes(&self, local: &Self::Local<'_>) -> u64;
 
-    /// True if the processors of one process can read each other's pieces where they are. Messages between them then
-    /// carry no data: [`take_shared`](Self::take_shared) is called instead of `pack` and `unpack`.
+    /// True if the processors of one process can read each other's pieces where they are. Messages between
+    /// them then carry no data: [`take_shared`](Self::take_shared) is called instead of `pack` and `unpack`.
     fn shares_memory(&self) -> bool {
         false
     }

@@ -1,7 +1,7 @@
 //! In which order: for each processor a list of steps, made on demand.
 //!
-//! One schedule, several readers: engines run it, the simulator reads it against a clock, tests count its elements. What is
-//! computed is a parameter, the [`Application`].
+//! One schedule, several readers: engines run it, the simulator reads it against a clock, tests count its
+//! elements. What is computed is a parameter, the [`Application`].
 
 mod application;
 mod matmul;

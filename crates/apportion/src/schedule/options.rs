@@ -15,8 +15,8 @@ pub enum Flow {
     Ring,
     /// All communication first, then all computation (Becker 2010, sections 5.2 and 5.6.1).
     Bulk,
-    /// The processors take turns to broadcast what they own, strips of A and C staying where they are (Tinetti,
-    /// chapter 3, section 3.4).
+    /// The processors take turns to broadcast what they own, strips of A and C staying where they are
+    /// (Tinetti, chapter 3, section 3.4).
     Broadcast,
 }
 
@@ -54,9 +54,9 @@ pub struct ScheduleOptions {
     pub flow: Flow,
     /// Pivot block size: indices of the inner dimension that one update takes; at least 1.
     pub block: u64,
-    /// Pivot blocks on their way during an update; 0 for none: communication and computation do not overlap. Each takes
-    /// the memory of one more pivot block. The bulk flow has no pivot blocks under way: with any look-ahead it computes
-    /// what needs no message while the data travel.
+    /// Pivot blocks on their way during an update; 0 for none: communication and computation do not overlap.
+    /// Each takes the memory of one more pivot block. The bulk flow has no pivot blocks under way: with any
+    /// look-ahead it computes what needs no message while the data travel.
     pub look_ahead: u64,
 }
 

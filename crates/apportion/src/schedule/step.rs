@@ -33,8 +33,8 @@ impl<P: Piece> Message<P> {
     }
 }
 
-/// Messages that one processor sends at once, parts of the same elements: on a bus all receivers hear one transfer of
-/// each element; elsewhere the messages travel one by one.
+/// Messages that one processor sends at once, parts of the same elements: on a bus all receivers hear one
+/// transfer of each element; elsewhere the messages travel one by one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broadcast<P> {
     /// The sender.

@@ -4,7 +4,8 @@ use crate::plan::Shape;
 use crate::platform::Platform;
 use crate::select::ideal_seconds;
 
-/// [`ideal_seconds`] where processors turn slower in mid-run, as their platform says: the limit of an oracle that knew.
+/// [`ideal_seconds`] where processors turn slower in mid-run, as their platform says: the limit of an oracle
+/// that knew.
 pub fn ideal_seconds_turning(shape: Shape, rates: &[f64], platform: &Platform) -> f64 {
     let mut rates = rates.to_vec();
     let turn = |i: usize| platform.processors[i].slowdown_after;

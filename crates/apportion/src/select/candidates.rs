@@ -1,4 +1,5 @@
-//! What there is to choose from: every layout that serves, with every order of steps, as far as they fit into memory.
+//! What there is to choose from: every layout that serves, with every order of steps, as far as they fit into
+//! memory.
 
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -22,8 +23,9 @@ const SMALL_BLOCK: u64 = 32;
 /// A method by its name, its layout, and an order; who would have exceeded a cap with a larger block.
 pub(super) type Candidate = (String, Layout, ScheduleOptions, Option<MemoryOverrun>);
 
-/// What there is to choose from. Where `memory` caps leave too little room beside the own parts for what travels, capped
-/// processors get smaller shares, as far as [`ROOM`] goes; pivot blocks of less than [`SMALL_BLOCK`] are the last resort.
+/// What there is to choose from. Where `memory` caps leave too little room beside the own parts for what
+/// travels, capped processors get smaller shares, as far as [`ROOM`] goes; pivot blocks of less than
+/// [`SMALL_BLOCK`] are the last resort.
 pub(super) fn candidates(
     shape: Shape,
     platform: &Platform,
@@ -74,8 +76,8 @@ pub(super) fn candidates(
     Err(least_excess.expect("nothing fits: something exceeds").error(platform))
 }
 
-/// Models that give no processor more elements of C than fit a part of its `memory`, `room` from 0 to 1, each element with its
-/// part of A and B; `element` bytes an element.
+/// Models that give no processor more elements of C than fit a part of its `memory`, `room` from 0 to 1, each
+/// element with its part of A and B; `element` bytes an element.
 ///
 /// # Errors
 /// As [`Model::with_cap`].
@@ -134,8 +136,8 @@ fn layouts(
     }
 }
 
-/// The layouts of a hierarchy to choose from: at each level left open, what moves least there, and every candidate, with
-/// every choice at the others, as far as [`MOST_LEVELS`] allows.
+/// The layouts of a hierarchy to choose from: at each level left open, what moves least there, and every
+/// candidate, with every choice at the others, as far as [`MOST_LEVELS`] allows.
 fn by_levels(
     shape: Shape,
     platform: &Platform,

@@ -1,5 +1,5 @@
-//! Orders of steps that fit into the processors' memory: smaller pivot blocks need less beside the own parts (Tinetti, section
-//! 3.4.4: messages in blocks, the memory for them divided by their number).
+//! Orders of steps that fit into the processors' memory: smaller pivot blocks need less beside the own parts
+//! (Tinetti, section 3.4.4: messages in blocks, the memory for them divided by their number).
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
@@ -75,7 +75,8 @@ pub fn check_caps(
     excess.map_or(Ok(()), |excess| Err(excess.error(platform)))
 }
 
-/// An order that fits a layout given, and who would have exceeded a cap with the block asked for, where it has a smaller one.
+/// An order that fits a layout given, and who would have exceeded a cap with the block asked for, where it
+/// has a smaller one.
 ///
 /// # Errors
 /// As [`check_caps`].
@@ -93,8 +94,8 @@ pub fn fit_order(
     fitted(layout, order, platform, (element, path), least).map_err(|excess| excess.error(platform))
 }
 
-/// The order, with the largest pivot block from `least` on with which nobody exceeds a cap, and who would have exceeded it with
-/// the block asked for; or who does whatever the block. O(R log R log block).
+/// The order, with the largest pivot block from `least` on with which nobody exceeds a cap, and who would
+/// have exceeded it with the block asked for; or who does whatever the block. O(R log R log block).
 pub(crate) fn fitted(
     layout: &Layout,
     order: ScheduleOptions,

@@ -1,5 +1,5 @@
-//! Plans of matrix products: areas from speed functions, a method and a flow, and what they should take. Where
-//! the user leaves method or flow open, every candidate is simulated and the fastest taken.
+//! Plans of matrix products: areas from speed functions, a method and a flow, and what they should take.
+//! Where the user leaves method or flow open, every candidate is simulated and the fastest taken.
 
 mod bounds;
 mod candidates;
@@ -24,8 +24,8 @@ use crate::platform::{Network, Platform, Topology};
 use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use crate::simulate::{CostModel, simulate};
 
-/// Most pairs of processors x pivot blocks x candidates that are simulated (a few seconds); beyond, candidates are
-/// ranked by volume, and only the chosen one is simulated, if that alone is within the limit.
+/// Most pairs of processors x pivot blocks x candidates that are simulated (a few seconds); beyond,
+/// candidates are ranked by volume, and only the chosen one is simulated, if that alone is within the limit.
 const MOST_SIMULATED: f64 = 1e8;
 /// Forecasts closer than this are equal; the lesser volume decides.
 const SAME: f64 = 1e-3;
@@ -80,9 +80,11 @@ pub struct Choice {
     pub plan: Plan,
     /// The order of steps.
     pub order: ScheduleOptions,
-    /// What it was ranked by: the value of what is minimised. `None` if there are too many processors to simulate.
+    /// What it was ranked by: the value of what is minimised. `None` if there are too many processors to
+    /// simulate.
     pub rank: Option<f64>,
-    /// Who would have held more than its `memory` with the pivot block asked for, where `order` has a smaller one.
+    /// Who would have held more than its `memory` with the pivot block asked for, where `order` has a smaller
+    /// one.
     pub narrowed: Option<MemoryOverrun>,
 }
 
@@ -105,8 +107,8 @@ pub fn forecast(layout: &Layout, order: ScheduleOptions, conditions: CostModel<'
     Ok(Forecast { seconds: trace.seconds(), compute: trace.compute(), communicate: trace.communicate() })
 }
 
-/// Lays out `shape` on the platform's processors by their models (`size` in elements of C, for pivot blocks of
-/// `models_block`), and returns all candidates, the best first.
+/// Lays out `shape` on the platform's processors by their models (`size` in elements of C, for pivot blocks
+/// of `models_block`), and returns all candidates, the best first.
 ///
 /// # Errors
 /// The models' caps cannot hold the matrix, or the wished method cannot serve (exit code 1).
@@ -145,7 +147,8 @@ pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize)
 }
 
 impl PlanOptions {
-    /// Everything left open, memory not looked at: any method and flow, chosen by time, for pivot blocks of `block` and elements of so many bytes.
+    /// Everything left open, memory not looked at: any method and flow, chosen by time, for pivot blocks of
+    /// `block` and elements of so many bytes.
     pub fn open(block: u64, element: u64) -> Self {
         Self {
             method: None,

@@ -1,7 +1,7 @@
 //! Is it worth while to divide the rest of a product anew?
 //!
-//! The speeds that were measured scale the models at all sizes, as in DFPA where a processor has changed (Lastovetsky
-//! and Reddy 2009). A new layout must save more than the moving of its parts costs.
+//! The speeds that were measured scale the models at all sizes, as in DFPA where a processor has changed
+//! (Lastovetsky and Reddy 2009). A new layout must save more than the moving of its parts costs.
 
 use crate::error::Result;
 use crate::geometry::{Rank, Span};
@@ -112,8 +112,8 @@ impl Moves {
 }
 
 impl Rebalance<'_> {
-    /// A layout that finishes the inner indices `rest` sooner, moving included; `slower` tells by which factor each
-    /// processor is slower than its model. `None` to stay.
+    /// A layout that finishes the inner indices `rest` sooner, moving included; `slower` tells by which
+    /// factor each processor is slower than its model. `None` to stay.
     ///
     /// # Errors
     /// As [`simulate`]; the models' caps cannot hold the matrix.

@@ -1,7 +1,8 @@
-//! Areas where speed depends on a part's shape as well as its area: the functional two-dimensional partition (FPM-BR).
+//! Areas where speed depends on a part's shape as well as its area: the functional two-dimensional partition
+//! (FPM-BR).
 //!
-//! Source: Malik 2016, section 3.2.1 (areas from functional models, then the column-based layout); speeds as surfaces over rows and
-//! columns: Lastovetsky and Reddy 2007, section 2.
+//! Source: Malik 2016, section 3.2.1 (areas from functional models, then the column-based layout); speeds as
+//! surfaces over rows and columns: Lastovetsky and Reddy 2007, section 2.
 
 use crate::error::{Error, Result};
 use crate::model::{Model, Surface};
@@ -18,7 +19,8 @@ const MOST_ROUNDS: usize = 40;
 pub struct Balanced {
     /// The layout.
     pub layout: Layout,
-    /// Elements of C per second of each processor at the rows and columns that it has; at the mean part for one without.
+    /// Elements of C per second of each processor at the rows and columns that it has; at the mean part for
+    /// one without.
     pub speeds: Vec<f64>,
     /// max_i time_i / ideal time at these speeds; 1.0 means that all end together.
     pub imbalance: f64,
@@ -28,13 +30,14 @@ pub struct Balanced {
 
 /// Iterates areas -> layout -> speeds at (rows, columns) of each part -> areas, from speeds at equal squares.
 ///
-/// A part that is no rectangle counts with the rows and columns that it touches. Ends at a fixed point (the same layout
-/// again) or after 40 layouts; steps are halved whenever balance did not improve, and the best layout of all is returned, so the
-/// result is never less even than the first. No guarantee of the optimum: speeds need not be continuous.
-/// `lay` makes a layout from weights. Time: 40 layouts at most.
+/// A part that is no rectangle counts with the rows and columns that it touches. Ends at a fixed point (the
+/// same layout again) or after 40 layouts; steps are halved whenever balance did not improve, and the best
+/// layout of all is returned, so the result is never less even than the first. No guarantee of the optimum:
+/// speeds need not be continuous. `lay` makes a layout from weights. Time: 40 layouts at most.
 ///
 /// # Errors
-/// Surfaces with other than two (rows, columns) or three (rows, k, columns) axes (exit code 2); those of `lay`.
+/// Surfaces with other than two (rows, columns) or three (rows, k, columns) axes (exit code 2); those of
+/// `lay`.
 pub fn fpm_br(
     shape: Shape,
     surfaces: &[Surface],
@@ -87,8 +90,9 @@ pub fn fpm_br(
     Ok(best.expect("the first layout is the best so far"))
 }
 
-/// Plans as [`plan_matmul`](crate::select::plan_matmul) does, with areas by [`fpm_br`] for each method. Surfaces over (rows, columns) hold the seconds
-/// of one pivot block of `block` indices; those over (rows, k, columns), of the whole product.
+/// Plans as [`plan_matmul`](crate::select::plan_matmul) does, with areas by [`fpm_br`] for each method.
+/// Surfaces over (rows, columns) hold the seconds of one pivot block of `block` indices; those over (rows, k,
+/// columns), of the whole product.
 ///
 /// # Errors
 /// As [`fpm_br`]; the wished method cannot serve (exit code 1).
@@ -174,8 +178,8 @@ mod tests {
         assert_eq!(found.rounds, 1);
     }
 
-    /// A processor that slows down on wide parts: in strips across the whole width it has a quarter of the speed that it
-    /// shows on squares. Areas alone cannot know.
+    /// A processor that slows down on wide parts: in strips across the whole width it has a quarter of the
+    /// speed that it shows on squares. Areas alone cannot know.
     #[test]
     fn speeds_that_depend_on_shape_are_followed() {
         let narrow = surface(|_, c| if c <= 700.0 { 4.0 } else { 1.0 });

@@ -42,7 +42,8 @@ fn speeds_without_a_network_are_ranked_by_volume() {
     )
     .unwrap();
     assert_eq!(choices[0].plan.method, "square-corner");
-    // A tenth of 100 x 100 is no square of whole numbers: what the shares are off by, and no more than a row of 32.
+    // A tenth of 100 x 100 is no square of whole numbers: what the shares are off by, and no more than a row
+    // of 32.
     let shares = &choices[0].plan.shares;
     let late = (shares[0] as f64 / 9000.0).max(shares[1] as f64 / 1000.0);
     assert!((choices[0].plan.metrics.imbalance - late).abs() < 1e-12 && late <= 1.032, "{shares:?}");

@@ -1,7 +1,7 @@
 //! Tinetti's time model of the broadcast flow on strips, to stand beside the simulated and the measured time.
 //!
-//! Source: Tinetti, chapter 3, equations (3.1) to (3.11). The model holds for row shares in proportion to speed, a bus on
-//! which a broadcast is one message, and a size that all processors divide.
+//! Source: Tinetti, chapter 3, equations (3.1) to (3.11). The model holds for row shares in proportion to
+//! speed, a bus on which a broadcast is one message, and a size that all processors divide.
 
 use crate::plan::Shape;
 
@@ -28,8 +28,9 @@ pub struct BroadcastTime {
 }
 
 impl BroadcastTime {
-    /// From latency alpha (seconds) and beta (seconds an element) of a message (3.1), the processors' speeds in flop/s,
-    /// whose sum is pw (3.9), and the number of blocks that each processor's part of B is sent in (3.4.4).
+    /// From latency alpha (seconds) and beta (seconds an element) of a message (3.1), the processors' speeds
+    /// in flop/s, whose sum is pw (3.9), and the number of blocks that each processor's part of B is sent in
+    /// (3.4.4).
     ///
     /// # Panics
     /// If there is no processor or no block.
@@ -45,7 +46,8 @@ impl BroadcastTime {
         }
     }
 
-    /// Seconds without overlap: P (t_bcast + t_comp) (3.6), which is P alpha + beta k n + all operations / pw (3.10).
+    /// Seconds without overlap: P (t_bcast + t_comp) (3.6), which is P alpha + beta k n + all operations / pw
+    /// (3.10).
     pub fn sequential(&self) -> f64 {
         self.turns as f64 * (self.broadcast + self.compute)
     }
@@ -73,7 +75,8 @@ mod tests {
         // (3.7): 0.002 + 4e-6 * 10,000 / 4; (3.8), (3.9): 1,990,000 / (4 * 100e6).
         assert!((model.broadcast - 0.012).abs() < 1e-15);
         assert!((model.compute - 0.004_975).abs() < 1e-15);
-        // (3.6) = (3.10): 4 * 0.002 + 4e-6 * 10,000 + 1,990,000 / 100e6; (3.11): 0.012 + 3 * 0.012 + 0.004975.
+        // (3.6) = (3.10): 4 * 0.002 + 4e-6 * 10,000 + 1,990,000 / 100e6; (3.11): 0.012 + 3 * 0.012 +
+        // 0.004975.
         assert!((model.sequential() - 0.0679).abs() < 1e-15);
         assert!((model.overlapped() - 0.052_975).abs() < 1e-15);
         // In ten blocks, ten times the latency: 40 (0.002 + 0.001 + 0.0004975).
@@ -81,7 +84,8 @@ mod tests {
         assert!((blocks.sequential() - 0.1399).abs() < 1e-15);
     }
 
-    /// The schedule against the clock takes what the equations say, on a bus, whatever is larger, in blocks or not.
+    /// The schedule against the clock takes what the equations say, on a bus, whatever is larger, in blocks
+    /// or not.
     #[test]
     fn the_simulated_schedule_takes_as_long() {
         let shape = Shape::new(100, 100, 100, "test").unwrap();

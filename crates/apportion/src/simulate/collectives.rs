@@ -8,8 +8,8 @@ use crate::platform::Load;
 const BROADCAST: u64 = 1 << 40;
 const BARRIER: u64 = (1 << 40) + 1;
 
-/// One rank's part of a broadcast along a binomial tree: it receives from the rank whose number, counted from the root,
-/// lacks its lowest bit, then sends to those that lack one of the bits below. O(log ranks) actions.
+/// One rank's part of a broadcast along a binomial tree: it receives from the rank whose number, counted from
+/// the root, lacks its lowest bit, then sends to those that lack one of the bits below. O(log ranks) actions.
 pub(super) fn broadcast(rank: usize, root: usize, ranks: usize, load: Load, script: &mut Vec<Action>) {
     let place = (rank + ranks - root) % ranks;
     let at = |place: usize| Rank((place + root) % ranks);
@@ -28,7 +28,8 @@ pub(super) fn broadcast(rank: usize, root: usize, ranks: usize, load: Load, scri
     }
 }
 
-/// One rank's part of a barrier: everybody tells rank 0, which then tells everybody. O(ranks) actions at rank 0.
+/// One rank's part of a barrier: everybody tells rank 0, which then tells everybody. O(ranks) actions at rank
+/// 0.
 pub(super) fn barrier(rank: usize, ranks: usize, script: &mut Vec<Action>) {
     let (tag, load) = (BARRIER, Load::default());
     if rank > 0 {

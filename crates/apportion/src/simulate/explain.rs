@@ -64,10 +64,10 @@ impl History {
         Self { waits: vec![Vec::new(); ranks], ends: vec![0.0; ranks] }
     }
 
-    /// The chain of causes that leads to `rank`'s end, from the start of the run: its work back to the last message
-    /// that it waited for, that message back to the end that posted it last, that processor's work, and so on. Nothing
-    /// on the chain could be later without its end being later, and its links cover the time without a gap.
-    /// O(waits log waits).
+    /// The chain of causes that leads to `rank`'s end, from the start of the run: its work back to the last
+    /// message that it waited for, that message back to the end that posted it last, that processor's work,
+    /// and so on. Nothing on the chain could be later without its end being later, and its links cover the
+    /// time without a gap. O(waits log waits).
     pub fn chain(&self, rank: Rank) -> Vec<Cause> {
         let mut chain = Vec::new();
         let (mut at, mut time) = (rank, self.ends[rank.0]);

@@ -1,7 +1,8 @@
 //! A schedule against a clock: the forecast.
 //!
-//! Processors compute at given rates; a message takes latency + bytes / bandwidth on its wire (Hockney), wires
-//! carry one message at a time ([`LinkBookings`]). Sends are buffered: a message travels as soon as it is sent.
+//! Processors compute at given rates; a message takes latency + bytes / bandwidth on its wire (Hockney),
+//! wires carry one message at a time ([`LinkBookings`]). Sends are buffered: a message travels as soon as it
+//! is sent.
 
 mod broadcast_time;
 mod collectives;

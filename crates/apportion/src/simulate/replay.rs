@@ -1,6 +1,7 @@
 //! Time-independent traces: what each rank of an MPI program did, without saying when.
 //!
-//! The format of `smpirun -replay` (Desprez, Markomanolis, Quinson and Suter, PSTI 2011): a line is `<rank> <action> …`.
+//! The format of `smpirun -replay` (Desprez, Markomanolis, Quinson and Suter, PSTI 2011): a line is `<rank>
+//! <action> …`.
 
 mod line;
 
@@ -18,12 +19,13 @@ const MOST_ACTIONS: usize = 1 << 26;
 /// Most bytes of one file.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Reads the traces that a list names, one file a rank; a directory stands for the `traces.txt` in it. A name is looked
-/// for beside the list, then from the current directory. A list of one file holds all ranks' actions. Files are read by as
-/// many threads as there are cores; O(bytes) together.
+/// Reads the traces that a list names, one file a rank; a directory stands for the `traces.txt` in it. A name
+/// is looked for beside the list, then from the current directory. A list of one file holds all ranks'
+/// actions. Files are read by as many threads as there are cores; O(bytes) together.
 ///
-/// Understood: `init`, `finalize`, `compute flops`, `send dst tag bytes`, `recv src tag [bytes]`, `isend`, `irecv`, `wait src
-/// dst tag`, `waitall`, `bcast bytes [root]` (a binomial tree), `barrier` (to rank 0 and back); `#` begins a comment.
+/// Understood: `init`, `finalize`, `compute flops`, `send dst tag bytes`, `recv src tag [bytes]`, `isend`,
+/// `irecv`, `wait src dst tag`, `waitall`, `bcast bytes [root]` (a binomial tree), `barrier` (to rank 0 and
+/// back); `#` begins a comment.
 ///
 /// # Errors
 /// A file that cannot be read, or a line that is not understood (with its file and line): the first by rank.

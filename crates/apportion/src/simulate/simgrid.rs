@@ -17,10 +17,11 @@ const UNLIMITED: f64 = 1e18;
 /// Floating-point operations of one multiply-add.
 const FLOPS: f64 = 2.0;
 
-/// Writes `platform.xml`, `hostfile`, `traces.txt` and a `rank-N.txt` for each processor into a directory, which is made
-/// if need be, and returns the command that replays them under the fluid rules that SimGrid shares with
-/// [`Fluid::simgrid`]. One wire is one link; relays are routes over two links. Where data along rows and along columns
-/// travel at unequal speeds, messages are as many bytes as take as long at the speed of rows. O(steps), streamed.
+/// Writes `platform.xml`, `hostfile`, `traces.txt` and a `rank-N.txt` for each processor into a directory,
+/// which is made if need be, and returns the command that replays them under the fluid rules that SimGrid
+/// shares with [`Fluid::simgrid`]. One wire is one link; relays are routes over two links. Where data along
+/// rows and along columns travel at unequal speeds, messages are as many bytes as take as long at the speed
+/// of rows. O(steps), streamed.
 ///
 /// # Errors
 /// A file that cannot be written, or a tag that SimGrid cannot hold.
@@ -71,8 +72,8 @@ fn host_names(names: &[String]) -> Vec<String> {
     (0..names.len()).map(|i| format!("p{i}")).collect()
 }
 
-/// One processor's steps. Waiting for the sends of before is one `wait` for each, since `waitall` would wait for what is to
-/// be received, too.
+/// One processor's steps. Waiting for the sends of before is one `wait` for each, since `waitall` would wait
+/// for what is to be received, too.
 fn write_trace<A: Application>(
     schedule: &A,
     rank: Rank,
@@ -186,7 +187,8 @@ fn link_name(wire: Wire) -> String {
     }
 }
 
-/// What to type; quoted for a shell. Full updates, since SimGrid's default, lazy ones, give other times for some programs.
+/// What to type; quoted for a shell. Full updates, since SimGrid's default, lazy ones, give other times for
+/// some programs.
 fn command(processors: usize, rules: &Fluid, directory: &Path) -> String {
     let quoted = |name: &str| {
         let path = directory.join(name).display().to_string();

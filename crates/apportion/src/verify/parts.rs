@@ -37,8 +37,8 @@ pub(super) fn whole<T: Element>(matrix: &Matrix<T>) -> Blocks<'_, T> {
 const TALL: usize = 64;
 /// Columns that are passed over together.
 const WIDE: usize = 128;
-/// A thread is started for this many elements or more: tens of milliseconds. Each thread more keeps some memory of the
-/// allocator's.
+/// A thread is started for this many elements or more: tens of milliseconds. Each thread more keeps some
+/// memory of the allocator's.
 const WORTH_A_THREAD: u64 = 1 << 22;
 /// Threads at most.
 const THREADS: usize = 8;

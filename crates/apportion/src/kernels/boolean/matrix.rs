@@ -133,8 +133,8 @@ impl BitMatrix {
     }
 }
 
-/// Eight bytes as eight bits, the first in the lowest: their flags are moved to the highest byte by one product, in
-/// which no two meet.
+/// Eight bytes as eight bits, the first in the lowest: their flags are moved to the highest byte by one
+/// product, in which no two meet.
 fn packed(bytes: [u8; 8]) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let word = u64::from_le_bytes(bytes);

@@ -19,10 +19,11 @@ struct Tables([Table; 64 / GROUP]);
 const GROUP: usize = 4;
 
 impl BitMatrix {
-    /// `self` or (A and B): element (i, j) also becomes 1 where some p has ones at (i, p) of A and (p, j) of B.
+    /// `self` or (A and B): element (i, j) also becomes 1 where some p has ones at (i, p) of A and (p, j) of
+    /// B.
     ///
-    /// Takes the cheaper, by the count of ones in A, of the plain method (ones of A x n / 512 steps) and of the
-    /// Four Russians' (k / 4 x (m + 16) x n / 512 steps, which run four times as fast).
+    /// Takes the cheaper, by the count of ones in A, of the plain method (ones of A x n / 512 steps) and of
+    /// the Four Russians' (k / 4 x (m + 16) x n / 512 steps, which run four times as fast).
     ///
     /// # Panics
     /// If the shapes do not fit: A is m x k, B k x n, `self` m x n.
@@ -65,8 +66,8 @@ impl BitMatrix {
     ///
     /// Rows of C that are full of ones within a strip of 512 columns drop out.
     ///
-    /// Source: Arlazarov, Dinic, Kronrod and Faradzhev 1970; tables that fit the cache as in Albrecht, Bard and
-    /// Hart, Algorithm 898, 2010.
+    /// Source: Arlazarov, Dinic, Kronrod and Faradzhev 1970; tables that fit the cache as in Albrecht, Bard
+    /// and Hart, Algorithm 898, 2010.
     ///
     /// # Panics
     /// If the shapes do not fit.

@@ -46,7 +46,8 @@ fn settle_i32<const MIN: bool>(sum: __m512i, over: __m512i, other: __m512i) -> _
 /// [`MicroKernel::interleave`]: squares of 8 x 8, turned in registers by pairs, by fours and by halves.
 ///
 /// # Safety
-/// Eight rows of `columns` elements, a multiple of 8, room for them all at `to`, and a processor with AVX-512F.
+/// Eight rows of `columns` elements, a multiple of 8, room for them all at `to`, and a processor with
+/// AVX-512F.
 #[target_feature(enable = "avx512f")]
 unsafe fn interleave<T: Element>(columns: usize, rows: [*const T; 8], to: *mut T) {
     for p in (0..columns).step_by(8) {

@@ -103,8 +103,8 @@ macro_rules! integer {
             const HIGHEST: Self = $integer::MAX;
             const NOUGHT: Self = 0;
             const UNIT: Self = 1;
-            // Packed zeros stand at half the range, Z. With numbers up to R, a sum of two lies within 2 R and a sum
-            // with Z in it beyond Z - R: 3 R < Z keeps them apart.
+            // Packed zeros stand at half the range, Z. With numbers up to R, a sum of two lies within 2 R and
+            // a sum with Z in it beyond Z - R: 3 R < Z keeps them apart.
             const REACH: Self = 2 * ($integer::MAX / 6 - 1);
             #[inline(always)]
             fn times<const MIN: bool>(self, other: Self) -> Self {

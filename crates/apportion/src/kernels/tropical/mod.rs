@@ -1,8 +1,8 @@
 //! Products over max-plus and min-plus, packed and blocked like a gemm.
 //!
 //! One body serves every register file: [`tile`](tile::tile) is written against the operations of a
-//! [`Vector`](vector::Vector), and `avx512`, `avx2`, `neon` and `portable` supply them. All give the same bits,
-//! since among equal sums (+0 and -0 among them) the first in the order C, p = 0, 1, … stands.
+//! [`Vector`](vector::Vector), and `avx512`, `avx2`, `neon` and `portable` supply them. All give the same
+//! bits, since among equal sums (+0 and -0 among them) the first in the order C, p = 0, 1, … stands.
 
 #![allow(unsafe_code)]
 
@@ -36,10 +36,11 @@ impl Tropical for f32 {}
 impl Tropical for i64 {}
 impl Tropical for i32 {}
 
-/// C := max(C, max over p of a(i, p) + b(p, j)). 2 m n k operations; each thread keeps memory for two packed blocks (about 5 MB).
+/// C := max(C, max over p of a(i, p) + b(p, j)). 2 m n k operations; each thread keeps memory for two packed
+/// blocks (about 5 MB).
 ///
-/// Exact up to the rounding of each single sum, and the same bits on every processor.
-/// Integers whose magnitude stays below 2^30 / 3 (2^62 / 3 for `i64`), zeros apart, run at full speed; larger ones take a
+/// Exact up to the rounding of each single sum, and the same bits on every processor. Integers whose
+/// magnitude stays below 2^30 / 3 (2^62 / 3 for `i64`), zeros apart, run at full speed; larger ones take a
 /// plain loop of saturating sums.
 ///
 /// Source: blocking of Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008.

@@ -9,8 +9,8 @@ use crate::kernels::tropical::vector::{Vector, micro_kernels, vector};
 use crate::kernels::{View, ViewMut};
 use std::arch::aarch64::*;
 
-/// The maximum, the minimum and the settling of one type, by comparison: unlike NEON's own maximum, they ignore NaN and
-/// keep the second operand among equals, as on the other instruction sets.
+/// The maximum, the minimum and the settling of one type, by comparison: unlike NEON's own maximum, they
+/// ignore NaN and keep the second operand among equals, as on the other instruction sets.
 macro_rules! comparisons {
     ($max:ident, $min:ident, $settle:ident of $register:ty: $element:ty, $splat:ident, $greater:ident, $choose:ident) => {
         #[target_feature(enable = "neon")]

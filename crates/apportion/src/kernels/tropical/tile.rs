@@ -6,8 +6,8 @@ use crate::kernels::tropical::element::Element;
 use crate::kernels::tropical::vector::{Vector, prefetch};
 use crate::kernels::{View, ViewMut};
 
-/// A tile of one shape, and the function that updates it: C := C over A x B, A being `depth` packed columns of
-/// `rows` elements, B `depth` packed rows of `cols`, C `rows` x `cols` elements with rows `stride` apart.
+/// A tile of one shape, and the function that updates it: C := C over A x B, A being `depth` packed columns
+/// of `rows` elements, B `depth` packed rows of `cols`, C `rows` x `cols` elements with rows `stride` apart.
 #[derive(Clone, Copy)]
 pub struct MicroKernel<T> {
     /// The instruction set.
@@ -18,7 +18,8 @@ pub struct MicroKernel<T> {
     pub(super) cols: usize,
     /// (depth, a, b, c, stride)
     pub(super) update: unsafe fn(usize, *const T, *const T, *mut T, usize),
-    /// Where tiles have eight rows: copies the first columns, a multiple of eight, of eight rows, column after column.
+    /// Where tiles have eight rows: copies the first columns, a multiple of eight, of eight rows, column
+    /// after column.
     pub(super) interleave: Option<unsafe fn(usize, [*const T; 8], *mut T)>,
     /// [`block::product`](super::block::product), compiled for the same registers.
     pub(super) product: unsafe fn(&Self, View<T>, View<T>, ViewMut<T>) -> bool,

@@ -1,5 +1,5 @@
-//! Registers full of elements: what the innermost loop needs of them, and its implementation once for every instruction
-//! set, which names only its instructions.
+//! Registers full of elements: what the innermost loop needs of them, and its implementation once for every
+//! instruction set, which names only its instructions.
 
 use crate::kernels::tropical::element::Element;
 
@@ -37,9 +37,9 @@ pub(super) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
-/// A vector of one element type, by the instructions that fill, load, store, add and compare it. `$max` and `$min` return
-/// their second operand where neither is better, or one is NaN. `settle` turns (sum, sum over other, other) into what
-/// [`Vector::settled_over`] returns; without it, every sum is a true one.
+/// A vector of one element type, by the instructions that fill, load, store, add and compare it. `$max` and
+/// `$min` return their second operand where neither is better, or one is NaN. `settle` turns (sum, sum over
+/// other, other) into what [`Vector::settled_over`] returns; without it, every sum is a true one.
 macro_rules! vector {
     ($name:ident($register:ty) of $element:ty: $splat:ident, $load:ident, $store:ident, $plus:ident, $max:ident,
      $min:ident $(, settle: $settle:ident)?) => {
@@ -89,7 +89,8 @@ macro_rules! vector {
     };
 }
 
-/// The micro-kernels of an instruction set: `tile_of`, and the functions that it offers, compiled for the feature.
+/// The micro-kernels of an instruction set: `tile_of`, and the functions that it offers, compiled for the
+/// feature.
 macro_rules! micro_kernels {
     ($name:literal, $feature:literal if $detected:expr, $rows:literal x $wide:literal, $interleave:expr) => {
         /// The micro-kernel of vectors `V`, if this processor has the registers.

@@ -80,7 +80,8 @@ impl Lines<'_> {
 }
 
 /// Reads a Matrix Market file: coordinate or array; real, integer or pattern (ones); general, symmetric or
-/// skew-symmetric. Entries given twice add up; those of a coordinate file that are not given are `absent`. O(rows cols + entries).
+/// skew-symmetric. Entries given twice add up; those of a coordinate file that are not given are `absent`.
+/// O(rows cols + entries).
 pub(in crate::matrix) fn read(path: &Path, absent: f64) -> Result<Matrix<f64>> {
     let (file, length) = open(path)?;
     let mut lines = Lines { path, reader: BufReader::new(file), number: 0, text: String::new() };
@@ -118,7 +119,8 @@ pub(in crate::matrix) fn read(path: &Path, absent: f64) -> Result<Matrix<f64>> {
     let mut matrix = allocate(path, rows, cols)?;
     match entries {
         Some(entries) => {
-            // -0 marks what is not given: a sum that began with it is never -0 again, unless of nothing but -0.
+            // -0 marks what is not given: a sum that began with it is never -0 again, unless of nothing but
+            // -0.
             matrix.as_mut_slice().fill(-0.0);
             coordinates(&mut lines, &mut matrix, entries, (field, symmetry))?;
             let missing = |x: &&mut f64| **x == 0.0 && x.is_sign_negative();

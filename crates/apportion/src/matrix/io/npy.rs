@@ -42,8 +42,8 @@ impl NpyHeader {
 /// Reads and checks the header of an `.npy` file, and the file's length against it.
 ///
 /// # Errors
-/// Exit code 2: not a readable regular file, no or a damaged header, elements other than f32, f64, i32, i64, bool and u8, not
-/// exactly two dimensions, a dimension of zero, bytes missing or left over.
+/// Exit code 2: not a readable regular file, no or a damaged header, elements other than f32, f64, i32, i64,
+/// bool and u8, not exactly two dimensions, a dimension of zero, bytes missing or left over.
 pub fn read_npy_header(path: &Path) -> Result<NpyHeader> {
     open_npy(path).map(|(header, _)| header)
 }
@@ -160,7 +160,8 @@ pub(in crate::matrix) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
     Ok((header, file))
 }
 
-/// The element's name, and whether it is big-endian, from NumPy's description; `None` for one that no matrix has here.
+/// The element's name, and whether it is big-endian, from NumPy's description; `None` for one that no matrix
+/// has here.
 fn element_type(descr: Option<&str>) -> Option<(&'static str, bool)> {
     let (order, kind) = descr?.split_at_checked(1)?;
     let big = match order {
@@ -181,8 +182,8 @@ fn element_type(descr: Option<&str>) -> Option<(&'static str, bool)> {
     }
 }
 
-/// The header that NumPy writes for a matrix in C order: version 1.0, little-endian, padded to 64 bytes and with
-/// its room for growth.
+/// The header that NumPy writes for a matrix in C order: version 1.0, little-endian, padded to 64 bytes and
+/// with its room for growth.
 pub fn npy_header<T: Element>(rows: usize, cols: usize) -> Vec<u8> {
     header_of(T::DESCR, rows, cols)
 }

@@ -40,8 +40,8 @@ impl NpyFile {
         &self.path
     }
 
-    /// Reads a rectangle; truth values become 0 and 1. Memory: the rectangle's, and sixteen columns' more if the file is
-    /// in Fortran order.
+    /// Reads a rectangle; truth values become 0 and 1. Memory: the rectangle's, and sixteen columns' more if
+    /// the file is in Fortran order.
     ///
     /// # Errors
     /// The file cannot be read, or has become shorter; the rectangle needs more memory than is free.

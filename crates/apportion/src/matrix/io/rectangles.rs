@@ -11,11 +11,13 @@ use std::path::Path;
 /// Rectangles of one matrix, each with its elements row by row.
 pub type LocalBlocks<T> = Vec<(Rect, Vec<T>)>;
 
-/// Columns of a file in Fortran order that are read together: two cache lines of a row of f64, and little memory.
+/// Columns of a file in Fortran order that are read together: two cache lines of a row of f64, and little
+/// memory.
 const WIDE: usize = 16;
 
-/// Reads rectangles of the matrix in an `.npy` file whose header is known, in C or Fortran order and either byte order;
-/// truth values become 0 and 1. Memory: the rectangles', and for Fortran order sixteen columns' more.
+/// Reads rectangles of the matrix in an `.npy` file whose header is known, in C or Fortran order and either
+/// byte order; truth values become 0 and 1. Memory: the rectangles', and for Fortran order sixteen columns'
+/// more.
 ///
 /// # Errors
 /// The file cannot be read, or a rectangle needs more memory than is free: exit code 2.
@@ -76,8 +78,8 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// Reads parts of lines of `length` elements each (rows, or columns in Fortran order), one after the other; whole lines
-    /// at once.
+    /// Reads parts of lines of `length` elements each (rows, or columns in Fortran order), one after the
+    /// other; whole lines at once.
     fn read_lines<T: Element>(
         &self,
         file: &mut File,
@@ -119,8 +121,8 @@ fn read_columns<T: Element>(
     Ok(())
 }
 
-/// Copies whole columns into a row-major matrix of `stride` columns, from its column `first` on, in tiles of one
-/// cache line.
+/// Copies whole columns into a row-major matrix of `stride` columns, from its column `first` on, in tiles of
+/// one cache line.
 pub(in crate::matrix) fn transpose<T: Element>(
     columns: &[T],
     rows: usize,
@@ -143,8 +145,8 @@ pub fn tiles_header<T: Element>(rows: usize, cols: usize, truth: bool) -> Vec<u8
     header_of(if truth { "|b1" } else { T::DESCR }, rows, cols)
 }
 
-/// Writes rectangles of a matrix of `cols` columns, in C order, into a file that has its header of `header` bytes and its
-/// full length already; then they are on the disk. Others may write other rectangles meanwhile.
+/// Writes rectangles of a matrix of `cols` columns, in C order, into a file that has its header of `header`
+/// bytes and its full length already; then they are on the disk. Others may write other rectangles meanwhile.
 ///
 /// # Errors
 /// The file cannot be written: exit code 2.

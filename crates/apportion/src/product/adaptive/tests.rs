@@ -41,7 +41,8 @@ impl Segments for Virtual {
 
 const K: u64 = 4096;
 
-/// Total over the ideal of an oracle that knew, for processors whose first turns `slowdown` times slower half-way.
+/// Total over the ideal of an oracle that knew, for processors whose first turns `slowdown` times slower
+/// half-way.
 fn against_oracle(
     speeds: &[f64],
     slowdown: f64,
@@ -88,7 +89,8 @@ fn a_processor_three_times_slower_half_way_costs_little_over_an_oracle() {
             // One segment is the product without adaptation.
             let (fixed, left, _) = against_oracle(speeds, 3.0, network, 1);
             assert!(left.repartitions.is_empty() && left.segments == 1);
-            // One segment ends after the turn, so it runs at the later speeds: all wait for the slower processor.
+            // One segment ends after the turn, so it runs at the later speeds: all wait for the slower
+            // processor.
             let (all, first) = (speeds.iter().sum::<f64>(), speeds[0]);
             let oracle = 0.5 + 0.5 * all / (all - first * (1.0 - 1.0 / 3.0));
             assert!(

@@ -1,5 +1,5 @@
-//! The matrix product as an [`Executable`]: what its processors hold, and how pieces of A and B are packed, unpacked and
-//! computed with.
+//! The matrix product as an [`Executable`]: what its processors hold, and how pieces of A and B are packed,
+//! unpacked and computed with.
 
 mod panels;
 
@@ -32,8 +32,8 @@ pub(crate) struct Product<'a, T> {
 }
 
 impl<'a, T: Element> Product<'a, T> {
-    /// A product whose blocks of C are `c`: of each of the processors `here` every rectangle is within one of them. A
-    /// process alone has A, B and C whole, in one block each; a rank has its own parts.
+    /// A product whose blocks of C are `c`: of each of the processors `here` every rectangle is within one of
+    /// them. A process alone has A, B and C whole, in one block each; a rank has its own parts.
     ///
     /// # Panics
     /// If a rectangle is in no block.
@@ -140,7 +140,8 @@ impl<T: Element> Executable for Product<'_, T> {
     fn hold(&self, rank: Rank) -> Held<'_, T> {
         let mut c = std::mem::take(&mut *self.tiles[rank.0].lock().unwrap_or_else(PoisonError::into_inner));
         if self.fresh {
-            // Every element is written: the pages are there before a clock starts, near the thread that uses them.
+            // Every element is written: the pages are there before a clock starts, near the thread that uses
+            // them.
             let zero = self.kernel.zero();
             c.iter_mut().for_each(|(_, tile)| (0..tile.rows()).for_each(|i| tile.row(i).fill(zero)));
         }

@@ -8,8 +8,8 @@ use crate::run::Spare;
 use crate::schedule::{MatmulSchedule, Operand, OperandPiece, Update};
 use std::collections::BTreeMap;
 
-/// One pivot block's operands for one group of columns: A's needed rows x inner (nothing where A is used in place), and
-/// inner x B's needed columns of the group, both row by row.
+/// One pivot block's operands for one group of columns: A's needed rows x inner (nothing where A is used in
+/// place), and inner x B's needed columns of the group, both row by row.
 #[derive(Debug)]
 struct Panel<T> {
     inner: Span,
@@ -109,7 +109,8 @@ impl<'a, T: Element> Panels<'a, T> {
         (inner - inner % self.schedule.order().block, self.schedule.group(column).start)
     }
 
-    /// A piece cut at the borders of pivot blocks (it spans all of them in the bulk flow), with each block's start.
+    /// A piece cut at the borders of pivot blocks (it spans all of them in the bulk flow), with each block's
+    /// start.
     fn by_panel(&self, piece: &OperandPiece) -> Vec<(u64, OperandPiece)> {
         let OperandPiece { operand, rect } = *piece;
         let (inner, block) = (piece.inner(), self.schedule.order().block);
@@ -125,7 +126,8 @@ impl<'a, T: Element> Panels<'a, T> {
         (first..inner.end).step_by(usize::try_from(block).unwrap_or(usize::MAX)).map(cut).collect()
     }
 
-    /// The panel of an inner index and a column, made from the processor's own parts if it is new; where it is kept.
+    /// The panel of an inner index and a column, made from the processor's own parts if it is new; where it
+    /// is kept.
     fn panel(&mut self, product: &Product<'_, T>, inner: u64, column: u64) -> (u64, u64) {
         let key = self.key(inner, column);
         if self.panels.contains_key(&key) {

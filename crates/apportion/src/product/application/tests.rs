@@ -260,7 +260,8 @@ fn a_lost_worker_ends_the_run_with_its_name() {
         assert!(matches!(error, Error::WorkerLost { .. }), "{error}");
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().starts_with("processor p"), "{error}");
-        // In one memory each reads A where it is; with memory of their own those lose who own what is missing.
+        // In one memory each reads A where it is; with memory of their own those lose who own what is
+        // missing.
         let lost: Vec<String> = (0..4)
             .filter(|&rank| schedule.own(Rank(rank)).0.iter().any(|part| part.cols.end > 35))
             .map(|rank| format!("processor p{rank} "))

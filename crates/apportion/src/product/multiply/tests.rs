@@ -80,7 +80,8 @@ fn caught(outcome: Result<()>, what: &str) {
     assert!(error.to_string().contains("element (0, 0)"), "{what}: {error}");
 }
 
-/// Plus-times: sign, exponent, and fraction down to where it drowns in rounding: (k + 1) epsilon of |A| |B|, here below bit 12.
+/// Plus-times: sign, exponent, and fraction down to where it drowns in rounding: (k + 1) epsilon of |A| |B|,
+/// here below bit 12.
 #[test]
 fn freivalds_sees_one_flipped_bit() {
     let factors_64 = factors::<f64>((31, 23, 29), MARK);
@@ -119,7 +120,8 @@ fn truth(a: View<u8>, b: View<u8>, c: ViewMut<u8>) {
     spoilt((a, b, c), |a, b, c| Kernel::or_and().update(a, b, c), |x| x ^ 1);
 }
 
-/// A C of at most [`DRAWS`] elements is recomputed whole: even the last bit of one element is seen for certain.
+/// A C of at most [`DRAWS`] elements is recomputed whole: even the last bit of one element is seen for
+/// certain.
 #[test]
 fn samples_see_one_flipped_bit_of_a_small_product() {
     for (right, defect, mark) in [
@@ -141,9 +143,9 @@ fn samples_see_one_flipped_bit_of_a_small_product() {
     }
 }
 
-/// Two wrong elements of one row (two processors begin with it) among 160 x 160, of which 11,085 are drawn and one of each row and
-/// column: missed with probability (1 - 2 / 25,600)^11,085 (1 - 2 / 160) (1 - 1 / 160)^2 = 0.410. Of 200 seeds 82 should miss, give or
-/// take four standard deviations of 7.0.
+/// Two wrong elements of one row (two processors begin with it) among 160 x 160, of which 11,085 are drawn
+/// and one of each row and column: missed with probability (1 - 2 / 25,600)^11,085 (1 - 2 / 160) (1 - 1 /
+/// 160)^2 = 0.410. Of 200 seeds 82 should miss, give or take four standard deviations of 7.0.
 #[test]
 fn samples_miss_as_often_as_stated() {
     let [a, b] = factors::<f64>((160, 2, 160), MARK);

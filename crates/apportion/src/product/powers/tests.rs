@@ -9,7 +9,8 @@ use crate::product::tests::{PATHS, on, parts, whole};
 use crate::run::Monitor;
 use crate::schedule::{DataPath, Flow, ScheduleOptions};
 
-/// What every process holds after a job on a square matrix, as one matrix, and what else the first one returns.
+/// What every process holds after a job on a square matrix, as one matrix, and what else the first one
+/// returns.
 fn with<T: Element, U: Element, V: Element, R: Send>(
     path: DataPath,
     kernel: Kernel<T>,

@@ -1,8 +1,9 @@
 //! Raw MPI, found at run time: the only file that calls it. What it offers to the others is safe.
 //!
-//! Open MPI's handles are addresses of exported symbols; MPICH's and the standard ABI's are constants. Only two are needed: the
-//! world and the byte. All are passed as machine words: where a library takes a C `int`, it reads the lower half of
-//! the register (64-bit little-endian systems, which is all that this file is compiled for).
+//! Open MPI's handles are addresses of exported symbols; MPICH's and the standard ABI's are constants. Only
+//! two are needed: the world and the byte. All are passed as machine words: where a library takes a C `int`,
+//! it reads the lower half of the register (64-bit little-endian systems, which is all that this file is
+//! compiled for).
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
@@ -13,8 +14,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Most bytes of one MPI message on one host: longer ones travel in parts of this size.
 const LARGEST: usize = 8 << 20;
 
-/// Most bytes of one MPI message between hosts: below the libraries' eager limits, so that nothing is asked before it is sent. With
-/// longer ones the answers wait behind the data that travel the same way, and two that send to each other lose time.
+/// Most bytes of one MPI message between hosts: below the libraries' eager limits, so that nothing is asked
+/// before it is sent. With longer ones the answers wait behind the data that travel the same way, and two
+/// that send to each other lose time.
 const LARGEST_BETWEEN_HOSTS: usize = 60 << 10;
 
 /// The name of a library given by the user instead of those that are looked for.
@@ -38,8 +40,8 @@ const STANDARD: Dialect = Dialect { world: 0x101, byte: 0x247, serialized: 2048 
 /// A question that may be asked at any time.
 type Question = unsafe extern "C" fn(*mut c_int) -> c_int;
 
-/// True if a library's handles are those of the standard ABI (MPI 5.0, chapter 20): it names that ABI's version. Of one that
-/// is too old to be asked the file's name tells.
+/// True if a library's handles are those of the standard ABI (MPI 5.0, chapter 20): it names that ABI's
+/// version. Of one that is too old to be asked the file's name tells.
 fn has_standard_abi(library: &Library, name: &str) -> bool {
     type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
     let (mut major, mut minor) = (-1, -1);
@@ -100,7 +102,8 @@ impl Mpi {
             let what = format!("cannot be used as an MPI library: {e}");
             Error::input(name.clone(), what, format!("name another one in {VARIABLE}"))
         };
-        // SAFETY: the symbols have these signatures in every MPI (MPI 4.1, C bindings), handles passed as said above.
+        // SAFETY: the symbols have these signatures in every MPI (MPI 4.1, C bindings), handles passed as
+        // said above.
         let (functions, dialect) = unsafe {
             let functions = Functions {
                 init: *library.get(b"MPI_Init_thread\0").map_err(missing)?,
@@ -171,7 +174,8 @@ impl Mpi {
     pub fn version(&self) -> String {
         // As long as the longest of any library.
         let (mut text, mut length) = (vec![0u8; 8192], 0);
-        // SAFETY: the buffer is as long as the standard ABI's MPI_MAX_LIBRARY_VERSION_STRING, the largest of all.
+        // SAFETY: the buffer is as long as the standard ABI's MPI_MAX_LIBRARY_VERSION_STRING, the largest of
+        // all.
         unsafe { (self.functions().version)(text.as_mut_ptr().cast(), &mut length) };
         text.truncate(usize::try_from(length).unwrap_or(0));
         let text = String::from_utf8_lossy(&text);
@@ -186,7 +190,8 @@ impl Mpi {
         let start = |part: &[u64]| {
             let mut request = 0;
             let bytes = size_of_val(part) as c_int;
-            // SAFETY: the memory lives and stays where it is until the transfer is done: see `Transfer`'s drop.
+            // SAFETY: the memory lives and stays where it is until the transfer is done: see `Transfer`'s
+            // drop.
             let sent = unsafe {
                 (functions.send)(
                     part.as_ptr().cast(),
@@ -314,8 +319,8 @@ fn parts(words: usize, most: usize) -> impl Iterator<Item = std::ops::Range<usiz
 fn load(names: &[String]) -> Result<(String, Library)> {
     let mut why = String::new();
     for name in names {
-        // SAFETY: an MPI library's initialisers run nothing that could break this process. Open MPI's plugins need its symbols
-        // global.
+        // SAFETY: an MPI library's initialisers run nothing that could break this process. Open MPI's plugins
+        // need its symbols global.
         match unsafe { Library::open(Some(name), RTLD_NOW | RTLD_GLOBAL) } {
             Ok(library) => return Ok((name.clone(), library)),
             Err(e) if std::path::Path::new(name).exists() => why = format!(": {e}"),

@@ -1,5 +1,5 @@
-//! Operations of all ranks, made of messages: binomial trees in a fixed order, so that the same numbers give the same bits
-//! on every engine, and no rank receives more than log2(p) times what it needs.
+//! Operations of all ranks, made of messages: binomial trees in a fixed order, so that the same numbers give
+//! the same bits on every engine, and no rank receives more than log2(p) times what it needs.
 
 use super::World;
 use crate::error::{Error, Result};
@@ -40,8 +40,8 @@ impl World {
         Ok(unpacked(&words))
     }
 
-    /// Every rank's bytes in the order of ranks, on rank 0; nothing on the others. Rank 0 alone needs them: they travel to
-    /// it directly.
+    /// Every rank's bytes in the order of ranks, on rank 0; nothing on the others. Rank 0 alone needs them:
+    /// they travel to it directly.
     ///
     /// # Errors
     /// Interrupted, or another rank failed.
@@ -81,8 +81,8 @@ impl World {
         Ok(parts)
     }
 
-    /// Combines every rank's numbers, element by element, along a binomial tree; the same bits on every rank. A rank
-    /// receives at most ceil(log2 p) times as many numbers as it gives.
+    /// Combines every rank's numbers, element by element, along a binomial tree; the same bits on every rank.
+    /// A rank receives at most ceil(log2 p) times as many numbers as it gives.
     ///
     /// # Errors
     /// Interrupted, or another rank failed.
@@ -103,7 +103,8 @@ impl World {
         Ok(numbers_of(&self.broadcast(bytemuck::cast_slice(&total))?).collect())
     }
 
-    /// Success if all ranks have it, or on every rank the error of the lowest rank that failed, as [`Error::Agreed`].
+    /// Success if all ranks have it, or on every rank the error of the lowest rank that failed, as
+    /// [`Error::Agreed`].
     ///
     /// # Errors
     /// As said; and interrupted.

@@ -1,7 +1,8 @@
-//! The processes that do a job together, as one value: alone, as threads with memory of their own, or under MPI.
+//! The processes that do a job together, as one value: alone, as threads with memory of their own, or under
+//! MPI.
 //!
-//! Whatever is done together is made of messages of words between two ranks, so that all waiting can be interrupted and the
-//! collective operations are the same trees, in the same order, on every engine.
+//! Whatever is done together is made of messages of words between two ranks, so that all waiting can be
+//! interrupted and the collective operations are the same trees, in the same order, on every engine.
 
 mod collectives;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
@@ -31,8 +32,10 @@ const EAGER: u32 = 1000;
 
 /// All processes of a job. Every rank calls the collective operations in the same order.
 ///
-/// * [`World::solo`]: one process; the processors of a plan are its threads and share its memory. The default engine.
-/// * [`World::threads`]: ranks as threads of this process, each with memory of its own: what runs here runs under MPI.
+/// * [`World::solo`]: one process; the processors of a plan are its threads and share its memory. The default
+///   engine.
+/// * [`World::threads`]: ranks as threads of this process, each with memory of its own: what runs here runs
+///   under MPI.
 /// * [`World::mpi`]: the processes that mpirun started.
 ///
 /// In a world of more than one rank, rank r runs processor r of a plan.
@@ -70,8 +73,8 @@ impl World {
         Self::new(Engine::Solo, monitor)
     }
 
-    /// Runs `work` on `size` ranks, each a thread with its own [`World`], and returns what they return, by rank. When one
-    /// fails or panics, the others are ended, and its error is that of all.
+    /// Runs `work` on `size` ranks, each a thread with its own [`World`], and returns what they return, by
+    /// rank. When one fails or panics, the others are ended, and its error is that of all.
     ///
     /// # Errors
     /// The first error of any rank; [`Error::WorkerLost`] for a panic.
@@ -132,8 +135,8 @@ impl World {
         self.rank()..self.rank() + 1
     }
 
-    /// Words that this rank received so far, in collective operations and as messages: for tests of what an operation
-    /// costs.
+    /// Words that this rank received so far, in collective operations and as messages: for tests of what an
+    /// operation costs.
     pub fn received_words(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }

@@ -6,9 +6,10 @@ use crate::error::Result;
 use crate::geometry::{Rect, Span};
 use crate::matrix::{Element, LocalBlocks};
 
-/// This rank's wanted rectangles of a matrix of which each rank holds some: every element travels once, directly from a rank
-/// that holds it. Where several ranks hold an element, the lowest one sends it, but for a rank's own. All ranks call it.
-/// Elements that none holds are `T::ZERO`. O(p R) for R rectangles of all ranks.
+/// This rank's wanted rectangles of a matrix of which each rank holds some: every element travels once,
+/// directly from a rank that holds it. Where several ranks hold an element, the lowest one sends it, but for
+/// a rank's own. All ranks call it. Elements that none holds are `T::ZERO`. O(p R) for R rectangles of all
+/// ranks.
 ///
 /// # Errors
 /// Interrupted, or another rank failed.
@@ -76,8 +77,8 @@ struct Plan {
 }
 
 impl Plan {
-    /// What one rank sends to another, in the same order at both ends: what the other wants and does not hold, without
-    /// what a lower rank sends.
+    /// What one rank sends to another, in the same order at both ends: what the other wants and does not
+    /// hold, without what a lower rank sends.
     fn pieces(&self, from: usize, to: usize) -> Vec<Rect> {
         let mut pieces = Vec::new();
         for wanted in &self.wanted[to] {

@@ -236,8 +236,8 @@ fn check_received(size: usize, k: usize) {
     });
 }
 
-/// Both limits of the measurement at once, a thousand ranks with 100,000 words each, would take more than 3 GiB: a thousand ranks
-/// have 10,000 words, and 100 ranks 100,000.
+/// Both limits of the measurement at once, a thousand ranks with 100,000 words each, would take more than 3
+/// GiB: a thousand ranks have 10,000 words, and 100 ranks 100,000.
 #[test]
 fn nobody_receives_more_than_log_p_times_what_it_needs() {
     check_received(1000, 10_000);
@@ -263,8 +263,8 @@ fn rects() -> impl Strategy<Value = Vec<Rect>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
-    /// Layouts with overlaps and gaps, empty rectangles among them: a rank's own elements stay, others come from the lowest rank
-    /// that holds them, and what none holds is zero.
+    /// Layouts with overlaps and gaps, empty rectangles among them: a rank's own elements stay, others come
+    /// from the lowest rank that holds them, and what none holds is zero.
     #[test]
     fn redistribution_is_right_whoever_holds_and_wants_what(
         layouts in prop::collection::vec((rects(), rects()), 1..6),
@@ -292,8 +292,8 @@ proptest! {
     }
 }
 
-/// From rows to columns every element that changes its rank travels once, beside a word of length in each message and what
-/// all ranks learn of each other's rectangles.
+/// From rows to columns every element that changes its rank travels once, beside a word of length in each
+/// message and what all ranks learn of each other's rectangles.
 #[test]
 fn redistribution_moves_each_element_once() {
     let (size, n) = (5, 40);

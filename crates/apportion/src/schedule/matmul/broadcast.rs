@@ -1,16 +1,19 @@
 //! Broadcast flow: the processors take turns to send what they own to all who need it (Tinetti, chapter 3,
 //! sections 3.4.1 to 3.4.4).
 //!
-//! On strips of whole rows it is Tinetti's algorithm: A and C lie in strips, B in column blocks of equal width among
-//! those who have a share (left-over columns one each to the first of them), whatever the strips' heights. Turn by
-//! turn one column block of B is broadcast, in blocks of some of its rows, and everyone updates these columns of C:
-//! with one block, P broadcasts and P computations. A never moves, and stays where it is.
+//! On strips of whole rows it is Tinetti's algorithm: A and C lie in strips, B in column blocks of equal
+//! width among those who have a share (left-over columns one each to the first of them), whatever the strips'
+//! heights. Turn by turn one column block of B is broadcast, in blocks of some of its rows, and everyone
+//! updates these columns of C: with one block, P broadcasts and P computations. A never moves, and stays
+//! where it is.
 //!
-//! On any other layout A and B are cut like C, and the turns are taken anew for each pivot block: each processor sends
-//! its own part of the block to those who need it, and everyone computes what has become possible.
+//! On any other layout A and B are cut like C, and the turns are taken anew for each pivot block: each
+//! processor sends its own part of the block to those who need it, and everyone computes what has become
+//! possible.
 //!
-//! With overlap as many turns as are looked ahead to are under way during a computation. For equal turns on a bus
-//! ([`crate::simulate::BroadcastTime`]): P (t_b + t_c) without overlap, t_b + (P - 1) max(t_b, t_c) + t_c with it.
+//! With overlap as many turns as are looked ahead to are under way during a computation. For equal turns on a
+//! bus ([`crate::simulate::BroadcastTime`]): P (t_b + t_c) without overlap, t_b + (P - 1) max(t_b, t_c) + t_c
+//! with it.
 
 use super::{MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update, cast};
 use crate::geometry::{Rank, Rect, Span};
@@ -69,8 +72,8 @@ impl<'a> Turns<'a> {
         self.owners.len() as u64 * self.blocks
     }
 
-    /// On strips all blocks of one owner, then the next one's; else all owners' parts of one pivot block, then the next
-    /// block's, so that no more than the pivot blocks under way is held.
+    /// On strips all blocks of one owner, then the next one's; else all owners' parts of one pivot block,
+    /// then the next block's, so that no more than the pivot blocks under way is held.
     fn get(&self, number: u64) -> Turn {
         let whole = self.schedule.inner;
         let owners = self.owners.len() as u64;
@@ -155,8 +158,8 @@ fn post(
     (Some(Step::PostReceive(message)), Some(Step::WaitReceive { from: turn.owner, tag }))
 }
 
-/// What `rank` can compute after whose turn: the later one of the owners of A's and of B's part; one's own parts are
-/// always there, and what needs no other is computed in one's own turn.
+/// What `rank` can compute after whose turn: the later one of the owners of A's and of B's part; one's own
+/// parts are always there, and what needs no other is computed in one's own turn.
 fn updates_by_turn(schedule: &MatmulSchedule, rank: Rank) -> BTreeMap<Rank, Vec<Update>> {
     let mut found: BTreeMap<Rank, Vec<Update>> = BTreeMap::new();
     for &rect in schedule.rects(rank) {

@@ -1,7 +1,9 @@
-//! Bytes of matrix data that each processor holds at most while it carries out a schedule: by formula on the layout.
+//! Bytes of matrix data that each processor holds at most while it carries out a schedule: by formula on the
+//! layout.
 //!
-//! Own parts of A, B and C, and beside them the lines of the pivot blocks that are together at once: the processor's rows of A
-//! and columns of B, others' and its own, as deep as the flow needs. With lines l = r + c, pivot block b and inner dimension k:
+//! Own parts of A, B and C, and beside them the lines of the pivot blocks that are together at once: the
+//! processor's rows of A and columns of B, others' and its own, as deep as the flow needs. With lines l = r +
+//! c, pivot block b and inner dimension k:
 //!
 //! | flow | beside own parts |
 //! | --- | --- |
@@ -10,9 +12,10 @@
 //! | bulk | l k |
 //! | broadcast on strips | b times the widest column block of B; A stays where it is |
 //!
-//! The last row is Tinetti, section 3.4.4: in N blocks, b = k / N. In place nothing is held beside the own parts. Where the processors
-//! of one process copy, look-ahead costs no more than that; between processes the blocks that are looked ahead to are held too. Not
-//! counted: the kernel's packing buffers (a few hundred KiB a thread), messages under way, the product once it is put together.
+//! The last row is Tinetti, section 3.4.4: in N blocks, b = k / N. In place nothing is held beside the own
+//! parts. Where the processors of one process copy, look-ahead costs no more than that; between processes the
+//! blocks that are looked ahead to are held too. Not counted: the kernel's packing buffers (a few hundred KiB
+//! a thread), messages under way, the product once it is put together.
 
 use super::broadcast::columns_of_b;
 use crate::plan::{Layout, Part};
@@ -29,9 +32,9 @@ pub enum DataPath {
     Packed,
 }
 
-/// Most bytes that each processor holds at once, by rank; `element` bytes an element. Exact in place, and without look-ahead for
-/// every path; with it exact for the bulk flow, and for copies of all flows but the ring; else an upper bound. O(R log R) for R
-/// rectangles.
+/// Most bytes that each processor holds at once, by rank; `element` bytes an element. Exact in place, and
+/// without look-ahead for every path; with it exact for the bulk flow, and for copies of all flows but the
+/// ring; else an upper bound. O(R log R) for R rectangles.
 pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, path: DataPath) -> Vec<u64> {
     let k = layout.shape().k;
     let block = order.block.clamp(1, k);
@@ -106,7 +109,8 @@ mod tests {
         assert_eq!(of(&layout, Flow::Broadcast, 3, 1), own.map(|own| own + 8 * 3 * 8));
     }
 
-    /// The same strips: in place the own parts alone, between processes also the blocks that are looked ahead to.
+    /// The same strips: in place the own parts alone, between processes also the blocks that are looked ahead
+    /// to.
     #[test]
     fn by_the_way_to_the_operands() {
         let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();

@@ -29,7 +29,8 @@ pub struct MatmulSchedule {
     b: Vec<Vec<Part>>,
     /// What needs no message; for the bulk flow with overlap only.
     free: Vec<(SpanSet, SpanSet)>,
-    /// Where the columns are taken one group after the other (broadcast on strips): where each begins, from the second.
+    /// Where the columns are taken one group after the other (broadcast on strips): where each begins, from
+    /// the second.
     groups: Vec<u64>,
     /// True if A is only used where it lies.
     a_stays: bool,
@@ -123,7 +124,8 @@ impl MatmulSchedule {
         self.a_stays
     }
 
-    /// The columns that travel and are updated together with this one: all, but for the broadcast flow on strips.
+    /// The columns that travel and are updated together with this one: all, but for the broadcast flow on
+    /// strips.
     pub(crate) fn group(&self, column: u64) -> Span {
         let group = self.groups.partition_point(|&start| start <= column);
         let start = if group == 0 { 0 } else { self.groups[group - 1] };
@@ -167,8 +169,9 @@ impl MatmulSchedule {
         MatmulMessage { from, to, tag, pieces }
     }
 
-    /// Starts of all sends and receives of `rank` for `inner`, and what then waits for the receives: sends first, to
-    /// the next ranks in turn, so that not all begin with the same receiver. Messages are made one at a time.
+    /// Starts of all sends and receives of `rank` for `inner`, and what then waits for the receives: sends
+    /// first, to the next ranks in turn, so that not all begin with the same receiver. Messages are made one
+    /// at a time.
     fn posts(
         &self,
         rank: Rank,

@@ -1,8 +1,9 @@
-//! One-to-all flow: heterogeneous SUMMA on any layout (Malik 2016, section 3.2.1; Becker 2010, section 2.3.2).
+//! One-to-all flow: heterogeneous SUMMA on any layout (Malik 2016, section 3.2.1; Becker 2010, section
+//! 2.3.2).
 //!
-//! For each pivot block: the owners of the block column of A and of the block row of B send it to everyone who
-//! needs it, then all update their parts of C. With overlap the next blocks, as many as are looked ahead to, are under way
-//! during the update.
+//! For each pivot block: the owners of the block column of A and of the block row of B send it to everyone
+//! who needs it, then all update their parts of C. With overlap the next blocks, as many as are looked ahead
+//! to, are under way during the update.
 
 use super::{MatmulSchedule, MatmulStep, Step, Update};
 use crate::geometry::{Rank, Span};

@@ -47,8 +47,8 @@ impl OwnerIndex {
         Self::new(layout, needed.collect(), owned.iter().map(|p| (p.cols, p.rows, p.owner)))
     }
 
-    /// From parts of C as (lines, where they begin along them, owner), and parts of the operand as (lines, inner
-    /// indices, owner).
+    /// From parts of C as (lines, where they begin along them, owner), and parts of the operand as (lines,
+    /// inner indices, owner).
     fn new(
         layout: &Layout,
         needed: Vec<(Span, u64, Rank)>,

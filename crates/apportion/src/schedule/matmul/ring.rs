@@ -1,15 +1,17 @@
-//! Ring flow: pieces of the pivot block are forwarded from neighbour to neighbour (Malik 2016, section 3.2.1).
+//! Ring flow: pieces of the pivot block are forwarded from neighbour to neighbour (Malik 2016, section
+//! 3.2.1).
 //!
-//! The rows of A fall into bands that the same processors need; those processors, from left to right, form a ring
-//! round which each piece travels, from its owner on, until all have it. B's columns do the same from top to
-//! bottom. Nobody talks to more than the neighbours of its bands.
+//! The rows of A fall into bands that the same processors need; those processors, from left to right, form a
+//! ring round which each piece travels, from its owner on, until all have it. B's columns do the same from
+//! top to bottom. Nobody talks to more than the neighbours of its bands.
 
 use super::{MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update};
 use crate::geometry::{Rank, Rect, Span};
 use crate::schedule::Application;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Hops of `rank` for the operands' indices `inner`: by hop number, what it sends and what it receives, by peer.
+/// Hops of `rank` for the operands' indices `inner`: by hop number, what it sends and what it receives, by
+/// peer.
 fn hops(schedule: &MatmulSchedule, rank: Rank, inner: Span) -> BTreeMap<u64, Hop> {
     let mut hops: BTreeMap<u64, Hop> = BTreeMap::new();
     for (operand, bands) in [(Operand::A, &schedule.bands_of_a), (Operand::B, &schedule.bands_of_b)] {
@@ -44,8 +46,8 @@ struct Hop {
     received: BTreeMap<Rank, Vec<OperandPiece>>,
 }
 
-/// Steps of `rank`. With overlap the first hop of the next pivot block is under way during an update; looking ahead to
-/// several blocks, one more hop of each: the hops of a block are spread over as many updates.
+/// Steps of `rank`. With overlap the first hop of the next pivot block is under way during an update; looking
+/// ahead to several blocks, one more hop of each: the hops of a block are spread over as many updates.
 pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
     let pivots: Vec<Span> = schedule.pivots().collect();
     let count = pivots.len();

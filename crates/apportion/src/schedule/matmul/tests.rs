@@ -87,7 +87,8 @@ fn check(schedule: &MatmulSchedule) -> Vec<Vec<u64>> {
     table
 }
 
-/// `[to][from]` where each of those with a share owns as many columns of B, to one, and sends them to all the others.
+/// `[to][from]` where each of those with a share owns as many columns of B, to one, and sends them to all the
+/// others.
 fn from_equal_blocks(layout: &Layout) -> Vec<Vec<u64>> {
     let (shares, Shape { k, n, .. }) = (layout.shares(), layout.shape());
     let owners: Vec<usize> = (0..shares.len()).filter(|&i| shares[i] > 0).collect();

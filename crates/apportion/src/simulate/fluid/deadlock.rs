@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 /// Most links of a circle that are spelled out.
 const SHOWN: usize = 12;
 
-/// The error of a simulation in which some ranks are blocked for ever: the circle in which they wait, or the chain that
-/// leads to a rank which has ended. O(ranks + messages).
+/// The error of a simulation in which some ranks are blocked for ever: the circle in which they wait, or the
+/// chain that leads to a rank which has ended. O(ranks + messages).
 pub(super) fn deadlock(engine: &Engine<'_>, names: &[String]) -> Option<Error> {
     let mut rank = engine.ranks.iter().position(|r| !r.ended)?;
     let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
@@ -37,7 +37,8 @@ pub(super) fn deadlock(engine: &Engine<'_>, names: &[String]) -> Option<Error> {
     ))
 }
 
-/// The rank that a blocked rank waits for, and for what. A receiver waits for its sender and the other way round.
+/// The rank that a blocked rank waits for, and for what. A receiver waits for its sender and the other way
+/// round.
 fn cause(engine: &Engine<'_>, rank: usize) -> (usize, String) {
     let (_, on) = engine.ranks[rank].blocked.expect("a rank that has not ended is blocked");
     let message = match on {

@@ -16,13 +16,14 @@ pub(in crate::simulate) struct Path {
     pub weight: f64,
     /// Most units per second, by bandwidth and by window.
     pub bound: f64,
-    /// The hops' links with their wires' capacities, where data along rows and along columns travel at unequal speeds.
+    /// The hops' links with their wires' capacities, where data along rows and along columns travel at
+    /// unequal speeds.
     uneven: Vec<(Link, f64)>,
 }
 
 impl Path {
-    /// A message in units of the path's capacity: bytes, unless speeds depend on the direction of the data; then as
-    /// many whole bytes as take as long on the slowest hop.
+    /// A message in units of the path's capacity: bytes, unless speeds depend on the direction of the data;
+    /// then as many whole bytes as take as long on the slowest hop.
     pub fn amount(&self, load: Load) -> f64 {
         let mut slowest = (0.0, load.bytes());
         for (link, capacity) in &self.uneven {

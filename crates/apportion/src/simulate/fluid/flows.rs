@@ -14,14 +14,16 @@ pub(super) struct Flow {
     /// What it drains per unit of rate.
     factor: f64,
     since: f64,
-    /// Changes with every new rate and every new user of this place, so that events of before are known as stale.
+    /// Changes with every new rate and every new user of this place, so that events of before are known as
+    /// stale.
     pub version: u32,
     mark: u32,
     /// Tells the users of this place apart; 0 while there is none.
     birth: u32,
 }
 
-/// A link's flows, each with its birth. Those that ended stay in the list, unknown by then, until they are half of it.
+/// A link's flows, each with its birth. Those that ended stay in the list, unknown by then, until they are
+/// half of it.
 #[derive(Debug, Default)]
 struct OnLink {
     flows: Vec<(u32, u32)>,
@@ -36,10 +38,10 @@ impl OnLink {
     }
 }
 
-/// All flows. Rates are recomputed only where something changed: for the flows that are joined to a changed link by
-/// links that they share (a connected component), once for all changes of one moment, or, if `coarse` is a part above zero,
-/// once so great a part of the flows under way has come or gone: until then those that come get an even share, and what
-/// those that go leave is not used.
+/// All flows. Rates are recomputed only where something changed: for the flows that are joined to a changed
+/// link by links that they share (a connected component), once for all changes of one moment, or, if `coarse`
+/// is a part above zero, once so great a part of the flows under way has come or gone: until then those that
+/// come get an even share, and what those that go leave is not used.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     flows: Vec<Flow>,
@@ -47,7 +49,8 @@ pub(super) struct Flows {
     links: Vec<OnLink>,
     dirty: Vec<u32>,
     coarse: f64,
-    /// Flows under way, births so far, those without a rate, and how many came or went since rates were last worked out.
+    /// Flows under way, births so far, those without a rate, and how many came or went since rates were last
+    /// worked out.
     count: usize,
     births: u32,
     fresh: Vec<u32>,
@@ -140,7 +143,8 @@ impl Flows {
         (flow.since + flow.rest / (flow.rate * flow.factor), flow.version)
     }
 
-    /// Works out the rates that changed since the last call, and reports each such flow with its new end and version.
+    /// Works out the rates that changed since the last call, and reports each such flow with its new end and
+    /// version.
     pub fn share(&mut self, fabric: &Fabric<'_>, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
         if self.dirty.is_empty() {
             return;

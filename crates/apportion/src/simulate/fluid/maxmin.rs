@@ -1,7 +1,7 @@
 //! Who gets how much of shared links: weighted, bounded max-min fairness.
 
-/// One sharing problem: links with capacities, flows with weights, bounds and the links that they use. Reused between
-/// problems, so that none allocates once the largest has been seen.
+/// One sharing problem: links with capacities, flows with weights, bounds and the links that they use. Reused
+/// between problems, so that none allocates once the largest has been seen.
 #[derive(Debug, Default)]
 pub(super) struct Sharing {
     capacities: Vec<f64>,
@@ -46,14 +46,15 @@ impl Sharing {
         self.flows.push(Claim { weight, bound, begin, end: self.uses.len() as u32 });
     }
 
-    /// The rates that make the least `weight x rate` as large as possible, then the next, and so on (unique), such
-    /// that no link carries more than its capacity and no flow exceeds its bound. Progressive filling: the common
-    /// level of `weight x rate` rises until a link is full or a flow at its bound; those flows keep their rates and
-    /// the others go on. O((u + f) log (l + f)) for u uses, f flows, l links: a link's level never falls, so that a
-    /// stale entry of the queue is put back at most once for each flow fixed on it.
+    /// The rates that make the least `weight x rate` as large as possible, then the next, and so on (unique),
+    /// such that no link carries more than its capacity and no flow exceeds its bound. Progressive filling:
+    /// the common level of `weight x rate` rises until a link is full or a flow at its bound; those flows
+    /// keep their rates and the others go on. O((u + f) log (l + f)) for u uses, f flows, l links: a link's
+    /// level never falls, so that a stale entry of the queue is put back at most once for each flow fixed on
+    /// it.
     ///
-    /// Source: Bertsekas and Gallager, Data Networks (1992), section 6.5.2; weights and bounds as in Casanova and
-    /// Marchal, A network model for simulation of grid applications (INRIA 2002).
+    /// Source: Bertsekas and Gallager, Data Networks (1992), section 6.5.2; weights and bounds as in Casanova
+    /// and Marchal, A network model for simulation of grid applications (INRIA 2002).
     pub fn solve(&mut self, rates: &mut Vec<f64>) {
         rates.clear();
         rates.resize(self.flows.len(), f64::NAN);
@@ -249,8 +250,8 @@ mod tests {
             }
         }
 
-        /// The certificate: no link is over-full, and every flow is at its bound or crosses a full link on which no
-        /// flow's weighted rate exceeds its own.
+        /// The certificate: no link is over-full, and every flow is at its bound or crosses a full link on
+        /// which no flow's weighted rate exceeds its own.
         #[test]
         fn every_flow_has_its_bottleneck((capacities, flows) in problem()) {
             let rates = solve(&capacities, &flows);

@@ -13,7 +13,8 @@ pub(super) struct Message {
     pub to: u32,
     pub tag: u64,
     pub load: Load,
-    /// Its bytes in units of its path's capacity, envelope not included, and that path; known once it is sent.
+    /// Its bytes in units of its path's capacity, envelope not included, and that path; known once it is
+    /// sent.
     pub amount: f64,
     pub path: u32,
     /// When its sender posted it.

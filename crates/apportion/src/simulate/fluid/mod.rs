@@ -1,11 +1,12 @@
 //! The fluid model: messages drain like water through links that they share fairly.
 //!
-//! A message sets off when its rule says so ([`Fluid`]), waits the latency of its route without taking bandwidth, then drains
-//! at a rate that max-min fairness gives it among all flows under way, recomputed whenever one of those it shares links
-//! with comes or goes. Exact for this model (no time step): every event is at a computed moment.
+//! A message sets off when its rule says so ([`Fluid`]), waits the latency of its route without taking
+//! bandwidth, then drains at a rate that max-min fairness gives it among all flows under way, recomputed
+//! whenever one of those it shares links with comes or goes. Exact for this model (no time step): every event
+//! is at a computed moment.
 //!
-//! Sources: Casanova and Marchal 2002; Velho and Legrand 2009; Velho et al., TOMACS 23(4) 2013 (the model and its
-//! validity); Bertsekas and Gallager 1992, section 6.5.2 (max-min fairness).
+//! Sources: Casanova and Marchal 2002; Velho and Legrand 2009; Velho et al., TOMACS 23(4) 2013 (the model and
+//! its validity); Bertsekas and Gallager 1992, section 6.5.2 (max-min fairness).
 
 mod deadlock;
 mod engine;
@@ -48,8 +49,8 @@ pub enum Action {
         /// What becomes of the request.
         then: Then,
     },
-    /// Posts a message that travels along with the next one that its sender posts, on a medium that all hear: it arrives
-    /// when that does and takes no bandwidth of its own. Its sender never waits for it.
+    /// Posts a message that travels along with the next one that its sender posts, on a medium that all hear:
+    /// it arrives when that does and takes no bandwidth of its own. Its sender never waits for it.
     Along {
         /// Its receiver.
         to: Rank,
@@ -115,13 +116,14 @@ pub struct Outcome {
     pub history: Option<History>,
 }
 
-/// Runs a list of actions for each rank against a clock. Deterministic: what happens at one moment happens in the order
-/// of ranks and steps. O(a log a + s) for a actions and the work s of sharing: per moment at which flows come or go, the
-/// size of the part of the network that hangs together with them (its flows times their links, times a logarithm).
+/// Runs a list of actions for each rank against a clock. Deterministic: what happens at one moment happens in
+/// the order of ranks and steps. O(a log a + s) for a actions and the work s of sharing: per moment at which
+/// flows come or go, the size of the part of the network that hangs together with them (its flows times their
+/// links, times a logarithm).
 ///
 /// # Errors
-/// A deadlock, with the circle in which the ranks wait (exit code 1); work for a host without speed; waiting for what was
-/// not posted.
+/// A deadlock, with the circle in which the ranks wait (exit code 1); work for a host without speed; waiting
+/// for what was not posted.
 pub fn simulate_actions<P: Iterator<Item = Action>>(
     scripts: &mut [P],
     on: Deployment<'_>,

@@ -14,8 +14,9 @@ pub(super) enum What {
     Computed { rank: u32, version: u32 },
 }
 
-/// Events by time; at one moment by kind, number and version. An event is one number whose order is that: the bits of its
-/// time (of times that are not negative they are in order), 2 of its kind, 30 of its number, 32 of its version.
+/// Events by time; at one moment by kind, number and version. An event is one number whose order is that: the
+/// bits of its time (of times that are not negative they are in order), 2 of its kind, 30 of its number, 32
+/// of its version.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     events: BinaryHeap<Reverse<u128>>,

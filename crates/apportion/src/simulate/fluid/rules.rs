@@ -10,17 +10,19 @@ pub enum Weights {
     /// Equal rates on a common bottleneck: plain max-min fairness.
     #[default]
     Equal,
-    /// Rates in inverse proportion to the latency of each flow's route, as TCP shares and as SimGrid always does; a
-    /// route without latency counts as one second.
+    /// Rates in inverse proportion to the latency of each flow's route, as TCP shares and as SimGrid always
+    /// does; a route without latency counts as one second.
     Latency,
 }
 
 /// How a network departs from the ideal fluid; [`Tcp::default`] does not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tcp {
-    /// A message of more bytes than the first number has its route's latency multiplied by the second; increasing.
+    /// A message of more bytes than the first number has its route's latency multiplied by the second;
+    /// increasing.
     pub latency: Vec<(f64, f64)>,
-    /// The same for its rate, which then drains it that much faster or slower than the share of the links it takes.
+    /// The same for its rate, which then drains it that much faster or slower than the share of the links it
+    /// takes.
     pub rate: Vec<(f64, f64)>,
     /// Added to a flow's weight for each link of its route, divided by the link's bandwidth.
     pub per_link: f64,
@@ -111,30 +113,33 @@ pub struct Fluid {
     pub detached: u64,
     /// Bytes that travel with each message besides its own.
     pub envelope: u64,
-    /// True if a schedule's broadcast on a bus is one message that all hear (Ethernet; Tinetti, section 3.2.2), at the pace
-    /// of the slowest receiver's link; else one for each receiver, as everywhere off a bus.
+    /// True if a schedule's broadcast on a bus is one message that all hear (Ethernet; Tinetti, section
+    /// 3.2.2), at the pace of the slowest receiver's link; else one for each receiver, as everywhere off a
+    /// bus.
     pub broadcasts: bool,
-    /// Rates are worked out anew at every change (0), or once this part of the flows under way has come or gone: an
-    /// approximation for many flows that all hang together.
+    /// Rates are worked out anew at every change (0), or once this part of the flows under way has come or
+    /// gone: an approximation for many flows that all hang together.
     pub coarse: f64,
     /// Departures from the ideal fluid.
     pub tcp: Tcp,
 }
 
 impl Fluid {
-    /// Equal sharing, every message travels as soon as it is sent and occupies its sender until it has arrived if the
-    /// schedule waits for that: what the engines do.
+    /// Equal sharing, every message travels as soon as it is sent and occupies its sender until it has
+    /// arrived if the schedule waits for that: what the engines do.
     pub fn fair() -> Self {
         Self { eager: u64::MAX, broadcasts: true, ..Self::default() }
     }
 
-    /// What `smpirun -replay` does under its fluid settings: weights by latency, 16 bytes of envelope, messages travel
-    /// once they are received too, senders of fewer than 65,536 bytes do not wait, a broadcast is a message for each.
+    /// What `smpirun -replay` does under its fluid settings: weights by latency, 16 bytes of envelope,
+    /// messages travel once they are received too, senders of fewer than 65,536 bytes do not wait, a
+    /// broadcast is a message for each.
     pub fn simgrid() -> Self {
         Self { weights: Weights::Latency, eager: 0, detached: 65_536, envelope: 16, ..Self::default() }
     }
 
-    /// The same with messages of fewer than `bytes` sent eagerly: they travel at once and never hold their sender up.
+    /// The same with messages of fewer than `bytes` sent eagerly: they travel at once and never hold their
+    /// sender up.
     ///
     /// # Errors
     /// None here; sizes of more than 2^53 bytes are refused, since they are no longer exact.

@@ -32,8 +32,8 @@ impl<'a, A: Application> Script<'a, A> {
         Action::Send { to: message.to, tag: message.tag, load, then: Then::Forget }
     }
 
-    /// A message to each receiver; on a medium that all hear, all of them along with that to the slowest receiver, which then
-    /// carries every byte once.
+    /// A message to each receiver; on a medium that all hear, all of them along with that to the slowest
+    /// receiver, which then carries every byte once.
     fn broadcast(&mut self, broadcast: &Broadcast<A::Piece>) {
         let actions: Vec<Action> = broadcast.messages.iter().map(|message| self.send(message)).collect();
         self.rest.extend(actions);

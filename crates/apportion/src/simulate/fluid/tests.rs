@@ -161,8 +161,8 @@ fn a_bus_carries_a_broadcast_once() {
     }
 }
 
-/// 40 processors of four clusters, whose uplinks all messages share: coarse rates give nearly the exact time, with the same
-/// counts; no change at all is waited for where 0 is asked.
+/// 40 processors of four clusters, whose uplinks all messages share: coarse rates give nearly the exact time,
+/// with the same counts; no change at all is waited for where 0 is asked.
 #[test]
 fn coarse_rates_are_nearly_exact() {
     let mut text: String =
@@ -204,8 +204,8 @@ fn riders_arrive_with_their_carrier() {
 }
 
 proptest! {
-    /// No forecast is below any processor's work or what the busiest link carries; messages that share no link take as long
-    /// as in turn; twice the bandwidth never makes a bulk exchange slower.
+    /// No forecast is below any processor's work or what the busiest link carries; messages that share no
+    /// link take as long as in turn; twice the bandwidth never makes a bulk exchange slower.
     #[test]
     fn fair_forecasts_obey_their_laws(
         weights in prop::collection::vec(0.5f64..10.0, 1..6), n in 4u64..40, block in 1u64..20,

@@ -1,5 +1,6 @@
-//! Elements by formula on the layout = summed over the schedule = counted by the simulator = counted while running, in one
-//! memory and on ranks with memory of their own, by direction, for every method, flow and overlap.
+//! Elements by formula on the layout = summed over the schedule = counted by the simulator = counted while
+//! running, in one memory and on ranks with memory of their own, by direction, for every method, flow and
+//! overlap.
 
 use super::{layouts, shape};
 use apportion::geometry::{Rank, Rect};
@@ -153,8 +154,9 @@ fn parts<T: Element>(matrix: &Matrix<T>, rects: &[Rect]) -> LocalBlocks<T> {
     rects.iter().map(|rect| (*rect, part(*rect))).collect()
 }
 
-/// Bytes by formula = bytes counted while running: in place nothing beside the own parts. On a ring that looks ahead, and on ranks
-/// of their own with look-ahead, the formula is a bound, and no more blocks above the count than are looked ahead to.
+/// Bytes by formula = bytes counted while running: in place nothing beside the own parts. On a ring that
+/// looks ahead, and on ranks of their own with look-ahead, the formula is a bound, and no more blocks above
+/// the count than are looked ahead to.
 fn check_memory(schedule: &MatmulSchedule, path: DataPath, trace: &Trace) {
     let (layout, order) = (schedule.layout(), schedule.order());
     let counted: Vec<u64> = trace.lanes.iter().map(|lane| lane.peak_bytes).collect();

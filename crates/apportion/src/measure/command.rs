@@ -34,7 +34,7 @@ pub enum SecondsFrom {
 ///
 /// # Example
 /// ```
-/// use apportion::{SecondsFrom, UserCommand};
+/// use apportion::measure::{SecondsFrom, UserCommand};
 /// let command = UserCommand::parse("./solver --n {size} 'two words'", SecondsFrom::Wall)?;
 /// assert_eq!(command.words(1000.0, "p0", 0), ["./solver", "--n", "1000", "two words"]);
 /// # Ok::<(), apportion::error::Error>(())

@@ -9,7 +9,8 @@ use crate::plan::Shape;
 ///
 /// # Example
 /// ```
-/// use apportion::{BroadcastTime, Shape};
+/// use apportion::plan::Shape;
+/// use apportion::simulate::BroadcastTime;
 /// let shape = Shape::new(100, 100, 100, "example")?;
 /// // 10 ms and 1 us an element; two processors of 30 and 10 Mflop/s.
 /// let model = BroadcastTime::new(shape, (0.01, 1e-6), &[30e6, 10e6], 1);

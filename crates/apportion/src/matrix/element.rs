@@ -4,7 +4,7 @@ use bytemuck::Pod;
 use std::fmt::{Debug, Display};
 
 /// A matrix element: `f32`, `f64`; `i32`, `i64` for max-plus and min-plus; `u8`, in which or-and sees any
-/// value but 0 as true; or a [`PathElement`](crate::kernels::Leg), a length together with the last vertex
+/// value but 0 as true; or a [`PathElement`](crate::kernels::PathElement), a length together with the last vertex
 /// passed.
 pub trait Element: Pod + PartialEq + PartialOrd + Send + Sync + Debug + Display + 'static {
     /// `"f32"`, `"f64"`, `"i32"`, `"i64"` or `"u8"`, as in kernel names.

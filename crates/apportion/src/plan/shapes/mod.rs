@@ -1,7 +1,7 @@
 //! Methods that lay out the m x n matrix C in proportion to speeds: one file per algorithm.
 //!
 //! Every function takes the shape of the product and one weight per processor, and returns a
-//! [`Layout`](crate::plan::Layout) whose areas are in proportion to the weights. Weights are at least 0, and
+//! [`Layout`] whose areas are in proportion to the weights. Weights are at least 0, and
 //! at least one is positive. A method that does not support the number of processors or their weights returns
 //! an error. [`Method`] selects a method by name.
 

@@ -136,8 +136,8 @@ impl UserCommand {
                 };
                 match f64::from_str(&line) {
                     Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
-                    Ok(seconds) => Err((format!("took {seconds} seconds by its own account"), remedy)),
-                    Err(_) => Err((format!("ended with \"{line}\", which is no number"), remedy)),
+                    Ok(seconds) => Err((format!("printed a time of {seconds} seconds"), remedy)),
+                    Err(_) => Err((format!("ended with \"{line}\", which is not a number"), remedy)),
                 }
             }
         }
@@ -166,7 +166,7 @@ pub fn sweep_command(
     if let Sizes::Listed(sizes) = &sweep.sizes {
         match sizes.iter().find(|size| !(size.is_finite() && **size > 0.0)) {
             Some(size) => return refuse(format!("{size} is not a positive size")),
-            None if sizes.is_empty() => return refuse("there is no size".into()),
+            None if sizes.is_empty() => return refuse("no size is given".into()),
             None => {}
         }
     }
@@ -269,12 +269,12 @@ mod tests {
         assert_eq!(run("sh -c 'echo $APPORTION_RANK$APPORTION_SIZE'").unwrap(), 18.0 * 3.0);
         for (text, code, word) in [
             ("sh -c 'echo oh dear >&2; exit 3 # {size}'", 1, "oh dear"),
-            ("sh -c 'echo word {size}'", 1, "no number"),
+            ("sh -c 'echo word {size}'", 1, "not a number"),
             ("sh -c 'true {size}'", 1, "printed nothing"),
             ("sh -c 'echo -{size}'", 1, "-8 seconds"),
             ("sh -c 'echo NaN # {size}'", 1, "NaN"),
             ("sh -c 'echo inf # {size}'", 1, "inf"),
-            ("sh -c 'echo 0 # {size}'", 1, "took 0"),
+            ("sh -c 'echo 0 # {size}'", 1, "a time of 0 "),
             ("sh -c 'kill -9 $$ # {size}'", 1, "signal: 9"),
             ("./no-such-program {size}", 2, "cannot start"),
         ] {

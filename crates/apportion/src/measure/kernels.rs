@@ -89,7 +89,7 @@ fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
     let refuse = |what: String| Err(Error::input("`sizes`", what, "give sizes such as 4096,65536,1000000"));
     for &size in sizes {
         if !(size.is_finite() && size >= 1.0) {
-            return refuse(format!("{size} is not a size of at least 1"));
+            return refuse(format!("size {size} is not at least 1"));
         }
         if bytes::<T>(size, block) > memory(processors) {
             return refuse(format!(
@@ -98,7 +98,7 @@ fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
         }
     }
     if sizes.is_empty() {
-        return refuse("there is no size".into());
+        return refuse("no size is given".into());
     }
     Ok(())
 }

@@ -119,9 +119,10 @@ pub fn measure_links(
     for (a, b) in pairs {
         let names = || format!("{} and {}", platform.processors[a].name, platform.processors[b].name);
         links.extend(pair((Rank(a), Rank(b)), options, carry, monitor).map_err(|error| match error {
-            Error::Input { what, remedy, .. } => {
-                Error::infeasible(format!("no bandwidth can be told between {}: {what}", names()), remedy)
-            }
+            Error::Input { what, remedy, .. } => Error::infeasible(
+                format!("cannot determine the bandwidth between {}: {what}", names()),
+                remedy,
+            ),
             other => other,
         })?);
         monitor.advance(1);
@@ -134,8 +135,8 @@ fn check(options: &LinkOptions) -> Result<()> {
     if sizes.len() < FEWEST_SIZES || sizes[0] == 0 || sizes.windows(2).any(|w| w[0] >= w[1]) {
         return Err(Error::input(
             "message sizes",
-            format!("{sizes:?} are not at least {FEWEST_SIZES} ascending numbers of bytes"),
-            "give some such as 1,4096,65536,1048576",
+            format!("{sizes:?} is not a list of at least {FEWEST_SIZES} ascending numbers of bytes"),
+            "use sizes such as 1,4096,65536,1048576",
         ));
     }
     Ok(())

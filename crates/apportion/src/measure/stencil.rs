@@ -44,7 +44,7 @@ pub fn sweep_stencil<T: Advectable>(
     if bad.is_some() || listed.is_empty() {
         let what = match bad {
             Some(size) => format!("{size} cells are fewer than 1, or more than memory holds"),
-            None => "there is no size".into(),
+            None => "no size is given".into(),
         };
         return Err(Error::input("`sizes`", what, "give sizes such as 4096,65536,1000000"));
     }

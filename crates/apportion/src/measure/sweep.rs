@@ -364,7 +364,7 @@ fn known_points(subject: &Subject<'_>, models: &Models) -> Result<BTreeMap<Strin
     let names = subject.platform.names();
     if let Some(stranger) = models.names().iter().find(|name| !names.contains(name)) {
         return refuse(format!(
-            "the file holds points of processor \"{stranger}\", which is not the platform's"
+            "the file holds points of processor \"{stranger}\", which the platform does not have"
         ));
     }
     Ok(models.models.iter().map(|m| (m.processor().to_owned(), m.points().to_vec())).collect())

@@ -92,9 +92,10 @@ impl Checkpoint {
             Err(e) => return Err(Error::file(path, "read", e)),
         };
         let damaged = |what: String| {
-            Error::input(path.display().to_string(), what, "delete the directory and begin anew")
+            Error::input(path.display().to_string(), what, "delete the directory and start again")
         };
-        let manifest: Value = serde_json::from_str(&text).map_err(|e| damaged(format!("is no JSON: {e}")))?;
+        let manifest: Value =
+            serde_json::from_str(&text).map_err(|e| damaged(format!("is not valid JSON: {e}")))?;
         if (&manifest["format"], &manifest["version"]) != (&json!("apportion-checkpoint"), &json!(1)) {
             return Err(damaged("is not the manifest of a checkpoint of version 1".into()));
         }

@@ -253,7 +253,7 @@ pub(crate) fn check_memory<T>(
         return Err(Error::input(
             "memory",
             format!(
-                "a {} x {} product by this plan needs {gib:.1} GiB more than the factors, beyond what is free",
+                "a {} x {} product by this plan needs {gib:.1} GiB besides the factors, more than is free",
                 shape.m, shape.n
             ),
             "use the one-to-all flow, a smaller block, panels read from disk, or a machine with more memory",

@@ -38,7 +38,7 @@ pub fn read_traces(list: &Path) -> Result<Vec<Vec<Action>>> {
         return Err(Error::input(
             list.display().to_string(),
             format!("names {} traces", names.len()),
-            "give one file name a line, one for each rank",
+            "write one file name per line, one for each rank",
         ));
     }
     let path_of = |name: &str| {
@@ -120,8 +120,8 @@ fn trace_of(
     while let Some(line) = lines.next_line() {
         let of = line.rank()?;
         if of != rank {
-            let what = format!("is of rank {of} in the trace of rank {rank}");
-            return Err(line.error(what, "give each rank a file of its own, in order"));
+            let what = format!("belongs to rank {of}, in the trace of rank {rank}");
+            return Err(line.error(what, "give each rank its own file, in the order of ranks"));
         }
         line.actions(rank, &mut script)?;
         seen += 1;
@@ -181,13 +181,13 @@ mod tests {
     #[test]
     fn defects_are_refused_by_line() {
         for (text, what) in [
-            ("0 send 0 7 100\n0 sned 1 7 100\n", "t:2: cannot make out \"sned\""),
-            ("0 compute nan\n", "t:1: NaN is no number of flops"),
+            ("0 send 0 7 100\n0 sned 1 7 100\n", "t:2: unknown action \"sned\""),
+            ("0 compute nan\n", "t:1: NaN is not a number of flops"),
             ("0 compute -1\n", "number of flops"),
-            ("0 send 4 1 1\n", "no rank 4"),
-            ("0 send 0 -1 1\n", "no tag"),
-            ("x compute 1\n", "t:1: \"x\" is no rank"),
-            ("99999999 compute 1\n", "no rank 99999999"),
+            ("0 send 4 1 1\n", "rank 4 does not exist"),
+            ("0 send 0 -1 1\n", "is not a tag"),
+            ("x compute 1\n", "t:1: \"x\" is not a rank"),
+            ("99999999 compute 1\n", "rank 99999999 does not exist"),
             ("0\n", "no action"),
         ] {
             let error = parse(text).unwrap_err();
@@ -195,6 +195,6 @@ mod tests {
             assert!(error.to_string().contains(what), "{error}");
         }
         let two = [("a".to_string(), "0 init\n".to_string()), ("b".to_string(), "0 init\n".to_string())];
-        assert!(parse_traces(&two).unwrap_err().to_string().contains("b:1: is of rank 0"));
+        assert!(parse_traces(&two).unwrap_err().to_string().contains("b:1: belongs to rank 0"));
     }
 }

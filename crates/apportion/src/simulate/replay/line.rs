@@ -77,7 +77,7 @@ impl Line<'_> {
 
     fn number<T: FromStr>(&self, word: &str, what: &str) -> Result<T> {
         word.parse().map_err(|_| {
-            self.error(format!("\"{word}\" is no {what}"), "see smpirun's time-independent traces")
+            self.error(format!("\"{word}\" is not a {what}"), "see smpirun's time-independent traces")
         })
     }
 
@@ -86,7 +86,10 @@ impl Line<'_> {
         if rank < self.ranks {
             return Ok(rank);
         }
-        Err(self.error(format!("there is no rank {rank}: there are {}", self.ranks), "ranks count from 0"))
+        Err(self.error(
+            format!("rank {rank} does not exist: there are {} ranks", self.ranks),
+            "ranks count from 0",
+        ))
     }
 
     /// The rank of the line.
@@ -103,7 +106,7 @@ impl Line<'_> {
         if value.is_finite() && value >= 0.0 {
             return Ok(value);
         }
-        Err(self.error(format!("{value} is no {what}"), "give a finite number of at least 0"))
+        Err(self.error(format!("{value} is not a {what}"), "give a finite number of at least 0"))
     }
 
     fn load(&self, word: &str) -> Result<Load> {
@@ -141,12 +144,12 @@ impl Line<'_> {
             }
             ["barrier"] => barrier(rank, self.ranks, script),
             [] => {
-                return Err(self.error("no action follows the rank", "see smpirun's time-independent traces"));
+                return Err(self.error("the action is missing", "see smpirun's time-independent traces"));
             }
             [action, ..] => {
-                let what = format!("cannot make out \"{action}\" with {} values", self.count - 2);
-                let remedy = "init, finalize, compute F, send/isend DST TAG BYTES, recv/irecv SRC TAG [BYTES], wait SRC DST \
-                    TAG, waitall, bcast BYTES [ROOT] and barrier are understood";
+                let what = format!("unknown action \"{action}\" with {} values", self.count - 2);
+                let remedy = "use init, finalize, compute F, send/isend DST TAG BYTES, \
+                    recv/irecv SRC TAG [BYTES], wait SRC DST TAG, waitall, bcast BYTES [ROOT] or barrier";
                 return Err(self.error(what, remedy));
             }
         }

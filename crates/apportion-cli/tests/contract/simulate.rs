@@ -92,7 +92,7 @@ fn links_are_shared_by_rule() {
 #[test]
 fn bad_traces_are_refused_by_line() {
     let here = traces("", &["init;allgather 3"]);
-    assert!(here.fails(2, REPLAY).contains("t0:2: cannot make out \"allgather\""));
+    assert!(here.fails(2, REPLAY).contains("t0:2: unknown action \"allgather\""));
     std::fs::write(here.join("traces.txt"), "nowhere\n").unwrap();
     assert!(here.fails(2, REPLAY).contains("nowhere: cannot read"));
     assert!(here.fails(2, &format!("{REPLAY} --flow ring")).contains("cannot be used with"));

@@ -1,4 +1,4 @@
-//! Balances any program of the user's by running it: no models, no sweep (DFPA, see [`Dfpa`]).
+//! Balances any user program by running it, without models or a sweep (DFPA, see [`Dfpa`]).
 
 use crate::error::{Error, Result};
 use crate::measure::command::UserCommand;
@@ -12,14 +12,14 @@ use crate::run::mailboxes::StopSignal;
 use std::collections::BTreeMap;
 use std::sync::Barrier;
 
-/// How to look for balance.
+/// Options of the search for balance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BalanceOptions {
     /// The largest relative difference of two processors' times that counts as balanced.
     pub tolerance: f64,
-    /// At most so many rounds.
+    /// Maximum number of rounds.
     pub most_rounds: u32,
-    /// Runs of each round, of which the median time counts.
+    /// Runs per round; their median time counts.
     pub repetitions: u32,
 }
 
@@ -29,12 +29,12 @@ impl Default for BalanceOptions {
     }
 }
 
-/// One round: what each processor had to do and how long it took.
+/// One round: the share and the time of each processor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
     /// Units, by rank.
     pub shares: Vec<u64>,
-    /// Seconds, by rank; 0 for no units.
+    /// Seconds, by rank; 0 for a processor without units.
     pub seconds: Vec<f64>,
 }
 
@@ -44,7 +44,8 @@ impl Round {
         self.seconds.iter().copied().fold(0.0, f64::max)
     }
 
-    /// (longest - shortest) / shortest time of those that had something to do: what the tolerance is about.
+    /// (longest - shortest) / shortest time of the processors with a share: the quantity that the tolerance
+    /// limits.
     pub fn spread(&self) -> f64 {
         let working = self.seconds.iter().zip(&self.shares).filter(|(_, share)| **share > 0);
         let shortest = working.map(|(t, _)| *t).fold(f64::INFINITY, f64::min);
@@ -61,16 +62,16 @@ impl Round {
     }
 }
 
-/// How a search for balance went.
+/// Result of a search for balance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Balance {
     /// Every round, in order.
     pub rounds: Vec<Round>,
     /// True if the last round was within the tolerance.
     pub balanced: bool,
-    /// The index of the round to keep: the last if balanced, else that with the least longest time.
+    /// Index of the round to keep: the last if balanced, otherwise the one with the smallest longest time.
     pub best: usize,
-    /// The speed functions as far as they are known, of the processors that ever had something to do.
+    /// The known part of the speed functions, for all processors that had a share in any round.
     pub models: Models,
 }
 
@@ -80,7 +81,7 @@ impl Balance {
         &self.rounds[self.best]
     }
 
-    /// The kept shares as a plan; its forecast is what that round took.
+    /// The kept shares as a plan; its forecast is the time of that round.
     pub fn plan(&self, platform: &Platform) -> Plan {
         let kept = self.kept();
         let forecast = Forecast {
@@ -93,14 +94,16 @@ impl Balance {
     }
 }
 
-/// Runs `command` on all processors at once with their shares of `units`, starting with equal ones or those
-/// of the models `known` by rank, and divides anew by what they took, until all end within the tolerance of
-/// each other. `each` is called after every round; the monitor advances by one per round. A processor without
-/// a share runs nothing. The `slowdown` of an emulated processor multiplies its time.
+/// Runs `command` on all processors at once with their shares of `units`. The first shares are equal, or
+/// follow the models `known` by rank. After each round the units are repartitioned by the measured times,
+/// until all times are within the tolerance of each other. `each` is called after every round; the monitor
+/// advances by one per round. A processor without a share runs nothing. The `slowdown` of an emulated
+/// processor multiplies its time.
 ///
 /// # Errors
-/// No units or processors, a tolerance that is not positive; known models that are not one per processor, or
-/// whose caps leave too little room; a program that cannot be started, fails or names no time; interrupted.
+/// No units or processors; a tolerance that is not positive; known models whose number is not that of the
+/// processors, or whose caps leave too little room; a program that cannot be started, fails or prints no
+/// time; interrupted.
 pub fn balance(
     platform: &Platform,
     (command, units): (&UserCommand, u64),
@@ -145,7 +148,7 @@ pub fn balance(
     }
 }
 
-/// One run on every processor that has a share, all at once: seconds by rank.
+/// One run on every processor that has a share, all at once. Returns seconds by rank.
 fn together(
     platform: &Platform,
     command: &UserCommand,
@@ -181,7 +184,7 @@ fn together(
             .map(|thread| thread.map_or(Ok(0.0), |t| t.join().expect("running a program does not panic")))
             .collect()
     });
-    // One that fails interrupts the others: its own words count.
+    // A failure interrupts the other runs: the error is that of the run that failed.
     let (failed, fine): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_err);
     let mut errors: Vec<Error> = failed.into_iter().filter_map(Result::err).collect();
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));

@@ -1,7 +1,8 @@
-//! One run of a program: started, waited for, and ended together with all that it started.
+//! One run of a program: its start, the wait for its end, and the termination of all its child processes.
 //!
-//! The program leads a process group of its own, so that what it leaves behind is ended with it, and so that
-//! Ctrl-C on the terminal reaches it through us: it is asked to end, and shortly after made to.
+//! The program leads its own process group, so that processes that it leaves behind are terminated with it.
+//! Ctrl-C on the terminal therefore reaches it only through this module, which first asks it to end and soon
+//! after kills it.
 
 use crate::error::{Error, Result};
 use crate::run::mailboxes::StopSignal;
@@ -10,26 +11,26 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How often a waiting thread looks whether the run was stopped.
+/// Interval at which a waiting thread checks for a stop.
 const GLANCE: Duration = Duration::from_millis(20);
-/// How long a program that was asked to end may take.
+/// Time that a program has to end after it was asked to.
 const GRACE: Duration = Duration::from_millis(500);
-/// So much of the end of a program's output is kept.
+/// Number of bytes kept from the end of a program's output.
 const TAIL: usize = 4096;
 
-/// How a run went.
+/// Result of a run.
 pub(super) struct Ended {
     pub status: ExitStatus,
-    /// From before the start to the end of the program, in seconds.
+    /// Seconds from before the start to the end of the program.
     pub seconds: f64,
-    /// The last 4 KiB of what it wrote.
+    /// The last 4 KiB of its standard output.
     pub stdout: String,
     pub stderr: String,
 }
 
-/// Runs a program to its end, reading nothing from stdin. It runs on the cores of the calling thread.
+/// Runs a program to its end on the cores of the calling thread; stdin is empty.
 ///
-/// The outer error is ours (interrupted), the inner one the system's: the program cannot be started.
+/// The outer error is an interruption, the inner one an error of the system: the program cannot be started.
 pub(super) fn run(mut command: Command, halt: &StopSignal<'_>) -> Result<std::io::Result<Ended>> {
     halt.check()?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -49,7 +50,7 @@ pub(super) fn run(mut command: Command, halt: &StopSignal<'_>) -> Result<std::io
             return Err(error);
         }
     };
-    // It may have left something running that still holds our pipes.
+    // It may have left processes that still hold our pipes.
     kill_group(&child, true);
     let outcome = child.wait().and_then(|status| {
         let seconds = end?.duration_since(start).as_secs_f64();
@@ -59,7 +60,7 @@ pub(super) fn run(mut command: Command, halt: &StopSignal<'_>) -> Result<std::io
     Ok(outcome.map(|(status, seconds)| Ended { status, seconds, stdout, stderr }))
 }
 
-/// Collects the end of a stream on a thread of its own.
+/// Collects the end of a stream on its own thread.
 fn tail(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (give, take) = channel();
     std::thread::spawn(move || {
@@ -78,7 +79,7 @@ fn tail(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
                 }
             }
         }
-        // Nobody listens any more after an interrupt.
+        // After an interruption, the receiver is gone.
         let _ = give.send(kept);
     });
     take
@@ -89,7 +90,7 @@ fn text(stream: &Receiver<Vec<u8>>, halt: &StopSignal<'_>) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What a thread sends, or the end of all.
+/// Receives a value from a thread; `None` if the thread has ended without one.
 fn receive<T>(from: &Receiver<T>, halt: &StopSignal<'_>) -> Result<Option<T>> {
     loop {
         match from.recv_timeout(GLANCE) {
@@ -100,7 +101,8 @@ fn receive<T>(from: &Receiver<T>, halt: &StopSignal<'_>) -> Result<Option<T>> {
     }
 }
 
-/// The moment at which the program ended. It is not reaped, so that its process group keeps its name.
+/// The moment at which the program ended. It is not reaped yet, so that the id of its process group stays
+/// valid.
 #[cfg(unix)]
 fn wait(child: &mut Child, halt: &StopSignal<'_>) -> Result<std::io::Result<Instant>> {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -120,7 +122,7 @@ fn wait(child: &mut Child, halt: &StopSignal<'_>) -> Result<std::io::Result<Inst
     Ok(receive(&take, halt)?.unwrap_or_else(lost))
 }
 
-/// Without `waitid`, the program is looked at every millisecond.
+/// Without `waitid`, the program is polled every millisecond.
 #[cfg(not(unix))]
 fn wait(child: &mut Child, halt: &StopSignal<'_>) -> Result<std::io::Result<Instant>> {
     loop {
@@ -133,7 +135,7 @@ fn wait(child: &mut Child, halt: &StopSignal<'_>) -> Result<std::io::Result<Inst
     }
 }
 
-/// Asks the program and all that it started to end, and soon makes them.
+/// Asks the program and its child processes to end, and soon after kills them.
 fn end_all(child: &mut Child) {
     kill_group(child, false);
     let asked = Instant::now();
@@ -145,7 +147,7 @@ fn end_all(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Signals the program's process group. One that has no member left is no error.
+/// Signals the program's process group. An empty group is not an error.
 #[cfg(unix)]
 fn kill_group(child: &Child, hard: bool) {
     use rustix::process::{Pid, Signal, kill_process_group};
@@ -156,7 +158,7 @@ fn kill_group(child: &Child, hard: bool) {
 #[cfg(not(unix))]
 fn kill_group(_child: &Child, _hard: bool) {}
 
-/// What to say of a program that cannot be started.
+/// The error for a program that cannot be started.
 pub(super) fn cannot_start(program: &str, error: &std::io::Error) -> Error {
     Error::input(
         "`command`",

@@ -1,4 +1,4 @@
-//! Any program of the user's, timed on a processor of a platform.
+//! A user program, timed on a processor of a platform.
 
 use crate::error::{Error, Result};
 use crate::measure::child;
@@ -14,23 +14,23 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::str::FromStr;
 
-/// Where a program's time comes from.
+/// Source of a program's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SecondsFrom {
-    /// The whole run, from its start to its end, by our clock.
+    /// Wall-clock time of the whole run, from its start to its end.
     #[default]
     Wall,
-    /// The last line of its output that is not empty: a number of seconds and nothing else.
+    /// The last line of its output that is not empty; it must be a number of seconds and nothing else.
     Stdout,
 }
 
-/// A command line with a place for the size of the task.
+/// A command line with a placeholder for the size of the task.
 ///
-/// The text is split into words as a POSIX shell does it (blanks, quotes, backslashes), but no shell runs:
-/// write `sh -c '…'` for one. In each word `{size}` (or `{share}`, which means the same), `{processor}` and
-/// `{rank}` are then replaced, so that a name with a blank stays one word. The program also finds them in the
-/// environment, as `APPORTION_SIZE`, `APPORTION_PROCESSOR` and `APPORTION_RANK`; inside `sh -c` that is the
-/// safe way to a processor's name.
+/// The text is split into words as in a POSIX shell (blanks, quotes, backslashes), but no shell runs: write
+/// `sh -c '…'` if you need one. Then `{size}` (or its synonym `{share}`), `{processor}` and `{rank}` are
+/// replaced in each word, so that a name with a blank stays one word. The program also finds the values in
+/// the environment, as `APPORTION_SIZE`, `APPORTION_PROCESSOR` and `APPORTION_RANK`. Inside `sh -c`, that is
+/// the safe way to get a processor's name.
 ///
 /// # Example
 /// ```
@@ -47,10 +47,10 @@ pub struct UserCommand {
 }
 
 impl UserCommand {
-    /// Reads a command line.
+    /// Parses a command line.
     ///
     /// # Errors
-    /// No word, a quote without its partner, or no place for the size.
+    /// No word, an unclosed quote, or no placeholder for the size.
     pub fn parse(text: &str, seconds_from: SecondsFrom) -> Result<Self> {
         let refuse = |what: &str, remedy: &str| Err(Error::input("`command`", what, remedy));
         let Some(words) = shlex::split(text) else {
@@ -74,7 +74,7 @@ impl UserCommand {
         &self.text
     }
 
-    /// The words with everything filled in. A size is written without an exponent.
+    /// The words with all placeholders replaced. A size is written without an exponent.
     pub fn words(&self, size: f64, processor: &str, rank: usize) -> Vec<String> {
         self.words
             .iter()
@@ -84,10 +84,11 @@ impl UserCommand {
             .collect()
     }
 
-    /// One run on `processor`, to whose cores the calling thread is pinned: seconds, times its slowdown.
+    /// Runs the program once on `processor`; the calling thread is pinned to its cores. Returns the seconds,
+    /// multiplied by the processor's slowdown.
     ///
     /// # Errors
-    /// The program cannot be started (exit code 2); it fails or names no time (exit code 1); stopped.
+    /// The program cannot be started (exit code 2); it fails or prints no time (exit code 1); stopped.
     pub(super) fn seconds(
         &self,
         processor: &Processor,
@@ -117,7 +118,7 @@ impl UserCommand {
         Ok(seconds * processor.slowdown)
     }
 
-    /// The time of a run that has ended, or what is wrong with it and the remedy.
+    /// The time of a run that has ended, or the problem and its remedy.
     fn read(&self, ended: &Ended) -> std::result::Result<f64, (String, &'static str)> {
         if !ended.status.success() {
             let mut what = format!("failed: {}", ended.status);
@@ -135,24 +136,25 @@ impl UserCommand {
                 };
                 match f64::from_str(&line) {
                     Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
-                    Ok(seconds) => Err((format!("took {seconds} seconds by its own account"), remedy)),
-                    Err(_) => Err((format!("ended with \"{line}\", which is no number"), remedy)),
+                    Ok(seconds) => Err((format!("printed a time of {seconds} seconds"), remedy)),
+                    Err(_) => Err((format!("ended with \"{line}\", which is not a number"), remedy)),
                 }
             }
         }
     }
 }
 
-/// Speed functions of a program: one run per processor at a time, pinned to the processor's cores, all
-/// processors together (unless the options say otherwise), the first run of a size not counted.
+/// Speed functions of a program. Each processor runs one instance at a time, pinned to its cores. All
+/// processors measure together unless the options say otherwise. The first run of a size is not counted.
 ///
-/// A run that alone takes longer than the time for a size is the only one of that size. The `slowdown` of an
-/// emulated processor multiplies the seconds of its program, whoever measured them; nobody sleeps.
+/// If one run takes longer than the time for a size, it is the only run of that size. The `slowdown` of an
+/// emulated processor multiplies the seconds of its program, whether they are wall-clock seconds or printed
+/// by the program; no time is spent sleeping.
 ///
 /// # Errors
-/// No size, or one that is not a positive number; a program that cannot be started (exit code 2), that fails
-/// or names no time (exit code 1; the message names command, size and processor); known points of something
-/// else; those of `keep`; interrupted.
+/// No size, or one that is not a positive number; a program that cannot be started (exit code 2), fails or
+/// prints no time (exit code 1; the message contains command, size and processor); known points of another
+/// subject; errors of `keep`; interrupted.
 pub fn sweep_command(
     platform: &Platform,
     command: &UserCommand,
@@ -164,7 +166,7 @@ pub fn sweep_command(
     if let Sizes::Listed(sizes) = &sweep.sizes {
         match sizes.iter().find(|size| !(size.is_finite() && **size > 0.0)) {
             Some(size) => return refuse(format!("{size} is not a positive size")),
-            None if sizes.is_empty() => return refuse("there is no size".into()),
+            None if sizes.is_empty() => return refuse("no size is given".into()),
             None => {}
         }
     }
@@ -201,7 +203,7 @@ impl Trial for Run<'_> {
     }
 }
 
-/// Replaces each `{name}`; other braces stay, and nothing that was put in is looked at again.
+/// Replaces each `{name}`. Other braces stay, and inserted text is not scanned again.
 fn filled(word: &str, values: &[(&str, &dyn std::fmt::Display)]) -> String {
     let mut out = String::new();
     let mut rest = word;
@@ -225,7 +227,7 @@ fn filled(word: &str, values: &[(&str, &dyn std::fmt::Display)]) -> String {
     out + rest
 }
 
-/// The last line with something on it, shortened to 200 characters.
+/// The last line that is not blank, cut to 200 characters.
 fn last_line(text: &str) -> Option<String> {
     let line = text.lines().rev().map(one_line).find(|line| !line.is_empty())?;
     Some(line.chars().filter(|c| !c.is_control()).take(200).collect())
@@ -267,12 +269,12 @@ mod tests {
         assert_eq!(run("sh -c 'echo $APPORTION_RANK$APPORTION_SIZE'").unwrap(), 18.0 * 3.0);
         for (text, code, word) in [
             ("sh -c 'echo oh dear >&2; exit 3 # {size}'", 1, "oh dear"),
-            ("sh -c 'echo word {size}'", 1, "no number"),
+            ("sh -c 'echo word {size}'", 1, "not a number"),
             ("sh -c 'true {size}'", 1, "printed nothing"),
             ("sh -c 'echo -{size}'", 1, "-8 seconds"),
             ("sh -c 'echo NaN # {size}'", 1, "NaN"),
             ("sh -c 'echo inf # {size}'", 1, "inf"),
-            ("sh -c 'echo 0 # {size}'", 1, "took 0"),
+            ("sh -c 'echo 0 # {size}'", 1, "a time of 0 "),
             ("sh -c 'kill -9 $$ # {size}'", 1, "signal: 9"),
             ("./no-such-program {size}", 2, "cannot start"),
         ] {
@@ -282,7 +284,7 @@ mod tests {
         }
     }
 
-    /// What a program leaves running in the background holds its pipes, and must not hold us.
+    /// Background processes of a program hold its pipes, and must not block us.
     #[cfg(unix)]
     #[test]
     fn leftovers_are_ended() {

@@ -1,4 +1,4 @@
-//! Measures how fast this machine's processors run a kernel, as a function of size.
+//! Measures the speed of a kernel on this machine's processors, as a function of size.
 
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Real, View, ViewMut};
@@ -15,7 +15,8 @@ use crate::run::throttle::Throttle;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Shortest repetition, in CPU seconds: long against the clock's resolution and a sleep's error.
+/// Minimum duration of a repetition in CPU seconds: long compared with the clock's resolution and the error
+/// of a sleep.
 pub(super) const SHORTEST: f64 = 0.004;
 
 /// Speed functions of plus-times products for element type T.
@@ -33,14 +34,14 @@ pub fn measure_gemm<T: Real>(
 }
 
 /// Speed functions of a kernel: the time of one update of `size` elements of C (as square as whole numbers
-/// allow) by a pivot block of `block`, read where it is in larger factors as a run does, each time another
-/// block: so operands come from memory and not from a cache that the last update filled. Truth values are
-/// measured with three in ten true: a product of much fewer is faster.
+/// allow) by a pivot block of `block`. As in a run, the pivot blocks are read in place in larger factors, a
+/// different block each time. Operands therefore come from memory, not from a cache that the last update
+/// filled. Boolean matrices are measured with 30 % true elements: a product with much fewer is faster.
 ///
 /// The monitor advances by one per size and processor.
 ///
 /// # Errors
-/// No size, a size that is not a whole number of at least 1 or too large for memory; interrupted.
+/// No size; a size that is not a whole number of at least 1, or too large for memory; interrupted.
 pub fn measure_kernel<T: Element>(
     kernel: Kernel<T>,
     platform: &Platform,
@@ -52,11 +53,11 @@ pub fn measure_kernel<T: Element>(
     sweep_kernel(kernel, (platform, block), &sweep, &mut |_| Ok(()), monitor)
 }
 
-/// [`measure_kernel`] with sizes chosen by what is seen, points of an earlier sweep, and each point kept as
-/// it comes.
+/// [`measure_kernel`] with adaptive sizes, points of an earlier sweep, and a callback that saves each point
+/// as it is measured.
 ///
 /// # Errors
-/// As [`measure_kernel`]; known points of something else, and those of `keep`.
+/// As [`measure_kernel`]; known points of another subject; errors of `keep`.
 pub fn sweep_kernel<T: Element>(
     kernel: Kernel<T>,
     (platform, block): (&Platform, u64),
@@ -64,7 +65,7 @@ pub fn sweep_kernel<T: Element>(
     keep: &mut Keep<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {
-    // An adaptive sweep looks for the largest size that fits; all listed ones must.
+    // An adaptive sweep searches for the largest size that fits; all listed sizes must fit.
     match &sweep.sizes {
         Sizes::Listed(sizes) => check_sizes::<T>(sizes, block, platform.len())?,
         Sizes::Adaptive { smallest, .. } => check_sizes::<T>(&[*smallest], block, platform.len())?,
@@ -88,7 +89,7 @@ fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
     let refuse = |what: String| Err(Error::input("`sizes`", what, "give sizes such as 4096,65536,1000000"));
     for &size in sizes {
         if !(size.is_finite() && size >= 1.0) {
-            return refuse(format!("{size} is not a size of at least 1"));
+            return refuse(format!("size {size} is not at least 1"));
         }
         if bytes::<T>(size, block) > memory(processors) {
             return refuse(format!(
@@ -97,7 +98,7 @@ fn check_sizes<T>(sizes: &[f64], block: u64, processors: usize) -> Result<()> {
         }
     }
     if sizes.is_empty() {
-        return refuse("there is no size".into());
+        return refuse("no size is given".into());
     }
     Ok(())
 }
@@ -110,17 +111,17 @@ fn bytes<T>(size: f64, block: u64) -> f64 {
     (side * side + 2.0 * blocks * one) * size_of::<T>() as f64
 }
 
-/// Bytes of both factors that no cache is expected to keep from one use of a pivot block to the next.
+/// Bytes of both factors, so large that no cache is expected to keep a pivot block from one use to the next.
 const COLD: usize = 64 << 20;
 
-/// Pivot blocks in the factors of an update of side x side: as many as a square product has, but no more than
-/// leave the caches cold.
+/// Number of pivot blocks in the factors of an update of side x side: that of a square product, but no more
+/// than needed to keep the caches cold.
 fn blocks<T>(side: usize, block: usize) -> usize {
     let one = 2 * side.saturating_mul(block).saturating_mul(size_of::<T>());
     COLD.div_ceil(one.max(1)).min(side.div_ceil(block)).max(1)
 }
 
-/// Bytes that each of so many processors may take of this machine's memory.
+/// Bytes of this machine's memory that each of `processors` processors may take.
 pub(super) fn memory(processors: usize) -> f64 {
     crate::platform::available_memory().map_or(f64::INFINITY, |free| 0.8 * free as f64 / processors as f64)
 }
@@ -130,8 +131,8 @@ fn largest<T>(processor: &Processor, block: u64, processors: usize) -> f64 {
     let own = processor.memory.map_or(f64::INFINITY, |bytes| bytes as f64);
     let elements = own.min(memory(processors)) / size_of::<T>() as f64;
     let twice = 2.0 * block as f64;
-    // side^2 + 4 side block <= elements, the factors beyond one block of each not counted: they are no part
-    // of the processor's work. Infinite where no memory is known.
+    // side^2 + 4 side block <= elements. The factors beyond one block of each are not counted: they are no
+    // part of the processor's work. Infinite if the memory is unknown.
     ((elements + twice * twice).sqrt() - twice).powi(2).max(1.0)
 }
 
@@ -154,7 +155,7 @@ struct Bench<T> {
 
 impl<T: Element> Bench<T> {
     fn new(kernel: Kernel<T>, processor: &Processor, side: usize, block: usize) -> Self {
-        // Small numbers of both signs: no overflow, no denormals, however often it is repeated.
+        // Small numbers of both signs: no overflow and no denormals after any number of repetitions.
         let filled = |length: usize| -> Vec<T> {
             (0..length).map(|i| T::from_f64((i % 13) as f64 / 6.0 - 1.0)).collect()
         };
@@ -175,7 +176,7 @@ impl<T: Element> Bench<T> {
         }
     }
 
-    /// Seconds per update over some updates.
+    /// Seconds per update over `count` updates.
     fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<f64> {
         let (kernel, side, block, threads) = (self.kernel, self.side, self.block, self.threads);
         let start = Instant::now();
@@ -197,7 +198,7 @@ impl<T: Element> Bench<T> {
 impl<T: Element> Trial for Bench<T> {
     const FEWEST_WHEN_LATE: usize = 3;
 
-    /// Also finds how many updates make a repetition long enough.
+    /// Also determines the number of updates that make a repetition long enough.
     fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
         let cpu = clock::thread_cpu_seconds();
         let seconds = self.repeat(halt, 1)?;
@@ -223,7 +224,7 @@ mod tests {
         platform
     }
 
-    /// Times themselves are the benches' business: here only that every processor gets a whole, ordered
+    /// The benchmarks check the times. This test only checks that every processor gets a complete, ordered
     /// model.
     #[test]
     fn every_processor_gets_a_model() {

@@ -1,8 +1,8 @@
-//! Measures what a message costs between each two processors: latency, and bandwidth of contiguous and of
-//! strided data.
+//! Measures the cost of a message between each pair of processors: latency, and bandwidth of contiguous and
+//! of strided data.
 //!
-//! Who carries the messages is somebody else's business ([`ProbeFn`]): threads of this machine do it by
-//! [`threads_probe`](super::carry_by_threads).
+//! Independent of the transport, which is passed in as a closure ([`ProbeFn`]);
+//! [`threads_probe`](super::threads_probe) uses threads of this machine.
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
@@ -10,55 +10,55 @@ use crate::model::{Hockney, MessageTime, fit_hockney, summarise};
 use crate::platform::{Direction, Link, Platform};
 use crate::run::Monitor;
 
-/// A message to be sent there, answered by an empty one, several times.
+/// A message that is sent and answered by an empty one, several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// Who sends the data.
+    /// The sender of the data.
     pub from: Rank,
-    /// Who answers.
+    /// The processor that answers.
     pub to: Rank,
     /// Bytes of data; at least 1.
     pub bytes: u64,
-    /// How the data lie in the sender's memory: vertical is one contiguous stretch (rows of B, halo rows),
-    /// horizontal are short stretches far apart (columns of A, halo columns).
+    /// Layout of the data in the sender's memory: vertical is one contiguous stretch (rows of B, halo rows);
+    /// horizontal is a set of short stretches far apart (columns of A, halo columns).
     pub direction: Direction,
-    /// How many times; at least 1.
+    /// Number of repetitions; at least 1.
     pub times: usize,
 }
 
-/// Carries a probe's messages: the seconds from sending each to having its answer, in the order of sending.
+/// Sends a probe's messages. Returns the seconds from each message to its answer, in the order of sending.
 pub type ProbeFn<'a> = dyn FnMut(&Probe) -> Result<Vec<f64>> + 'a;
 
-/// Which messages to send, and how often.
+/// Options of the measurement: message sizes and repetitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkOptions {
-    /// Bytes of the messages, ascending; those that would take too long are left out, but never the first
+    /// Message sizes in bytes, ascending. Sizes that would take too long are skipped, but never the first
     /// three.
     pub sizes: Vec<u64>,
     /// A size is repeated until the 95 % interval is within this fraction of its mean.
     pub tolerance: f64,
-    /// At most so many messages of a size each way.
+    /// Maximum number of messages per size and direction.
     pub most_repetitions: usize,
-    /// At most about so many seconds on a size each way.
+    /// Approximate maximum of seconds per size and direction.
     pub seconds_per_size: f64,
 }
 
 impl Default for LinkOptions {
-    /// 1 byte to 2 MiB by factors of eight; 2.5 %, at most 30 messages and a second.
+    /// 1 byte to 2 MiB by factors of eight; 2.5 %, at most 30 messages and one second.
     fn default() -> Self {
         let sizes = [0, 6, 9, 12, 15, 18, 21].map(|power| 1 << power).to_vec();
         Self { sizes, tolerance: 0.025, most_repetitions: 30, seconds_per_size: 1.0 }
     }
 }
 
-/// What was found between two processors.
+/// Measured cost of messages between two processors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasuredLink {
-    /// One end; the sender where the directions differ.
+    /// One end; the sender if the directions differ.
     pub from: Rank,
     /// The other end.
     pub to: Rank,
-    /// True if it holds in both directions: they did not differ clearly.
+    /// True if it applies to both directions, because they did not differ clearly.
     pub both_ways: bool,
     /// The fit of strided messages, along rows of processors.
     pub horizontal: Hockney,
@@ -67,14 +67,15 @@ pub struct MeasuredLink {
 }
 
 impl MeasuredLink {
-    /// Latency and the half-width of its 95 % interval, in seconds: both fits weighted by what they know.
+    /// Latency and the half-width of its 95 % interval, in seconds: the mean of both fits, weighted by
+    /// precision.
     pub fn latency(&self) -> (f64, f64) {
         let weight = |fit: &Hockney| 1.0 / (fit.latency_ci * fit.latency_ci).max(1e-30);
         let (h, v) = (weight(&self.horizontal), weight(&self.vertical));
         ((h * self.horizontal.latency + v * self.vertical.latency) / (h + v), (1.0 / (h + v)).sqrt())
     }
 
-    /// The same as a platform's link.
+    /// The same values as a link of a platform.
     pub fn link(&self) -> Link {
         Link {
             latency: self.latency().0,
@@ -84,23 +85,24 @@ impl MeasuredLink {
     }
 }
 
-/// Bandwidths of the two directions within this factor are one.
+/// If the bandwidths of the two directions differ by less than this factor, they count as equal.
 const ALIKE: f64 = 1.25;
-/// Fewest messages of a size, after one that is not counted.
+/// Minimum number of messages per size, after one that is not counted.
 const FEWEST: usize = 4;
-/// Fewest sizes: two parameters and a doubt.
+/// Minimum number of sizes: two parameters and one degree of freedom.
 const FEWEST_SIZES: usize = 3;
 
-/// Latency and bandwidth of every pair that has a link of its own, pair by pair, each way, so that nothing
-/// else travels.
+/// Latency and bandwidth of every pair that has its own link, pair by pair in each direction, with no other
+/// traffic.
 ///
-/// Each size is repeated as the options say; a line through the seconds of all messages gives the figures
-/// (Hockney 1994, least squares of relative errors, robust: [`fit_hockney`]). Pairs that the platform's
-/// topology relays are left out: their messages take others' links. The monitor advances by one per pair.
+/// Each size is repeated as the options say. A line through the seconds of all messages gives the result
+/// (Hockney 1994, least squares of relative errors, robust: [`fit_hockney`]). Pairs whose messages the
+/// platform's topology relays are skipped: their messages use the links of other pairs. The monitor advances
+/// by one per pair.
 ///
 /// # Errors
-/// Sizes that are not at least three, ascending and positive; times from which no bandwidth can be told (exit
-/// code 1); those of `carry`; interrupted.
+/// Fewer than three sizes, or sizes that are not ascending and positive; times that determine no bandwidth
+/// (exit code 1); errors of `carry`; interrupted.
 pub fn measure_links(
     platform: &Platform,
     options: &LinkOptions,
@@ -117,9 +119,10 @@ pub fn measure_links(
     for (a, b) in pairs {
         let names = || format!("{} and {}", platform.processors[a].name, platform.processors[b].name);
         links.extend(pair((Rank(a), Rank(b)), options, carry, monitor).map_err(|error| match error {
-            Error::Input { what, remedy, .. } => {
-                Error::infeasible(format!("no bandwidth can be told between {}: {what}", names()), remedy)
-            }
+            Error::Input { what, remedy, .. } => Error::infeasible(
+                format!("cannot determine the bandwidth between {}: {what}", names()),
+                remedy,
+            ),
             other => other,
         })?);
         monitor.advance(1);
@@ -132,14 +135,14 @@ fn check(options: &LinkOptions) -> Result<()> {
     if sizes.len() < FEWEST_SIZES || sizes[0] == 0 || sizes.windows(2).any(|w| w[0] >= w[1]) {
         return Err(Error::input(
             "message sizes",
-            format!("{sizes:?} are not at least {FEWEST_SIZES} ascending numbers of bytes"),
-            "give some such as 1,4096,65536,1048576",
+            format!("{sizes:?} is not a list of at least {FEWEST_SIZES} ascending numbers of bytes"),
+            "use sizes such as 1,4096,65536,1048576",
         ));
     }
     Ok(())
 }
 
-/// One link for both ways, or one each where they clearly differ.
+/// One link for both directions, or one for each if they clearly differ.
 fn pair(
     (a, b): (Rank, Rank),
     options: &LinkOptions,
@@ -163,7 +166,7 @@ fn pair(
     Ok(vec![link(a, b, true, &both)?])
 }
 
-/// Bytes and seconds of each message one way.
+/// Bytes and seconds of each message in one direction.
 fn one_way(
     mut probe: Probe,
     options: &LinkOptions,
@@ -189,7 +192,7 @@ fn one_way(
             probe.times = FEWEST + 1;
             let trips = carry(&probe)?;
             spent += trips.iter().sum::<f64>();
-            // The first finds buffers cold and threads asleep.
+            // The first message finds buffers cold and threads asleep.
             times.extend_from_slice(trips.get(1..).unwrap_or_default());
             if summarise(&times).is_within(options.tolerance) || spent > options.seconds_per_size {
                 break;
@@ -201,13 +204,13 @@ fn one_way(
     Ok(samples)
 }
 
-/// The link of messages that were answered by empty ones: half their latency.
+/// Fits the link from messages that were answered by empty ones. Its latency is half the measured one.
 fn fit(samples: &[MessageTime]) -> Result<Hockney> {
     let round = fit_hockney(samples)?;
     Ok(Hockney { latency: 0.5 * round.latency, latency_ci: 0.5 * round.latency_ci, ..round })
 }
 
-/// Whether two bandwidths are further apart than chance and a quarter.
+/// True if two bandwidths differ by more than their confidence intervals and a quarter.
 fn differ(x: &Hockney, y: &Hockney) -> bool {
     let apart = x.bandwidth_high < y.bandwidth_low || y.bandwidth_high < x.bandwidth_low;
     apart && x.bandwidth.max(y.bandwidth) > ALIKE * x.bandwidth.min(y.bandwidth)
@@ -218,8 +221,8 @@ mod tests {
     use super::*;
     use crate::platform::{Network, Topology};
 
-    /// Carries by formula: every message takes latency + bytes / bandwidth, horizontal ones twice as long a
-    /// byte, and from a higher rank to a lower one four times as long.
+    /// A transport by formula: every message takes latency + bytes / bandwidth, horizontal ones twice as long
+    /// per byte, and messages from a higher rank to a lower one four times as long.
     fn by_formula(probe: &Probe) -> Result<Vec<f64>> {
         let slow = if probe.direction == Direction::Horizontal { 2.0 } else { 1.0 }
             * if probe.from > probe.to && probe.from.0 == 2 { 4.0 } else { 1.0 };
@@ -251,7 +254,7 @@ mod tests {
         platform.network = Network::uniform(0.0, 1.0);
         platform.network.topology = Topology::Star { centre: Rank(1) };
         let mut largest = 0;
-        // 1 kB/s: 512 bytes take half a second, 4 KiB would take four.
+        // 1 kB/s: 512 bytes take half a second, 4 KiB would take four seconds.
         let mut crawl = |probe: &Probe| {
             largest = largest.max(probe.bytes);
             Ok(vec![0.1 + probe.bytes as f64 / 1e3; probe.times])
@@ -280,7 +283,7 @@ mod tests {
         assert!(matches!(error, Error::Interrupted));
     }
 
-    /// Every byte arrives whatever the pattern: only that threads carry, not how fast.
+    /// Every byte arrives in every pattern. This tests only the transport by threads, not its speed.
     #[test]
     fn threads_carry_every_pattern() {
         let platform = Platform::from_speeds(&[1.0; 2]).unwrap();

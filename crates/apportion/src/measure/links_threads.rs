@@ -1,5 +1,5 @@
-//! Carries messages between two threads of this machine as the threads engine does: an announcement by its
-//! mailbox (on emulated wires, if the platform asks for them), then a copy out of the sender's memory.
+//! Messages between two threads of this machine, sent as the threads engine does: an announcement through its
+//! mailbox (on emulated wires, if the platform requests them), then a copy from the sender's memory.
 
 use crate::error::{Error, Result};
 use crate::measure::links::Probe;
@@ -12,19 +12,19 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// A horizontal message is made of stretches of so many bytes (one cache line) …
+/// Bytes of one stretch of a horizontal message: one cache line.
 const STRETCH: usize = 64;
-/// … of which each begins so many bytes after the last: the same columns of consecutive rows.
+/// Distance between the starts of stretches in bytes: the same columns of consecutive rows.
 const STRIDE: usize = 1024;
 
-/// Carries probes on two threads pinned to their processors' cores, the sender's data written anew before
-/// each message.
+/// A transport for probes between two threads that are pinned to their processors' cores. The sender's data
+/// are rewritten before each message.
 ///
 /// # Errors
-/// Of what it returns: messages that need more memory than is free; [`Error::Interrupted`].
+/// Errors of the returned closure: messages that need more memory than is free; [`Error::Interrupted`].
 ///
 /// # Panics
-/// If a probe names a processor that the platform does not have, or one twice.
+/// If a probe names a processor that the platform does not have, or names one processor twice.
 pub fn threads_probe<'a>(
     platform: &'a Platform,
     monitor: &'a Monitor,
@@ -45,7 +45,7 @@ pub fn threads_probe<'a>(
             let asking = scope.spawn(|| exchange.ask());
             let answering = scope.spawn(|| exchange.answer(target));
             let (answered, asked) = (answering.join(), asking.join());
-            // A panic counts before the interruption of the thread that waited for it.
+            // A panic takes precedence over the interruption of the thread that waited for it.
             let answered = answered.unwrap_or_else(|panic| resume_unwind(panic));
             let asked = asked.unwrap_or_else(|panic| resume_unwind(panic));
             answered.and(asked)
@@ -70,7 +70,7 @@ fn vec_of(bytes: usize) -> Result<Vec<u8>> {
     Ok(vec![1; bytes])
 }
 
-/// What the two threads share.
+/// State that the two threads share.
 struct Exchange<'a> {
     probe: &'a Probe,
     platform: &'a Platform,
@@ -82,7 +82,7 @@ struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// The sender: seconds from each message to its answer.
+    /// The sender. Returns the seconds from each message to its answer.
     fn ask(&self) -> Result<Vec<f64>> {
         let Probe { from, to, times, .. } = *self.probe;
         let _ends_both = StopOnPanic(&self.halt);
@@ -98,7 +98,7 @@ impl Exchange<'_> {
             .collect()
     }
 
-    /// The receiver: takes the data, says so.
+    /// The receiver: copies the data and answers.
     fn answer(&self, mut target: Vec<u8>) -> Result<()> {
         let Probe { from, to, times, .. } = *self.probe;
         let _ends_both = StopOnPanic(&self.halt);
@@ -129,7 +129,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// New data, so that they come out of the sender's cache or memory, not out of the receiver's.
+    /// Writes new data, so that they come from the sender's cache or memory, not from the receiver's.
     fn write(&self, value: u8) {
         let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
         match self.probe.direction {
@@ -159,8 +159,8 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// A sender or a receiver that the platform does not have is a panic of one thread: the other must not
-    /// wait for it.
+    /// If the platform does not have the sender or the receiver, one thread panics: the other must not wait
+    /// for it.
     #[test]
     fn a_panic_of_one_thread_ends_the_other() {
         for (from, to) in [(0, 7), (7, 0)] {

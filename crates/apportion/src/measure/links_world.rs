@@ -1,4 +1,4 @@
-//! What messages cost between the processes of a world, measured as the engine sends them: packed, sent,
+//! Cost of messages between the processes of a world, measured as the engine sends them: packed, sent,
 //! received, unpacked.
 
 use crate::error::Result;
@@ -10,19 +10,19 @@ use crate::run::World;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// A horizontal message is made of stretches of so many words (a cache line) …
+/// Words of one stretch of a horizontal message: one cache line.
 const STRETCH: usize = 8;
-/// … of which each begins so many words after the last.
+/// Distance between the starts of stretches, in words.
 const STRIDE: usize = 128;
 
-/// [`measure_links`] between the ranks of a world: rank 0 decides what is sent next and gets the links, the
-/// others none. Every rank calls it.
+/// [`measure_links`] between the ranks of a world. Rank 0 decides which messages to send and gets the links;
+/// the others get none. Every rank must call it.
 ///
 /// # Errors
-/// As [`measure_links`], known to all ranks; interrupted.
+/// As [`measure_links`], on all ranks; interrupted.
 ///
 /// # Panics
-/// If the world and the platform are not of one size.
+/// If the sizes of the world and the platform differ.
 pub fn measure_links_on(
     platform: &Platform,
     options: &LinkOptions,
@@ -43,8 +43,8 @@ pub fn measure_links_on(
     world.all_ok(measured)
 }
 
-/// Rank 0 announces a probe, or that there are no more; those it names carry it out. Its seconds, on rank 0;
-/// on the others something as long as there are more.
+/// Rank 0 announces a probe, or the end of the measurement; the ranks that the probe names execute it.
+/// Returns its seconds on rank 0; on the others, a non-empty vector until the end.
 fn asked(world: &World, probe: Option<&Probe>) -> Result<Vec<f64>> {
     let said = probe.map_or(Vec::new(), |p| {
         vec![p.from.0, p.to.0, p.bytes as usize, usize::from(p.direction == Direction::Vertical), p.times]
@@ -69,12 +69,12 @@ fn asked(world: &World, probe: Option<&Probe>) -> Result<Vec<f64>> {
     Ok(seconds)
 }
 
-/// Words of a probe's message.
+/// Number of words of a probe's message.
 fn words(probe: &Probe) -> usize {
     (probe.bytes as usize).div_ceil(8)
 }
 
-/// The places of a message's stretches in memory, each with its length, and how far they reach.
+/// Offsets of a message's stretches in memory with their lengths, and the extent of all stretches.
 fn stretches(probe: &Probe) -> (Vec<(usize, usize)>, usize) {
     let words = words(probe);
     match probe.direction {
@@ -87,7 +87,7 @@ fn stretches(probe: &Probe) -> (Vec<(usize, usize)>, usize) {
     }
 }
 
-/// Sends data that were written anew, and waits for each answer.
+/// Sends rewritten data, and waits for each answer.
 fn ask(world: &World, probe: &Probe) -> Result<Vec<f64>> {
     let (places, extent) = stretches(probe);
     let mut memory = vec![0u64; extent];
@@ -103,7 +103,7 @@ fn ask(world: &World, probe: &Probe) -> Result<Vec<f64>> {
     Ok(seconds)
 }
 
-/// Takes each message to where it belongs and says so.
+/// Stores each message in its place and answers.
 fn answer(world: &World, probe: &Probe) -> Result<()> {
     let (places, extent) = stretches(probe);
     let mut memory = vec![0u64; extent];
@@ -125,7 +125,7 @@ fn answer(world: &World, probe: &Probe) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Every word once, whatever its length; strided ones a kilobyte apart.
+    /// Every word once, for every length; strided stretches are one kilobyte apart.
     #[test]
     fn stretches_hold_the_whole_message() {
         for bytes in [1, 8, 63, 64, 65, 4096, 100_000] {

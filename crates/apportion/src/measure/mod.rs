@@ -1,4 +1,4 @@
-//! How fast processors and links are: kernels, users' programs, messages.
+//! Measurement of the speeds of processors and links: kernels, user programs, messages.
 
 mod balance;
 mod child;

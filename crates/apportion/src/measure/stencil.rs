@@ -1,4 +1,4 @@
-//! Measures how fast this machine's processors advect, as a function of the cells that they have.
+//! Measures the speed of advection on this machine's processors, as a function of the number of cells.
 
 use crate::error::{Error, Result};
 use crate::kernels::{Advectable, Advected, donor_cell};
@@ -14,16 +14,16 @@ use crate::run::throttle::Throttle;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Values that a cell needs: psi before and after, two Courant numbers.
+/// Values per cell: psi before and after, two Courant numbers.
 const VALUES: f64 = 4.0;
 
-/// Speed functions of one upwind (donor-cell) step: the size is cells, on a grid as square as whole numbers
-/// allow; the kernel's name is `"stencil-f64"` or `"stencil-f32"`, its parameters are `dimensions` = 2 and
-/// `passes` = 1. Courant numbers differ from cell to cell. Every step starts from the same field, so that
-/// values stay what they are however often it is repeated.
+/// Speed functions of one upwind (donor-cell) step. The size is the number of cells, on a grid as square as
+/// whole numbers allow. The kernel's name is `"stencil-f64"` or `"stencil-f32"`, its parameters are
+/// `dimensions` = 2 and `passes` = 1. Courant numbers differ from cell to cell. Every step starts from the
+/// same field, so that repetition does not change the values.
 ///
 /// # Errors
-/// No size, one below 1 or too large for memory; known points of something else; those of `keep`;
+/// No size, one below 1 or too large for memory; known points of another subject; errors of `keep`;
 /// interrupted.
 pub fn sweep_stencil<T: Advectable>(
     platform: &Platform,
@@ -44,7 +44,7 @@ pub fn sweep_stencil<T: Advectable>(
     if bad.is_some() || listed.is_empty() {
         let what = match bad {
             Some(size) => format!("{size} cells are fewer than 1, or more than memory holds"),
-            None => "there is no size".into(),
+            None => "no size is given".into(),
         };
         return Err(Error::input("`sizes`", what, "give sizes such as 4096,65536,1000000"));
     }
@@ -89,7 +89,7 @@ impl<T: Advectable> Grid<T> {
         }
     }
 
-    /// Seconds per step over some steps.
+    /// Seconds per step over `count` steps.
     fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<f64> {
         let Self { side, threads, governor, psi, courant: [down, right], out, .. } = self;
         let field = Advected { rows: *side, cols: *side, psi, down, right };
@@ -102,7 +102,7 @@ impl<T: Advectable> Grid<T> {
     }
 }
 
-/// A step on several threads, rows divided among them; the longest CPU time of the threads started.
+/// A step on several threads, which share the rows. Returns the longest CPU time of the started threads.
 fn in_bands<T: Advectable>(field: &Advected<'_, T>, threads: usize, out: &mut [T]) -> f64 {
     if threads == 1 {
         donor_cell(field, 0..field.rows, out);
@@ -127,7 +127,7 @@ fn in_bands<T: Advectable>(field: &Advected<'_, T>, threads: usize, out: &mut [T
 impl<T: Advectable> Trial for Grid<T> {
     const FEWEST_WHEN_LATE: usize = 3;
 
-    /// Also finds how many steps make a repetition long enough.
+    /// Also determines the number of steps that make a repetition long enough.
     fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
         let cpu = clock::thread_cpu_seconds();
         let seconds = self.repeat(halt, 1)?;
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::measure::MeasureOptions;
 
-    /// Times are the benches' business: here only that bands and threads compute the same step.
+    /// The benchmarks check the times. This test only checks that bands and threads compute the same step.
     #[test]
     fn bands_agree_and_every_processor_gets_a_model() {
         let mut platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();

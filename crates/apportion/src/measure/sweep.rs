@@ -1,8 +1,9 @@
-//! Measures speed functions point by point, all processors together, keeping what is done as it is done.
+//! Measures speed functions point by point on all processors together, and saves each point once it is
+//! measured.
 //!
-//! Every round gives each processor its next size; all start together and work until the last has its point,
-//! so that what they share (memory bandwidth, caches, power) is in the figures. A size is repeated until the
-//! mean is known well enough (Malik 2016, section 4.5).
+//! Every round gives each processor its next size. All start together and work until the last has its point,
+//! so that the effects of shared resources (memory bandwidth, caches, power) are included. A size is repeated
+//! until the mean is known precisely enough (Malik 2016, section 4.5).
 
 use crate::error::{Error, Result};
 use crate::model::{AdaptiveSweep, Interpolation, Model, Models, Point, Summary, summarise};
@@ -16,14 +17,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-/// When a size has been measured often enough.
+/// Criteria for the end of the repetitions of a size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasureOptions {
     /// The 95 % interval must be within this fraction of the mean.
     pub tolerance: f64,
-    /// At most so many repetitions of one size.
+    /// Maximum number of repetitions of one size.
     pub most_repetitions: u64,
-    /// At most about so many seconds on one size.
+    /// Approximate maximum of seconds on one size.
     pub seconds_per_size: f64,
     /// True to measure one processor after the other instead of all together.
     pub alone: bool,
@@ -36,83 +37,83 @@ impl Default for MeasureOptions {
 }
 
 impl MeasureOptions {
-    /// A quick look: what `matmul` does when it is told nothing.
+    /// Options for a quick measurement: the default of `matmul`.
     pub fn quick() -> Self {
         Self { most_repetitions: 40, seconds_per_size: 0.5, ..Self::default() }
     }
 }
 
-/// Which sizes to measure.
+/// Sizes to measure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sizes {
     /// These, on every processor.
     Listed(Vec<f64>),
-    /// Few, chosen for each processor by what was seen there ([`AdaptiveSweep`]).
+    /// Few sizes, chosen for each processor from its own points ([`AdaptiveSweep`]).
     Adaptive {
-        /// The least size, measured.
+        /// The smallest size; always measured.
         smallest: f64,
-        /// The largest size, measured.
+        /// The largest size; always measured.
         largest: f64,
         /// Speeds that differ by no more than this fraction count as equal.
         accuracy: f64,
-        /// At most so many points on each processor.
+        /// Maximum number of points on each processor.
         most: usize,
     },
 }
 
-/// What is called with the points measured so far, after each point.
+/// Callback with the points measured so far, called after each point.
 pub type Keep<'a> = dyn FnMut(&Models) -> Result<()> + 'a;
 
-/// A sweep over sizes: what to measure and how well.
+/// A sweep over sizes: the sizes, the precision and earlier points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
     /// The sizes.
     pub sizes: Sizes,
-    /// When a size has been measured often enough.
+    /// Criteria for the end of the repetitions of a size.
     pub options: MeasureOptions,
-    /// Points of an earlier sweep of the same thing: they are kept, and not measured again.
+    /// Points of an earlier sweep of the same subject: they are kept and not measured again.
     pub known: Option<Models>,
 }
 
 impl Sweep {
-    /// A sweep that knows nothing yet.
+    /// A sweep without earlier points.
     pub fn new(sizes: Sizes, options: MeasureOptions) -> Self {
         Self { sizes, options, known: None }
     }
 }
 
-/// Something of one size that can be timed on one processor.
+/// One size of a subject on one processor, which can be timed.
 pub(super) trait Trial {
-    /// Fewest timings of a size that is out of time.
+    /// Minimum number of timings of a size whose time is exceeded.
     const FEWEST_WHEN_LATE: usize;
 
-    /// One run that is not counted, and whatever is to be found out first. Its seconds.
+    /// One run that is not counted, with any preparation. Returns its seconds.
     fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64>;
 
     /// Seconds of one run.
     fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64>;
 }
 
-/// What is measured, for the file.
+/// The subject of a measurement, as described in the file.
 pub(super) struct Subject<'a> {
     pub platform: &'a Platform,
     pub kernel: String,
     pub unit: String,
     pub parameters: BTreeMap<String, f64>,
-    /// The size that is really measured when this one is asked for.
+    /// Maps a requested size to the size that is measured.
     pub rounded: fn(f64) -> f64,
-    /// The largest size that fits into a processor's memory, as far as that is known.
+    /// The largest size that fits into a processor's memory, as far as it is known.
     pub largest: &'a dyn Fn(&Processor) -> f64,
 }
 
-/// Fewest timings of a size.
+/// Minimum number of timings of a size.
 const FEWEST: usize = 3;
 
-/// Runs a sweep; `trial` makes what is timed, on the thread that times it.
+/// Runs a sweep. `trial` creates the object to time, on the thread that times it.
 ///
 /// # Errors
-/// Known points of something else; those of a trial, of `keep`, interrupted. What was measured before has
-/// been kept.
+/// Known points of another subject; errors of a trial or of `keep`; interrupted. Points that were measured
+/// before have been saved.
 pub(super) fn run<T: Trial>(
     subject: &Subject<'_>,
     sweep: &Sweep,
@@ -144,21 +145,21 @@ pub(super) fn run<T: Trial>(
         }
     }
     let models = models(subject, &courses)?;
-    // What was all known has still to be kept: it may be capped, or in other words, or elsewhere.
+    // Save also if all points were known: caps, units or the file may differ.
     keep(&models)?;
     Ok(models)
 }
 
-/// What a processor does in a round.
+/// Task of a processor in a round.
 #[derive(Debug, Clone, Copy)]
 enum Task {
     /// Measures this size.
     Measure(f64),
-    /// Has all its points, and works on so that the others' conditions stay as they were.
+    /// Has all its points, and keeps working so that the conditions of the other processors do not change.
     Accompany(f64),
 }
 
-/// One round: every measured point is handed over as soon as it is there.
+/// One round. Every point is passed on as soon as it is measured.
 fn round<T: Trial>(
     subject: &Subject<'_>,
     wanted: &[(usize, Task)],
@@ -167,7 +168,7 @@ fn round<T: Trial>(
     take: &mut dyn FnMut(usize, Point) -> Result<()>,
     monitor: &Monitor,
 ) -> Result<()> {
-    // The first ends all work, the second only what accompanies that of others.
+    // The first stops all work, the second only the work that accompanies other processors.
     let (halt, over) = (StopSignal::new(monitor), StopSignal::new(monitor));
     let barrier = StartBarrier::new(wanted.len());
     let left = AtomicUsize::new(wanted.iter().filter(|(_, t)| matches!(t, Task::Measure(_))).count());
@@ -210,7 +211,7 @@ fn round<T: Trial>(
             let Err(error) = taken else { continue };
             halt.fail();
             over.fail();
-            // One that fails interrupts the others: its own words count.
+            // A failure interrupts the other processors: the error is that of the one that failed.
             if outcome.is_ok() || matches!(outcome, Err(Error::Interrupted)) {
                 outcome = Err(error);
             }
@@ -224,14 +225,14 @@ fn round<T: Trial>(
     outcome
 }
 
-/// Repeats until the mean is known well enough.
+/// Repeats until the mean is known precisely enough.
 fn settle<T: Trial>(trial: &mut T, halt: &StopSignal<'_>, options: &MeasureOptions) -> Result<Summary> {
     let begin = Instant::now();
     let late = || begin.elapsed().as_secs_f64() >= options.seconds_per_size;
     let most = options.most_repetitions.max(1) as usize;
     let first = trial.warm_up(halt)?;
     if T::FEWEST_WHEN_LATE <= 1 && late() {
-        // So long a run was warm for most of it.
+        // A run of this length was warm for most of it.
         return Ok(summarise(&[first]));
     }
     let mut times = Vec::new();
@@ -250,14 +251,14 @@ fn point(size: f64, summary: Summary) -> Point {
     Point { ci, repetitions: summary.count, ..Point::new(size, summary.mean) }
 }
 
-/// One processor's way through its sizes.
+/// The sequence of sizes of one processor.
 #[derive(Debug)]
 struct Course {
-    /// All points, ascending by size; those of an earlier sweep included.
+    /// All points, ascending by size, including those of an earlier sweep.
     points: Vec<Point>,
     plan: Plan,
     rounded: fn(f64) -> f64,
-    /// No larger size fits into memory.
+    /// The largest size that fits into memory.
     largest: f64,
 }
 
@@ -285,7 +286,7 @@ impl Course {
         self.points.iter().find(|p| p.size == size).copied()
     }
 
-    /// Takes a point, and moves on over sizes that are known already.
+    /// Adds a point, and skips sizes that are known already.
     fn add(&mut self, point: Point) {
         let place = self.points.partition_point(|p| p.size < point.size);
         self.points.insert(place, point);
@@ -304,7 +305,7 @@ impl Course {
         }
     }
 
-    /// Points still to come; a guess where the sweep is adaptive.
+    /// Number of remaining points; an estimate if the sweep is adaptive.
     fn expected(&self) -> u64 {
         match &self.plan {
             Plan::Listed(sizes) => sizes.iter().filter(|&&size| self.known(size).is_none()).count() as u64,
@@ -363,7 +364,7 @@ fn known_points(subject: &Subject<'_>, models: &Models) -> Result<BTreeMap<Strin
     let names = subject.platform.names();
     if let Some(stranger) = models.names().iter().find(|name| !names.contains(name)) {
         return refuse(format!(
-            "the file holds points of processor \"{stranger}\", which is not the platform's"
+            "the file holds points of processor \"{stranger}\", which the platform does not have"
         ));
     }
     Ok(models.models.iter().map(|m| (m.processor().to_owned(), m.points().to_vec())).collect())
@@ -395,7 +396,7 @@ fn models(subject: &Subject<'_>, courses: &[Course]) -> Result<Models> {
 mod tests {
     use super::*;
 
-    /// Panics on one processor: while it is made, before the start, or while it is timed.
+    /// Panics on one processor: during its creation before the start, or during timing.
     struct Faulty {
         here: bool,
     }
@@ -414,7 +415,7 @@ mod tests {
         }
     }
 
-    /// What a sweep of two processors panics with; fails if it goes on for a minute.
+    /// The panic of a sweep of two processors; fails if the sweep does not end within a minute.
     fn panic_of(trial: impl Fn(&Processor, usize, f64) -> Faulty + Send + Sync + 'static) -> String {
         let (give, ended) = channel();
         std::thread::spawn(move || {

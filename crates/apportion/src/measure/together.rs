@@ -1,5 +1,5 @@
-//! Speed functions measured on the processes that will run: each measures its own processors while all others
-//! do.
+//! Speed functions measured by the processes that will run the job: each measures its own processors while
+//! all others do the same.
 
 use crate::error::Result;
 use crate::kernels::Kernel;
@@ -12,14 +12,14 @@ use crate::run::{Monitor, World};
 /// Seconds spent on each size, by all ranks at the same time.
 const SECONDS: f64 = 0.25;
 
-/// Measures quickly each of the platform's processors in the process that runs it, all together, size by
-/// size; every rank gets all models, the same.
+/// Measures each of the platform's processors quickly in the process that runs it, all together, size by
+/// size. Every rank gets the same models of all processors.
 ///
 /// # Errors
-/// Those of [`measure_kernel`], known to all ranks; interrupted.
+/// Those of [`measure_kernel`], on all ranks; interrupted.
 ///
 /// # Panics
-/// If the world has several ranks, but not one for each processor.
+/// If the world has several ranks and their number is not that of the processors.
 pub fn measure_on<T: Element>(
     kernel: Kernel<T>,
     platform: &Platform,
@@ -35,8 +35,8 @@ pub fn measure_on<T: Element>(
         processors: platform.processors[world.processors_here(platform.len())].to_vec(),
         network: Network::free(),
     };
-    // As long on every rank, however soon the figures are good enough: no rank measures with the others at
-    // rest.
+    // Every rank measures for the same time, even if its figures are precise earlier: no rank measures while
+    // the others are idle.
     let options = MeasureOptions {
         tolerance: 0.0,
         most_repetitions: 1_000_000,
@@ -64,7 +64,7 @@ pub fn measure_on<T: Element>(
     Ok(all.expect("there is a rank"))
 }
 
-/// One processor's models with the points of another sweep added.
+/// Adds the points of another sweep to one processor's models.
 fn with_points(mut models: Models, more: &Models) -> Result<Models> {
     for (model, new) in models.models.iter_mut().zip(&more.models) {
         let mut points = [model.points(), new.points()].concat();

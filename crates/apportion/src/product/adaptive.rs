@@ -1,8 +1,9 @@
-//! A product that is divided anew while it is computed, when a processor turns slower: rebalancing is the
+//! A product that is repartitioned during the computation when a processor slows down. Rebalancing is the
 //! outermost loop.
 //!
-//! The inner dimension is cut into segments of pivot blocks. After each the measured speeds correct the
-//! models, and if a new layout of the rest saves more than the moving of its parts costs, they move.
+//! The inner dimension is cut into segments of pivot blocks. After each segment the measured speeds correct
+//! the models. If a new layout of the remaining work saves more time than moving its parts costs, the parts
+//! move.
 
 use crate::error::Result;
 use crate::geometry::Span;
@@ -13,60 +14,60 @@ use crate::select::{Proposal, Rebalance};
 use crate::trace::{Activity, Trace};
 use serde_json::{Value, json};
 
-/// How a product adapts.
+/// Options of an adaptive run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Adaptive {
-    /// Segments that the inner dimension is cut into, at most one per pivot block. More see a change sooner;
-    /// each ends with all processors waiting for the last.
+    /// Number of segments of the inner dimension, at most one per pivot block. More segments react sooner to
+    /// a change; at the end of each, all processors wait for the last.
     pub segments: u64,
 }
 
-/// One new division.
+/// One repartition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repartition {
-    /// Inner indices done when it was made.
+    /// Number of inner indices that were done.
     pub after: u64,
-    /// When, in seconds since the start.
+    /// Time in seconds since the start.
     pub at: f64,
-    /// The method of the new layout.
+    /// Method of the new layout.
     pub method: String,
     /// The new layout.
     pub layout: Layout,
-    /// Multiply-adds per second of each processor that it was made for.
+    /// Speeds that it was made for: multiply-adds per second of each processor.
     pub rates: Vec<f64>,
-    /// Elements of C, and of A and B as far as still needed, that changed their owner.
+    /// Elements that changed their owner: of C, and of the parts of A and B that are still needed.
     pub moved: u64,
-    /// Seconds that moving took, the slowest processor's.
+    /// Seconds that moving took on the slowest processor.
     pub seconds: f64,
-    /// Seconds that it was to save, without the moving.
+    /// Predicted saving in seconds, without the cost of moving.
     pub gain: f64,
-    /// Seconds that moving was to take.
+    /// Predicted cost of moving in seconds.
     pub cost: f64,
 }
 
-/// How a run adapted.
+/// Repartitions of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adaptation {
-    /// Segments that the inner dimension was cut into.
+    /// Number of segments of the inner dimension.
     pub segments: u64,
-    /// New divisions, in the order of time.
+    /// Repartitions, in order of time.
     pub repartitions: Vec<Repartition>,
 }
 
 impl Adaptation {
-    /// What the next product of the same job did, added.
+    /// Adds the repartitions of the next product of the same job.
     pub(crate) fn and_then(mut self, next: Self) -> Self {
         self.segments += next.segments;
         self.repartitions.extend(next.repartitions);
         self
     }
 
-    /// Elements moved, all repartitions together.
+    /// Elements moved by all repartitions.
     pub fn moved(&self) -> u64 {
         self.repartitions.iter().map(|r| r.moved).sum()
     }
 
-    /// Seconds spent moving.
+    /// Seconds spent on moving.
     pub fn moving_seconds(&self) -> f64 {
         self.repartitions.iter().fold(0.0, |sum, r| sum + r.seconds)
     }
@@ -96,21 +97,20 @@ impl Adaptation {
     }
 }
 
-/// An engine that keeps the parts of C from one segment to the next.
+/// An engine that keeps the parts of C between segments.
 pub(crate) trait Segments {
-    /// Carries out one segment; its times count from its own start.
+    /// Runs one segment; its times count from its own start.
     fn run(&mut self, schedule: &MatmulSchedule) -> Result<Trace>;
 
-    /// Moves the parts of C, and those of A and B with these inner indices, to where `to` has them, each
-    /// processor's not sooner than its arrival; seconds by processor.
+    /// Moves the parts of C, and the parts of A and B with these inner indices, to their owners in `to`. No
+    /// processor's parts are available before its arrival time. Returns the seconds by processor.
     fn relocate(&mut self, to: &MatmulSchedule, rest: Span, arrivals: &[f64]) -> Result<Vec<f64>>;
 
-    /// Seconds since the first segment began.
+    /// Seconds since the start of the first segment.
     fn now(&self) -> f64;
 }
 
-/// Runs all segments, beginning with `layout`. The trace counts the moved elements among the sent and
-/// received.
+/// Runs all segments, starting with `layout`. In the trace, moved elements count as sent and received.
 pub(crate) fn adapt(
     layout: &Layout,
     method: &str,
@@ -158,7 +158,7 @@ pub(crate) fn adapt(
     Ok((all, adaptation))
 }
 
-/// Whole pivot blocks, as equally many a segment as can be.
+/// Cuts the inner dimension into segments of whole pivot blocks, of as equal length as possible.
 fn segments(schedule: &MatmulSchedule, most: u64) -> Vec<Span> {
     let pivots: Vec<Span> = schedule.pivots().collect();
     let count = pivots.len().min(usize::try_from(most.max(1)).unwrap_or(usize::MAX));
@@ -166,14 +166,13 @@ fn segments(schedule: &MatmulSchedule, most: u64) -> Vec<Span> {
     (0..count).map(|i| Span::new(pivots[cut(i)].start, pivots[cut(i + 1) - 1].end)).collect()
 }
 
-/// By how much each processor was slower than its model in the last segments.
+/// The factor by which each processor was slower than its model in the last segments.
 struct SpeedTracker {
     last: Vec<Vec<f64>>,
 }
 
 impl SpeedTracker {
-    /// Segments that are looked back at: one that a stranger disturbed does not count against two that he did
-    /// not.
+    /// Number of past segments considered: with three, an outlier caused by other processes is ignored.
     const SEEN: usize = 3;
 
     fn new(processors: usize) -> Self {
@@ -193,7 +192,8 @@ impl SpeedTracker {
         }
     }
 
-    /// The median of the last three; the lesser of two; none of one, since first touches are in it.
+    /// The median of the last three segments; the minimum of two; nothing for one, since it includes first
+    /// touches of memory.
     fn slower(&self) -> Vec<f64> {
         let of_one = |last: &Vec<f64>| {
             let mut sorted = last.clone();
@@ -207,7 +207,7 @@ impl SpeedTracker {
     }
 }
 
-/// Moves the parts, and writes it down; when it began and how long it took.
+/// Moves the parts and records the start and the duration.
 fn relocate(
     old: &Layout,
     proposal: &Proposal,
@@ -233,7 +233,7 @@ fn relocate(
                 lane.messages[other] += 1;
             }
         }
-        // Old and new part of C exist side by side.
+        // The old and the new part of C are in memory at the same time.
         lane.peak_bytes = lane.peak_bytes.max((before + after) * rebalance.element);
     }
     Ok((at, took.into_iter().fold(0.0, f64::max)))

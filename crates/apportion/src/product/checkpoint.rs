@@ -1,7 +1,7 @@
-//! Finished panels of C on disk, and what they are panels of: a run that was killed goes on from them.
+//! Finished panels of C on disk, with the identity of their product: a run that was killed resumes from them.
 //!
-//! A panel's file appears whole or not at all, and its name carries a hash of its elements: what a kill cut
-//! short is not there, what was changed later is found out and computed again.
+//! The file of a panel appears completely or not at all, and its name contains a hash of its elements. A
+//! panel that was not finished is missing; a panel that was changed later is detected and computed again.
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What makes one product the same as another, bytes included.
+/// Identity of a product: two products with the same fingerprint have the same bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fingerprint {
-    /// Of each file: its name, its length and its hash, or anything else that tells it from others.
+    /// Each input file: its name, its length and its hash, or another identification.
     pub inputs: Vec<Value>,
-    /// The semiring, the element type, the scalars: whatever else decides the result.
+    /// The semiring, the element type, the scalars, and everything else that determines the result.
     pub settings: Value,
 }
 
@@ -29,14 +29,14 @@ pub struct Checkpoint {
     directory: PathBuf,
 }
 
-/// What a checkpoint was begun with: decisions that measured speeds would make anew otherwise.
+/// The decisions at the start of a checkpoint. With newly measured speeds they could differ.
 #[derive(Debug, Clone)]
 pub struct Manifest {
-    /// Of a panel of full height.
+    /// The plan of a panel of full height.
     pub plan: Plan,
     /// Flow, block, overlap.
     pub order: ScheduleOptions,
-    /// How C is cut.
+    /// Panels of C.
     pub panels: Panels,
 }
 
@@ -57,10 +57,10 @@ impl Manifest {
         })
     }
 
-    /// Reads what [`Manifest::to_value`] wrote; `place` names where the text comes from.
+    /// Parses the output of [`Manifest::to_value`]; `place` names the source in errors.
     ///
     /// # Errors
-    /// Other text: exit code 2.
+    /// Text in another format: exit code 2.
     pub fn parse(text: &str, place: &str) -> Result<Self> {
         let value = serde_json::from_str(text).ok();
         value
@@ -72,17 +72,17 @@ impl Manifest {
 const MANIFEST: &str = "checkpoint.json";
 
 impl Checkpoint {
-    /// Opens a directory, made if it is missing; what it was begun with, if it was. Temporary files of a
-    /// killed run go.
+    /// Opens a directory, which is created if it is missing, and returns its manifest if it has one.
+    /// Temporary files of a killed run are deleted.
     ///
     /// # Errors
-    /// Exit code 2: the directory cannot be made or read, its manifest is damaged, or it belongs to another
-    /// product.
+    /// Exit code 2: the directory cannot be created or read, its manifest is damaged, or it belongs to
+    /// another product.
     pub fn open(directory: &Path, identity: &Fingerprint) -> Result<(Self, Option<Manifest>)> {
         std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
         let checkpoint = Self { directory: directory.to_path_buf() };
         for name in checkpoint.names()?.iter().filter(|name| name.starts_with(".apportion-")) {
-            // Nobody else writes here: it is what a kill left behind.
+            // Only this program writes here: the file was left behind by a killed run.
             let _ = std::fs::remove_file(directory.join(name));
         }
         let path = directory.join(MANIFEST);
@@ -92,9 +92,10 @@ impl Checkpoint {
             Err(e) => return Err(Error::file(path, "read", e)),
         };
         let damaged = |what: String| {
-            Error::input(path.display().to_string(), what, "delete the directory and begin anew")
+            Error::input(path.display().to_string(), what, "delete the directory and start again")
         };
-        let manifest: Value = serde_json::from_str(&text).map_err(|e| damaged(format!("is no JSON: {e}")))?;
+        let manifest: Value =
+            serde_json::from_str(&text).map_err(|e| damaged(format!("is not valid JSON: {e}")))?;
         if (&manifest["format"], &manifest["version"]) != (&json!("apportion-checkpoint"), &json!(1)) {
             return Err(damaged("is not the manifest of a checkpoint of version 1".into()));
         }
@@ -113,7 +114,7 @@ impl Checkpoint {
         begun.map(|begun| (checkpoint, Some(begun))).ok_or_else(|| damaged("holds no usable plan".into()))
     }
 
-    /// Writes down what the product is begun with.
+    /// Writes the manifest.
     ///
     /// # Errors
     /// The manifest cannot be written.
@@ -130,10 +131,10 @@ impl Checkpoint {
         write_whole(self.directory.join(MANIFEST), format!("{manifest:#}\n").as_bytes())
     }
 
-    /// Keeps a finished panel.
+    /// Saves a finished panel.
     ///
     /// # Errors
-    /// The disk is full, or another reason of the operating system's.
+    /// The disk is full, or another error of the operating system.
     pub fn save<T: Element>(&self, index: usize, panel: &Matrix<T>) -> Result<()> {
         let name = format!("{}{:016x}.npy", prefix(index), hash_of(panel));
         let mut file = OutputFile::create(self.directory.join(name))?;
@@ -141,11 +142,11 @@ impl Checkpoint {
         file.commit()
     }
 
-    /// A finished panel of C, if it is there as it was saved; a damaged one is deleted, and `damaged` called
-    /// with its name.
+    /// Loads a finished panel of C if its file is as it was saved. A damaged file is deleted, and `damaged`
+    /// is called with its name.
     ///
     /// # Errors
-    /// The directory cannot be read, or a damaged panel not be deleted.
+    /// The directory cannot be read, or a damaged file cannot be deleted.
     pub fn load<T: Element>(
         &self,
         index: usize,
@@ -168,7 +169,7 @@ impl Checkpoint {
         Ok(None)
     }
 
-    /// How many panels are kept.
+    /// Number of saved panels.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -204,7 +205,7 @@ fn begun(manifest: &Value, place: &str) -> Option<Manifest> {
             order["block"].as_u64().filter(|b| *b > 0)?,
         )
         .with_look_ahead(match order["overlap"].as_bool() {
-            // Earlier versions kept a look-ahead that was not used.
+            // Earlier versions wrote a look-ahead that was not used.
             Some(false) => 0,
             _ => order["look_ahead"].as_u64()?,
         }),
@@ -215,7 +216,7 @@ fn begun(manifest: &Value, place: &str) -> Option<Manifest> {
     })
 }
 
-/// A panel's elements, if its file holds any of this type and size.
+/// Reads a panel's elements if its file contains this type and size.
 fn read<T: Element>(path: &Path, rows: u64, cols: u64) -> Option<Matrix<T>> {
     let mut file = NpyFile::open(path, false).ok()?;
     let header = *file.header();
@@ -290,7 +291,7 @@ mod tests {
             let mut damaged = Vec::new();
             match load(&mut damaged) {
                 None => assert_eq!((damaged.len(), path.exists()), (1, false)),
-                // A bit of the header that means nothing.
+                // A bit of the header without meaning.
                 Some(_) => assert!(bit < 128 * 8, "bit {bit}"),
             }
         }

@@ -1,5 +1,5 @@
-//! The main job once everything is decided: forecast, run, verify; powers and closures, adaptive runs, panels
-//! from disk.
+//! The main jobs once everything is decided: forecast, run and verify products; powers and closures, adaptive
+//! runs, panels from disk.
 
 mod adaptive;
 mod application;

@@ -17,13 +17,13 @@ use crate::trace::{Lane, Trace};
 use crate::verify::{Claim, verify};
 use std::time::Instant;
 
-/// What a product is computed with.
+/// Inputs of a product besides the operands.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MatmulJob<'a, T> {
-    /// The semiring and what computes.
+    /// The semiring and the library that computes.
     pub kernel: Kernel<T>,
-    /// Who computes what; its problem must be the matrices' product.
+    /// The plan that maps the work to processors. Its problem must be the product of the matrices.
     pub plan: &'a Plan,
     /// Flow, block, look-ahead.
     pub order: ScheduleOptions,
@@ -35,14 +35,15 @@ pub struct MatmulJob<'a, T> {
     pub scaling: Scaling<T>,
     /// Repartition in mid-run where that pays; `None` for the plan from beginning to end.
     pub adaptive: Option<Adaptive>,
-    /// What the plan should take in this order, if that is known; else it is simulated.
+    /// Forecast of the plan in this order, if it is known; otherwise it is simulated.
     pub forecast: Option<Forecast>,
     /// Seed of the verification.
     pub seed: u64,
 }
 
 impl<'a, T: Element> MatmulJob<'a, T> {
-    /// C = A B by a plan and an order of steps, at the speeds that the models of `models_block` predict.
+    /// Creates the job C = A B by a plan and an order of steps, at the speeds that the models of
+    /// `models_block` predict.
     pub fn new(
         kernel: Kernel<T>,
         plan: &'a Plan,
@@ -54,39 +55,39 @@ impl<'a, T: Element> MatmulJob<'a, T> {
         Self { kernel, plan, order, models, models_block, scaling, adaptive: None, forecast: None, seed: 1 }
     }
 
-    /// The same with scalars.
+    /// The same job with scalars.
     #[must_use]
     pub fn with_scaling(self, scaling: Scaling<T>) -> Self {
         Self { scaling, ..self }
     }
 
-    /// The same, repartitioned in mid-run where that pays.
+    /// The same job, repartitioned in mid-run where that pays.
     #[must_use]
     pub fn with_adaptive(self, adaptive: Option<Adaptive>) -> Self {
         Self { adaptive, ..self }
     }
 
-    /// The same with a forecast that was made when the plan was chosen.
+    /// The same job with a forecast that was made when the plan was chosen.
     #[must_use]
     pub fn with_forecast(self, forecast: Option<Forecast>) -> Self {
         Self { forecast, ..self }
     }
 
-    /// The same with another seed of the verification.
+    /// The same job with another seed of the verification.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// Multiply-adds of one product: what a [`Session`] of one is made with.
+    /// Multiply-adds of one product: the work of a [`Session`] of one product.
     pub fn work(&self) -> f64 {
         self.plan.layout().map_or(0.0, |layout| layout.shape().flops() / 2.0)
     }
 
-    /// The same, with the forecast made now if it was not before: rank 0's word, on that rank alone.
+    /// The same job with a forecast. If there is none yet, rank 0 makes it and is the only rank that has it.
     ///
     /// # Errors
-    /// As [`simulate`](crate::simulate::simulate), known to all ranks.
+    /// As [`simulate`](crate::simulate::simulate), on all ranks.
     pub fn forecast_once(self, session: &Session<'_>) -> Result<Self> {
         let world = session.world();
         let missing = self.forecast.is_none() && world.rank() == 0;
@@ -104,17 +105,17 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     }
 }
 
-/// Predicts, runs and verifies C = alpha A B + beta C0 on the session's world; every rank calls it. Returns
-/// this process's blocks of C ([`OwnRects`]), and what all processors did.
+/// Predicts, runs and verifies C = alpha A B + beta C0 on the session's world. Every rank must call it.
+/// Returns this process's blocks of C ([`OwnRects`]) and the report of all processors.
 ///
-/// Over plus-times Freivalds' check verifies the result, over the other semirings a sample of elements that
-/// are recomputed; both cover the whole expression.
+/// Over plus-times, Freivalds' check verifies the result. Over the other semirings, a sample of the elements
+/// is recomputed. Both cover the whole expression.
 ///
 /// # Errors
-/// Not enough memory here (exit code 2); a processor whose `memory` is too little, a worker lost, a stop from
-/// outside, or a wrong result (exit code 1). Errors that all ranks know come as [`Error::Agreed`] in a world
-/// of several; a worker lost and a stop from outside are known to one rank alone: end the others with
-/// [`World::abort`].
+/// Not enough memory on this machine (exit code 2); a processor whose `memory` is too small, a lost worker, a
+/// stop from outside, or a wrong result (exit code 1). In a world of several ranks, errors that all ranks
+/// know are returned as [`Error::Agreed`]. A lost worker and a stop from outside are known to one rank only:
+/// end the others with [`World::abort`].
 ///
 /// # Panics
 /// If the plan, the operands and the platform do not fit together.
@@ -163,7 +164,7 @@ pub fn multiply<T: Element>(
     Ok((c, report))
 }
 
-/// How the processors of a session come by the operands of others.
+/// How the processors of a session access the operands of other processors.
 pub(crate) fn data_path(session: &Session<'_>) -> DataPath {
     match (session.world().is_solo(), session.copies()) {
         (false, _) => DataPath::Packed,
@@ -172,12 +173,12 @@ pub(crate) fn data_path(session: &Session<'_>) -> DataPath {
     }
 }
 
-/// Blocks of zeros for these rectangles. Pages are taken by whoever first writes to them.
+/// Blocks of zeros for these rectangles. The thread that first writes to a page allocates it.
 pub(crate) fn empty_blocks<T: Element>(rects: &[crate::geometry::Rect]) -> LocalBlocks<T> {
     rects.iter().map(|rect| (*rect, vec![T::ZERO; rect.area() as usize])).collect()
 }
 
-/// The plan from beginning to end.
+/// Runs the plan without repartitioning.
 fn once<T: Element>(
     operands: Operands<'_, T>,
     job: &MatmulJob<'_, T>,
@@ -194,7 +195,7 @@ fn once<T: Element>(
     Ok((c, trace))
 }
 
-/// Repartitioned whenever a processor has turned slower or faster.
+/// Runs with repartitioning whenever a processor has slowed down or sped up.
 fn adapting<T: Element>(
     operands: Operands<'_, T>,
     job: &MatmulJob<'_, T>,
@@ -213,14 +214,14 @@ fn adapting<T: Element>(
     Ok((c, trace, adaptation))
 }
 
-/// From A B to alpha A B + beta C0, in this process's blocks.
+/// Computes alpha A B + beta C0 from A B, in this process's blocks.
 fn finish<T: Element>(job: &MatmulJob<'_, T>, c: &mut LocalBlocks<T>, initial: Option<&LocalBlocks<T>>) {
     for (i, (_, block)) in c.iter_mut().enumerate() {
         job.kernel.finish(job.scaling.scalars(), block, initial.map(|blocks| &blocks[i].1[..]));
     }
 }
 
-/// The lanes of all processors, on every rank.
+/// The trace of all processors, on every rank.
 pub(crate) fn trace_of_all(lanes: Vec<Lane>, world: &World) -> Result<Trace> {
     if world.size() == 1 {
         return Ok(Trace { lanes });
@@ -232,8 +233,8 @@ pub(crate) fn trace_of_all(lanes: Vec<Lane>, world: &World) -> Result<Trace> {
     Ok(Trace { lanes: lanes.collect() })
 }
 
-/// Refuses before memory is taken what would not fit: a processor's part its `memory`, or C and what the
-/// processors hold of others' A and B this machine's.
+/// Refuses a product that would not fit, before memory is taken: a processor's part must fit its `memory`; C
+/// and the copies of A and B on the processors must fit this machine's memory.
 pub(crate) fn check_memory<T>(
     layout: &Layout,
     order: ScheduleOptions,
@@ -245,14 +246,14 @@ pub(crate) fn check_memory<T>(
     let held: u128 = predicted_memory(layout, order, element, path).into_iter().map(u128::from).sum();
     let [a, b] = [(shape.m, shape.k), (shape.k, shape.n)]
         .map(|(rows, cols)| u128::from(rows) * u128::from(cols) * u128::from(element));
-    // The factors are there already.
+    // The factors are in memory already.
     let bytes = held.saturating_sub(a + b);
     if available_memory().is_some_and(|free| bytes > u128::from(free)) {
         let gib = bytes as f64 / (1u64 << 30) as f64;
         return Err(Error::input(
             "memory",
             format!(
-                "a {} x {} product by this plan needs {gib:.1} GiB more than the factors, beyond what is free",
+                "a {} x {} product by this plan needs {gib:.1} GiB besides the factors, more than is free",
                 shape.m, shape.n
             ),
             "use the one-to-all flow, a smaller block, panels read from disk, or a machine with more memory",

@@ -1,4 +1,4 @@
-//! What a product is made of, as this process holds it.
+//! The operands of a product, as far as this process holds them.
 
 use crate::geometry::{Rank, Rect, Span};
 use crate::matrix::{Element, LocalBlocks, Matrix};
@@ -6,9 +6,9 @@ use crate::plan::Shape;
 use crate::run::World;
 use crate::schedule::MatmulSchedule;
 
-/// The matrices of C = alpha A B + beta C0, as far as this process holds them: a process alone holds them
-/// whole, each as one block; a rank of several its own parts ([`MatmulSchedule::own`] of A and B,
-/// [`MatmulSchedule::rects`] of C0).
+/// The matrices of C = alpha A B + beta C0, as far as this process holds them. A single process holds each
+/// matrix completely, as one block. A rank of several holds its own parts ([`MatmulSchedule::own`] of A and
+/// B, [`MatmulSchedule::rects`] of C0).
 #[derive(Debug, Clone, Copy)]
 pub struct Operands<'a, T> {
     /// The left factor.
@@ -25,14 +25,15 @@ impl<'a, T> Operands<'a, T> {
         Self { a, b, initial: None }
     }
 
-    /// The same with an initial C.
+    /// The same operands with an initial C.
     #[must_use]
     pub fn with_initial(self, initial: Option<&'a LocalBlocks<T>>) -> Self {
         Self { initial, ..self }
     }
 }
 
-/// The rectangles of A, of B and of C that this process holds: whole matrices alone, else its rank's parts.
+/// The rectangles of A, B and C that this process holds: whole matrices in a single process, otherwise its
+/// rank's parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnRects {
     /// Of A.
@@ -44,13 +45,13 @@ pub struct OwnRects {
 }
 
 impl OwnRects {
-    /// Whole matrices: those of a process alone.
+    /// Whole matrices: those of a single process.
     pub fn whole(shape: Shape) -> Self {
         let whole = |rows, cols| vec![Rect::new(Span::new(0, rows), Span::new(0, cols))];
         Self { a: whole(shape.m, shape.k), b: whole(shape.k, shape.n), c: whole(shape.m, shape.n) }
     }
 
-    /// Of the product that a schedule computes.
+    /// The rectangles of the product that a schedule computes.
     pub fn of(schedule: &MatmulSchedule, world: &World) -> Self {
         if world.is_solo() {
             return Self::whole(schedule.layout().shape());
@@ -62,13 +63,13 @@ impl OwnRects {
     }
 }
 
-/// A whole matrix as one block.
+/// Makes a whole matrix one block.
 pub fn whole_block<T: Element>(matrix: Matrix<T>) -> LocalBlocks<T> {
     let rect = Rect::new(Span::new(0, matrix.rows() as u64), Span::new(0, matrix.cols() as u64));
     vec![(rect, matrix.into_elements())]
 }
 
-/// The matrix that one block is.
+/// Makes one block a whole matrix.
 ///
 /// # Panics
 /// If there is not exactly one block.

@@ -1,4 +1,4 @@
-//! What a run did, as data; [`report`](crate::report) prints it.
+//! The result of a run as data; [`report`](crate::report) prints it.
 
 use super::{Adaptation, MatmulJob};
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::trace::Trace;
 use serde_json::Value;
 
-/// What a run did.
+/// The report of a run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunReport {
@@ -18,44 +18,47 @@ pub struct RunReport {
     pub engine: &'static str,
     /// The algebra.
     pub semiring: Semiring,
-    /// What computed: [`Kernel::about`](crate::kernels::Kernel::about).
+    /// The library and kernel: [`Kernel::about`](crate::kernels::Kernel::about).
     pub kernel: Value,
     /// `"f32"`, `"f64"`, `"i32"`, `"i64"`, `"bool"` or `"u8"`.
     pub element: &'static str,
-    /// Bytes of one element as it travels: of a closure with predecessors, more than in the files.
+    /// Bytes of one element in messages. In a closure with predecessors they exceed those in the files.
     pub element_bytes: u64,
     /// The plan that was run.
     pub plan: Plan,
     /// Flow, block and look-ahead.
     pub order: ScheduleOptions,
-    /// What each processor did when.
+    /// Activities of each processor over time.
     pub trace: Trace,
-    /// Bytes that each processor was to hold at most, predicted before
-    /// ([`predicted_memory`](crate::schedule::predicted_memory)); of what an adaptive run begins with.
+    /// Predicted peak memory of each processor in bytes
+    /// ([`predicted_memory`](crate::schedule::predicted_memory)); in an adaptive run, that of the initial
+    /// layout.
     pub predicted_memory: Vec<u64>,
-    /// What the simulator predicted.
+    /// Seconds that the simulator predicted.
     pub forecast_seconds: f64,
-    /// Work over the sum of the speeds.
+    /// Ideal time: work over the sum of the speeds.
     pub ideal_seconds: f64,
-    /// How the run was repartitioned, where that was asked for.
+    /// Repartitions of the run, if they were requested.
     pub adaptation: Option<Adaptation>,
-    /// Probability, at most, that verification missed a wrong result; `None` if this run computed nothing of
-    /// it. Where elements were sampled, of a product in which a thousandth of the elements are wrong.
+    /// Upper bound of the probability that verification missed a wrong result; `None` if this run computed
+    /// nothing. If elements were sampled, the bound is for a product in which a thousandth of the elements
+    /// are wrong.
     pub error_probability: Option<f64>,
-    /// Elements that were recomputed, where that was the verification; `None` for Freivalds' check.
+    /// Number of elements recomputed, if verification samples; `None` for Freivalds' check.
     pub sampled: Option<u64>,
-    /// Elements recomputed beside Freivalds' check, since infinities or NaN reach their rows or columns.
+    /// Elements recomputed in addition to Freivalds' check, since infinities or NaN reach their rows or
+    /// columns.
     pub exceptional: u64,
-    /// Products that the run is made of: 1, but for powers and closures. Seconds and volume are those of all.
+    /// Number of products in the run: 1, except for powers and closures. Seconds and volume are totals.
     pub products: u64,
-    /// Seconds of reading and writing files.
+    /// Seconds spent reading and writing files.
     pub io_seconds: f64,
-    /// Seconds of verification.
+    /// Seconds spent on verification.
     pub verify_seconds: f64,
 }
 
 impl RunReport {
-    /// Of a job that has computed nothing yet.
+    /// The report of a job that has computed nothing yet.
     ///
     /// # Errors
     /// The plan has no layout.
@@ -83,7 +86,7 @@ impl RunReport {
         })
     }
 
-    /// Adds what the same job did next.
+    /// Adds the report of the next run of the same job.
     pub(crate) fn add(&mut self, next: Self) {
         self.plan = next.plan;
         self.trace.append(next.trace);
@@ -106,18 +109,18 @@ impl RunReport {
         self.verify_seconds += next.verify_seconds;
     }
 
-    /// The same with the seconds of reading and writing files, and the elements' name in the files.
+    /// The same report with the seconds of reading and writing files, and the element type in the files.
     #[must_use]
     pub fn with_io(self, io_seconds: f64, element: &'static str) -> Self {
         Self { io_seconds, element, ..self }
     }
 
-    /// From the first step of the schedule to the last.
+    /// Seconds from the first step of the schedule to the last.
     pub fn seconds(&self) -> f64 {
         self.trace.seconds()
     }
 
-    /// Elements that changed hands, counted while running.
+    /// Number of elements that changed their processor, counted during the run.
     pub fn volume(&self) -> u64 {
         self.trace.lanes.iter().flat_map(|l| &l.received).sum()
     }

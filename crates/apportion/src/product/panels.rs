@@ -1,8 +1,9 @@
-//! A product panel by panel: finished panels of C's rows leave memory, for the result or for a checkpoint.
-//! The outermost loop of matrices that do not fit into memory, and of runs that must survive their end.
+//! A product computed panel by panel: finished panels of C's rows leave memory for the result or a
+//! checkpoint. This is the outermost loop for matrices that do not fit into memory, and for runs that must
+//! survive being killed.
 //!
-//! Within a panel the inner dimension is cut into segments, each added to what the panel holds so far:
-//! C = alpha A B + C. The number of blocks follows from the memory, as in Tinetti, section 3.4.4.
+//! Within a panel the inner dimension is cut into segments, each added to the panel: C = alpha A B + C. The
+//! number of blocks follows from the memory, as in Tinetti, section 3.4.4.
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
@@ -16,19 +17,19 @@ use crate::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
 use crate::select::check_caps;
 use std::collections::BTreeMap;
 
-/// Bytes that a process needs whatever it computes, most of it the program itself (11 MB of code in a debug
+/// Bytes that a process needs for any computation, most of it the program itself (11 MB of code in a debug
 /// build).
 const BASE: u64 = 14 << 20;
 
-/// What an MPI library takes beside that: Open MPI 4.1 on one host takes 35 MB.
+/// Additional bytes of an MPI library: Open MPI 4.1 on one host takes 35 MB.
 const MPI_BASE: u64 = 40 << 20;
 
-/// How a product is cut.
+/// Sizes of the panels and segments of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Panels {
-    /// Rows of C in a panel; the last has what is left.
+    /// Rows of C in a panel; the last panel has the remaining rows.
     pub rows: u64,
-    /// Inner indices in a segment; whole pivot blocks but for the last.
+    /// Inner indices in a segment; whole pivot blocks except for the last.
     pub segment: u64,
 }
 
@@ -38,10 +39,10 @@ impl Panels {
         Span::new(0, shape.m).blocks(self.rows).collect()
     }
 
-    /// Bytes that a process should hold at most: the panel of C three times (computed, as it was before the
-    /// segment, and put together), the segments of A and B, pivot blocks copied by each of the `processors`
-    /// of a process alone that copies, and the check's vectors. Of a rank of several, which holds one
-    /// processor's part and MPI's own memory, this is a bound.
+    /// Predicted peak memory of a process in bytes: the panel of C three times (computed, as it was before
+    /// the segment, and assembled), the segments of A and B, the pivot blocks that each of the `processors`
+    /// of a single process copies if it copies, and the vectors of the check. For a rank of several, which
+    /// holds one processor's part and MPI's own memory, this is an upper bound.
     pub fn predicted_bytes(
         self,
         shape: Shape,
@@ -63,7 +64,7 @@ impl Panels {
         base + elements * element + 96 * s + 80 * n + 48 * r
     }
 
-    /// The cut that reads least from the disk within `memory` bytes for the whole process.
+    /// The panels and segments that read least from the disk within `memory` bytes for the whole process.
     ///
     /// # Errors
     /// Not even one row and one pivot block fit: exit code 1, with the bytes that they need.
@@ -81,7 +82,7 @@ impl Panels {
         loop {
             let with = |rows| Self { rows, segment };
             if fits(with(1)) {
-                // The most rows that fit: the need grows with them.
+                // The largest number of rows that fits: the need grows with the number.
                 let (mut low, mut high) = (1, shape.m);
                 while low < high {
                     let middle = low + (high - low).div_ceil(2);
@@ -111,8 +112,8 @@ impl Panels {
     }
 }
 
-/// Refuses panels of which some would not fit the processors' `memory`: those of full height, the last one,
-/// and their last segments.
+/// Refuses panels that would not fit the processors' `memory`: those of full height, the last one, and their
+/// last segments.
 ///
 /// # Errors
 /// As [`check_caps`](crate::select::check_caps).
@@ -135,7 +136,7 @@ pub fn check_panels(
     Ok(())
 }
 
-/// The matrices of a product, on disk.
+/// The files of a product's matrices.
 #[derive(Debug)]
 pub struct Files {
     /// The left factor.
@@ -146,18 +147,18 @@ pub struct Files {
     pub initial: Option<NpyFile>,
 }
 
-/// Computes panels of C one after the other, on all ranks together; B stays in memory where it is one
+/// Computes the panels of C one after the other, on all ranks together. B stays in memory if it is one
 /// segment.
 pub struct PanelRun<'a, T> {
     files: Files,
-    /// For panels of full height.
+    /// The job of a panel of full height.
     job: MatmulJob<'a, T>,
     session: &'a Session<'a>,
     shape: Shape,
     panels: Panels,
-    /// This process's part of B, if that is one segment.
+    /// This process's part of B, if it is one segment.
     whole_b: Option<LocalBlocks<T>>,
-    /// Plans of panels and segments of other sizes, and what they should take: each is made once.
+    /// Plans of panels and segments of other sizes, with their forecasts: each is made once.
     plans: BTreeMap<[u64; 2], (Plan, Option<Forecast>)>,
     report: Option<RunReport>,
     /// Seconds spent reading.
@@ -165,8 +166,8 @@ pub struct PanelRun<'a, T> {
 }
 
 impl<'a, T: Element> PanelRun<'a, T> {
-    /// `job.plan` is that of one full panel: panels.rows x k x n. The session's work is that of the whole
-    /// product.
+    /// Creates the run. `job.plan` is the plan of one full panel: panels.rows x k x n. The session's work is
+    /// that of the whole product.
     pub fn new(
         files: Files,
         job: MatmulJob<'a, T>,
@@ -177,11 +178,12 @@ impl<'a, T: Element> PanelRun<'a, T> {
         Self { files, job, session, shape, panels, whole_b, plans, report, io_seconds: 0.0 }
     }
 
-    /// One panel of C, verified; whole on rank 0, nothing on the others. All ranks call it.
+    /// Computes and verifies one panel of C. Rank 0 gets the whole panel, the others nothing. All ranks must
+    /// call it.
     ///
     /// # Errors
-    /// As [`multiply`]; a file that cannot be read, or an element that the semiring does not take, known to
-    /// all ranks.
+    /// As [`multiply`]; a file that cannot be read, or an element that the semiring does not accept, on all
+    /// ranks.
     pub fn panel(&mut self, rows: Span) -> Result<Option<Matrix<T>>> {
         let (world, n) = (self.session.world(), self.shape.n);
         let mut scaling = self.job.scaling;
@@ -202,7 +204,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
                 self.whole_b = Some(b);
             }
             so_far = Some(c);
-            // Beta has been applied: from now on the segments add up.
+            // Beta has been applied: the remaining segments add up.
             scaling.beta = self.job.kernel.one();
         }
         let c = so_far.expect("an inner dimension has at least one index");
@@ -215,7 +217,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
         Ok((world.rank() == 0).then(|| whole_matrix(panel)))
     }
 
-    /// The plan of a panel and segment of this size, and its forecast if it was made before.
+    /// The plan of a panel and segment of this size, with its forecast if it was made before.
     fn plan_of(&self, shape: Shape) -> Result<(Plan, Option<Forecast>)> {
         match self.plans.get(&[shape.m, shape.k]) {
             Some(known) => Ok(known.clone()),
@@ -223,7 +225,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
         }
     }
 
-    /// This process's parts of A, of B and, for the first segment, of the initial C.
+    /// Reads this process's parts of A, of B and, for the first segment, of the initial C.
     fn read(&mut self, own: &OwnRects, rows: Span, inner: Span, first: bool) -> Result<Parts<T>> {
         let kernel = self.job.kernel;
         let mut part = |file: &mut NpyFile, rects: &[Rect], down: u64, right: u64| {
@@ -262,8 +264,8 @@ impl<'a, T: Element> PanelRun<'a, T> {
         }
     }
 
-    /// What all panels together did; its plan is the panel's, recurring. No product at all if every panel was
-    /// there already.
+    /// The report of all panels; its plan is that of the panel, repeated. It contains no product if every
+    /// panel was finished before.
     ///
     /// # Errors
     /// The job's plan has no layout.
@@ -271,7 +273,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
         let Self { job, session, shape, report, io_seconds, .. } = self;
         let mut report = match report {
             Some(report) => report,
-            // What other runs computed this one did not verify.
+            // This run did not verify the results of other runs.
             None => RunReport { error_probability: None, ..RunReport::nothing(&job, session)? },
         };
         if let Ok(layout) = repeated(shape, job.plan.layout()?) {
@@ -285,7 +287,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
 /// This process's parts of A, of B, and of the initial C.
 type Parts<T> = (LocalBlocks<T>, LocalBlocks<T>, Option<LocalBlocks<T>>);
 
-/// The plan of a panel of another height or with fewer inner indices.
+/// Adapts the plan to a panel of another height or with fewer inner indices.
 fn of_panel(plan: &Plan, shape: Shape) -> Result<Plan> {
     let layout = plan.layout()?;
     let present = layout.shape();

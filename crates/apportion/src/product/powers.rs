@@ -1,5 +1,5 @@
-//! Powers and closures of a matrix: many products by one plan. A square matrix is cut like its own product,
-//! so that a process's part of one product is its part of the next one's factors: nothing is moved between
+//! Powers and closures of a matrix: several products by one plan. A square matrix has the same layout as its
+//! product, so a process's part of one product is its part of the factors of the next: no data move between
 //! products.
 
 use super::{MatmulJob, Operands, OwnRects, RunReport, multiply};
@@ -10,15 +10,15 @@ use crate::matrix::{Element, LocalBlocks};
 use crate::run::Session;
 use crate::schedule::MatmulSchedule;
 
-/// The `exponent`-th power of a square matrix by repeated squaring, at most 2 log2(exponent) products, each
-/// run by the same plan and verified like one of [`multiply`]; the report sums them up. The power 0 is the
-/// identity of the semiring. The blocks are those of [`OwnRects`]' C.
+/// The `exponent`-th power of a square matrix by repeated squaring. It takes at most 2 log2(exponent)
+/// products, each run by the same plan and verified as in [`multiply`]; the report contains their totals. The
+/// power 0 is the identity of the semiring. The result has the blocks of [`OwnRects`]' C.
 ///
 /// # Errors
 /// As [`multiply`].
 ///
 /// # Panics
-/// If the plan is not one of the product of the matrix by itself.
+/// If the plan is not for the product of the matrix with itself.
 pub fn matrix_power<T: Element>(
     a: &LocalBlocks<T>,
     exponent: u64,
@@ -43,28 +43,29 @@ pub fn matrix_power<T: Element>(
     Ok((result, squares.report))
 }
 
-/// Products that a power takes: bits of the exponent after the first, and ones among them.
+/// Number of products of a power: bits of the exponent after the first, plus the ones among them.
 pub fn products_of_power(exponent: u64) -> u64 {
     u64::from(exponent.checked_ilog2().unwrap_or(0)) + u64::from(exponent.count_ones().saturating_sub(1))
 }
 
-/// Products that a closure of n vertices takes at most: after s products all walks of at most 2^s edges are
-/// in, and n edges hold every simple path and cycle.
+/// Maximum number of products of a closure of n vertices. After s products all walks of at most 2^s edges are
+/// included, and every simple path or cycle has at most n edges.
 pub fn products_of_closure(vertices: u64) -> u64 {
     u64::from(vertices.next_power_of_two().ilog2())
 }
 
-/// The closure I + A + A^2 + … of a square matrix over max-plus, min-plus or or-and, where each vertex
-/// reaches itself by the empty path: I + A is squared, by the same plan each time, until nothing changes; at
-/// most ceil(log2 n) products of 2 n^3 operations, each verified like one of [`multiply`]. The blocks are
-/// those of [`OwnRects`]' C.
+/// The closure I + A + A^2 + … of a square matrix over max-plus, min-plus or or-and, in which each vertex
+/// reaches itself by the empty path. I + A is squared, by the same plan each time, until nothing changes.
+/// This takes at most ceil(log2 n) products of 2 n^3 operations, each verified as in [`multiply`]. The result
+/// has the blocks of [`OwnRects`]' C.
 ///
 /// # Errors
 /// As [`multiply`]; plus-times (exit code 2); a cycle that improves forever, negative over min-plus or
-/// positive over max-plus (exit code 1; floats round, so a cycle whose decimals add up to 0 may show as one).
+/// positive over max-plus (exit code 1; because floats round, a cycle whose decimal weights add up to 0 may
+/// count as one).
 ///
 /// # Panics
-/// If the plan is not one of the product of the matrix by itself.
+/// If the plan is not for the product of the matrix with itself.
 pub fn matrix_closure<T: Element>(
     a: &LocalBlocks<T>,
     job: &MatmulJob<'_, T>,
@@ -72,7 +73,7 @@ pub fn matrix_closure<T: Element>(
 ) -> Result<(LocalBlocks<T>, RunReport)> {
     let mut squares = Squares::new(job, session)?;
     let closure = closure_of(a, &mut squares).map_err(|error| match error {
-        // What all ranks read off the same sums.
+        // All ranks derive these errors from the same sums.
         Error::Infeasible { .. } | Error::Input { .. } if session.world().size() > 1 => {
             Error::Agreed { code: error.exit_code(), text: error.to_string() }
         }
@@ -109,29 +110,30 @@ fn closure_of<T: Element>(a: &LocalBlocks<T>, squares: &mut Squares<'_, T>) -> R
     Ok(reached)
 }
 
-/// The blocks of a closure with the predecessor of each pair.
+/// Blocks of a closure with the predecessor of each pair.
 #[derive(Debug)]
 pub struct Paths<T> {
     /// The lengths: those of [`matrix_closure`].
     pub lengths: LocalBlocks<T>,
     /// The vertex before j on the best path from i to j, -1 where there is no path or i = j.
     pub predecessors: LocalBlocks<i32>,
-    /// What was done.
+    /// Report of the run.
     pub report: RunReport,
 }
 
-/// [`matrix_closure`] over max-plus or min-plus with the predecessor of each pair. Among equally good paths
-/// the one of fewest edges is taken, then that with the lesser predecessor, so that the chain of predecessors
-/// from j ends in i; lengths that rounding makes shorter than the sum of their edges may break this round
-/// cycles of length 0.
+/// Like [`matrix_closure`] over max-plus or min-plus, with the predecessor of each pair. Among equally good
+/// paths, the one with the fewest edges is taken, then the one with the smaller predecessor. Thus the chain
+/// of predecessors from j ends in i. An exception is possible if rounding makes a length shorter than the sum
+/// of its edges, in a graph with cycles of length 0.
 ///
-/// The products are of [`PathElement`]s by a kernel of paths, run and verified like any other.
+/// The products have elements of type [`PathElement`] and use a kernel for paths; they are run and verified
+/// like any other.
 ///
 /// # Errors
 /// As [`matrix_closure`].
 ///
 /// # Panics
-/// If the plan is not one of the product of the matrix by itself, or it has 2^31 rows.
+/// If the plan is not for the product of the matrix with itself, or the matrix has 2^31 rows or more.
 pub fn matrix_paths<T: Element + Tropical>(
     a: &LocalBlocks<T>,
     job: &MatmulJob<'_, PathElement<T>>,
@@ -162,13 +164,12 @@ fn empty_like<T, U: Element>(blocks: &LocalBlocks<T>, value: U) -> LocalBlocks<U
     blocks.iter().map(|(rect, block)| (*rect, vec![value; block.len()])).collect()
 }
 
-/// The row and column of each element of a block.
+/// Row and column of each element of a block.
 fn places(rect: Rect) -> impl Iterator<Item = (u64, u64)> {
     (rect.rows.start..rect.rows.end).flat_map(move |i| (rect.cols.start..rect.cols.end).map(move |j| (i, j)))
 }
 
-/// The path that consists of an edge of this length, of none, or of nothing where the length says that there
-/// is no edge.
+/// The path of one edge of this length, the empty path, or no path if the length means that there is no edge.
 fn edge<T: Tropical>(kernel: Kernel<PathElement<T>>, (i, j): (u64, u64), length: T) -> PathElement<T>
 where
     PathElement<T>: Element,
@@ -188,19 +189,19 @@ where
     }
 }
 
-/// The vertex before a path's end; -1 where it has no edge.
+/// The vertex before a path's end; -1 if the path has no edge.
 fn before<T>(path: &PathElement<T>) -> i32 {
     if path.edges == 0 { -1 } else { path.last as i32 }
 }
 
-/// Replaces each element by `f` of whether it is on the diagonal and of itself.
+/// Replaces each element x by `f(on the diagonal, x)`.
 fn map<T: Element>(blocks: &mut LocalBlocks<T>, f: impl Fn(bool, T) -> T) {
     for (rect, block) in blocks {
         block.iter_mut().zip(places(*rect)).for_each(|(x, (i, j))| *x = f(i == j, *x));
     }
 }
 
-/// Products one after the other by one plan, whose forecast is made once.
+/// A sequence of products by one plan, whose forecast is made once.
 struct Squares<'a, T> {
     job: MatmulJob<'a, T>,
     session: &'a Session<'a>,
@@ -214,7 +215,7 @@ impl<'a, T: Element> Squares<'a, T> {
         Ok(Self { job, session, report })
     }
 
-    /// The verified product.
+    /// Computes and verifies a product.
     fn times(&mut self, a: &LocalBlocks<T>, b: &LocalBlocks<T>) -> Result<LocalBlocks<T>> {
         let (c, report) = multiply(Operands::new(a, b), &self.job, self.session)?;
         self.report.add(report);
@@ -236,7 +237,8 @@ impl<'a, T: Element> Squares<'a, T> {
         Ok(self.session.world().all_reduce(&[u8::from(x != y)], u8::max)?[0] == 0)
     }
 
-    /// A path from a vertex to itself that beats the empty one improves forever.
+    /// Refuses matrices with a path from a vertex to itself that is better than the empty one: it improves
+    /// forever.
     fn check_cycles(&self, blocks: &LocalBlocks<T>) -> Result<()> {
         let one = self.job.kernel.one();
         let (sign, kind, improves): (_, _, fn(&T, &T) -> bool) = match self.job.kernel.semiring() {

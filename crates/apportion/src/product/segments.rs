@@ -1,5 +1,4 @@
-//! A product in segments of the inner dimension on a world: the parts of C stay where they are from one to
-//! the next.
+//! A product in segments of the inner dimension on a world: the parts of C stay in place between segments.
 
 use super::adaptive::Segments;
 use super::application::Product;
@@ -22,20 +21,20 @@ pub(super) struct RunSegments<'a, T: Element> {
     session: &'a Session<'a>,
     a: Cow<'a, LocalBlocks<T>>,
     b: Cow<'a, LocalBlocks<T>>,
-    /// Nothing before the first segment.
+    /// `None` before the first segment.
     c: Option<LocalBlocks<T>>,
-    /// When the first segment's first step began.
+    /// Start of the first segment's first step.
     origin: Option<Instant>,
 }
 
 impl<'a, T: Element> RunSegments<'a, T> {
-    /// Nothing computed yet.
+    /// Creates the state before the first segment.
     pub fn new(kernel: Kernel<T>, operands: Operands<'a, T>, session: &'a Session<'a>) -> Self {
         let (a, b) = (Cow::Borrowed(operands.a), Cow::Borrowed(operands.b));
         Self { kernel, session, a, b, c: None, origin: None }
     }
 
-    /// This process's blocks of C where `home` has them.
+    /// Returns this process's blocks of C in the layout of `home`.
     pub fn product(self, home: MatmulSchedule) -> Result<LocalBlocks<T>> {
         let wanted = OwnRects::of(&home, self.session.world()).c;
         let (c, world) = (self.c.unwrap_or_default(), self.session.world());
@@ -46,7 +45,8 @@ impl<'a, T: Element> RunSegments<'a, T> {
         redistribute(world, &c, &wanted)
     }
 
-    /// Waits for what the emulated network brings each processor of this process; seconds by processor.
+    /// Waits for the data that the emulated network brings to each processor of this process. Returns seconds
+    /// by processor.
     fn wait_for(&self, arrivals: &[f64], begin: Instant) -> Result<Vec<f64>> {
         let stop = StopSignal::new(self.session.monitor());
         let mut seconds = vec![0.0; arrivals.len()];
@@ -78,7 +78,7 @@ impl<T: Element> Segments for RunSegments<'_, T> {
         Ok(trace)
     }
 
-    /// A process alone has all parts in one memory: nothing is copied, but an emulated network takes its
+    /// A single process has all parts in one memory: nothing is copied, but an emulated network takes its
     /// time. Ranks exchange C, A and B.
     fn relocate(&mut self, to: &MatmulSchedule, rest: Span, arrivals: &[f64]) -> Result<Vec<f64>> {
         let (world, begin) = (self.session.world(), Instant::now());

@@ -1,4 +1,4 @@
-//! The same job on every engine: the same bytes, and one forecast.
+//! The same job on every engine must give the same bytes, with one forecast.
 
 mod slowdown_after;
 
@@ -15,10 +15,11 @@ use crate::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
 use crate::select;
 use crate::simulate::CostModel;
 
-/// Every way to the operands: in a process alone in place or copied, and on one rank for each processor.
+/// Every data path: in a single process in place or copied, and with one rank per processor.
 pub(super) const PATHS: [DataPath; 3] = [DataPath::InPlace, DataPath::Copied, DataPath::Packed];
 
-/// Runs a job on the engine of a path, in a session of this much work; what each process returns.
+/// Runs a job on the engine of a data path, in a session of this much work. Returns the result of each
+/// process.
 pub(super) fn on<R: Send>(
     path: DataPath,
     (platform, monitor): (&Platform, &Monitor),
@@ -44,7 +45,7 @@ pub(super) fn parts<T: Element>(matrix: &Matrix<T>, rects: &[Rect]) -> LocalBloc
     rects.iter().map(part).collect()
 }
 
-/// The matrix that these blocks make up: each element is in exactly one of them.
+/// The matrix that consists of these blocks: each element is in exactly one of them.
 pub(super) fn whole<'a, T: Element>(
     (rows, cols): (usize, usize),
     blocks: impl IntoIterator<Item = &'a LocalBlocks<T>>,
@@ -61,7 +62,7 @@ pub(super) fn whole<'a, T: Element>(
     Matrix::new(rows, cols, all.collect())
 }
 
-/// A plan on processors of these speeds, with all that a job needs.
+/// A plan on processors of these speeds, with all inputs of a job.
 struct Setup {
     platform: Platform,
     models: Vec<Model>,
@@ -93,7 +94,8 @@ impl Setup {
         OwnRects::of(&MatmulSchedule::new(self.plan.layout().unwrap(), self.order), session.world())
     }
 
-    /// What a job makes of two matrices on every engine: the bytes of the whole result, which are the same.
+    /// The result of a job with two matrices on every engine: the bytes of the whole result, which are the
+    /// same.
     fn everywhere<T: Element, U: Element>(
         &self,
         [a, b]: [&Matrix<T>; 2],
@@ -134,7 +136,7 @@ fn setups() -> impl Iterator<Item = Setup> {
     speeds.into_iter().flat_map(|speeds| orders().map(move |order| Setup::new(speeds, order)))
 }
 
-/// Few edges, none negative: most pairs are joined by paths of several.
+/// Few edges, none negative: the paths between most pairs have several edges.
 fn edges() -> Matrix<f64> {
     let edge = |i: u64| if i * i % 11 < 9 { f64::INFINITY } else { (i % 13) as f64 / 3.0 };
     Matrix::new(N as usize, N as usize, (0..N * N).map(edge).collect())
@@ -180,13 +182,13 @@ fn closures_and_paths_are_the_same_bytes_on_every_engine() {
     }
 }
 
-/// Emulated processors of equal speed, one of which turns eight times slower: every engine repartitions, not
-/// necessarily at the same moment. Small whole numbers: sums are exact in any order.
+/// Emulated processors of equal speed, one of which becomes eight times slower: every engine repartitions,
+/// not necessarily at the same moment. Small whole numbers: sums are exact in any order.
 #[test]
 fn adaptive_runs_are_the_same_bytes_on_every_engine() {
     let order = ScheduleOptions::new(Flow::OneToAll, 2).with_look_ahead(1);
     let mut setup = Setup::new(&[1.0, 1.0], order);
-    // 0.1 s without the turn.
+    // 0.1 s without the slowdown.
     let speed = N.pow(3) as f64 / 2.0 / 0.1;
     setup.models = vec![Model::constant("p", speed / 8.0).unwrap(); 2];
     for processor in &mut setup.platform.processors {
@@ -210,8 +212,7 @@ fn adaptive_runs_are_the_same_bytes_on_every_engine() {
     assert!(adapted == fixed);
 }
 
-/// Six products, one forecast: six times what the simulator says of one, and where a forecast is given, that
-/// one, however odd.
+/// Six products have one forecast: six times the simulated time of one. A given forecast is used as it is.
 #[test]
 fn many_products_are_forecast_once() {
     let setup = Setup::new(&[4.0, 2.0, 1.0], ScheduleOptions::new(Flow::Ring, 8));
@@ -228,7 +229,7 @@ fn many_products_are_forecast_once() {
             let (_, report) = matrix_power(&a, 40, &job, session)?;
             assert_eq!(report.products, 6);
             let off = report.forecast_seconds - 6.0 * expected.seconds;
-            // Rank 0 alone has made it, and alone reports it.
+            // Only rank 0 has made the forecast and reports it.
             if session.world().rank() == 0 {
                 assert!(off.abs() < 1e-12 * expected.seconds, "{}", report.forecast_seconds);
                 assert_eq!(report.plan.forecast.as_ref(), Some(&expected));

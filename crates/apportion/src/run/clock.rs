@@ -1,4 +1,4 @@
-//! A thread's own CPU time, the cores that it may run on, and how late it may wake.
+//! CPU time of a thread, its cores, and the latency of its wake-ups.
 
 /// CPU seconds that the calling thread has used. Waiting, sleeping and being preempted do not count.
 #[cfg(unix)]
@@ -7,7 +7,7 @@ pub(crate) fn thread_cpu_seconds() -> f64 {
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }
 
-/// Without a clock of the thread's own, the time of day stands in.
+/// Without a per-thread clock, wall-clock time is used.
 #[cfg(not(unix))]
 pub(crate) fn thread_cpu_seconds() -> f64 {
     use std::sync::OnceLock;
@@ -16,9 +16,9 @@ pub(crate) fn thread_cpu_seconds() -> f64 {
     START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
-/// Pins the calling thread, and the threads that it starts, to `cores`; no core means not pinned.
+/// Pins the calling thread, and the threads that it starts, to `cores`; an empty list means not pinned.
 ///
-/// A core that does not exist here is skipped: an emulated platform may name more than there are.
+/// Cores that do not exist on this machine are ignored: an emulated platform may name more than there are.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin(cores: &[usize]) {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -28,22 +28,22 @@ pub(crate) fn pin(cores: &[usize]) {
         wanted.set(core);
     }
     if wanted.count() > 0 {
-        // Failing to pin only costs speed.
+        // Without pinning the run is only slower.
         let _ = sched_setaffinity(None, &wanted);
     }
 }
 
-/// Pinning is known on Linux only; elsewhere the system places threads.
+/// Pinning is supported on Linux only; elsewhere the system places threads.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn pin(_cores: &[usize]) {}
 
-/// Lets the calling thread's sleeps end on time: Linux adds 50 us to each unless it is told not to.
+/// Makes the calling thread's sleeps end on time: by default, Linux adds up to 50 us to each.
 #[cfg(target_os = "linux")]
 pub(crate) fn wake_promptly() {
-    // Failing only costs those microseconds.
+    // Failure costs only those microseconds.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// Only Linux groups wake-ups by default.
+/// Only Linux delays wake-ups by default.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn wake_promptly() {}

@@ -1,4 +1,5 @@
-//! Runs an application on a world: the processors of this process as threads, or this rank's processor alone.
+//! Execution of an application on a world: the processors of this process as threads, or only this rank's
+//! processor.
 
 use super::clock;
 use super::mailboxes::{Mailboxes, StartBarrier, StopSignal};
@@ -15,33 +16,33 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often messages are moved on during an update.
+/// Interval at which the progress of messages is driven during an update.
 const NUDGE: Duration = Duration::from_millis(1);
 
-/// What the processors of this process hold after a run, and what each did when, by rank.
+/// Data of the processors of this process after a run, and their activities, by rank.
 #[derive(Debug)]
 pub struct RunOutput<L> {
-    /// What each holds.
+    /// Data of each processor.
     pub locals: Vec<L>,
-    /// What each did when.
+    /// Activities of each processor.
     pub lanes: Vec<Lane>,
 }
 
-/// Runs an application's schedule. Every rank of the session's world calls it.
+/// Runs an application's schedule. Every rank of the session's world must call it.
 ///
-/// Compute times follow each processor's `slowdown`, or its given speed function; a processor is pinned to
-/// its `cores` and computes with as many threads. In a process alone messages follow the platform's network
-/// if it says `emulate`. Under MPI, where the application overlaps communication and computation, a second
-/// thread moves messages on meanwhile.
+/// Compute times follow each processor's `slowdown`, or its given speed function. A processor is pinned to
+/// its `cores` and uses the same number of threads. In a single process, messages follow the platform's
+/// network if it says `emulate`. Under MPI, if the application overlaps communication and computation, a
+/// second thread drives the progress of messages meanwhile.
 ///
 /// # Errors
 /// [`Error::Interrupted`](crate::Error::Interrupted) if the monitor was stopped;
-/// [`Error::WorkerLost`](crate::Error::WorkerLost) with its name if a processor panicked. The other
-/// processors of this process are stopped; other MPI processes wait for messages that will not come: end them
+/// [`Error::WorkerLost`](crate::Error::WorkerLost) with the name of a processor that panicked. The other
+/// processors of this process are stopped. Other MPI processes wait for messages that will not come: end them
 /// with [`World::abort`](super::World::abort).
 ///
 /// # Panics
-/// If the application, the world and the platform are not of one size.
+/// If the sizes of the application, the world and the platform differ.
 pub fn run<'a, E: Executable>(app: &'a E, session: &Session<'_>) -> Result<RunOutput<E::Local<'a>>> {
     let (p, platform) = (app.processors(), session.platform());
     assert_eq!(platform.len(), p, "the platform has the application's processors");
@@ -57,7 +58,7 @@ pub fn run<'a, E: Executable>(app: &'a E, session: &Session<'_>) -> Result<RunOu
     Ok(RunOutput { locals, lanes })
 }
 
-/// All processors, one thread each; the first failure is the error of all.
+/// Runs all processors, one thread each; the first failure is the error of the run.
 fn on_threads<'a, E: Executable>(
     app: &'a E,
     session: &Session<'_>,
@@ -73,10 +74,10 @@ fn on_threads<'a, E: Executable>(
         clock::wake_promptly();
         let rank = Rank(rank);
         let work = AssertUnwindSafe(|| -> Result<(E::Local<'a>, Lane)> {
-            // Memory is taken by the thread that will use it, so that it is near.
+            // The thread that uses the memory allocates it, so that it is local to the thread's core.
             let local = app.hold(rank);
             start.pass(&stop)?;
-            // The clock starts with everybody ready.
+            // The clock starts when all threads are ready.
             let epoch = *epoch.get_or_init(Instant::now);
             let mut transport = SharedMemory {
                 rank,
@@ -102,7 +103,7 @@ fn on_threads<'a, E: Executable>(
     first_failure(outcomes)
 }
 
-/// This rank's processor, on this thread.
+/// Runs this rank's processor on this thread.
 fn on_rank<'a, E: Executable>(app: &'a E, session: &Session<'_>, part: [f64; 2]) -> Result<Finished<'a, E>> {
     let world = session.world();
     let rank = Rank(world.rank());
@@ -120,7 +121,7 @@ fn on_rank<'a, E: Executable>(app: &'a E, session: &Session<'_>, part: [f64; 2])
     std::thread::scope(|scope| {
         if app.overlaps() && world.can_progress() {
             scope.spawn(|| {
-                // On a core of its own worker's, not another's.
+                // On its own worker's cores, not on another's.
                 clock::pin(&processor.cores);
                 while !over.load(Ordering::Relaxed) {
                     world.progress();

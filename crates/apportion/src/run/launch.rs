@@ -1,18 +1,18 @@
-//! What mpirun tells a process by its environment, before MPI is loaded.
+//! Launch information that mpirun passes in the environment, read before MPI is loaded.
 
-/// This process as one of those that an mpirun started.
+/// This process as one of those that mpirun started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MpiLaunch {
     /// This process's rank.
     pub rank: usize,
-    /// How many were started.
+    /// Number of processes that were started.
     pub size: usize,
-    /// True if Open MPI's mpirun did it; else one that speaks PMI, such as MPICH's.
+    /// True for Open MPI's mpirun; false for one that uses PMI, such as MPICH's.
     pub open_mpi: bool,
 }
 
 impl MpiLaunch {
-    /// What the environment says; `None` if no mpirun started this process.
+    /// Reads the environment; `None` if mpirun did not start this process.
     pub fn detect() -> Option<Self> {
         let number = |name: &str| std::env::var(name).ok()?.parse().ok();
         let said = |rank, size, open_mpi| Some(Self { rank: number(rank)?, size: number(size)?, open_mpi });

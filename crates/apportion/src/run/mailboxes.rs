@@ -1,5 +1,5 @@
-//! Carries messages between the workers of one machine, on emulated wires if the platform asks for it, and
-//! makes one worker's end the end of all.
+//! Messages between the workers of one machine, on emulated wires if the platform requests it, and the stop
+//! signal that ends all workers together.
 //!
 //! A message is a permission: once it has arrived, the receiver copies the pieces from their owner's part of
 //! the factor, which never changes during a run. Each element is copied once.
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Tells all workers to end: because the user asked, or because one of them failed.
+/// Stops all workers: on request of the user, or because one of them failed.
 #[derive(Debug)]
 pub(crate) struct StopSignal<'a> {
     monitor: &'a Monitor,
@@ -26,12 +26,12 @@ impl<'a> StopSignal<'a> {
         Self { monitor, failed: AtomicBool::new(false) }
     }
 
-    /// Ends all.
+    /// Stops all workers.
     pub fn fail(&self) {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// An error once all are to end.
+    /// Returns an error once the workers are to stop.
     pub fn check(&self) -> Result<()> {
         if self.failed.load(Ordering::Relaxed) || self.monitor.is_stopped() {
             return Err(Error::Interrupted);
@@ -40,7 +40,7 @@ impl<'a> StopSignal<'a> {
     }
 }
 
-/// Ends all workers if the one that holds this panics: the others would wait for it forever.
+/// Stops all workers if the worker that holds this panics: the others would wait for it forever.
 #[derive(Debug)]
 pub(crate) struct StopOnPanic<'a>(pub &'a StopSignal<'a>);
 
@@ -66,7 +66,7 @@ struct Mailbox {
 }
 
 impl<'a> Mailboxes<'a> {
-    /// Wires are emulated if the network says so; else a message arrives at once.
+    /// Creates the mailboxes. Wires are emulated if the network says so; otherwise a message arrives at once.
     pub fn new(processors: usize, network: &'a Network) -> Self {
         Self {
             boxes: (0..processors)
@@ -76,7 +76,7 @@ impl<'a> Mailboxes<'a> {
         }
     }
 
-    /// Hands a message over at `now`; the time at which its last byte has left the sender.
+    /// Sends a message at `now`. Returns the time at which its last byte has left the sender.
     pub fn send(&self, (from, to, tag): (Rank, Rank, u64), load: Load, now: f64) -> f64 {
         let transit = match &self.wires {
             None => Transit { start: now, sent: now, arrival: now },
@@ -88,7 +88,7 @@ impl<'a> Mailboxes<'a> {
         transit.sent
     }
 
-    /// Hands a broadcast over at `now`; the time at which its last byte has left the sender.
+    /// Sends a broadcast at `now`. Returns the time at which its last byte has left the sender.
     pub fn broadcast<P: Piece>(&self, broadcast: &Broadcast<P>, element: u64, now: f64) -> f64 {
         let once = broadcast.load(element);
         let to: Vec<(Rank, Load)> =
@@ -105,7 +105,7 @@ impl<'a> Mailboxes<'a> {
         transits.iter().map(|transit| transit.sent).fold(now, f64::max)
     }
 
-    /// Waits for a message and for its arrival on the clock that started at `epoch`.
+    /// Waits until a message has arrived by the clock that started at `epoch`.
     pub fn receive(
         &self,
         (at, from, tag): (Rank, Rank, u64),
@@ -131,12 +131,12 @@ impl<'a> Mailboxes<'a> {
     }
 }
 
-/// A lock whose holder panicked still guards whole data here: each critical section is one map operation.
+/// Locks, ignoring poisoning: each critical section is one map operation, so a panic leaves the data whole.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets all workers through once the last has come; ends early if one failed on its way.
+/// Releases all workers once the last has arrived; ends early if a worker failed before it arrived.
 #[derive(Debug)]
 pub(crate) struct StartBarrier {
     missing: Mutex<usize>,

@@ -1,4 +1,4 @@
-//! Running an application for real, on a [`World`].
+//! Execution of an application on a [`World`].
 
 pub(crate) mod clock;
 mod engine;

@@ -1,9 +1,9 @@
-//! Watching and stopping a run from outside.
+//! Progress of a run, and a way to stop it from outside.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A handle shared by a run and whoever watches it: asks it to stop, reads how far it is.
+/// A handle shared by a run and its observers. It reports progress and requests a stop.
 #[derive(Debug, Clone, Default)]
 pub struct Monitor {
     inner: Arc<Inner>,
@@ -17,38 +17,39 @@ struct Inner {
 }
 
 impl Monitor {
-    /// A fresh handle.
+    /// A monitor without work.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks the run to end soon; it returns [`Error::Interrupted`](crate::error::Error::Interrupted).
+    /// Requests an early end of the run, which then returns
+    /// [`Error::Interrupted`](crate::error::Error::Interrupted).
     pub fn stop(&self) {
         self.inner.stop.store(true, Ordering::Relaxed);
     }
 
-    /// True once asked to stop.
+    /// True once a stop was requested.
     pub fn is_stopped(&self) -> bool {
         self.inner.stop.load(Ordering::Relaxed)
     }
 
-    /// Sets the amount of work that lies ahead and forgets what was done.
+    /// Sets the total work and resets the work done.
     pub fn begin(&self, total: u64) {
         self.inner.done.store(0, Ordering::Relaxed);
         self.inner.total.store(total, Ordering::Relaxed);
     }
 
-    /// Says anew how much work there is in all, when more of it is known.
+    /// Changes the total work, once more of it is known.
     pub fn expect(&self, total: u64) {
         self.inner.total.store(total, Ordering::Relaxed);
     }
 
-    /// Adds work done.
+    /// Adds to the work done.
     pub fn advance(&self, work: u64) {
         self.inner.done.fetch_add(work, Ordering::Relaxed);
     }
 
-    /// Work done and total work.
+    /// Returns the work done and the total work.
     pub fn progress(&self) -> (u64, u64) {
         (self.inner.done.load(Ordering::Relaxed), self.inner.total.load(Ordering::Relaxed))
     }

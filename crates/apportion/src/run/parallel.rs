@@ -4,8 +4,8 @@ use super::clock;
 use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::Element;
 
-/// C := C + A B on up to `threads` threads, C's rows divided among them; the longest CPU time of the threads
-/// started.
+/// C := C + A B on up to `threads` threads, which share the rows of C. Returns the longest CPU time of the
+/// started threads.
 pub(crate) fn update<T: Element>(
     kernel: Kernel<T>,
     threads: usize,

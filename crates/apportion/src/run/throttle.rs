@@ -1,11 +1,11 @@
-//! Emulates another processor: computing takes `slowdown` times the thread's own CPU time, or as long as is
-//! said.
+//! Emulation of another processor: computing takes `slowdown` times the thread's own CPU time, or a given
+//! time.
 //!
-//! The thread works at full speed and then sleeps until the work has taken slowdown x CPU time (or the time
-//! that was said) of the day's time. Because CPU time does not run while a thread is preempted, a thread that
-//! shares its core still meets its target, as long as the sum of 1 / slowdown over the threads stays below
-//! the cores: each needs its core for 1 / slowdown of the time only, and what it lost to others it sleeps
-//! less. Oversleeping is made up for at the next piece of work in the same way.
+//! The thread works at full speed and then sleeps until the elapsed wall-clock time is slowdown x CPU time
+//! (or the given time). CPU time does not advance while a thread is preempted. A thread that shares its core
+//! therefore still meets its target, as long as the sum of 1 / slowdown over the threads stays below the
+//! number of cores: each thread needs its core only for 1 / slowdown of the time, and it sleeps less by the
+//! time that it lost to others. Oversleeping is made up for in the same way at the next piece of work.
 
 use crate::error::Result;
 use crate::platform::{Emulated, Processor, SlowdownAfter};
@@ -13,51 +13,52 @@ use crate::run::clock::thread_cpu_seconds;
 use crate::run::mailboxes::StopSignal;
 use std::time::{Duration, Instant};
 
-/// Most seconds that a late thread may make up for: more would let it run unslowed for a while.
+/// Maximum debt of a late thread in seconds; a larger one would let the thread run unslowed for a while.
 const LARGEST_DEBT: f64 = 0.25;
 
-/// Slows one processor's computing, for as long as a job lasts.
+/// Slows one processor's computing for the duration of a job.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     debt: Debt,
     turn: Option<SlowdownAfter>,
-    /// The processor's speed function, where it is given.
+    /// The processor's speed function, if it is given.
     emulated: Option<Emulated>,
 }
 
 impl Throttle {
-    /// `slowdown` is at least 1; 1 never sleeps.
+    /// Creates a throttle; `slowdown` is at least 1; 1 never sleeps.
     pub fn new(slowdown: f64) -> Self {
         Self { debt: Debt { slowdown, late: 0.0 }, turn: None, emulated: None }
     }
 
-    /// As a platform describes a processor.
+    /// Creates the throttle of a platform's processor.
     pub fn of(processor: &Processor) -> Self {
         let (turn, emulated) = (processor.slowdown_after, processor.emulated.clone());
         Self { turn, emulated, ..Self::new(processor.slowdown) }
     }
 
-    /// This fraction of the job is done: a processor that turns slower after it does so now.
+    /// Reports the fraction of the job that is done: a processor that slows down after that fraction does so
+    /// now.
     pub fn reached(&mut self, fraction: f64) {
         if let Some(turn) = self.turn.take_if(|turn| fraction >= turn.work) {
             self.debt.slowdown = turn.slowdown;
         }
     }
 
-    /// How many times slower than its own the processor's work is now.
+    /// Current slowdown of the processor.
     #[cfg(test)]
     pub fn slowdown(&self) -> f64 {
         self.debt.slowdown
     }
 
-    /// Seconds that this much work should take, before slowdown, for a share of this size; `None` where the
+    /// Seconds that this much work should take, before slowdown, for a share of this size; `None` if the
     /// processor's own time counts.
     pub fn given_seconds(&self, share: f64, work: f64) -> Option<f64> {
         self.emulated.as_ref().map(|function| work / function.speed(share))
     }
 
-    /// Does the work, which returns CPU seconds spent by threads at this one's side (0 if none): the longest
-    /// of them counts. Then sleeps until slowdown x its CPU time has passed, or slowdown x the given seconds.
+    /// Does the work, which returns the CPU seconds of threads that it started (0 if none): the longest one
+    /// counts. Then sleeps until slowdown x the CPU time, or slowdown x the given seconds, has passed.
     /// Returns the CPU seconds.
     pub fn compute(
         &mut self,
@@ -79,29 +80,29 @@ impl Throttle {
     }
 }
 
-/// The arithmetic of slowing, without a clock.
+/// The arithmetic of slowing down, without a clock.
 #[derive(Debug)]
 struct Debt {
     slowdown: f64,
-    /// Seconds by which the thread is behind its target so far; never negative.
+    /// Seconds that the thread is behind its target; never negative.
     late: f64,
 }
 
 impl Debt {
-    /// Seconds that a piece of work of so many unslowed seconds should take in all, less what is to be made
-    /// up for.
+    /// Target duration of a piece of work of `seconds` unslowed seconds, less the debt that can be made up
+    /// for.
     fn target(&self, seconds: f64) -> f64 {
         self.slowdown * seconds - self.late
     }
 
-    /// It took `wall` seconds, sleep included.
+    /// Records that the work took `wall` seconds, sleep included.
     fn took(&mut self, seconds: f64, wall: f64) {
         self.late = (wall - self.target(seconds)).clamp(0.0, LARGEST_DEBT);
     }
 }
 
 impl StopSignal<'_> {
-    /// Sleeps until `seconds` after `start`, waking up to see whether the run was stopped.
+    /// Sleeps until `seconds` after `start`, and wakes up at intervals to check for a stop.
     pub fn sleep_until(&self, start: Instant, seconds: f64) -> Result<()> {
         loop {
             self.check()?;
@@ -118,8 +119,8 @@ impl StopSignal<'_> {
 mod tests {
     use super::super::monitor::Monitor;
     use super::*;
-    /// Pieces of 3 ms of CPU time on a core that gives this thread only every other slice of 5 ms, and a
-    /// sleep that always lasts 0.1 ms too long: in the long run all takes slowdown x CPU time.
+    /// Pieces of 3 ms of CPU time on a core that gives this thread only every other slice of 5 ms, with a
+    /// sleep that always lasts 0.1 ms too long: in the long run everything takes slowdown x CPU time.
     #[test]
     fn preemption_and_oversleeping_are_made_up_for() {
         for slowdown in [4.0, 9.0, 25.0] {
@@ -136,8 +137,7 @@ mod tests {
         }
     }
 
-    /// A core that is taken away for long cannot be made up for without running unslowed: the debt is
-    /// bounded.
+    /// A long preemption cannot be made up for without running unslowed: the debt is bounded.
     #[test]
     fn debt_is_bounded() {
         let mut pace = Debt { slowdown: 2.0, late: 0.0 };
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(pace.late, LARGEST_DEBT);
     }
 
-    /// The wall-clock time of emulated work is what was given, whatever CPU time it needs below that.
+    /// Emulated work takes the given wall-clock time, whatever smaller CPU time it needs.
     #[test]
     fn emulated_work_takes_no_less_than_was_given() {
         let monitor = Monitor::new();
@@ -163,7 +163,7 @@ mod tests {
         assert!(start.elapsed().as_secs_f64() >= 0.9 - LARGEST_DEBT);
     }
 
-    /// A processor turns once in a job: what was reached stays reached.
+    /// A processor slows down once in a job: the fraction that was reached never decreases.
     #[test]
     fn a_turn_happens_once() {
         let mut throttle = Throttle::new(1.0);

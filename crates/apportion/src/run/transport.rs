@@ -1,4 +1,4 @@
-//! How an engine carries the messages of one processor.
+//! Transports: how an engine carries the messages of one processor.
 
 use super::mailboxes::{Mailboxes, StopSignal};
 use super::world::{TAGS, Transfer, World};
@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Carries the messages of one processor of application `E`. Times are seconds since the run's epoch.
+/// Carries the messages of one processor of application `E`. Times are in seconds since the run's epoch.
 pub(super) trait Transport<E: Executable> {
     /// Starts sending a message.
     fn send(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<()>;
 
-    /// Starts sending to several at once.
+    /// Starts a send to several processors.
     fn broadcast(
         &mut self,
         broadcast: &Broadcast<E::Piece>,
@@ -24,28 +24,29 @@ pub(super) trait Transport<E: Executable> {
         broadcast.messages.iter().try_for_each(|message| self.send(message, app, local))
     }
 
-    /// Makes room for a message that will come.
+    /// Posts the receive of a later message.
     fn post_receive(&mut self, message: &MessageOf<E>) -> Result<()>;
 
-    /// Waits for a message and hands its pieces over; since when it was under way.
+    /// Waits for a message and passes its pieces to the application. Returns the time at which the message
+    /// started.
     fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<f64>;
 
-    /// Waits until all that was sent has left.
+    /// Waits until all sent messages have left this processor.
     fn flush(&mut self) -> Result<()>;
 }
 
 /// Packed messages by sender, receiver and tag.
 pub(super) type Parcels<T> = Mutex<BTreeMap<(Rank, Rank, u64), Vec<T>>>;
 
-/// Messages between the threads of one process: on emulated links, where the platform asks for them. Where
-/// the application shares memory a message is a permission to read; else the packed pieces change hands.
+/// Messages between the threads of one process, on emulated links if the platform requests it. If the
+/// application shares memory, a message is a permission to read; otherwise the packed pieces are handed over.
 pub(super) struct SharedMemory<'a, T> {
     pub rank: Rank,
     pub mailboxes: &'a Mailboxes<'a>,
     pub parcels: &'a Parcels<T>,
     pub stop: &'a StopSignal<'a>,
     pub epoch: Instant,
-    /// When the last byte sent so far leaves.
+    /// Time at which the last byte sent so far leaves.
     pub last_sent: f64,
 }
 
@@ -54,7 +55,7 @@ impl<T> SharedMemory<'_, T> {
         self.epoch.elapsed().as_secs_f64()
     }
 
-    /// Leaves a packed message where its receiver finds it, before it is announced.
+    /// Stores a packed message for its receiver, before it is announced.
     fn pack<E: Executable<Element = T>>(&self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) {
         if !app.shares_memory() {
             let key = (message.from, message.to, message.tag);
@@ -107,7 +108,8 @@ impl<E: Executable> Transport<E> for SharedMemory<'_, E::Element> {
     }
 }
 
-/// Messages between ranks of a world: the pieces one after the other, and in the last word the sender's time.
+/// Messages between the ranks of a world: the pieces one after the other, then one word with the sender's
+/// time.
 pub(super) struct Messages<'a> {
     pub world: &'a World,
     pub epoch: Instant,
@@ -132,13 +134,13 @@ fn bytes_of<E: Executable>(message: &MessageOf<E>) -> usize {
     message.elements() as usize * size_of::<E::Element>()
 }
 
-/// Words of a message with its time.
+/// Number of words of a message with its time.
 fn words_of<E: Executable>(message: &MessageOf<E>) -> u64 {
     (bytes_of::<E>(message).div_ceil(size_of::<u64>()) + 1) as u64
 }
 
-/// Two messages of a pair may share a tag: both ends handle them in the schedule's order, which the world
-/// keeps.
+/// The tag in the world. Two messages of a pair may share it: both ends handle them in the schedule's order,
+/// and the world preserves that order.
 fn tag_of(tag: u64) -> u16 {
     (tag % TAGS) as u16
 }
@@ -172,7 +174,7 @@ impl<E: Executable> Transport<E> for Messages<'_> {
         unpack(bytemuck::cast_slice(bytes), message, app, local);
         let sent = f64::from_bits(words[words.len() - 1]);
         self.spare.0.push(words);
-        // Clocks start together at a barrier, but for the time that its messages take.
+        // Clocks start together at a barrier, up to the time of its messages.
         Ok(sent.min(self.now()))
     }
 
@@ -213,7 +215,7 @@ fn unpack<E: Executable>(mut rest: &[E::Element], message: &MessageOf<E>, app: &
     }
 }
 
-/// Buffers that are no longer needed, for those that will be.
+/// Unused buffers, kept for reuse.
 #[derive(Debug)]
 pub(crate) struct Spare<T>(pub Vec<Vec<T>>);
 
@@ -224,8 +226,9 @@ impl<T> Default for Spare<T> {
 }
 
 impl<T: bytemuck::Pod> Spare<T> {
-    /// The smallest that is long enough, or a new one: pages that are in use already cost nothing more. Where
-    /// none is long enough the longest is made longer, so that what is spare is never more than was in use.
+    /// Returns the smallest buffer that is long enough, or a new one: pages in use cost nothing more. If none
+    /// is long enough, the longest is extended, so that the spare memory never exceeds the memory that was in
+    /// use.
     pub fn take(&mut self, length: u64) -> Vec<T> {
         let length = length as usize;
         let fit = (0..self.0.len()).filter(|&i| self.0[i].capacity() >= length);

@@ -1,4 +1,4 @@
-//! One processor of a run: carries out its steps, whatever carries its messages.
+//! One processor of a run: executes its steps over any transport.
 
 use super::mailboxes::StopSignal;
 use super::session::Session;
@@ -12,22 +12,22 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// One processor at work.
+/// State of one processor.
 pub(super) struct Worker<'a, 'w, E: Executable> {
     pub app: &'a E,
     pub session: &'w Session<'w>,
     pub rank: Rank,
     pub stop: &'w StopSignal<'w>,
     pub local: E::Local<'a>,
-    /// The fraction of the job done before this run, and the fraction that this run is.
+    /// The fraction of the job done before this run, and the fraction that this run adds.
     pub part: [f64; 2],
 }
 
-/// What a worker did and holds at its end.
+/// A worker's data and activities at its end.
 pub(super) type Finished<'a, E> = (<E as Executable>::Local<'a>, Lane);
 
 impl<'a, E: Executable> Worker<'a, '_, E> {
-    /// Carries out all steps; times count from `epoch`.
+    /// Executes all steps; times count from `epoch`.
     pub fn work<C: Transport<E>>(mut self, epoch: Instant, transport: &mut C) -> Result<Finished<'a, E>> {
         let (app, now) = (self.app, || epoch.elapsed().as_secs_f64());
         let mut lane = Lane::default();
@@ -83,8 +83,8 @@ impl<'a, E: Executable> Worker<'a, '_, E> {
         Ok((self.local, lane))
     }
 
-    /// Does a unit of work at the processor's speed for a share of this size, with this fraction of its work
-    /// in this run done before; its CPU seconds.
+    /// Does a unit of work at the processor's speed for a share of this size; `done` is the fraction of its
+    /// work in this run that was done before. Returns the CPU seconds.
     fn compute(&mut self, work: &E::Work, done: f64, share: f64) -> Result<f64> {
         let mut throttle = self.session.throttle(self.rank.0);
         let [before, part] = self.part;
@@ -101,7 +101,7 @@ pub(super) fn lost(processor: &Processor, panic: Box<dyn Any + Send>) -> Error {
     Error::WorkerLost { processor: processor.name.clone(), why: last_words(&*panic) }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn last_words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))

@@ -1,12 +1,12 @@
-//! What a distributed computation is, apart from where it runs: the parameter of schedules, simulation and
-//! engines.
+//! Interface of a distributed computation, independent of where it runs. Schedules, the simulator and the
+//! engines are generic over it.
 
 use super::{Message, Step};
 use crate::geometry::Rank;
 use crate::platform::Direction;
 use std::fmt::Debug;
 
-/// A piece of an application's data, as a message carries it.
+/// A piece of an application's data that a message carries.
 pub trait Piece: Clone + Debug {
     /// Number of elements.
     fn elements(&self) -> u64;
@@ -21,19 +21,17 @@ pub trait Piece: Clone + Debug {
 
 /// A unit of work of one processor.
 pub trait Work: Clone + Debug {
-    /// Its cost, in the units that speeds count per second.
+    /// Cost, in the units that speeds count per second.
     fn amount(&self) -> f64;
 }
 
-/// A computation on distributed data: which pieces travel, what is computed, in which order.
+/// A computation on distributed data: the pieces that travel, the work, and their order.
 ///
-/// This is all that [`simulate`](crate::simulate::simulate) and the exports need. What an engine needs beside
-/// it is in [`Executable`]. The matrix product is one implementation
-/// ([`MatmulSchedule`](super::MatmulSchedule)); the example `own_application` has a complete second one.
-///
-/// # Guarantees to keep
-/// * `(from, to, tag)` is unique among the messages of a run, and a message is posted by both its ends with
-///   the same pieces.
+/// [`simulate`](crate::simulate::simulate) and the exports need only this trait. Engines also need
+/// [`Executable`]. The matrix product is one implementation ([`MatmulSchedule`](super::MatmulSchedule)); the
+/// example `own_application` contains a second, complete one.
+/// # Guarantees of an implementation
+/// * `(from, to, tag)` is unique among the messages of a run. Both ends post a message with the same pieces.
 /// * A processor posts a receive before it waits for it.
 pub trait Application {
     /// What messages carry.
@@ -44,22 +42,23 @@ pub trait Application {
     /// Number of processors.
     fn processors(&self) -> usize;
 
-    /// The steps of one processor, in order, made on demand.
+    /// The steps of one processor, in order, generated on demand.
     fn steps(&self, rank: Rank) -> Box<dyn Iterator<Item = StepOf<Self>> + '_>;
 
-    /// True if messages are under way while processors compute. Under MPI a second thread then moves them on.
+    /// True if messages travel while processors compute. Under MPI, a second thread then drives their
+    /// progress.
     fn overlaps(&self) -> bool {
         false
     }
 
-    /// The size of a processor's share, at which its speed function is read; in the models' unit of size. By
-    /// default its [`work`](Self::work).
+    /// The size of a processor's share, in the models' unit of size. Its speed function is evaluated there.
+    /// Default: its [`work`](Self::work).
     fn share(&self, rank: Rank) -> f64 {
         self.work(rank)
     }
 
-    /// The work of one processor, all its steps together, in the unit of [`Work::amount`]. By default the sum
-    /// over the steps, which every process makes for every processor: override it where there is a formula.
+    /// The total work of one processor over all its steps, in the unit of [`Work::amount`]. The default sums
+    /// over the steps, and every process does so for every processor: override it if there is a formula.
     fn work(&self, rank: Rank) -> f64 {
         let amount = |step: StepOf<Self>| if let Step::Compute(work) = step { work.amount() } else { 0.0 };
         self.steps(rank).map(amount).sum()
@@ -71,46 +70,48 @@ pub type StepOf<A> = Step<<A as Application>::Piece, <A as Application>::Work>;
 /// A message of an application.
 pub type MessageOf<A> = Message<<A as Application>::Piece>;
 
-/// An application that an engine can run: how pieces are packed, unpacked and computed with.
+/// An application that an engine can run. It defines how pieces are packed, unpacked and computed with.
 ///
-/// The engine calls [`hold`](Self::hold) once on each processor's own thread, then the other methods as the
-/// steps say.
+/// The engine calls [`hold`](Self::hold) once on each processor's own thread, then the other methods in the
+/// order of the steps.
 pub trait Executable: Application + Sync {
-    /// What messages are made of.
+    /// Type of the elements in messages.
     type Element: bytemuck::Pod + Send + Sync;
-    /// What one processor holds.
+    /// Data of one processor.
     type Local<'a>: Send
     where
         Self: 'a;
 
-    /// Takes the memory of one processor.
+    /// Allocates the data of one processor.
     fn hold(&self, rank: Rank) -> Self::Local<'_>;
 
-    /// Copies a piece that this processor holds to `out`, which has as many elements as the piece.
+    /// Copies a piece that this processor holds to `out`, whose length is the number of elements of the
+    /// piece.
     fn pack(&self, local: &mut Self::Local<'_>, piece: &Self::Piece, out: &mut [Self::Element]);
 
-    /// Takes over a piece that has arrived.
+    /// Stores a piece that has arrived.
     fn unpack(&self, local: &mut Self::Local<'_>, piece: &Self::Piece, elements: &[Self::Element]);
 
-    /// Does a unit of work on up to `threads` threads. Returns the CPU seconds of the longest-running thread
-    /// that it started, 0 if it started none.
+    /// Computes a unit of work on up to `threads` threads. Returns the CPU seconds of the longest-running
+    /// thread that it started, or 0 if it started none.
     fn compute(&self, local: &mut Self::Local<'_>, work: &Self::Work, threads: usize) -> f64;
 
-    /// Forgets data that later steps do not need. The piece is that of a [`Step::Free`].
+    /// Frees data that later steps do not need. The piece is that of a [`Step::Free`].
     fn free(&self, local: &mut Self::Local<'_>, piece: &Self::Piece) {
         let _ = (local, piece);
     }
 
-    /// Most bytes that this processor held at once so far.
+    /// Peak number of bytes that this processor has held so far.
     fn peak_bytes(&self, local: &Self::Local<'_>) -> u64;
 
-    /// True if the processors of one process can read each other's pieces where they are. Messages between
-    /// them then carry no data: [`take_shared`](Self::take_shared) is called instead of `pack` and `unpack`.
+    /// True if the processors of one process can read each other's pieces in place. Messages between them
+    /// then carry no data, and the engine calls [`take_shared`](Self::take_shared) instead of `pack` and
+    /// `unpack`.
     fn shares_memory(&self) -> bool {
         false
     }
 
-    /// A piece of another processor of this process may be read from now on.
+    /// Announces that a piece of another processor of this process may be read from now on.
     fn take_shared(&self, local: &mut Self::Local<'_>, piece: &Self::Piece) {
         let _ = (local, piece);
     }

@@ -1,7 +1,7 @@
-//! In which order: for each processor a list of steps, made on demand.
+//! Schedules: for each processor a list of steps, generated on demand.
 //!
-//! One schedule, several readers: engines run it, the simulator reads it against a clock, tests count its
-//! elements. What is computed is a parameter, the [`Application`].
+//! A schedule has several readers: engines run it, the simulator times it, tests count its elements. It is
+//! generic over the computation, the [`Application`].
 
 mod application;
 mod matmul;

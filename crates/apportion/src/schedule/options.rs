@@ -1,4 +1,4 @@
-//! Which flow, with which parameters.
+//! The flow of a schedule and its parameters.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -8,15 +8,15 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Flow {
-    /// Pivot block by pivot block: owners of the pivot column of A and row of B send it to all who need it
-    /// (heterogeneous SUMMA; Malik 2016, section 3.2.1).
+    /// Pivot block by pivot block, the owners of the pivot column of A and the pivot row of B send it to all
+    /// processors that need it (heterogeneous SUMMA; Malik 2016, section 3.2.1).
     OneToAll,
     /// Pieces of the pivot block are forwarded from neighbour to neighbour (Malik 2016, section 3.2.1).
     Ring,
     /// All communication first, then all computation (Becker 2010, sections 5.2 and 5.6.1).
     Bulk,
-    /// The processors take turns to broadcast what they own, strips of A and C staying where they are
-    /// (Tinetti, chapter 3, section 3.4).
+    /// The processors take turns to broadcast their parts. On strips, A and C do not move (Tinetti, chapter
+    /// 3, section 3.4).
     Broadcast,
 }
 
@@ -52,15 +52,15 @@ impl FromStr for Flow {
 pub struct ScheduleOptions {
     /// How the operands travel.
     pub flow: Flow,
-    /// Pivot block size: indices of the inner dimension that one update takes; at least 1.
+    /// Pivot block size: inner indices per update; at least 1.
     pub block: u64,
-    /// Pivot blocks on their way during an update; 0 for none: communication and computation do not overlap.
-    /// Each takes the memory of one more pivot block. The bulk flow has no pivot blocks under way: with any
-    /// look-ahead it computes what needs no message while the data travel.
+    /// Pivot blocks in flight during an update. With 0, communication and computation do not overlap. Each
+    /// block in flight takes the memory of one more pivot block. The bulk flow has no pivot blocks in flight:
+    /// with any look-ahead above 0, it computes the parts that need no message while the data travel.
     pub look_ahead: u64,
 }
 
-/// `ring`, `bulk with overlap`.
+/// Written as `ring` or `bulk with overlap`.
 impl fmt::Display for ScheduleOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.flow, if self.overlaps() { " with overlap" } else { "" })
@@ -73,13 +73,13 @@ impl ScheduleOptions {
         Self { flow, block, look_ahead: 0 }
     }
 
-    /// The same with this many pivot blocks on their way during an update; 0 for no overlap.
+    /// The same options with this many pivot blocks in flight during an update; 0 for no overlap.
     #[must_use]
     pub const fn with_look_ahead(self, look_ahead: u64) -> Self {
         Self { look_ahead, ..self }
     }
 
-    /// The same with pivot blocks of this size.
+    /// The same options with pivot blocks of this size.
     #[must_use]
     pub const fn with_block(self, block: u64) -> Self {
         Self { block, ..self }

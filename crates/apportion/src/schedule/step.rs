@@ -1,19 +1,19 @@
-//! What one processor does next.
+//! The steps of one processor.
 
 use super::Piece;
 use crate::geometry::Rank;
 use crate::platform::{Direction, Load};
 
-/// Pieces that travel together. `(from, to, tag)` is unique in a schedule.
+/// Pieces that travel together. `(from, to, tag)` is unique within a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message<P> {
     /// Sender.
     pub from: Rank,
     /// Receiver.
     pub to: Rank,
-    /// Distinguishes the messages of one pair.
+    /// Distinguishes the messages between the same two processors.
     pub tag: u64,
-    /// What it carries, in the order of packing.
+    /// Pieces, in the order of packing.
     pub pieces: Vec<P>,
 }
 
@@ -23,7 +23,7 @@ impl<P: Piece> Message<P> {
         self.pieces.iter().map(P::elements).sum()
     }
 
-    /// Bytes by direction; `element` bytes an element.
+    /// Bytes by direction; `element` is the number of bytes per element.
     pub fn load(&self, element: u64) -> Load {
         let bytes = |direction| {
             let along = self.pieces.iter().filter(|piece| piece.direction() == direction);
@@ -33,13 +33,13 @@ impl<P: Piece> Message<P> {
     }
 }
 
-/// Messages that one processor sends at once, parts of the same elements: on a bus all receivers hear one
-/// transfer of each element; elsewhere the messages travel one by one.
+/// Messages that one processor sends at once and that carry parts of the same elements. On a bus, each
+/// element is transferred once and all receivers get it; elsewhere the messages travel one by one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broadcast<P> {
     /// The sender.
     pub from: Rank,
-    /// One to each receiver, all with the same tag; at least two.
+    /// One message per receiver, all with the same tag; at least two.
     pub messages: Vec<Message<P>>,
     /// Strided elements in any of the messages, each counted once.
     pub horizontal_once: u64,
@@ -48,7 +48,7 @@ pub struct Broadcast<P> {
 }
 
 impl<P> Broadcast<P> {
-    /// All elements, each counted once: what a bus carries.
+    /// All elements, each counted once: the load of a bus.
     pub fn elements(&self) -> u64 {
         self.horizontal_once + self.vertical_once
     }
@@ -62,15 +62,15 @@ impl<P> Broadcast<P> {
     }
 }
 
-/// One step of one processor: `P` is what messages carry, `W` what is computed.
+/// One step of one processor. Messages carry `P`; computations are `W`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step<P, W> {
-    /// Starts sending; the data travel while later steps run.
+    /// Starts a send. The data travel while later steps run.
     Send(Message<P>),
-    /// Starts sending to several at once.
+    /// Starts a send to several processors.
     Broadcast(Broadcast<P>),
-    /// Makes room for a message that will come.
+    /// Posts the receive of a later message.
     PostReceive(Message<P>),
     /// Waits until that message has arrived.
     WaitReceive {
@@ -79,16 +79,16 @@ pub enum Step<P, W> {
         /// Its tag.
         tag: u64,
     },
-    /// Waits until every message sent so far has left.
+    /// Waits until every message sent so far has left this processor.
     WaitSends,
     /// Computes.
     Compute(W),
-    /// This part of the data, and what was received for it, is not needed any more.
+    /// Marks this part of the data, and everything received for it, as no longer needed.
     Free(P),
 }
 
 impl<P, W> Step<P, W> {
-    /// The messages that it sends.
+    /// The messages that this step sends.
     pub fn sent(&self) -> &[Message<P>] {
         match self {
             Self::Send(message) => std::slice::from_ref(message),

@@ -1,11 +1,11 @@
-//! The limit of an oracle, where processors turn slower in mid-run.
+//! Lower bounds of the time if processors slow down in mid-run.
 
 use crate::plan::Shape;
 use crate::platform::Platform;
 use crate::select::ideal_seconds;
 
-/// [`ideal_seconds`] where processors turn slower in mid-run, as their platform says: the limit of an oracle
-/// that knew.
+/// [`ideal_seconds`] for processors that slow down in mid-run as the platform says: the bound for an oracle
+/// that knows the slowdowns in advance.
 pub fn ideal_seconds_turning(shape: Shape, rates: &[f64], platform: &Platform) -> f64 {
     let mut rates = rates.to_vec();
     let turn = |i: usize| platform.processors[i].slowdown_after;

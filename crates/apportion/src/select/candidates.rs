@@ -1,5 +1,4 @@
-//! What there is to choose from: every layout that serves, with every order of steps, as far as they fit into
-//! memory.
+//! Candidates of a plan: every applicable layout with every order of steps that fits into memory.
 
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -11,20 +10,20 @@ use crate::select::PlanOptions;
 use crate::select::{MemoryOverrun, MemoryPolicy, fitted};
 use crate::units::show_bytes;
 
-/// Most layouts of a hierarchy that are compared: two levels left open.
+/// Maximum number of layouts of a hierarchy that are compared: enough for two open levels.
 const MOST_LEVELS: usize = 200;
 
-/// The parts of its `memory` that a capped processor's own data may take, tried one after the other.
+/// Fractions of its `memory` that a capped processor's own data may take, tried in this order.
 const ROOM: [f64; 5] = [1.0, 0.9, 0.75, 0.5, 0.25];
 
-/// Pivot blocks below this cost kernels much of their speed.
+/// Smaller pivot blocks make kernels much slower.
 const SMALL_BLOCK: u64 = 32;
 
-/// A method by its name, its layout, and an order; who would have exceeded a cap with a larger block.
+/// The method's name, its layout, an order, and the processor that would exceed its cap with a larger block.
 pub(super) type Candidate = (String, Layout, ScheduleOptions, Option<MemoryOverrun>);
 
-/// What there is to choose from. Where `memory` caps leave too little room beside the own parts for what
-/// travels, capped processors get smaller shares, as far as [`ROOM`] goes; pivot blocks of less than
+/// The candidates. If `memory` caps leave too little room for data in flight beside the own parts, capped
+/// processors get smaller shares, down to the last fraction in [`ROOM`]. Pivot blocks smaller than
 /// [`SMALL_BLOCK`] are the last resort.
 pub(super) fn candidates(
     shape: Shape,
@@ -55,7 +54,7 @@ pub(super) fn candidates(
         let capped = capped(shape, platform, models, (wishes.element, room))?;
         let layouts = match every(&capped) {
             Ok(layouts) => layouts,
-            // Less room is too little for all parts together.
+            // With less room, the parts together do not fit.
             Err(_) if least_excess.is_some() => continue,
             Err(error) => return Err(all_too_small(shape, platform, wishes.element).unwrap_or(error)),
         };
@@ -76,8 +75,8 @@ pub(super) fn candidates(
     Err(least_excess.expect("nothing fits: something exceeds").error(platform))
 }
 
-/// Models that give no processor more elements of C than fit a part of its `memory`, `room` from 0 to 1, each
-/// element with its part of A and B; `element` bytes an element.
+/// Models that give a processor at most the elements of C that fit into the fraction `room` of its `memory`
+/// (from 0 to 1), each element with its part of A and B; `element` is the number of bytes per element.
 ///
 /// # Errors
 /// As [`Model::with_cap`].
@@ -95,12 +94,12 @@ pub fn capped(
     models.iter().zip(&platform.processors).map(with).collect()
 }
 
-/// Bytes that an element of C stands for: itself and its part of A and B.
+/// Bytes per element of C: the element and its part of A and B.
 fn per_element(shape: Shape, element: u64) -> f64 {
     element as f64 * (1.0 + shape.k as f64 / shape.n as f64 + shape.k as f64 / shape.m as f64)
 }
 
-/// The refusal where all memory together is too little for A, B and C.
+/// The error if all memory together is too small for A, B and C.
 fn all_too_small(shape: Shape, platform: &Platform, element: u64) -> Option<Error> {
     let caps: Option<Vec<u64>> = platform.processors.iter().map(|p| p.memory).collect();
     let (have, need) =
@@ -131,13 +130,13 @@ fn layouts(
     };
     match wishes.method {
         Some(method) => Ok(vec![by(method)?]),
-        // Columns serve every input: only what the form asks for can be refused.
+        // Columns are applicable to every input: only the layout constraints can be refused.
         None => by(Method::Columns).map(|_| Method::candidates().filter_map(|m| by(m).ok()).collect()),
     }
 }
 
-/// The layouts of a hierarchy to choose from: at each level left open, what moves least there, and every
-/// candidate, with every choice at the others, as far as [`MOST_LEVELS`] allows.
+/// The layouts of a hierarchy to choose from. Each open level takes the method that moves least, then every
+/// method, in all combinations up to [`MOST_LEVELS`].
 fn by_levels(
     shape: Shape,
     platform: &Platform,
@@ -147,7 +146,7 @@ fn by_levels(
 ) -> Result<Vec<(String, Layout)>> {
     let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
     let hierarchy = Hierarchy::of_paths(&paths);
-    // The plain reading first: it serves every input, so that what it refuses is the user's to mend.
+    // The default combination first: it is applicable to every input, so its errors are the user's to fix.
     let mut wanted = vec![levels.to_vec()];
     for level in (0..levels.len()).filter(|&level| levels[level].is_none()) {
         let with = |method| {

@@ -1,5 +1,5 @@
-//! Orders of steps that fit into the processors' memory: smaller pivot blocks need less beside the own parts
-//! (Tinetti, section 3.4.4: messages in blocks, the memory for them divided by their number).
+//! Orders of steps that fit into the processors' memory: smaller pivot blocks need less memory in addition to
+//! the own parts (Tinetti, section 3.4.4: messages in blocks, the memory for them divided by their number).
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
@@ -8,21 +8,21 @@ use crate::platform::{Platform, Processor};
 use crate::schedule::{DataPath, ScheduleOptions, predicted_memory};
 use crate::units::show_bytes;
 
-/// What is done about the `memory` caps of a platform.
+/// Handling of a platform's `memory` caps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryPolicy {
-    /// Nothing: only the layout is asked for, not how it is run.
+    /// Ignored: only the layout is needed, not its execution.
     Unchecked,
     /// The order must fit as it is.
     AsAsked(DataPath),
-    /// Where it does not, the largest pivot block that does is taken.
+    /// If the order does not fit, the largest pivot block that fits is used.
     SmallerBlocks(DataPath),
 }
 
-/// A processor that would hold more than its cap.
+/// A processor that would exceed its cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryOverrun {
-    /// Whose.
+    /// The processor.
     pub rank: Rank,
     /// Bytes that it would hold.
     pub need: u64,
@@ -31,7 +31,7 @@ pub struct MemoryOverrun {
 }
 
 impl MemoryOverrun {
-    /// The processor that exceeds its cap by most.
+    /// The processor that exceeds its cap by the largest amount.
     pub(crate) fn of(needs: &[u64], platform: &Platform) -> Option<Self> {
         let over = |(rank, (&need, processor)): (usize, (&u64, &Processor))| {
             let cap = processor.memory.filter(|&cap| need > cap)?;
@@ -41,7 +41,7 @@ impl MemoryOverrun {
         all.max_by_key(|excess| (excess.need - excess.cap, std::cmp::Reverse(excess.rank)))
     }
 
-    /// The refusal.
+    /// The error for the user.
     pub(crate) fn error(self, platform: &Platform) -> Error {
         let Self { rank, need, cap } = self;
         Error::TooLittleMemory {
@@ -61,7 +61,7 @@ impl MemoryOverrun {
 /// Refuses a layout and an order with which some processor would hold more than its `memory`.
 ///
 /// # Errors
-/// [`Error::TooLittleMemory`] names the one that exceeds its cap by most: exit code 1.
+/// [`Error::TooLittleMemory`] names the processor that exceeds its cap by the largest amount: exit code 1.
 pub fn check_caps(
     layout: &Layout,
     order: ScheduleOptions,
@@ -75,8 +75,8 @@ pub fn check_caps(
     excess.map_or(Ok(()), |excess| Err(excess.error(platform)))
 }
 
-/// An order that fits a layout given, and who would have exceeded a cap with the block asked for, where it
-/// has a smaller one.
+/// An order that fits the given layout. If it has a smaller block than requested, the second part is the
+/// processor that would exceed its cap with the requested one.
 ///
 /// # Errors
 /// As [`check_caps`].
@@ -94,8 +94,9 @@ pub fn fit_order(
     fitted(layout, order, platform, (element, path), least).map_err(|excess| excess.error(platform))
 }
 
-/// The order, with the largest pivot block from `least` on with which nobody exceeds a cap, and who would
-/// have exceeded it with the block asked for; or who does whatever the block. O(R log R log block).
+/// The order with the largest pivot block, at least `least`, with which no processor exceeds its cap, and the
+/// processor that would exceed its cap with the requested block. The error is the processor that exceeds its
+/// cap with every block. O(R log R log block).
 pub(crate) fn fitted(
     layout: &Layout,
     order: ScheduleOptions,
@@ -114,12 +115,12 @@ pub(crate) fn fitted(
     if low > high || excess(low).is_some() {
         return Err(asked);
     }
-    // The need grows with the block: low fits, high does not, or is low.
+    // The need grows with the block: low fits; high does not fit, or equals low.
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if excess(middle).is_some() { high = middle } else { low = middle }
     }
-    // As few blocks as that, all alike: the smallest count that fits (T4).
+    // The smallest number of blocks that fits, all of equal size (T4).
     let count = layout.shape().k.div_ceil(low);
     Ok((ScheduleOptions { block: layout.shape().k.div_ceil(count), ..order }, Some(asked)))
 }
@@ -136,7 +137,7 @@ mod tests {
         platform
     }
 
-    /// Against trying every block.
+    /// Against a search over all blocks.
     #[test]
     fn the_largest_block_that_fits() {
         let shape = Shape::new(24, 60, 30, "test").unwrap();
@@ -158,7 +159,7 @@ mod tests {
                     let best = (1..=40).rev().find(fits);
                     match (fitted(&layout, order, &platform, (8, DataPath::Copied), 1), best) {
                         (Ok((found, narrowed)), Some(best)) => {
-                            // Blocks of equal length: as many as with the largest block.
+                            // Blocks of equal length: the same number as with the largest block.
                             assert!(fits(&found.block) && found.block <= best);
                             assert_eq!(60_u64.div_ceil(found.block), 60_u64.div_ceil(best), "{flow} {cap}");
                             assert_eq!(narrowed.is_none(), best == 40);

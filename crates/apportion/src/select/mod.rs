@@ -1,5 +1,5 @@
-//! Plans of matrix products: areas from speed functions, a method and a flow, and what they should take.
-//! Where the user leaves method or flow open, every candidate is simulated and the fastest taken.
+//! Selection of plans of matrix products: areas from speed functions, a method and a flow, and the forecast.
+//! If the user leaves method or flow open, every candidate is simulated and the fastest is chosen.
 
 mod bounds;
 mod candidates;
@@ -24,66 +24,68 @@ use crate::platform::{Network, Platform, Topology};
 use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use crate::simulate::{CostModel, simulate};
 
-/// Most pairs of processors x pivot blocks x candidates that are simulated (a few seconds); beyond,
-/// candidates are ranked by volume, and only the chosen one is simulated, if that alone is within the limit.
+/// Limit for simulating candidates, in pairs of processors x pivot blocks x candidates (a few seconds). Above
+/// it, candidates are ranked by volume, and only the chosen one is simulated if it is within the limit.
 const MOST_SIMULATED: f64 = 1e8;
-/// Forecasts closer than this are equal; the lesser volume decides.
+/// Forecasts that differ by less than this fraction count as equal; then the smaller volume decides.
 const SAME: f64 = 1e-3;
 
-/// Imbalance beyond the least one's that excludes a candidate where time does not weigh it.
+/// A candidate is excluded if its imbalance exceeds the smallest one by this factor and the criterion is not
+/// time.
 const UNEVEN: f64 = 1.05;
 
-/// What a method is chosen for.
+/// Criterion for the choice of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Minimise {
-    /// Forecast seconds; where speeds tell ratios only, those of communication alone.
+    /// Forecast seconds; if speeds are only ratios, the seconds of communication.
     Time,
     /// The sum of half-perimeters.
     Sum,
     /// The largest half-perimeter.
     Largest,
-    /// The elements moved; on a star, those relayed count twice.
+    /// Elements moved; on a star, relayed elements count twice.
     Volume,
 }
 
-/// What the user asks of a plan; `None` leaves the choice open.
+/// Requirements for a plan; `None` leaves the choice open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanOptions {
     /// The method of layout.
     pub method: Option<Method>,
-    /// The flow; where it is left open, so is overlap.
+    /// The flow. If it is left open, so is overlap.
     pub flow: Option<Flow>,
     /// Pivot block size.
     pub block: u64,
-    /// Whether to compute while data travel.
+    /// True to compute while data travel.
     pub overlap: bool,
-    /// Pivot blocks under way during an update, with overlap; at least 1.
+    /// Pivot blocks in flight during an update, with overlap; at least 1.
     pub look_ahead: u64,
-    /// What some methods need to know.
+    /// Parameters of some methods.
     pub terms: MethodOptions,
-    /// Where cuts may fall, what recurs, and the methods of a hierarchy's levels, which go before `method`.
+    /// Alignment of cuts, repetition of the layout, and the methods of a hierarchy's levels, which take
+    /// precedence over `method`.
     pub form: LayoutConstraints,
-    /// What the method is chosen for, where it is left open.
+    /// Criterion for the method, if it is left open.
     pub minimise: Minimise,
     /// Bytes of one element.
     pub element: u64,
-    /// True if speeds tell ratios only: candidates are compared by communication alone.
+    /// True if speeds are only ratios: candidates are compared by communication only.
     pub relative: bool,
-    /// What is done about the platform's `memory` caps.
+    /// Handling of the platform's `memory` caps.
     pub fit: MemoryPolicy,
 }
 
-/// A candidate: a plan, the order of its steps, and what it should take.
+/// A candidate: a plan, the order of its steps, and its forecast.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// The plan, with its forecast if there are not too many processors to simulate.
+    /// The plan, with its forecast unless there are too many processors to simulate.
     pub plan: Plan,
     /// The order of steps.
     pub order: ScheduleOptions,
-    /// What it was ranked by: the value of what is minimised. `None` if there are too many processors to
+    /// The value of the criterion by which it was ranked; `None` if there are too many processors to
     /// simulate.
     pub rank: Option<f64>,
-    /// Who would have held more than its `memory` with the pivot block asked for, where `order` has a smaller
+    /// The processor that would exceed its `memory` with the requested pivot block, if `order` has a smaller
     /// one.
     pub narrowed: Option<MemoryOverrun>,
 }
@@ -93,12 +95,12 @@ pub fn rates(models: &[Model], shares: &[u64], block: u64) -> Vec<f64> {
     models.iter().zip(shares).map(|(m, &share)| m.speed(share as f64) * block as f64).collect()
 }
 
-/// Seconds that no division can beat: all work at the sum of the speeds.
+/// Lower bound of the seconds of any layout: all work at the sum of the speeds.
 pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
     0.5 * shape.flops() / rates.iter().sum::<f64>()
 }
 
-/// What a layout should take, read off its schedule.
+/// The forecast of a layout, by simulation of its schedule.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -107,11 +109,11 @@ pub fn forecast(layout: &Layout, order: ScheduleOptions, conditions: CostModel<'
     Ok(Forecast { seconds: trace.seconds(), compute: trace.compute(), communicate: trace.communicate() })
 }
 
-/// Lays out `shape` on the platform's processors by their models (`size` in elements of C, for pivot blocks
-/// of `models_block`), and returns all candidates, the best first.
+/// Maps `shape` to the platform's processors by their models (`size` in elements of C, for pivot blocks of
+/// `models_block`), and returns all candidates, the best first.
 ///
 /// # Errors
-/// The models' caps cannot hold the matrix, or the wished method cannot serve (exit code 1).
+/// The models' caps cannot hold the matrix, or the requested method is not applicable (exit code 1).
 pub fn plan_matmul(
     shape: Shape,
     platform: &Platform,
@@ -134,21 +136,21 @@ pub fn plan_matmul(
     Ok(choices)
 }
 
-/// The candidates in order, the best first, without those that are too uneven where time does not weigh that.
+/// Sorts the candidates, the best first, and removes uneven ones if the criterion is not time.
 pub(crate) fn chosen(choices: Vec<Choice>, wishes: &PlanOptions) -> Vec<Choice> {
     let weighs_balance = wishes.minimise == Minimise::Time && !wishes.relative;
     ranked(if weighs_balance { choices } else { even(choices) })
 }
 
-/// Whether so many forecasts of a product on p processors take seconds rather than minutes.
+/// True if this number of forecasts of a product on p processors takes seconds rather than minutes.
 pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize) -> bool {
     let pivots = shape.k.div_ceil(block.max(1)) as f64;
     (processors as f64).powi(2) * pivots * forecasts as f64 <= MOST_SIMULATED
 }
 
 impl PlanOptions {
-    /// Everything left open, memory not looked at: any method and flow, chosen by time, for pivot blocks of
-    /// `block` and elements of so many bytes.
+    /// Options with all choices open and without memory checks: any method and flow, chosen by time, for
+    /// pivot blocks of `block` indices and elements of `element` bytes.
     pub fn open(block: u64, element: u64) -> Self {
         Self {
             method: None,
@@ -171,8 +173,8 @@ impl PlanOptions {
     }
 }
 
-/// The orders to choose from: the flow as wished, or every flow with and without overlap, in the order of
-/// preference among equals (less memory first, and slack against noise).
+/// The orders to choose from: the requested flow, or every flow with and without overlap, in the order of
+/// preference among equals (first less memory, then more slack against noise).
 pub fn orders(flow: Option<Flow>, block: u64, overlap: bool, look_ahead: u64) -> Vec<ScheduleOptions> {
     match flow {
         Some(flow) => {
@@ -190,7 +192,7 @@ pub fn orders(flow: Option<Flow>, block: u64, overlap: bool, look_ahead: u64) ->
     }
 }
 
-/// What all candidates have in common.
+/// Inputs that all candidates share.
 pub(crate) struct Field<'a> {
     pub platform: &'a Platform,
     pub models: &'a [Model],
@@ -216,7 +218,7 @@ impl Field<'_> {
             ..Plan::of_layout(method, self.platform.names(), layout.clone(), imbalance)
         };
         let rank = match (self.wishes.minimise, self.platform.network.topology) {
-            // Ratios say nothing of seconds: communication alone is compared.
+            // Ratios give no seconds: only communication is compared.
             (Minimise::Time, _) if self.wishes.relative => {
                 simulate(&vec![f64::MAX; rates.len()])?.map(|f| f.seconds)
             }
@@ -229,7 +231,7 @@ impl Field<'_> {
         Ok(Choice { plan, order, rank, narrowed: None })
     }
 
-    /// What a candidate should take.
+    /// The forecast of a candidate.
     fn forecast(&self, choice: &Choice) -> Result<Forecast> {
         let layout = choice.plan.layout()?;
         self.simulate(layout, choice.order, &rates(self.models, &choice.plan.shares, self.models_block))
@@ -241,13 +243,13 @@ impl Field<'_> {
     }
 }
 
-/// Without those that are much less even than the most even one.
+/// Removes candidates that are much less even than the most even one.
 fn even(choices: Vec<Choice>) -> Vec<Choice> {
     let least = choices.iter().map(|c| c.plan.metrics.imbalance).fold(f64::INFINITY, f64::min);
     choices.into_iter().filter(|c| c.plan.metrics.imbalance <= least * UNEVEN).collect()
 }
 
-/// Best forecast first; among equals the least volume, then the order of the methods.
+/// Sorts by forecast; among equals by volume, then by the order of the methods.
 fn ranked(mut choices: Vec<Choice>) -> Vec<Choice> {
     let best = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
     let key = |c: &Choice| {
@@ -262,10 +264,10 @@ fn ranked(mut choices: Vec<Choice>) -> Vec<Choice> {
     choices
 }
 
-/// max_i time_i / ideal time: 1.0 where all end together.
+/// max_i time_i / ideal time: 1.0 if all end together.
 ///
 /// # Errors
-/// The models' caps cannot hold the shares' sum.
+/// The models' caps cannot hold the sum of the shares.
 pub fn imbalance(models: &[Model], shares: &[u64]) -> Result<f64> {
     let total: u64 = shares.iter().sum();
     if total == 0 {

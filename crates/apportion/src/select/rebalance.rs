@@ -1,7 +1,7 @@
-//! Is it worth while to divide the rest of a product anew?
+//! Decides whether repartitioning the rest of a product pays.
 //!
-//! The speeds that were measured scale the models at all sizes, as in DFPA where a processor has changed
-//! (Lastovetsky and Reddy 2009). A new layout must save more than the moving of its parts costs.
+//! The measured speeds scale the models at all sizes, as in DFPA when a processor has changed (Lastovetsky
+//! and Reddy 2009). A new layout must save more time than moving its parts costs.
 
 use crate::error::Result;
 use crate::geometry::{Rank, Span};
@@ -14,23 +14,23 @@ use crate::select::check_caps;
 use crate::select::{affordable, capped, communication_of, rates};
 use crate::simulate::{CostModel, simulate};
 
-/// The least part of the rest's time that a new layout must save: less is noise.
+/// Minimum fraction of the remaining time that a new layout must save: less is noise.
 const WORTH_WHILE: f64 = 0.1;
 
-/// Bytes per second at which parts are believed to be copied in memory: a cautious guess, which only decides.
+/// Assumed bytes per second of copies in memory: a conservative guess, used for the decision only.
 const COPYING: f64 = 2e9;
 
-/// What does not change during a product.
+/// Inputs that do not change during a product.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rebalance<'a> {
     pub platform: &'a Platform,
-    /// Speeds by rank before anything was measured in this run.
+    /// Speeds by rank before this run measured any.
     pub models: &'a [Model],
     pub models_block: u64,
     pub order: ScheduleOptions,
     /// Bytes of one element.
     pub element: u64,
-    /// How processors come by the operands of others.
+    /// How processors access the operands of other processors.
     pub path: DataPath,
 }
 
@@ -39,9 +39,9 @@ pub(crate) struct Rebalance<'a> {
 pub(crate) struct Proposal {
     pub method: String,
     pub layout: Layout,
-    /// Seconds of the rest that it saves, without the moving.
+    /// Seconds of the rest that it saves, without the cost of moving.
     pub gain: f64,
-    /// Seconds that moving should take.
+    /// Predicted seconds of moving.
     pub cost: f64,
     pub moves: Moves,
 }
@@ -49,14 +49,14 @@ pub(crate) struct Proposal {
 /// Elements that change their owner, `[to][from]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Moves {
-    /// Of C and of A: along rows.
+    /// Of C and of A: strided.
     pub horizontal: Vec<Vec<u64>>,
     /// Of B.
     pub vertical: Vec<Vec<u64>>,
 }
 
 impl Moves {
-    /// From one layout to another, for the inner indices `rest` of A and B. O(R^2) for R rectangles.
+    /// Moves from one layout to another, for the inner indices `rest` of A and B. O(R^2) for R rectangles.
     pub fn between(old: &Layout, new: &Layout, rest: Span) -> Self {
         let p = old.processors();
         let mut moves = Self { horizontal: vec![vec![0; p]; p], vertical: vec![vec![0; p]; p] };
@@ -79,7 +79,7 @@ impl Moves {
         moves
     }
 
-    /// Elements from one processor to another.
+    /// Elements that one processor sends to another.
     pub fn elements(&self, from: usize, to: usize) -> u64 {
         self.horizontal[to][from] + self.vertical[to][from]
     }
@@ -89,12 +89,12 @@ impl Moves {
         self.horizontal.iter().chain(&self.vertical).flatten().sum()
     }
 
-    /// When the network has brought each processor all that is to come to it, if all is sent at 0.
+    /// Time at which each processor has received all its parts over the network, if all sends start at 0.
     pub fn arrivals(&self, platform: &Platform, element: u64) -> Vec<f64> {
         let p = self.horizontal.len();
         let mut wires = LinkBookings::new(&platform.network);
         let mut arrivals = vec![0.0_f64; p];
-        // To the next in turn, so that not all begin with the same receiver.
+        // To the next ranks in cyclic order, so that not all processors send to the same receiver first.
         for (distance, from) in (1..p).flat_map(|d| (0..p).map(move |from| (d, from))) {
             let to = (from + distance) % p;
             let bytes = |elements: u64| (elements * element) as f64;
@@ -112,8 +112,8 @@ impl Moves {
 }
 
 impl Rebalance<'_> {
-    /// A layout that finishes the inner indices `rest` sooner, moving included; `slower` tells by which
-    /// factor each processor is slower than its model. `None` to stay.
+    /// A layout that finishes the inner indices `rest` sooner, moving included, or `None` to keep the current
+    /// one. `slower` is the factor by which each processor is slower than its model.
     ///
     /// # Errors
     /// As [`simulate`]; the models' caps cannot hold the matrix.
@@ -160,14 +160,14 @@ impl Rebalance<'_> {
         Ok(found.filter(|p| p.gain - p.cost > WORTH_WHILE * stay))
     }
 
-    /// What the inner indices `rest` should take on a layout.
+    /// The forecast of the inner indices `rest` on a layout.
     fn seconds(&self, layout: &Layout, rest: Span, models: &[Model]) -> Result<f64> {
         let shares = layout.shares();
         let rates = rates(models, &shares, self.models_block);
         let p = shares.len();
         let pivots = rest.len().div_ceil(self.order.block) as usize;
         if !affordable(p, layout.shape(), self.order.block, 1) || p * p * pivots > 100_000 {
-            // Simulating would take a while, and all processors wait for the answer.
+            // Simulating would take too long: all processors wait for the decision.
             let own = |(share, rate): (&u64, &f64)| *share as f64 * rest.len() as f64 / rate;
             return Ok(shares.iter().zip(&rates).filter(|(s, _)| **s > 0).map(own).fold(0.0, f64::max));
         }

@@ -1,4 +1,4 @@
-//! Areas where speed depends on a part's shape as well as its area: the functional two-dimensional partition
+//! Areas if speed depends on a part's shape as well as its area: the functional two-dimensional partition
 //! (FPM-BR).
 //!
 //! Source: Malik 2016, section 3.2.1 (areas from functional models, then the column-based layout); speeds as
@@ -11,32 +11,34 @@ use crate::plan::{Hierarchy, Layout, Shape};
 use crate::platform::Platform;
 use crate::select::{Choice, Field, PlanOptions, affordable, chosen};
 
-/// Layouts tried at most.
+/// Maximum number of layouts tried.
 const MOST_ROUNDS: usize = 40;
 
-/// A layout whose areas follow the speeds at its own parts' shapes, as closely as was found.
+/// The best layout found whose areas follow the speeds at the shapes of its own parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Balanced {
     /// The layout.
     pub layout: Layout,
-    /// Elements of C per second of each processor at the rows and columns that it has; at the mean part for
-    /// one without.
+    /// Elements of C per second of each processor at its rows and columns; for a processor without a part, at
+    /// the mean part.
     pub speeds: Vec<f64>,
-    /// max_i time_i / ideal time at these speeds; 1.0 means that all end together.
+    /// max_i time_i / ideal time at these speeds; 1.0 if all end together.
     pub imbalance: f64,
-    /// Layouts tried.
+    /// Number of layouts tried.
     pub rounds: usize,
 }
 
-/// Iterates areas -> layout -> speeds at (rows, columns) of each part -> areas, from speeds at equal squares.
+/// Iterates areas -> layout -> speeds at (rows, columns) of each part -> areas, starting from the speeds at
+/// equal squares.
 ///
-/// A part that is no rectangle counts with the rows and columns that it touches. Ends at a fixed point (the
-/// same layout again) or after 40 layouts; steps are halved whenever balance did not improve, and the best
-/// layout of all is returned, so the result is never less even than the first. No guarantee of the optimum:
-/// speeds need not be continuous. `lay` makes a layout from weights. Time: 40 layouts at most.
+/// A part that is not a rectangle counts with the rows and columns that it touches. The iteration ends at a
+/// fixed point (the same layout again) or after 40 layouts. Steps are halved whenever balance did not
+/// improve, and the best layout of all is returned, so the result is never less even than the first. There is
+/// no guarantee of the optimum: speeds need not be continuous. `lay` makes a layout from weights. Cost: at
+/// most 40 layouts.
 ///
 /// # Errors
-/// Surfaces with other than two (rows, columns) or three (rows, k, columns) axes (exit code 2); those of
+/// Surfaces whose axes are not two (rows, columns) or three (rows, k, columns) (exit code 2); errors of
 /// `lay`.
 pub fn fpm_br(
     shape: Shape,
@@ -91,11 +93,11 @@ pub fn fpm_br(
 }
 
 /// Plans as [`plan_matmul`](crate::select::plan_matmul) does, with areas by [`fpm_br`] for each method.
-/// Surfaces over (rows, columns) hold the seconds of one pivot block of `block` indices; those over (rows, k,
-/// columns), of the whole product.
+/// Surfaces over (rows, columns) contain the seconds of one pivot block of `block` indices; surfaces over
+/// (rows, k, columns) those of the whole product.
 ///
 /// # Errors
-/// As [`fpm_br`]; the wished method cannot serve (exit code 1).
+/// As [`fpm_br`]; the requested method is not applicable (exit code 1).
 pub fn plan_fpm_br(
     shape: Shape,
     platform: &Platform,
@@ -178,8 +180,8 @@ mod tests {
         assert_eq!(found.rounds, 1);
     }
 
-    /// A processor that slows down on wide parts: in strips across the whole width it has a quarter of the
-    /// speed that it shows on squares. Areas alone cannot know.
+    /// A processor that slows down on wide parts: in strips across the whole width it has a quarter of its
+    /// speed on squares. Areas alone do not show this.
     #[test]
     fn speeds_that_depend_on_shape_are_followed() {
         let narrow = surface(|_, c| if c <= 700.0 { 4.0 } else { 1.0 });
@@ -188,12 +190,13 @@ mod tests {
         let found = fpm_br(whole, &[narrow.clone(), steady.clone()], |w| rows(whole, w)).unwrap();
         assert_eq!(found.layout.shares(), [500_000, 500_000]);
         assert!((found.imbalance - 1.0).abs() < 1e-9);
-        // The areas from speeds at squares: four fifths for the one that has become slow.
+        // The areas from speeds at squares: four fifths for the processor that has become slow.
         let blind = rows(whole, &[4.0, 1.0]).unwrap().shares();
         assert!(unevenness(&blind, &found.speeds) > 1.5);
     }
 
-    /// Paging beyond some rows, so steep that plain iteration would swing for ever: the best so far is kept.
+    /// Paging above some number of rows, so steep that plain iteration would oscillate forever: the best
+    /// layout so far is kept.
     #[test]
     fn cliffs_do_not_make_it_worse_than_the_start() {
         let paging = surface(|r, _| if r <= 500.0 { 9.0 } else { 0.5 });
@@ -212,7 +215,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
-        /// Against every split of the rows between two processors whose time grows with their rows.
+        /// Against every split of the rows between two processors whose time increases with their rows.
         #[test]
         fn near_the_best_of_all_splits(a in 1.0f64..8.0, b in 1.0f64..8.0, fall in 0.0f64..0.6, wide in 0.3f64..1.0) {
             let first = surface(|r, c| a * (1.0 - fall * r / 1000.0) * (1.0 - 0.4 * wide * c / 1000.0));

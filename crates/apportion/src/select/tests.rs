@@ -1,4 +1,4 @@
-//! Which candidate is taken.
+//! The choice among candidates.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn the_method_follows_ratio_and_network() {
         platform.network.duplex = duplex;
         let wishes = &PlanOptions { flow: Some(Flow::Bulk), ..PlanOptions::open(64, 8) };
         let choices = plan_matmul(shape, &platform, &models, 64, wishes).unwrap();
-        // Straight-line and columns are the same layout for two processors.
+        // Straight-line and columns give the same layout for two processors.
         let best = &choices[0].plan.method;
         let same = expected == "straight-line" && best == "columns";
         assert!(best == expected || same, "{ratio} {duplex}: {best}");
@@ -42,14 +42,14 @@ fn speeds_without_a_network_are_ranked_by_volume() {
     )
     .unwrap();
     assert_eq!(choices[0].plan.method, "square-corner");
-    // A tenth of 100 x 100 is no square of whole numbers: what the shares are off by, and no more than a row
-    // of 32.
+    // A tenth of 100 x 100 is not the square of a whole number: the tolerance is that deviation, and at most
+    // a row of 32.
     let shares = &choices[0].plan.shares;
     let late = (shares[0] as f64 / 9000.0).max(shares[1] as f64 / 1000.0);
     assert!((choices[0].plan.metrics.imbalance - late).abs() < 1e-12 && late <= 1.032, "{shares:?}");
 }
 
-/// A hierarchy's open levels serve the objective and see the network: no named methods do better.
+/// A hierarchy's open levels optimise the criterion and see the network: no named methods are better.
 #[test]
 fn open_levels_are_chosen_by_the_objective() {
     let shape = Shape::new(300, 300, 300, "test").unwrap();

@@ -1,11 +1,13 @@
-//! Tinetti's time model of the broadcast flow on strips, to stand beside the simulated and the measured time.
+//! Tinetti's time model of the broadcast flow on strips, for comparison with the simulated and the measured
+//! time.
 //!
-//! Source: Tinetti, chapter 3, equations (3.1) to (3.11). The model holds for row shares in proportion to
-//! speed, a bus on which a broadcast is one message, and a size that all processors divide.
+//! Source: Tinetti, chapter 3, equations (3.1) to (3.11). The model applies to row shares in proportion to
+//! speed, a bus on which a broadcast is one message, and a size that is divisible by the number of
+//! processors.
 
 use crate::plan::Shape;
 
-/// What one turn takes, and how many there are.
+/// Duration of one turn, and the number of turns.
 ///
 /// # Example
 /// ```
@@ -24,14 +26,14 @@ pub struct BroadcastTime {
     pub broadcast: f64,
     /// t_comp, seconds of one computation: (2 k - 1) m n / (P blocks pw) (3.8), the same on all processors.
     pub compute: f64,
-    /// How many there are of each: P x blocks.
+    /// Number of turns: P x blocks.
     pub turns: u64,
 }
 
 impl BroadcastTime {
-    /// From latency alpha (seconds) and beta (seconds an element) of a message (3.1), the processors' speeds
-    /// in flop/s, whose sum is pw (3.9), and the number of blocks that each processor's part of B is sent in
-    /// (3.4.4).
+    /// Creates the model from the latency alpha (seconds) and beta (seconds per element) of a message (3.1),
+    /// the processors' speeds in flop/s, whose sum is pw (3.9), and the number of blocks in which each
+    /// processor's part of B is sent (3.4.4).
     ///
     /// # Panics
     /// If there is no processor or no block.
@@ -85,8 +87,8 @@ mod tests {
         assert!((blocks.sequential() - 0.1399).abs() < 1e-15);
     }
 
-    /// The schedule against the clock takes what the equations say, on a bus, whatever is larger, in blocks
-    /// or not.
+    /// On a bus, the simulated schedule takes the time of the equations, whether communication or computation
+    /// is longer, with one block or several.
     #[test]
     fn the_simulated_schedule_takes_as_long() {
         let shape = Shape::new(100, 100, 100, "test").unwrap();

@@ -1,15 +1,16 @@
-//! Collective operations as sends and receives, in the orders that SimGrid's replay takes by default.
+//! Collective operations as sends and receives, in the default orders of SimGrid's replay.
 
 use super::fluid::{Action, Then};
 use crate::geometry::Rank;
 use crate::platform::Load;
 
-/// Tags beyond those that traces may use.
+/// Tags above those that traces may use.
 const BROADCAST: u64 = 1 << 40;
 const BARRIER: u64 = (1 << 40) + 1;
 
-/// One rank's part of a broadcast along a binomial tree: it receives from the rank whose number, counted from
-/// the root, lacks its lowest bit, then sends to those that lack one of the bits below. O(log ranks) actions.
+/// One rank's part of a broadcast along a binomial tree. Numbers count from the root. The rank receives from
+/// the rank whose number is its own without the lowest set bit, then sends to the ranks whose numbers have
+/// one of the bits below it added. O(log ranks) actions.
 pub(super) fn broadcast(rank: usize, root: usize, ranks: usize, load: Load, script: &mut Vec<Action>) {
     let place = (rank + ranks - root) % ranks;
     let at = |place: usize| Rank((place + root) % ranks);
@@ -28,7 +29,7 @@ pub(super) fn broadcast(rank: usize, root: usize, ranks: usize, load: Load, scri
     }
 }
 
-/// One rank's part of a barrier: everybody tells rank 0, which then tells everybody. O(ranks) actions at rank
+/// One rank's part of a barrier: every rank sends to rank 0, which then answers all. O(ranks) actions at rank
 /// 0.
 pub(super) fn barrier(rank: usize, ranks: usize, script: &mut Vec<Action>) {
     let (tag, load) = (BARRIER, Load::default());

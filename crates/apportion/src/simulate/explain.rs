@@ -1,11 +1,12 @@
-//! Why a forecast is what it is: what each processor waited for, and the chain of causes that ends the run.
+//! Explanation of a forecast: the waits of each processor, and the chain of causes that determines the end of
+//! the run.
 
 use crate::geometry::Rank;
 
-/// A stretch of time that a processor spent waiting for a message.
+/// An interval in which a processor waited for a message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wait {
-    /// Which of the processor's steps waited, from 0.
+    /// Index of the processor's step that waited, from 0.
     pub step: usize,
     /// The message's sender.
     pub from: Rank,
@@ -15,59 +16,59 @@ pub struct Wait {
     pub tag: u64,
     /// Its bytes.
     pub bytes: f64,
-    /// Waiting from, in seconds from the start of the run.
+    /// Start of the wait, in seconds from the start of the run.
     pub since: f64,
-    /// Waiting to.
+    /// End of the wait.
     pub until: f64,
-    /// When its sender posted it.
+    /// Time at which the sender posted it.
     pub sent: f64,
-    /// When its receiver posted it; NaN if the rule does not ask for that.
+    /// Time at which the receiver posted it; NaN if the rule does not need it.
     pub received: f64,
-    /// When it set off.
+    /// Time at which the transfer started.
     pub started: f64,
 }
 
-/// One link of the chain that ends the run, in the order of time.
+/// One link of the chain that determines the end of the run, in order of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cause {
-    /// What took the time.
+    /// Activity that took the time.
     pub what: Doing,
-    /// From, in seconds from the start of the run.
+    /// Start, in seconds from the start of the run.
     pub start: f64,
-    /// To.
+    /// End.
     pub end: f64,
 }
 
-/// What a link of the chain consists of.
+/// Activity of a link of the chain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Doing {
-    /// A processor was at work (or idle at no one's fault).
+    /// A processor was computing (or idle for no cause outside it).
     Work(Rank),
-    /// A message waited for its wire to be free, for earlier messages.
+    /// A message waited behind earlier messages for its link.
     Queue(Wait),
-    /// A message was under way.
+    /// A message was in flight.
     Transfer(Wait),
 }
 
-/// What every processor waited for, in the order of time, by rank.
+/// All waits of every processor, in order of time, by rank.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct History {
     /// By rank.
     pub waits: Vec<Vec<Wait>>,
-    /// When each rank ended.
+    /// End time of each rank.
     pub ends: Vec<f64>,
 }
 
 impl History {
-    /// Nothing yet.
+    /// An empty history.
     pub(super) fn new(ranks: usize) -> Self {
         Self { waits: vec![Vec::new(); ranks], ends: vec![0.0; ranks] }
     }
 
     /// The chain of causes that leads to `rank`'s end, from the start of the run: its work back to the last
-    /// message that it waited for, that message back to the end that posted it last, that processor's work,
-    /// and so on. Nothing on the chain could be later without its end being later, and its links cover the
-    /// time without a gap. O(waits log waits).
+    /// message that it waited for, that message back to the end that posted it last, the work of that
+    /// processor, and so on. A delay of any link delays the end, and the links cover the time without a gap.
+    /// O(waits log waits).
     pub fn chain(&self, rank: Rank) -> Vec<Cause> {
         let mut chain = Vec::new();
         let (mut at, mut time) = (rank, self.ends[rank.0]);
@@ -76,7 +77,7 @@ impl History {
                 chain.push(Cause { what, start, end });
             }
         };
-        // A wait is followed at most once: equal times could lead round in a circle.
+        // Each wait is followed at most once: equal times could form a cycle.
         let mut used: Vec<usize> = self.waits.iter().map(Vec::len).collect();
         loop {
             let waits = &self.waits[at.0];
@@ -88,7 +89,7 @@ impl History {
             used[at.0] = place - 1;
             push(&mut chain, Doing::Work(at), wait.until, time);
             push(&mut chain, Doing::Transfer(wait), wait.started, wait.until);
-            // The end that posted last made it start.
+            // The message started when its later end posted it.
             let posted = if wait.received > wait.sent && wait.started >= wait.received {
                 (wait.to, wait.received)
             } else {

@@ -1,8 +1,8 @@
-//! A schedule against a clock: the forecast.
+//! Simulation of a schedule with a virtual clock: the forecast.
 //!
-//! Processors compute at given rates; a message takes latency + bytes / bandwidth on its wire (Hockney),
-//! wires carry one message at a time ([`LinkBookings`]). Sends are buffered: a message travels as soon as it
-//! is sent.
+//! Processors compute at given rates. A message takes latency + bytes / bandwidth on its link (Hockney), and
+//! a link carries one message at a time ([`LinkBookings`]). Sends are buffered: a message travels as soon as
+//! it is sent.
 
 mod broadcast_time;
 mod collectives;
@@ -28,7 +28,7 @@ use crate::trace::{Activity, Lane, Trace};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// What the simulator needs to know besides the schedule.
+/// Inputs of the simulator besides the schedule.
 #[derive(Debug, Clone, Copy)]
 pub struct CostModel<'a> {
     /// Multiply-adds per second of each processor, at the size of its share.
@@ -39,16 +39,17 @@ pub struct CostModel<'a> {
     pub element: u64,
 }
 
-/// Runs the schedule against a virtual clock. O(steps log p); deterministic: ties go to the lower rank.
+/// Simulates the schedule with a virtual clock. O(steps log p). Deterministic: among simultaneous events the
+/// lowest rank is first.
 ///
 /// # Errors
-/// A rate that is not positive for a processor that computes, or a schedule that deadlocks (exit code 1; the
-/// message names who waits for whom).
+/// A rate that is not positive for a processor that computes; a schedule that deadlocks (exit code 1; the
+/// message names the processors that wait for each other).
 pub fn simulate<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Trace> {
     run(schedule, conditions, None).map(|o| o.trace)
 }
 
-/// The same, with what every processor waited for.
+/// Like [`simulate`], and also returns every wait of every processor.
 ///
 /// # Errors
 /// Those of [`simulate`].
@@ -94,7 +95,7 @@ fn run<A: Application>(schedule: &A, conditions: CostModel<'_>, history: Option<
 
 type Key = (Rank, Rank, u64);
 
-/// A message on its way, as far as those who wait for it are concerned.
+/// A message in flight, as its receiver and sender see it.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     key: Key,
@@ -109,16 +110,17 @@ struct State<'a> {
     transits: BTreeMap<Key, Sent>,
     waiting: BTreeMap<Key, f64>,
     lanes: Vec<Lane>,
-    /// Of each processor's messages the one whose last byte leaves last.
+    /// By rank: the processor's message whose last byte leaves last.
     last_sent: Vec<Option<Sent>>,
     woken: Vec<(f64, Rank)>,
-    /// Steps begun.
+    /// Number of steps begun.
     taken: Vec<usize>,
     history: Option<History>,
 }
 
 impl State<'_> {
-    /// Does one step at `now`; the time when the processor goes on, or `None` if it is blocked.
+    /// Performs one step at `now`. Returns the time at which the processor continues, or `None` if it is
+    /// blocked.
     fn step<P: Piece, W: Work>(&mut self, rank: Rank, step: Step<P, W>, now: f64) -> Result<Option<f64>> {
         Ok(match step {
             Step::Send(message) => {
@@ -179,7 +181,7 @@ impl State<'_> {
         })
     }
 
-    /// Counts a message that was booked, and wakes its receiver if it waits already.
+    /// Counts a message that was booked, and wakes its receiver if it is already waiting.
     fn send<P: Piece>(&mut self, message: &Message<P>, load: Load, now: f64, transit: Transit) {
         let lane = &mut self.lanes[message.from.0];
         lane.sent[message.to.0] += message.elements();
@@ -201,7 +203,8 @@ impl State<'_> {
         }
     }
 
-    /// The receiver waited since `since`: idle until the message starts, communicating until it is there.
+    /// The receiver has waited since `since`: it is idle until the message starts and communicates until it
+    /// arrives.
     fn arrive(&mut self, sent: Sent, since: f64) -> f64 {
         let ((from, to, _), transit) = (sent.key, sent.transit);
         let end = since.max(transit.arrival);
@@ -212,7 +215,7 @@ impl State<'_> {
         end
     }
 
-    /// Remembers that a processor waited for a message.
+    /// Records that a processor waited for a message.
     fn note(&mut self, rank: Rank, sent: &Sent, since: f64, until: f64) {
         if let Some(history) = &mut self.history
             && until > since
@@ -234,7 +237,7 @@ impl State<'_> {
     }
 }
 
-/// A time that orders totally.
+/// A time with a total order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Clock(f64);
 

@@ -1,7 +1,7 @@
-//! Time-independent traces: what each rank of an MPI program did, without saying when.
+//! Time-independent traces: the actions of each rank of an MPI program, without times.
 //!
-//! The format of `smpirun -replay` (Desprez, Markomanolis, Quinson and Suter, PSTI 2011): a line is `<rank>
-//! <action> …`.
+//! The format is that of `smpirun -replay` (Desprez, Markomanolis, Quinson and Suter, PSTI 2011): a line is
+//! `<rank> <action> …`.
 
 mod line;
 
@@ -12,23 +12,24 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most ranks that traces may have.
+/// Maximum number of ranks of a trace.
 const MOST_RANKS: usize = 1_000_000;
-/// Most actions of all ranks together, collectives taken apart: 3 GiB of them.
+/// Maximum number of actions of all ranks, with collectives expanded: 3 GiB.
 const MOST_ACTIONS: usize = 1 << 26;
-/// Most bytes of one file.
+/// Maximum size of one file, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Reads the traces that a list names, one file a rank; a directory stands for the `traces.txt` in it. A name
-/// is looked for beside the list, then from the current directory. A list of one file holds all ranks'
-/// actions. Files are read by as many threads as there are cores; O(bytes) together.
+/// Reads the traces that a list names, one file per rank. A directory means its `traces.txt`. File names are
+/// relative to the list's directory, then to the current directory. A list of one file contains the actions
+/// of all ranks. As many threads as there are cores read the files; O(bytes) in total.
 ///
-/// Understood: `init`, `finalize`, `compute flops`, `send dst tag bytes`, `recv src tag [bytes]`, `isend`,
-/// `irecv`, `wait src dst tag`, `waitall`, `bcast bytes [root]` (a binomial tree), `barrier` (to rank 0 and
-/// back); `#` begins a comment.
+/// Supported actions: `init`, `finalize`, `compute flops`, `send dst tag bytes`, `recv src tag [bytes]`,
+/// `isend`, `irecv`, `wait src dst tag`, `waitall`, `bcast bytes [root]` (a binomial tree), `barrier` (to
+/// rank 0 and back). `#` starts a comment.
 ///
 /// # Errors
-/// A file that cannot be read, or a line that is not understood (with its file and line): the first by rank.
+/// A file that cannot be read, or a line that cannot be parsed (with its file and line): the first error by
+/// rank.
 pub fn read_traces(list: &Path) -> Result<Vec<Vec<Action>>> {
     let list = if list.is_dir() { list.join("traces.txt") } else { list.to_path_buf() };
     let text = text_of(&list)?;
@@ -37,7 +38,7 @@ pub fn read_traces(list: &Path) -> Result<Vec<Vec<Action>>> {
         return Err(Error::input(
             list.display().to_string(),
             format!("names {} traces", names.len()),
-            "give one file name a line, one for each rank",
+            "write one file name per line, one for each rank",
         ));
     }
     let path_of = |name: &str| {
@@ -68,10 +69,10 @@ pub fn read_traces(list: &Path) -> Result<Vec<Vec<Action>>> {
     parts.into_iter().flatten().collect()
 }
 
-/// The actions of traces given as (name, text), one a rank, or one for all; see [`read_traces`].
+/// Parses the actions of traces given as (name, text), one per rank, or one for all; see [`read_traces`].
 ///
 /// # Errors
-/// A line that is not understood, with its file and line.
+/// A line that cannot be parsed, with its file and line.
 pub fn parse_traces(files: &[(String, String)]) -> Result<Vec<Vec<Action>>> {
     let actions = AtomicUsize::new(0);
     let [(place, text)] = files else {
@@ -103,24 +104,24 @@ pub fn parse_traces(files: &[(String, String)]) -> Result<Vec<Vec<Action>>> {
     Ok(scripts)
 }
 
-/// One rank's actions; gives up when all together, counted in `actions`, are too many.
+/// Parses one rank's actions. Stops when the total of all ranks, counted in `actions`, is too large.
 fn trace_of(
     rank: usize,
     (place, text): (&str, &str),
     ranks: usize,
     actions: &AtomicUsize,
 ) -> Result<Vec<Action>> {
-    /// Lines between two looks at what the others have.
+    /// Lines between two updates of the common count.
     const LOOK: usize = 1024;
-    // A line of fewer bytes than these is rare.
+    // Lines are rarely shorter than this many bytes.
     let mut script = Vec::with_capacity(text.len() / 16);
     let mut lines = Lines::new(place, text, ranks);
     let (mut seen, mut counted) = (0, 0);
     while let Some(line) = lines.next_line() {
         let of = line.rank()?;
         if of != rank {
-            let what = format!("is of rank {of} in the trace of rank {rank}");
-            return Err(line.error(what, "give each rank a file of its own, in order"));
+            let what = format!("belongs to rank {of}, in the trace of rank {rank}");
+            return Err(line.error(what, "give each rank its own file, in the order of ranks"));
         }
         line.actions(rank, &mut script)?;
         seen += 1;
@@ -143,7 +144,7 @@ fn within(place: &str, actions: &AtomicUsize) -> Result<()> {
     Err(Error::input(place, format!("more than {MOST_ACTIONS} actions"), "replay fewer iterations"))
 }
 
-/// A file's text, if it is not larger than anything that makes sense.
+/// Reads a file, with a limit on its size.
 fn text_of(path: &Path) -> Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(|e| Error::file(path, "read", e))?;
@@ -180,13 +181,13 @@ mod tests {
     #[test]
     fn defects_are_refused_by_line() {
         for (text, what) in [
-            ("0 send 0 7 100\n0 sned 1 7 100\n", "t:2: cannot make out \"sned\""),
-            ("0 compute nan\n", "t:1: NaN is no number of flops"),
+            ("0 send 0 7 100\n0 sned 1 7 100\n", "t:2: unknown action \"sned\""),
+            ("0 compute nan\n", "t:1: NaN is not a number of flops"),
             ("0 compute -1\n", "number of flops"),
-            ("0 send 4 1 1\n", "no rank 4"),
-            ("0 send 0 -1 1\n", "no tag"),
-            ("x compute 1\n", "t:1: \"x\" is no rank"),
-            ("99999999 compute 1\n", "no rank 99999999"),
+            ("0 send 4 1 1\n", "rank 4 does not exist"),
+            ("0 send 0 -1 1\n", "is not a tag"),
+            ("x compute 1\n", "t:1: \"x\" is not a rank"),
+            ("99999999 compute 1\n", "rank 99999999 does not exist"),
             ("0\n", "no action"),
         ] {
             let error = parse(text).unwrap_err();
@@ -194,6 +195,6 @@ mod tests {
             assert!(error.to_string().contains(what), "{error}");
         }
         let two = [("a".to_string(), "0 init\n".to_string()), ("b".to_string(), "0 init\n".to_string())];
-        assert!(parse_traces(&two).unwrap_err().to_string().contains("b:1: is of rank 0"));
+        assert!(parse_traces(&two).unwrap_err().to_string().contains("b:1: belongs to rank 0"));
     }
 }

@@ -1,4 +1,4 @@
-//! The same schedule for SimGrid's `smpirun -replay`: platform, hostfile and time-independent traces.
+//! Export of a schedule to SimGrid's `smpirun -replay`: platform, hostfile and time-independent traces.
 
 use super::CostModel;
 use super::fluid::{Fabric, Fluid};
@@ -12,19 +12,19 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Stands for an unlimited bandwidth, in bytes per second: SimGrid has none.
+/// Replaces an unlimited bandwidth, in bytes per second: SimGrid has none.
 const UNLIMITED: f64 = 1e18;
 /// Floating-point operations of one multiply-add.
 const FLOPS: f64 = 2.0;
 
 /// Writes `platform.xml`, `hostfile`, `traces.txt` and a `rank-N.txt` for each processor into a directory,
-/// which is made if need be, and returns the command that replays them under the fluid rules that SimGrid
-/// shares with [`Fluid::simgrid`]. One wire is one link; relays are routes over two links. Where data along
-/// rows and along columns travel at unequal speeds, messages are as many bytes as take as long at the speed
-/// of rows. O(steps), streamed.
+/// which is created if it is missing. Returns the command that replays them under the fluid rules that
+/// SimGrid shares with [`Fluid::simgrid`]. Each wire becomes one link; relays become routes over two links.
+/// If data along rows and along columns travel at different speeds, a message is exported with the number of
+/// bytes that takes as long at the speed of rows. O(steps), streamed.
 ///
 /// # Errors
-/// A file that cannot be written, or a tag that SimGrid cannot hold.
+/// A file that cannot be written, or a tag that exceeds SimGrid's range.
 pub fn export_simgrid<A: Application>(
     schedule: &A,
     conditions: CostModel<'_>,
@@ -59,7 +59,7 @@ pub fn export_simgrid<A: Application>(
     Ok(command(hosts.len(), rules, &directory))
 }
 
-/// The processors' own names where all of them are plain and different, else p0, p1 and so on.
+/// The processors' own names if all of them are plain and distinct; otherwise p0, p1 and so on.
 fn host_names(names: &[String]) -> Vec<String> {
     let plain = |n: &String| {
         n.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -72,8 +72,8 @@ fn host_names(names: &[String]) -> Vec<String> {
     (0..names.len()).map(|i| format!("p{i}")).collect()
 }
 
-/// One processor's steps. Waiting for the sends of before is one `wait` for each, since `waitall` would wait
-/// for what is to be received, too.
+/// Writes one processor's steps. A wait for earlier sends becomes one `wait` per send, since `waitall` would
+/// also wait for receives.
 fn write_trace<A: Application>(
     schedule: &A,
     rank: Rank,
@@ -110,7 +110,7 @@ fn write_trace<A: Application>(
     writeln!(file, "{me} finalize")
 }
 
-/// SimGrid's tags are C's `int`.
+/// SimGrid's tags have C's type `int`.
 fn tag(tag: u64) -> io::Result<u64> {
     if tag <= i32::MAX as u64 {
         return Ok(tag);
@@ -118,13 +118,13 @@ fn tag(tag: u64) -> io::Result<u64> {
     Err(io::Error::other(format!("tag {tag} is more than SimGrid can hold: use a larger `block`")))
 }
 
-/// Hosts, links, and the routes of the pairs that talk.
+/// Writes hosts, links, and the routes of the pairs that communicate.
 fn platform(hosts: &[String], conditions: CostModel<'_>, pairs: &BTreeSet<(usize, usize)>) -> String {
     let crossings = |&(from, to): &(usize, usize)| -> Vec<Crossing> {
         let route = conditions.network.route(Rank(from), Rank(to));
         route.into_iter().flat_map(|hop| hop.crossings).collect()
     };
-    // A wire has one latency if all that cross it agree; else every route brings its own.
+    // A wire has one latency if all messages that cross it agree; otherwise every route has its own.
     let mut wires: BTreeMap<Wire, (f64, Option<f64>)> = BTreeMap::new();
     for crossing in pairs.iter().flat_map(crossings) {
         let latency = crossing.link.latency;
@@ -187,8 +187,8 @@ fn link_name(wire: Wire) -> String {
     }
 }
 
-/// What to type; quoted for a shell. Full updates, since SimGrid's default, lazy ones, give other times for
-/// some programs.
+/// The command line, quoted for a shell. It requests full updates, since SimGrid's default, lazy updates,
+/// gives different times for some programs.
 fn command(processors: usize, rules: &Fluid, directory: &Path) -> String {
     let quoted = |name: &str| {
         let path = directory.join(name).display().to_string();

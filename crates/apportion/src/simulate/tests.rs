@@ -1,4 +1,4 @@
-//! Forecasts worked by hand.
+//! Forecasts worked out by hand.
 
 use super::*;
 use crate::plan::{Metrics, Shape, shapes};
@@ -14,7 +14,7 @@ fn run(layout: &crate::plan::Layout, order: ScheduleOptions, rates: &[f64], netw
     simulate(&MatmulSchedule::new(layout, order), CostModel { rates, network, element: 8 }).unwrap()
 }
 
-/// N = 100, 3:1, 1000 bytes a second: square side 50, 2 * 50 * 50 elements one way and the other.
+/// N = 100, 3:1, 1000 bytes per second: square side 50, 2 * 50 * 50 elements in each direction.
 #[test]
 fn square_corner_in_bulk_by_hand() {
     let layout = shapes::square_corner(cube(100), &[3.0, 1.0]).unwrap();
@@ -29,14 +29,15 @@ fn square_corner_in_bulk_by_hand() {
     assert!((trace.seconds() - (2.0 * message + 100.0)).abs() < 1e-9);
 }
 
-/// With overlap: max(communication, free part) + rest. Free: 50 x 50 of the fast one's 7,500 elements.
+/// With overlap: max(communication, free part) + rest. Free: 50 x 50 of the fast processor's 7,500 elements.
 #[test]
 fn overlap_hides_the_free_part() {
     let layout = shapes::square_corner(cube(100), &[3.0, 1.0]).unwrap();
     let network = Network::uniform(0.0, 1000.0);
     let order = ScheduleOptions::new(Flow::Bulk, 100).with_look_ahead(1);
     let trace = run(&layout, order, &[7500.0, 2500.0], &network);
-    // Communication 40 s; the free third of 100 s fits in: the fast one ends at 40 + 66.7, the slow at 140.
+    // Communication takes 40 s; the free third of 100 s fits in: the fast processor ends at 40 + 66.7, the
+    // slow one at 140.
     assert!((trace.compute()[0] - 100.0).abs() < 1e-9);
     let ends: Vec<f64> = trace.lanes.iter().map(|l| l.events.last().unwrap().end).collect();
     assert!((ends[0] - (40.0 + 200.0 / 3.0)).abs() < 1e-9, "{ends:?}");
@@ -54,7 +55,7 @@ fn a_star_pays_twice_between_its_ends() {
     assert!(seconds(&star) > 1.5 * seconds(&full));
 }
 
-/// One-to-all on a bus: every element crosses it once, however many need it.
+/// One-to-all on a bus: every element is transferred once, for any number of receivers.
 #[test]
 fn a_bus_carries_what_several_need_once() {
     let layout = shapes::rows(cube(60), &[1.0; 4]).unwrap();
@@ -63,7 +64,7 @@ fn a_bus_carries_what_several_need_once() {
     network.topology = Topology::Bus;
     let trace = run(&layout, order, &[1e12; 4], &network);
     assert!((trace.seconds() - 60.0 * 60.0 * 8.0 / 1e3).abs() < 1e-3);
-    // Received by each, as by formula.
+    // Each receiver gets the elements of the formula.
     assert_eq!(Some(trace.volume_matrix().iter().flatten().sum()), Metrics::of_layout(&layout, 1.0).volume);
 }
 

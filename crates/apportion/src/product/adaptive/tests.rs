@@ -1,4 +1,4 @@
-//! The policy against a virtual clock, and the counting of moves against every element.
+//! The policy with a virtual clock, and the count of moved elements against a count element by element.
 
 use super::*;
 use crate::geometry::Rank;
@@ -9,7 +9,7 @@ use crate::schedule::{DataPath, Flow, ScheduleOptions};
 use crate::select::Moves;
 use crate::simulate::{CostModel, simulate};
 
-/// Processors that compute at given rates until a fraction of the work is done, then at others.
+/// Processors that compute at given rates until a fraction of the work is done, then at other rates.
 struct Virtual {
     platform: Platform,
     rates: [Vec<f64>; 2],
@@ -41,8 +41,8 @@ impl Segments for Virtual {
 
 const K: u64 = 4096;
 
-/// Total over the ideal of an oracle that knew, for processors whose first turns `slowdown` times slower
-/// half-way.
+/// Total time over the ideal time of an oracle, for processors of which the first becomes `slowdown` times
+/// slower half-way.
 fn against_oracle(
     speeds: &[f64],
     slowdown: f64,
@@ -89,7 +89,7 @@ fn a_processor_three_times_slower_half_way_costs_little_over_an_oracle() {
             // One segment is the product without adaptation.
             let (fixed, left, _) = against_oracle(speeds, 3.0, network, 1);
             assert!(left.repartitions.is_empty() && left.segments == 1);
-            // One segment ends after the turn, so it runs at the later speeds: all wait for the slower
+            // One segment ends after the slowdown, so it runs at the later speeds: all wait for the slower
             // processor.
             let (all, first) = (speeds.iter().sum::<f64>(), speeds[0]);
             let oracle = 0.5 + 0.5 * all / (all - first * (1.0 - 1.0 / 3.0));
@@ -126,7 +126,7 @@ fn segments_are_whole_pivot_blocks() {
     }
 }
 
-/// Every message of the whole is a message of one segment, or a part of each.
+/// Every message of the whole product is a message of one segment, or is split among segments.
 #[test]
 fn volumes_of_segments_add_up() {
     let shape = Shape::new(30, 100, 40, "test").unwrap();

@@ -1,4 +1,4 @@
-//! The matrix product as an [`Executable`]: what its processors hold, and how pieces of A and B are packed,
+//! The matrix product as an [`Executable`]: the data of its processors, and how pieces of A and B are packed,
 //! unpacked and computed with.
 
 mod panels;
@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 /// The rectangles of C that one processor writes, each a view into a block of this process.
 type Tiles<'a, T> = Vec<(Rect, ViewMut<'a, T>)>;
 
-/// C = A B over a semiring, by a schedule: the operands' blocks of this process, and C's.
+/// C = A B over a semiring, by a schedule: this process's blocks of the operands and of C.
 #[derive(Debug)]
 pub(crate) struct Product<'a, T> {
     kernel: Kernel<T>,
@@ -25,15 +25,16 @@ pub(crate) struct Product<'a, T> {
     a: &'a LocalBlocks<T>,
     b: &'a LocalBlocks<T>,
     path: DataPath,
-    /// True to begin with the semiring's zero; false to add to what C holds.
+    /// True to start from the semiring's zero; false to add to the content of C.
     fresh: bool,
     /// By rank, until the processor takes them.
     tiles: Vec<Mutex<Tiles<'a, T>>>,
 }
 
 impl<'a, T: Element> Product<'a, T> {
-    /// A product whose blocks of C are `c`: of each of the processors `here` every rectangle is within one of
-    /// them. A process alone has A, B and C whole, in one block each; a rank has its own parts.
+    /// Creates a product whose blocks of C are `c`. Every rectangle of every processor in `here` must be
+    /// within one of them. A single process has A, B and C complete, in one block each; a rank has its own
+    /// parts.
     ///
     /// # Panics
     /// If a rectangle is in no block.
@@ -65,7 +66,7 @@ impl<'a, T: Element> Product<'a, T> {
         product
     }
 
-    /// The same, adding to what C holds.
+    /// The same product, added to the content of C.
     pub fn adding(self) -> Self {
         Self { fresh: false, ..self }
     }
@@ -78,7 +79,7 @@ impl<'a, T: Element> Product<'a, T> {
         }
     }
 
-    /// A piece where it is.
+    /// A view of a piece in place.
     ///
     /// # Panics
     /// If this process does not hold it in one block.
@@ -97,7 +98,7 @@ fn tile_of<T>(held: Rect, elements: &[T], rect: Rect) -> View<'_, T> {
     whole.tile(i as usize, j as usize, rect.rows.len() as usize, rect.cols.len() as usize)
 }
 
-/// What one processor holds: its tiles of C, and copies of operands unless it reads them in place.
+/// Data of one processor: its tiles of C, and copies of operands unless it reads them in place.
 #[derive(Debug)]
 pub(crate) struct Held<'a, T> {
     c: Tiles<'a, T>,
@@ -140,8 +141,8 @@ impl<T: Element> Executable for Product<'_, T> {
     fn hold(&self, rank: Rank) -> Held<'_, T> {
         let mut c = std::mem::take(&mut *self.tiles[rank.0].lock().unwrap_or_else(PoisonError::into_inner));
         if self.fresh {
-            // Every element is written: the pages are there before a clock starts, near the thread that uses
-            // them.
+            // Every element is written here, so that the pages exist before the clock starts, near the thread
+            // that uses them.
             let zero = self.kernel.zero();
             c.iter_mut().for_each(|(_, tile)| (0..tile.rows()).for_each(|i| tile.row(i).fill(zero)));
         }

@@ -1,4 +1,4 @@
-//! Copies of the operands that one processor needs, by pivot block: its own parts, and what has arrived.
+//! Copies of the operands that one processor needs, by pivot block: its own parts and received pieces.
 
 use super::Product;
 use crate::geometry::{Rank, Rect, Span, SpanSet};
@@ -8,8 +8,8 @@ use crate::run::Spare;
 use crate::schedule::{MatmulSchedule, Operand, OperandPiece, Update};
 use std::collections::BTreeMap;
 
-/// One pivot block's operands for one group of columns: A's needed rows x inner (nothing where A is used in
-/// place), and inner x B's needed columns of the group, both row by row.
+/// One pivot block's operands for one group of columns, both row-major: A's needed rows x inner (empty if A
+/// is read in place), and inner x B's needed columns of the group.
 #[derive(Debug)]
 struct Panel<T> {
     inner: Span,
@@ -31,17 +31,17 @@ pub(super) struct Panels<'a, T> {
 }
 
 impl<'a, T: Element> Panels<'a, T> {
-    /// None yet.
+    /// Creates an empty set of panels.
     pub fn new(schedule: &'a MatmulSchedule, rank: Rank) -> Self {
         Self { schedule, rank, panels: BTreeMap::new(), spare: Spare::default(), bytes: 0, peak: 0 }
     }
 
-    /// Most bytes of panels at once.
+    /// Peak number of bytes of panels.
     pub fn peak_bytes(&self) -> u64 {
         self.peak
     }
 
-    /// Takes over a piece that has arrived, `view` shows parts of it, to where updates look for it.
+    /// Stores a piece that has arrived where updates expect it; `view` returns parts of the piece.
     pub fn take<'v>(
         &mut self,
         product: &Product<'_, T>,
@@ -58,7 +58,7 @@ impl<'a, T: Element> Panels<'a, T> {
         }
     }
 
-    /// Copies a piece, the processor's own or one that has arrived, row by row to `out`.
+    /// Copies a piece, the processor's own or a received one, row by row to `out`.
     pub fn give(&mut self, product: &Product<'_, T>, piece: &OperandPiece, out: &mut [T]) {
         let (rows, cols) = (piece.rect.rows.len() as usize, piece.rect.cols.len() as usize);
         let mut out = ViewMut::dense(out, rows, cols);
@@ -72,7 +72,7 @@ impl<'a, T: Element> Panels<'a, T> {
         }
     }
 
-    /// Forgets the panels of these inner indices and columns.
+    /// Frees the panels of these inner indices and columns.
     pub fn free(&mut self, Rect { rows: inner, cols }: Rect) {
         let held = self.panels.range((inner.start, 0)..(inner.end, 0)).map(|(key, _)| *key);
         let keys: Vec<_> = held.filter(|key| cols.start <= key.1 && key.1 < cols.end).collect();
@@ -84,7 +84,7 @@ impl<'a, T: Element> Panels<'a, T> {
         }
     }
 
-    /// Makes sure that the operands of an update are together: copies own parts in at first use.
+    /// Prepares the operands of an update: copies own parts in at first use.
     pub fn gather(&mut self, product: &Product<'_, T>, update: &Update) {
         self.panel(product, update.inner.start, update.rect.cols.start);
     }
@@ -104,13 +104,13 @@ impl<'a, T: Element> Panels<'a, T> {
         (a, panel.view(schedule, rank, &b))
     }
 
-    /// Where a panel is kept.
+    /// The key of a panel.
     fn key(&self, inner: u64, column: u64) -> (u64, u64) {
         (inner - inner % self.schedule.order().block, self.schedule.group(column).start)
     }
 
-    /// A piece cut at the borders of pivot blocks (it spans all of them in the bulk flow), with each block's
-    /// start.
+    /// Cuts a piece at the borders of pivot blocks (in the bulk flow it spans all of them). Each part comes
+    /// with the start of its block.
     fn by_panel(&self, piece: &OperandPiece) -> Vec<(u64, OperandPiece)> {
         let OperandPiece { operand, rect } = *piece;
         let (inner, block) = (piece.inner(), self.schedule.order().block);
@@ -126,8 +126,8 @@ impl<'a, T: Element> Panels<'a, T> {
         (first..inner.end).step_by(usize::try_from(block).unwrap_or(usize::MAX)).map(cut).collect()
     }
 
-    /// The panel of an inner index and a column, made from the processor's own parts if it is new; where it
-    /// is kept.
+    /// The key of the panel of an inner index and a column. A new panel is created from the processor's own
+    /// parts.
     fn panel(&mut self, product: &Product<'_, T>, inner: u64, column: u64) -> (u64, u64) {
         let key = self.key(inner, column);
         if self.panels.contains_key(&key) {
@@ -160,7 +160,7 @@ impl<'a, T: Element> Panels<'a, T> {
     }
 }
 
-/// A column of the group that a piece belongs to: pieces of A travel only where all columns are one group.
+/// A column of the group that a piece belongs to: pieces of A travel only if all columns are one group.
 fn column_of(piece: &OperandPiece) -> u64 {
     if piece.operand == Operand::B { piece.rect.cols.start } else { 0 }
 }
@@ -170,9 +170,9 @@ impl<T: Element> Panel<T> {
         ((self.a.len() + self.b.len()) * size_of::<T>()) as u64
     }
 
-    /// Where a piece within the panel begins, and how far apart its rows are.
+    /// Offset of a piece within the panel, and the distance between its rows.
     fn place(&self, schedule: &MatmulSchedule, rank: Rank, piece: &OperandPiece) -> (usize, usize) {
-        // A piece is in one span of the needed rows or columns: its lines are neighbours in the panel too.
+        // A piece is in one span of the needed rows or columns: its lines are adjacent in the panel too.
         let rect = piece.rect;
         let (row, col, stride) = match piece.operand {
             Operand::A => {
@@ -197,7 +197,7 @@ impl<T: Element> Panel<T> {
         View::new(data, piece.rect.rows.len() as usize, piece.rect.cols.len() as usize, stride)
     }
 
-    /// Copies a piece within the panel from where it is.
+    /// Copies a piece within the panel from its source.
     fn fill(&mut self, schedule: &MatmulSchedule, rank: Rank, piece: &OperandPiece, source: View<T>) {
         let (first, stride) = self.place(schedule, rank, piece);
         let data = match piece.operand {

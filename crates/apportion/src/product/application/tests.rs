@@ -1,4 +1,5 @@
-//! The product on every engine against three loops, and the law of the three counts at run time.
+//! The product on every engine against three loops, and the equality of the three counts of elements at run
+//! time.
 
 use super::*;
 use crate::error::{Error, Result};
@@ -15,7 +16,7 @@ use crate::schedule::{Flow, ScheduleOptions};
 use crate::trace::Trace;
 use proptest::prelude::*;
 
-/// C and what all did.
+/// C and the traces of all processors.
 fn product<T: Element>(
     path: DataPath,
     kernel: Kernel<T>,
@@ -40,7 +41,7 @@ fn product<T: Element>(
     Ok((c, traces.into_iter().next().expect("a world has a rank")))
 }
 
-/// These rectangles, as far as the matrix reaches.
+/// These rectangles, cut off at the edge of the matrix.
 fn clipped<T: Element>(matrix: &Matrix<T>, rects: &[Rect]) -> LocalBlocks<T> {
     let all = Rect::new(Span::new(0, matrix.rows() as u64), Span::new(0, matrix.cols() as u64));
     parts(matrix, &rects.iter().map(|rect| rect.intersect(all)).collect::<Vec<_>>())
@@ -74,7 +75,7 @@ fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
     let mut out = vec![shapes::rows(shape, weights).unwrap(), shapes::columns(shape, weights).unwrap()];
     out.extend(shapes::straight_line(shape, weights));
     out.extend(shapes::square_corner(shape, weights));
-    // Block-cyclic: a generalised block of 5 x 7 that recurs, cut off at the ends.
+    // Block-cyclic: a generalised block of 5 x 7 that repeats and is cut off at the edges.
     let block = Shape::new(5, shape.k, 7, "test").unwrap();
     let blocks = [shapes::columns(block, weights), shapes::square_corner(block, weights)];
     out.extend(blocks.iter().flatten().map(|block| repeated(shape, block).unwrap()));
@@ -83,7 +84,7 @@ fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
-    /// Every flow on every layout and engine computes the product and moves what the formula says.
+    /// Every flow on every layout and engine computes the product and moves the predicted number of elements.
     #[test]
     fn products_are_right_and_bytes_are_counted(
         m in 1u64..20, k in 1u64..20, n in 1u64..20, block in 1u64..24, overlap: bool, look_ahead in 1u64..4,
@@ -194,7 +195,7 @@ fn an_emulated_wire_takes_its_time() {
     platform.network.duplex = false;
     let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::Bulk, 40));
     let with = (&platform, &Monitor::new());
-    // An emulated network carries copies, asked for or not.
+    // An emulated network requires copies, whether they were requested or not.
     let (c, trace) = product(DataPath::Copied, Kernel::plus_times(), [&a, &b], &schedule, with).unwrap();
     assert!(trace.seconds() >= 0.2);
     assert_eq!(c.as_slice(), &naive(&a, &b)[..]);
@@ -221,7 +222,7 @@ fn a_stopped_run_ends_with_interrupted() {
     assert!(matches!(error, Error::Interrupted));
 }
 
-/// Ranks that compute for hours: emulated, since no network is.
+/// Ranks that compute for hours: emulated speeds, without a network.
 #[test]
 fn stopped_ranks_end_with_interrupted() {
     let shape = Shape::new(40, 40, 40, "test").unwrap();
@@ -243,7 +244,7 @@ fn stopped_ranks_end_with_interrupted() {
     }
 }
 
-/// Some workers find columns of A missing and panic; the others wait for its data and must be told.
+/// Some workers find columns of A missing and panic; the others wait for their data and must be stopped.
 #[test]
 fn a_lost_worker_ends_the_run_with_its_name() {
     let shape = Shape::new(40, 40, 40, "test").unwrap();
@@ -260,8 +261,8 @@ fn a_lost_worker_ends_the_run_with_its_name() {
         assert!(matches!(error, Error::WorkerLost { .. }), "{error}");
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().starts_with("processor p"), "{error}");
-        // In one memory each reads A where it is; with memory of their own those lose who own what is
-        // missing.
+        // In shared memory each worker reads A in place. With memory of their own, the owners of the missing
+        // columns fail.
         let lost: Vec<String> = (0..4)
             .filter(|&rank| schedule.own(Rank(rank)).0.iter().any(|part| part.cols.end > 35))
             .map(|rank| format!("processor p{rank} "))

@@ -1,4 +1,4 @@
-//! A bit that flips silently in C while a tile is updated: the run must end with an error, not with a result.
+//! A bit flips silently in C while a tile is updated: the run must end with an error, not with a result.
 
 use super::*;
 use crate::kernels::{View, ViewMut, gemm, max_plus, min_plus};
@@ -8,13 +8,13 @@ use crate::product::tests::{PATHS, on, parts};
 use crate::run::Monitor;
 use crate::schedule::Flow;
 
-/// What a defect replaces.
+/// The type of the function that the fault replaces.
 type Update<T> = fn(View<T>, View<T>, ViewMut<T>);
 
-/// Tells the tiles that are to be spoilt: those whose first element of A is this, or minus this.
+/// Marks the tiles to be corrupted: those whose first element of A is this, or minus this.
 const MARK: f64 = 77.0;
 
-/// Numbers up to 13 with the mark in A's first element, which no other sum or difference outdoes.
+/// Numbers up to 13 with the mark in A's first element, which no other sum or difference exceeds.
 fn factors<T: Element>((m, k, n): (usize, usize, usize), mark: f64) -> [Matrix<T>; 2] {
     let fill = |rows: usize, cols: usize, by: usize| -> Vec<T> {
         (0..rows * cols).map(|i| T::from_f64((i * by % 101) as f64 / 8.0 + 0.125)).collect()
@@ -51,7 +51,7 @@ fn outcome<T: Element>(
     on(path, (&platform, &Monitor::new()), job.work(), one).map(drop)
 }
 
-/// Computes a tile rightly, then flips a bit of its first element, if it is the marked tile.
+/// Computes a tile correctly, then flips a bit of its first element if the tile is marked.
 fn spoilt<T: Element>(
     (a, b, mut c): (View<T>, View<T>, ViewMut<T>),
     right: impl Fn(View<T>, View<T>, ViewMut<T>),
@@ -73,15 +73,15 @@ fn spoilt_f32<const BIT: u32>(a: View<f32>, b: View<f32>, c: ViewMut<f32>) {
 
 fn caught(outcome: Result<()>, what: &str) {
     let error = outcome.expect_err(what);
-    // Of several ranks each says what the lowest one found.
+    // With several ranks, each reports the result of the lowest one.
     assert!(matches!(error, Error::WrongResult { .. } | Error::Agreed { .. }), "{what}: {error}");
     assert_eq!(error.exit_code(), 1);
     assert!(error.to_string().starts_with("the result is wrong"), "{what}: {error}");
     assert!(error.to_string().contains("element (0, 0)"), "{what}: {error}");
 }
 
-/// Plus-times: sign, exponent, and fraction down to where it drowns in rounding: (k + 1) epsilon of |A| |B|,
-/// here below bit 12.
+/// Plus-times: sign, exponent, and fraction down to the rounding errors: (k + 1) epsilon of |A| |B|, here
+/// below bit 12.
 #[test]
 fn freivalds_sees_one_flipped_bit() {
     let factors_64 = factors::<f64>((31, 23, 29), MARK);
@@ -120,8 +120,8 @@ fn truth(a: View<u8>, b: View<u8>, c: ViewMut<u8>) {
     spoilt((a, b, c), |a, b, c| Kernel::or_and().update(a, b, c), |x| x ^ 1);
 }
 
-/// A C of at most [`DRAWS`] elements is recomputed whole: even the last bit of one element is seen for
-/// certain.
+/// A C of at most [`DRAWS`] elements is recomputed completely: even the last bit of one element is detected
+/// with certainty.
 #[test]
 fn samples_see_one_flipped_bit_of_a_small_product() {
     for (right, defect, mark) in [

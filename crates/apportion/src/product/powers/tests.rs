@@ -1,4 +1,4 @@
-//! Powers and closures on the engine against slow ones by definition.
+//! Powers and closures on the engine against slow implementations of the definition.
 
 use super::*;
 use crate::matrix::Matrix;
@@ -9,8 +9,8 @@ use crate::product::tests::{PATHS, on, parts, whole};
 use crate::run::Monitor;
 use crate::schedule::{DataPath, Flow, ScheduleOptions};
 
-/// What every process holds after a job on a square matrix, as one matrix, and what else the first one
-/// returns.
+/// The result of all processes after a job on a square matrix, as one matrix, and the rest of the first
+/// process's result.
 fn with<T: Element, U: Element, V: Element, R: Send>(
     path: DataPath,
     kernel: Kernel<T>,
@@ -34,7 +34,7 @@ fn with<T: Element, U: Element, V: Element, R: Send>(
     Ok((whole((n, n), &blocks), first))
 }
 
-/// A product by the definition of each element.
+/// A product, each element by its definition.
 fn times<T: Element>(kernel: Kernel<T>, a: &Matrix<T>, b: &Matrix<T>) -> Matrix<T> {
     let column = |j: usize| -> Vec<T> { (0..b.rows()).map(|l| b.row(l)[j]).collect() };
     let elements =
@@ -42,7 +42,7 @@ fn times<T: Element>(kernel: Kernel<T>, a: &Matrix<T>, b: &Matrix<T>) -> Matrix<
     Matrix::new(a.rows(), b.cols(), elements.collect())
 }
 
-/// The identity, multiplied `exponent` times.
+/// The identity multiplied `exponent` times.
 fn power<T: Element>(kernel: Kernel<T>, a: &Matrix<T>, exponent: u64) -> Matrix<T> {
     let n = a.rows();
     let unit = |at: usize| if at.is_multiple_of(n + 1) { kernel.one() } else { kernel.zero() };
@@ -50,7 +50,7 @@ fn power<T: Element>(kernel: Kernel<T>, a: &Matrix<T>, exponent: u64) -> Matrix<
     (0..exponent).fold(identity, |so_far, _| times(kernel, &so_far, a))
 }
 
-/// Floyd and Warshall: each vertex in turn may be passed.
+/// Floyd and Warshall's algorithm.
 fn closure(a: &Matrix<f64>, semiring: Semiring) -> Vec<f64> {
     let (n, better): (_, fn(f64, f64) -> f64) =
         (a.rows(), if semiring == Semiring::MaxPlus { f64::max } else { f64::min });
@@ -95,7 +95,7 @@ fn closures_equal_those_of_one_thread() {
         for semiring in [Semiring::MaxPlus, Semiring::MinPlus] {
             let kernel = Kernel::<f64>::over(semiring).unwrap();
             let a = graph(n, kernel.zero());
-            // Over max-plus no weight is positive, over min-plus none negative: no cycle improves.
+            // Over max-plus no weight is positive, over min-plus none is negative: no cycle improves.
             let (found, report) = with(path, kernel, &a, matrix_closure).unwrap();
             let expected = closure(&a, semiring);
             assert_eq!(found.as_slice(), expected, "{semiring}, {n}");
@@ -125,7 +125,8 @@ fn improving_cycles_are_named() {
     }
 }
 
-/// Walks every chain of predecessors back: it ends where it should, and its edges add up to the length.
+/// Follows every chain of predecessors back: it must end at the start of the path, and its edges must add up
+/// to the length.
 fn check_paths(path: DataPath, semiring: Semiring, a: &Matrix<i64>) {
     let n = a.rows();
     let paths = Kernel::paths(semiring).unwrap();

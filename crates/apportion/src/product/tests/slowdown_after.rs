@@ -1,15 +1,16 @@
-//! A processor that turns slower does so once in a job, after its own fraction of it, on every engine.
+//! A processor that slows down does so once in a job, after its own fraction of it, on every engine.
 
 use super::*;
 use crate::matrix::{NpyFile, npy_header};
 use std::path::Path;
 
-/// Seconds of one product on each processor, before it turns.
+/// Seconds of one product on each processor, before the slowdown.
 const SECONDS: f64 = 0.04;
-/// What the processor turns to.
+/// Slowdown of the processor.
 const SLOWER: f64 = 6.0;
 
-/// Emulated processors that compute for [`SECONDS`] a product; this one turns half-way through the job.
+/// Emulated processors that compute for [`SECONDS`] per product; this one slows down half-way through the
+/// job.
 fn turning(weights: &[f64], turns: usize) -> Setup {
     let mut setup = Setup::new(weights, ScheduleOptions::new(Flow::OneToAll, 8));
     let speeds = setup.plan.shares.iter().map(|&share| (share * N) as f64 / SECONDS);
@@ -20,13 +21,13 @@ fn turning(weights: &[f64], turns: usize) -> Setup {
     setup
 }
 
-/// How slow a processor is now, where this process runs it.
+/// Current slowdown of a processor, if this process runs it.
 fn slowdown(session: &Session<'_>, processor: usize) -> Option<f64> {
     let here = session.world().processors_here(session.platform().len());
     here.contains(&processor).then(|| session.throttle(processor).slowdown())
 }
 
-/// The fraction is that of the processor's own work, not of all processors' nor of this process's.
+/// The fraction counts the processor's own work, not that of all processors or of this process.
 #[test]
 fn a_small_share_turns_half_way_as_well() {
     let setup = turning(&[3.0, 1.0], 1);
@@ -39,13 +40,14 @@ fn a_small_share_turns_half_way_as_well() {
             assert_eq!(slowdown(session, 1).unwrap_or(SLOWER), SLOWER, "{path:?}");
             Ok(report)
         });
-        // Half at its first speed and half six times slower; never turned it would be 1, turned at once 6.
+        // Half at its first speed and half six times slower. Without the slowdown it would be 1, with an
+        // immediate one 6.
         let slower = done.unwrap()[0].trace.compute()[1] / SECONDS;
         assert!((2.0..5.5).contains(&slower), "{path:?}: {slower}");
     }
 }
 
-/// Eight products, the first four of which are a power: the turn is between the fourth and the fifth.
+/// Eight products, the first four of which are a power: the slowdown is between the fourth and the fifth.
 #[test]
 fn a_power_does_not_begin_the_job_anew() {
     let setup = turning(&[1.0, 1.0], 0);
@@ -67,7 +69,7 @@ fn a_power_does_not_begin_the_job_anew() {
     }
 }
 
-/// Four panels of two segments each: the turn is between the second panel and the third.
+/// Four panels of two segments each: the slowdown is between the second panel and the third.
 #[test]
 fn panels_do_not_begin_the_job_anew() {
     let rows = N.div_ceil(4);

@@ -1,4 +1,4 @@
-//! MPI, found at run time. [`World::mpi`](super::World::mpi) joins its world; nothing else calls it.
+//! MPI, loaded at run time. [`World::mpi`](super::World::mpi) is its only user.
 
 mod raw;
 

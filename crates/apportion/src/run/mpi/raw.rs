@@ -1,9 +1,9 @@
-//! Raw MPI, found at run time: the only file that calls it. What it offers to the others is safe.
+//! Raw MPI, loaded at run time. This is the only file that calls it; its interface is safe.
 //!
-//! Open MPI's handles are addresses of exported symbols; MPICH's and the standard ABI's are constants. Only
-//! two are needed: the world and the byte. All are passed as machine words: where a library takes a C `int`,
-//! it reads the lower half of the register (64-bit little-endian systems, which is all that this file is
-//! compiled for).
+//! Open MPI's handles are addresses of exported symbols; those of MPICH and of the standard ABI are
+//! constants. Only two are needed: the world and the byte. All are passed as machine words. A library that
+//! takes a C `int` reads the lower half of the register (on 64-bit little-endian systems, for which alone
+//! this file is compiled).
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
@@ -11,15 +11,15 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Most bytes of one MPI message on one host: longer ones travel in parts of this size.
+/// Maximum number of bytes of one MPI message on one host: longer ones travel in parts of this size.
 const LARGEST: usize = 8 << 20;
 
-/// Most bytes of one MPI message between hosts: below the libraries' eager limits, so that nothing is asked
-/// before it is sent. With longer ones the answers wait behind the data that travel the same way, and two
-/// that send to each other lose time.
+/// Maximum number of bytes of one MPI message between hosts. It is below the libraries' eager limits, so that
+/// no handshake precedes the data. With longer messages, the answers of the handshake wait behind data that
+/// travel the same way, and two ranks that send to each other lose time.
 const LARGEST_BETWEEN_HOSTS: usize = 60 << 10;
 
-/// The name of a library given by the user instead of those that are looked for.
+/// The name of a library that the user gives to replace the default list.
 pub(in crate::run) const VARIABLE: &str = "APPORTION_MPI";
 
 type Handle = usize;
@@ -37,11 +37,11 @@ struct Dialect {
 const MPICH: Dialect = Dialect { world: 0x4400_0000, byte: 0x4c00_010d, serialized: 2 };
 const STANDARD: Dialect = Dialect { world: 0x101, byte: 0x247, serialized: 2048 };
 
-/// A question that may be asked at any time.
+/// A query that may be called at any time.
 type Question = unsafe extern "C" fn(*mut c_int) -> c_int;
 
-/// True if a library's handles are those of the standard ABI (MPI 5.0, chapter 20): it names that ABI's
-/// version. Of one that is too old to be asked the file's name tells.
+/// True if a library's handles are those of the standard ABI (MPI 5.0, chapter 20): the library reports a
+/// version of that ABI. For a library that is too old for this query, the file name decides.
 fn has_standard_abi(library: &Library, name: &str) -> bool {
     type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
     let (mut major, mut minor) = (-1, -1);
@@ -78,7 +78,7 @@ pub(in crate::run) struct Mpi {
     dialect: Dialect,
     name: String,
     threads: bool,
-    /// Most words of one MPI message; the same on all ranks.
+    /// Maximum number of words of one MPI message; the same on all ranks.
     part: usize,
     pub rank: usize,
     pub size: usize,
@@ -87,7 +87,7 @@ pub(in crate::run) struct Mpi {
 /// Room for any library's `MPI_Status` (20 to 32 bytes).
 type Status = [u64; 16];
 
-/// A message under way, with the memory that MPI reads or fills meanwhile.
+/// A message in flight, with the memory that MPI reads or fills meanwhile.
 #[derive(Debug)]
 pub(in crate::run) struct Transfer {
     words: Vec<u64>,
@@ -95,7 +95,7 @@ pub(in crate::run) struct Transfer {
 }
 
 impl Mpi {
-    /// Loads the first library of `names` that is there, and joins the world.
+    /// Loads the first library of `names` that exists, and joins the world.
     pub fn start(names: &[String]) -> Result<Self> {
         let (name, library) = load(names)?;
         let missing = |e: libloading::Error| {
@@ -135,7 +135,7 @@ impl Mpi {
             }
             (functions, dialect)
         };
-        // Its code runs until the process ends, exit handlers included.
+        // The library's code is used until the process ends, by exit handlers as well.
         std::mem::forget(library);
         let (mut provided, mut rank, mut size) = (0, 0, 0);
         // SAFETY: MPI allows null for the arguments; the results are written to live integers.
@@ -160,17 +160,17 @@ impl Mpi {
         &self.name
     }
 
-    /// Says that all ranks are on one host. All must say it, with nothing under way.
+    /// Declares that all ranks are on one host. All ranks must call it, with no message in flight.
     pub fn on_one_host(&mut self) {
         self.part = LARGEST / size_of::<u64>();
     }
 
-    /// True if another thread than the one that started it may make calls.
+    /// True if threads other than the one that started MPI may make calls.
     pub fn any_thread(&self) -> bool {
         self.threads
     }
 
-    /// The first line of what the library says of itself.
+    /// The first line of the library's version string.
     pub fn version(&self) -> String {
         // As long as the longest of any library.
         let (mut text, mut length) = (vec![0u8; 8192], 0);
@@ -183,7 +183,7 @@ impl Mpi {
         line.split(", package").next().unwrap_or(line).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Starts sending words to a rank; at most 2^15 - 1 as tag.
+    /// Starts sending words to a rank; the tag is at most 2^15 - 1.
     pub fn send(&self, words: Vec<u64>, to: usize, tag: u16) -> Transfer {
         let functions = self.functions();
         let Dialect { world, byte, .. } = self.dialect;
@@ -206,7 +206,7 @@ impl Mpi {
             assert_eq!(sent, 0, "MPI_Isend of {bytes} bytes to rank {to} works");
             request
         };
-        // Should a later part fail, the memory of earlier ones, which is in flight, is not freed.
+        // If a later part fails, the memory of earlier parts, which is in flight, is not freed.
         let mut transfer = Transfer { words, requests: Vec::new() };
         for part in parts(transfer.words.len(), self.part) {
             let request = start(&transfer.words[part]);
@@ -215,14 +215,14 @@ impl Mpi {
         transfer
     }
 
-    /// Lets words from a rank come into `room`, all of it.
+    /// Starts receiving words from a rank; they must fill `room` exactly.
     pub fn receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Transfer {
         let functions = self.functions();
         let Dialect { world, byte, .. } = self.dialect;
         let start = |part: &mut [u64]| {
             let mut request = 0;
             let bytes = size_of_val(part) as c_int;
-            // SAFETY: as for `send`; nobody reads or writes the memory until the transfer is done.
+            // SAFETY: as for `send`; no other code reads or writes the memory until the transfer is done.
             let posted = unsafe {
                 (functions.receive)(
                     part.as_mut_ptr().cast(),
@@ -261,10 +261,11 @@ impl Mpi {
         true
     }
 
-    /// Lets the library move what is under way.
+    /// Lets the library advance the messages in flight.
     pub fn progress(&self) {
         let (mut flag, mut status): (c_int, Status) = (0, [0; 16]);
-        // SAFETY: asks for a message from this rank to itself, which nobody sends; results go to live memory.
+        // SAFETY: probes for a message from this rank to itself, which is never sent; results are written to
+        // live memory.
         unsafe {
             (self.functions().probe)(
                 self.rank as c_int,
@@ -283,7 +284,7 @@ impl Mpi {
         std::process::exit(code.into())
     }
 
-    /// Leaves the world; every rank must.
+    /// Leaves the world; every rank must call it.
     pub fn finish(self) {
         // SAFETY: the value is consumed: no call follows.
         unsafe { (self.functions().finalize)() };
@@ -295,7 +296,7 @@ impl Mpi {
 }
 
 impl Transfer {
-    /// The memory back; [`Mpi::done`] must have said so.
+    /// Returns the memory; [`Mpi::done`] must have returned true.
     pub fn into_words(mut self) -> Vec<u64> {
         assert!(self.requests.is_empty(), "MPI needs the memory of what is under way");
         std::mem::take(&mut self.words)
@@ -303,7 +304,7 @@ impl Transfer {
 }
 
 impl Drop for Transfer {
-    /// MPI may still read or write the memory of a transfer that was given up: it is never freed.
+    /// MPI may still read or write the memory of an abandoned transfer: it is never freed.
     fn drop(&mut self) {
         if !self.requests.is_empty() {
             std::mem::forget(std::mem::take(&mut self.words));
@@ -311,7 +312,7 @@ impl Drop for Transfer {
     }
 }
 
-/// The parts in which so many words travel; an empty message is one empty part.
+/// The parts in which this many words travel; an empty message is one empty part.
 fn parts(words: usize, most: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..words.div_ceil(most).max(1)).map(move |i| i * most..words.min((i + 1) * most))
 }
@@ -341,7 +342,7 @@ fn load(names: &[String]) -> Result<(String, Library)> {
 mod tests {
     use super::*;
 
-    /// What is in flight when a later part fails, and the stack unwinds, stays allocated.
+    /// If a later part fails and the stack unwinds, memory in flight stays allocated.
     #[test]
     fn memory_in_flight_is_not_freed() {
         let words = vec![7_u64; 1000];

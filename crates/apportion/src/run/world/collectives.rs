@@ -1,15 +1,15 @@
-//! Operations of all ranks, made of messages: binomial trees in a fixed order, so that the same numbers give
-//! the same bits on every engine, and no rank receives more than log2(p) times what it needs.
+//! Collective operations made of messages. They use binomial trees in a fixed order, so that the same numbers
+//! give the same bits on every engine, and no rank receives more than log2(p) times the data that it needs.
 
 use super::World;
 use crate::error::{Error, Result};
 use bytemuck::Pod;
 
 impl World {
-    /// Returns once all ranks are here, in ceil(log2 p) rounds (Hensgen, Finkel and Manber 1988).
+    /// Returns once all ranks have called it, in ceil(log2 p) rounds (Hensgen, Finkel and Manber 1988).
     ///
     /// # Errors
-    /// Interrupted, or another rank failed.
+    /// Interrupted; another rank failed.
     pub fn barrier(&self) -> Result<()> {
         let (rank, size) = (self.rank(), self.size());
         let mut distance = 1;
@@ -20,10 +20,10 @@ impl World {
         Ok(())
     }
 
-    /// Rank 0's bytes, on every rank; what the others give is ignored.
+    /// Returns rank 0's bytes on every rank; the argument of other ranks is ignored.
     ///
     /// # Errors
-    /// Interrupted, or another rank failed.
+    /// Interrupted; another rank failed.
     pub fn broadcast(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         if self.size() == 1 {
             return Ok(bytes.to_vec());
@@ -40,11 +40,11 @@ impl World {
         Ok(unpacked(&words))
     }
 
-    /// Every rank's bytes in the order of ranks, on rank 0; nothing on the others. Rank 0 alone needs them:
-    /// they travel to it directly.
+    /// Returns every rank's bytes in the order of ranks on rank 0, and nothing on the others. The bytes
+    /// travel directly to rank 0, since no other rank needs them.
     ///
     /// # Errors
-    /// Interrupted, or another rank failed.
+    /// Interrupted; another rank failed.
     pub fn gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         if self.rank() > 0 {
             let words = packed(bytes);
@@ -60,10 +60,10 @@ impl World {
         Ok(all)
     }
 
-    /// Every rank's bytes in the order of ranks, on all ranks.
+    /// Returns every rank's bytes in the order of ranks, on all ranks.
     ///
     /// # Errors
-    /// Interrupted, or another rank failed.
+    /// Interrupted; another rank failed.
     pub fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         let all = self.gather(bytes)?;
         let text: Vec<u8> = all
@@ -81,11 +81,11 @@ impl World {
         Ok(parts)
     }
 
-    /// Combines every rank's numbers, element by element, along a binomial tree; the same bits on every rank.
-    /// A rank receives at most ceil(log2 p) times as many numbers as it gives.
+    /// Combines every rank's numbers, element by element, along a binomial tree. The result has the same bits
+    /// on every rank. A rank receives at most ceil(log2 p) times as many numbers as it contributes.
     ///
     /// # Errors
-    /// Interrupted, or another rank failed.
+    /// Interrupted; another rank failed.
     pub fn all_reduce<N: Pod>(&self, numbers: &[N], with: impl Fn(N, N) -> N) -> Result<Vec<N>> {
         let mut total = numbers.to_vec();
         // The nearest subtrees first: they are the smallest.
@@ -103,11 +103,11 @@ impl World {
         Ok(numbers_of(&self.broadcast(bytemuck::cast_slice(&total))?).collect())
     }
 
-    /// Success if all ranks have it, or on every rank the error of the lowest rank that failed, as
-    /// [`Error::Agreed`].
+    /// Returns this rank's value if all ranks succeeded. Otherwise every rank gets the error of the lowest
+    /// rank that failed, as [`Error::Agreed`].
     ///
     /// # Errors
-    /// As said; and interrupted.
+    /// The agreed error; interrupted.
     pub fn all_ok<R>(&self, outcome: Result<R>) -> Result<R> {
         if self.size() == 1 {
             return outcome;
@@ -159,17 +159,17 @@ impl World {
     }
 }
 
-/// Bytes as the numbers that they were.
+/// Converts bytes back to numbers.
 fn numbers_of<N: Pod>(bytes: &[u8]) -> impl Iterator<Item = N> + '_ {
     bytes.chunks_exact(size_of::<N>()).map(bytemuck::pod_read_unaligned)
 }
 
-/// Words of packed bytes.
+/// Number of words that hold this many bytes when packed.
 fn packed_length(bytes: usize) -> usize {
     1 + bytes.div_ceil(8)
 }
 
-/// Bytes as words: their number, then eight to a word.
+/// Packs bytes into words: first the number of bytes, then eight bytes per word.
 pub(super) fn packed(bytes: &[u8]) -> Vec<u64> {
     let mut words = vec![0; packed_length(bytes.len())];
     words[0] = bytes.len() as u64;
@@ -177,7 +177,7 @@ pub(super) fn packed(bytes: &[u8]) -> Vec<u64> {
     words
 }
 
-/// The bytes that were packed.
+/// Unpacks bytes from words.
 pub(super) fn unpacked(words: &[u64]) -> Vec<u8> {
     bytemuck::cast_slice(&words[1..])[..words[0] as usize].to_vec()
 }

@@ -1,8 +1,7 @@
-//! The processes that do a job together, as one value: alone, as threads with memory of their own, or under
-//! MPI.
+//! The processes of a job as one value: a single process, ranks as threads with memory of their own, or MPI.
 //!
-//! Whatever is done together is made of messages of words between two ranks, so that all waiting can be
-//! interrupted and the collective operations are the same trees, in the same order, on every engine.
+//! All communication consists of messages of words between two ranks. Thus every wait can be interrupted, and
+//! the collective operations use the same trees in the same order on every engine.
 
 mod collectives;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
@@ -21,21 +20,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use threads::ThreadRank;
 
-/// Tag of everything but a schedule's messages.
+/// Tag of all messages that are not a schedule's.
 const COLLECTIVE: u16 = 0x7ffe;
 
-/// Tags of a schedule's messages are below.
+/// Tags of a schedule's messages are below this.
 pub(super) const TAGS: u64 = 0x7ff0;
 
-/// A message is looked at this often before the core is given to others for longer.
+/// Number of tests for a message before the thread sleeps between tests.
 const EAGER: u32 = 1000;
 
-/// All processes of a job. Every rank calls the collective operations in the same order.
+/// All processes of a job. Every rank must call the collective operations in the same order.
 ///
-/// * [`World::solo`]: one process; the processors of a plan are its threads and share its memory. The default
-///   engine.
-/// * [`World::threads`]: ranks as threads of this process, each with memory of its own: what runs here runs
-///   under MPI.
+/// * [`World::solo`]: one process. The processors of a plan are its threads and share its memory. This is the
+///   default engine.
+/// * [`World::threads`]: ranks as threads of this process, each with memory of its own. A program that runs
+///   here runs under MPI.
 /// * [`World::mpi`]: the processes that mpirun started.
 ///
 /// In a world of more than one rank, rank r runs processor r of a plan.
@@ -68,19 +67,19 @@ impl World {
         Self { engine, monitor: monitor.clone(), received: AtomicU64::new(0) }
     }
 
-    /// This process alone. `monitor` ends all waiting.
+    /// A world of this process only. `monitor` interrupts all waits.
     pub fn solo(monitor: &Monitor) -> Self {
         Self::new(Engine::Solo, monitor)
     }
 
-    /// Runs `work` on `size` ranks, each a thread with its own [`World`], and returns what they return, by
-    /// rank. When one fails or panics, the others are ended, and its error is that of all.
+    /// Runs `work` on `size` ranks, each a thread with its own [`World`], and returns the results by rank. If
+    /// a rank fails or panics, the others are stopped, and its error is returned.
     ///
     /// # Errors
     /// The first error of any rank; [`Error::WorkerLost`] for a panic.
     ///
     /// # Panics
-    /// If there is no rank, or the system has no threads left.
+    /// If `size` is 0, or the system cannot start another thread.
     pub fn threads<R: Send>(
         size: usize,
         monitor: &Monitor,
@@ -123,10 +122,11 @@ impl World {
         }
     }
 
-    /// The processors of `count` that this process runs: all of them alone, else the one of its rank.
+    /// The processors of `count` that this process runs: all of them in a single process, otherwise the
+    /// processor of its rank.
     ///
     /// # Panics
-    /// If there are several ranks, but not one for each processor.
+    /// If there are several ranks and their number is not `count`.
     pub fn processors_here(&self, count: usize) -> std::ops::Range<usize> {
         if self.is_solo() {
             return 0..count;
@@ -135,13 +135,13 @@ impl World {
         self.rank()..self.rank() + 1
     }
 
-    /// Words that this rank received so far, in collective operations and as messages: for tests of what an
-    /// operation costs.
+    /// Number of words that this rank has received so far, in collective operations and as messages. For
+    /// tests of the cost of an operation.
     pub fn received_words(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Refuses to go on once the job is to end.
+    /// Returns an error once the job is to stop.
     pub(crate) fn check(&self) -> Result<()> {
         let ended = match &self.engine {
             Engine::Threads(rank) => rank.has_failed(),
@@ -150,7 +150,7 @@ impl World {
         if ended || self.monitor.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Starts sending words; the memory is the transfer's until it is done.
+    /// Starts sending words. The transfer owns the memory until it is done.
     pub(super) fn start_send(&self, words: Vec<u64>, to: usize, tag: u16) -> Result<Transfer> {
         Ok(match &self.engine {
             Engine::Solo => unreachable!("a process alone sends nothing"),
@@ -160,7 +160,7 @@ impl World {
         })
     }
 
-    /// Lets words from a rank come into `room`, all of it.
+    /// Starts receiving words from a rank; they must fill `room` exactly.
     pub(super) fn start_receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Result<Transfer> {
         self.received.fetch_add(room.len() as u64, Ordering::Relaxed);
         Ok(match &self.engine {
@@ -181,7 +181,7 @@ impl World {
         }
     }
 
-    /// Waits for a transfer without keeping the core from others.
+    /// Waits for a transfer without occupying the core.
     pub(super) fn wait(&self, transfer: &mut Transfer) -> Result<()> {
         let mut tries = 0;
         while !self.is_done(transfer) {
@@ -190,14 +190,14 @@ impl World {
             match &self.engine {
                 Engine::Threads(rank) => rank.wait_for_news(transfer),
                 _ if tries < EAGER => std::thread::yield_now(),
-                // Longer and longer, up to half a millisecond.
+                // Sleeps longer each time, up to half a millisecond.
                 _ => std::thread::sleep(Duration::from_micros((u64::from(tries - EAGER) / 8 + 20).min(500))),
             }
         }
         Ok(())
     }
 
-    /// True if a second thread can move messages on while this one computes.
+    /// True if a second thread can drive the progress of messages while this one computes.
     pub(super) fn can_progress(&self) -> bool {
         match &self.engine {
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
@@ -206,7 +206,7 @@ impl World {
         }
     }
 
-    /// Moves messages on.
+    /// Drives the progress of messages.
     pub(super) fn progress(&self) {
         match &self.engine {
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
@@ -215,7 +215,7 @@ impl World {
         }
     }
 
-    /// Sends words and waits until they have left.
+    /// Sends words and waits until they have left this rank.
     ///
     /// # Errors
     /// Interrupted, or another rank failed.
@@ -245,7 +245,7 @@ impl World {
         Ok(coming.into_words())
     }
 
-    /// What the engine's library says of itself: MPI's version, or that there is none.
+    /// Version string of the engine's library: MPI's, or a note that there is none.
     pub fn library(&self) -> String {
         match &self.engine {
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
@@ -254,7 +254,7 @@ impl World {
         }
     }
 
-    /// Leaves the world, which every rank must, with nothing under way.
+    /// Leaves the world. Every rank must call it, with no message in flight.
     pub fn finalize(self) {
         match self.engine {
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
@@ -263,7 +263,7 @@ impl World {
         }
     }
 
-    /// Ends all processes of the world at once; ranks that are threads end this process.
+    /// Ends all processes of the world at once. If the ranks are threads, this ends the process.
     pub fn abort(&self, code: u8) -> ! {
         match &self.engine {
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]

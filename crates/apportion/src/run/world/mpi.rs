@@ -5,10 +5,10 @@ use crate::error::{Error, Result};
 use crate::run::mpi::{Mpi, VARIABLE};
 use crate::run::{Monitor, MpiLaunch};
 
-/// Calls into the library that make it look at everything: Open MPI looks at sockets only every eighth time.
+/// Calls into the library until it has polled everything: Open MPI polls sockets only every eighth time.
 pub(super) const SWEEP: u32 = 8;
 
-/// Libraries to try, the likeliest first.
+/// Libraries to try, the most likely first.
 fn libraries(launch: Option<MpiLaunch>) -> Vec<String> {
     let names = match launch {
         Some(MpiLaunch { open_mpi: false, .. }) => {
@@ -20,10 +20,12 @@ fn libraries(launch: Option<MpiLaunch>) -> Vec<String> {
 }
 
 impl World {
-    /// Joins the world that mpirun made, or a world of one rank without mpirun. `monitor` ends all waiting.
+    /// Joins the world that mpirun started, or a world of one rank without mpirun. `monitor` interrupts all
+    /// waits.
     ///
     /// # Errors
-    /// Exit code 2: no MPI library, or one that sees another world than the mpirun that started this process.
+    /// Exit code 2: no MPI library is found, or it sees another world than the mpirun that started this
+    /// process.
     pub fn mpi(monitor: &Monitor) -> Result<Self> {
         let launch = MpiLaunch::detect();
         let names = match std::env::var(VARIABLE) {
@@ -40,7 +42,7 @@ impl World {
                 mpi.version(),
                 mpi.size
             );
-            // Each process is alone in a world of its own: leaving it is safe.
+            // Each process has a world of its own: leaving it is safe.
             mpi.finish();
             let remedy = format!("use that library's own mpirun, or name mpirun's library in {VARIABLE}");
             return Err(Error::input("MPI", what, remedy));
@@ -55,10 +57,10 @@ impl World {
         Ok(world)
     }
 
-    /// Whether all ranks' hosts have one name.
+    /// True if the hosts of all ranks have the same name.
     fn is_on_one_host(&self) -> Result<bool> {
         let host = twox_hash::XxHash64::oneshot(0, rustix::system::uname().nodename().to_bytes());
-        // The least, and the complement of the greatest.
+        // The minimum, and the complement of the maximum.
         let ends = self.all_reduce(&[host, !host], u64::min)?;
         Ok(ends[0] == !ends[1])
     }

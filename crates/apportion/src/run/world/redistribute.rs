@@ -1,4 +1,4 @@
-//! From the rectangles that ranks hold to those that they want.
+//! Redistribution from the rectangles that ranks hold to those that they need.
 
 use super::World;
 use super::collectives::{packed, unpacked};
@@ -6,13 +6,13 @@ use crate::error::Result;
 use crate::geometry::{Rect, Span};
 use crate::matrix::{Element, LocalBlocks};
 
-/// This rank's wanted rectangles of a matrix of which each rank holds some: every element travels once,
-/// directly from a rank that holds it. Where several ranks hold an element, the lowest one sends it, but for
-/// a rank's own. All ranks call it. Elements that none holds are `T::ZERO`. O(p R) for R rectangles of all
-/// ranks.
+/// Returns the rectangles of a matrix that this rank wants; each rank holds some rectangles of it. Every
+/// element travels once, directly from a rank that holds it. If several ranks hold an element, the lowest one
+/// sends it; a rank's own elements are not sent. Elements that no rank holds are `T::ZERO`. All ranks must
+/// call it. O(p R) for R rectangles of all ranks.
 ///
 /// # Errors
-/// Interrupted, or another rank failed.
+/// Interrupted; another rank failed.
 pub fn redistribute<T: Element>(
     world: &World,
     mine: &LocalBlocks<T>,
@@ -31,7 +31,7 @@ pub fn redistribute<T: Element>(
     let wanted = rects_of_all(world, wanted)?;
     let plan = Plan { held, wanted };
     let (rank, size) = (world.rank(), world.size());
-    // In turn, so that no rank is asked by all at once.
+    // In cyclic order, so that the ranks do not all address one rank at the same time.
     for distance in 1..size {
         let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
         let bytes: Vec<u8> = plan.pieces(rank, to).iter().flat_map(|rect| cut(mine, *rect)).collect();
@@ -57,7 +57,7 @@ pub fn redistribute<T: Element>(
     Ok(result)
 }
 
-/// Sends and receives what there is; both ends know of each message whether there is one.
+/// Sends and receives the messages that are not empty; both ends know which these are.
 fn exchange_if(
     world: &World,
     (going, to): (Vec<u64>, usize),
@@ -70,15 +70,15 @@ fn exchange_if(
     }
 }
 
-/// Who holds and who wants what.
+/// The rectangles that each rank holds and wants.
 struct Plan {
     held: Vec<Vec<Rect>>,
     wanted: Vec<Vec<Rect>>,
 }
 
 impl Plan {
-    /// What one rank sends to another, in the same order at both ends: what the other wants and does not
-    /// hold, without what a lower rank sends.
+    /// The rectangles that one rank sends to another, in the same order at both ends: those that the other
+    /// wants and does not hold, without those that a lower rank sends.
     fn pieces(&self, from: usize, to: usize) -> Vec<Rect> {
         let mut pieces = Vec::new();
         for wanted in &self.wanted[to] {
@@ -95,7 +95,7 @@ impl Plan {
     }
 }
 
-/// A rectangle without what another covers of it: at most four rectangles.
+/// The difference of two rectangles: at most four rectangles.
 fn without(rect: Rect, other: Rect) -> Vec<Rect> {
     let common = rect.intersect(other);
     if common.is_empty() {
@@ -123,7 +123,7 @@ fn rects_of_all(world: &World, rects: &[Rect]) -> Result<Vec<Vec<Rect>>> {
     Ok(all.iter().map(rects).collect())
 }
 
-/// The bytes of a rectangle that a rank holds, whole in one of its blocks.
+/// The bytes of a rectangle that lies within one block of a rank.
 fn cut<T: Element>(blocks: &LocalBlocks<T>, rect: Rect) -> Vec<u8> {
     let mut elements = vec![T::ZERO; rect.area() as usize];
     let holds = blocks.iter().find(|(held, _)| held.intersect(rect) == rect);
@@ -132,7 +132,7 @@ fn cut<T: Element>(blocks: &LocalBlocks<T>, rect: Rect) -> Vec<u8> {
     bytemuck::cast_slice(&elements).to_vec()
 }
 
-/// Copies what two rectangles have in common.
+/// Copies the intersection of two rectangles.
 fn copy_common<T: Copy>((from, source): (Rect, &[T]), (to, target): (Rect, &mut [T])) {
     let common = from.intersect(to);
     if common.is_empty() {

@@ -1,4 +1,4 @@
-//! Every operation of all ranks against the obvious answer, on ranks that are threads.
+//! Every collective operation against the obvious result, with ranks as threads.
 
 use super::*;
 use crate::geometry::{Rect, Span};
@@ -12,7 +12,7 @@ fn on<R: Send>(size: usize, work: impl Fn(&World) -> Result<R> + Sync) -> Vec<R>
     World::threads(size, &Monitor::new(), work).unwrap()
 }
 
-/// A few bytes that tell ranks apart; none at every fourth rank.
+/// A few bytes that distinguish ranks; none at every fourth rank.
 fn bytes_of(rank: usize) -> Vec<u8> {
     (0..rank % 4 * 5).map(|i| (rank * 31 + i) as u8).collect()
 }
@@ -62,7 +62,7 @@ fn numbers_are_combined_element_by_element() {
     }
 }
 
-/// Sums of floating-point numbers depend on their order: that is fixed.
+/// Sums of floating-point numbers depend on their order: the order is fixed.
 #[test]
 fn sums_have_the_same_bits_on_all_ranks_and_each_time() {
     for size in SIZES {
@@ -99,7 +99,7 @@ fn nobody_leaves_a_barrier_before_all_have_come() {
     }
 }
 
-/// Messages of one pair and tag come in the order in which they were sent, whatever is waited for first.
+/// Messages of one pair and tag arrive in the order of sending, whichever is waited for first.
 #[test]
 fn words_come_in_order() {
     for size in SIZES.into_iter().skip(1) {
@@ -153,7 +153,7 @@ fn all_ranks_learn_what_the_lowest_failing_one_says() {
                 let rank = world.rank();
                 let mine = if failing.contains(&rank) { Err(failure(rank)) } else { Ok(rank) };
                 let outcome = world.all_ok(mine).map_err(|e| (e.to_string(), e.exit_code()));
-                // The world goes on.
+                // The world can still be used.
                 assert_eq!(world.all_reduce(&[1usize], |x, y| x + y)?, [size]);
                 Ok(outcome)
             });
@@ -168,7 +168,7 @@ fn all_ranks_learn_what_the_lowest_failing_one_says() {
     }
 }
 
-/// The others wait for what will not come.
+/// The other ranks wait for messages that will not come.
 #[test]
 fn one_failing_rank_ends_all_with_its_own_error() {
     for (size, culprit) in [(1, 0), (2, 0), (2, 1), (5, 3), (17, 0), (17, 16)] {
@@ -201,7 +201,7 @@ fn a_stop_from_outside_ends_all_waiting() {
     assert!(matches!(error, Error::Interrupted), "{error}");
 }
 
-/// At most ceil(log2 p) times what a rank needs, k words of payload and two of length.
+/// At most ceil(log2 p) times the data that a rank needs: k words of payload and two of length.
 fn check_received(size: usize, k: usize) {
     let most = u64::from(size.next_power_of_two().ilog2());
     let needs = k as u64 + 2;
@@ -247,7 +247,7 @@ fn nobody_receives_more_than_log_p_times_what_it_needs() {
     }
 }
 
-/// What a rank holds at a place.
+/// The value that a rank holds at an index.
 fn value(rank: usize, i: u64, j: u64) -> i64 {
     (rank as i64 + 1) * 10_000 + (i * 100 + j) as i64
 }
@@ -263,8 +263,8 @@ fn rects() -> impl Strategy<Value = Vec<Rect>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
-    /// Layouts with overlaps and gaps, empty rectangles among them: a rank's own elements stay, others come
-    /// from the lowest rank that holds them, and what none holds is zero.
+    /// Layouts with overlaps and gaps, including empty rectangles: a rank's own elements stay, others come
+    /// from the lowest rank that holds them, and elements that no rank holds are zero.
     #[test]
     fn redistribution_is_right_whoever_holds_and_wants_what(
         layouts in prop::collection::vec((rects(), rects()), 1..6),
@@ -292,8 +292,8 @@ proptest! {
     }
 }
 
-/// From rows to columns every element that changes its rank travels once, beside a word of length in each
-/// message and what all ranks learn of each other's rectangles.
+/// From rows to columns, every element that changes its rank travels once. In addition there is a word of
+/// length per message, and the exchange of all ranks' rectangles.
 #[test]
 fn redistribution_moves_each_element_once() {
     let (size, n) = (5, 40);

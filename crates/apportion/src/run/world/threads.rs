@@ -1,4 +1,4 @@
-//! Ranks that are threads of one process, each with memory of its own: words are moved, never shared.
+//! Ranks as threads of one process, each with memory of its own: words are moved, never shared.
 
 use super::{Engine, Transfer, World};
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What all ranks share.
+/// State that all ranks share.
 #[derive(Debug)]
 struct Shared {
     boxes: Vec<Mailbox>,
@@ -23,12 +23,12 @@ struct Mailbox {
     news: Condvar,
 }
 
-/// By sender and tag.
+/// Messages of one rank, by sender and tag.
 #[derive(Debug, Default)]
 struct Letters {
-    /// Arrived, by number.
+    /// Arrived messages, by number.
     here: BTreeMap<(usize, u16, u64), Vec<u64>>,
-    /// How many were sent, and how many receives were posted.
+    /// Numbers of sends and of posted receives.
     counts: BTreeMap<(usize, u16), (u64, u64)>,
 }
 
@@ -75,14 +75,15 @@ pub(super) fn run<R: Send>(
     first_failure(outcomes)
 }
 
-/// All values, or the error that ended the others.
+/// All values, or the error that stopped the other ranks.
 pub(crate) fn first_failure<R>(outcomes: Vec<Result<R>>) -> Result<Vec<R>> {
     let mut values = Vec::with_capacity(outcomes.len());
     let mut failure: Option<Error> = None;
     for outcome in outcomes {
         match outcome {
             Ok(value) => values.push(value),
-            // The first that failed tells why; those that it stopped only say that they were.
+            // The first rank that failed has the cause; the ranks that it stopped only report the
+            // interruption.
             Err(error) if matches!(failure, None | Some(Error::Interrupted)) => failure = Some(error),
             Err(_) => {}
         }
@@ -103,7 +104,7 @@ impl ThreadRank {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    /// Ends all ranks.
+    /// Stops all ranks.
     fn fail(&self) {
         self.shared.failed.store(true, Ordering::Relaxed);
         self.shared.boxes.iter().for_each(|mailbox| mailbox.news.notify_all());
@@ -139,7 +140,7 @@ impl ThreadRank {
         true
     }
 
-    /// Sleeps until something arrives, or a moment, unless what is waited for is here.
+    /// Sleeps until something arrives, or briefly, unless the transfer's message is already here.
     pub fn wait_for_news(&self, transfer: &Transfer) {
         let mailbox = &self.shared.boxes[self.rank];
         let letters = locked(&mailbox.letters);
@@ -148,7 +149,7 @@ impl ThreadRank {
             _ => true,
         };
         if !here {
-            // A stop from outside notifies nobody: it is looked for now and then.
+            // A stop from outside sends no notification: it is polled.
             let _ = mailbox.news.wait_timeout(letters, Duration::from_millis(20));
         }
     }

@@ -1,15 +1,16 @@
-//! A message under way, with its memory.
+//! A message in flight, with its memory.
 
-/// Words on their way, or room for words that come.
+/// Words in flight, or the memory for words to be received.
 #[derive(Debug)]
 pub(crate) enum Transfer {
-    /// Between ranks that are threads: the words, once they are here.
+    /// Between ranks as threads: the words, once they have arrived.
     Threads {
-        /// What came, or the sender's memory once it was handed over.
+        /// The received words, or the sender's memory once it was handed over.
         words: Vec<u64>,
-        /// What is waited for: the sender, the tag, and the message's number among those alike.
+        /// The expected message: its sender, its tag, and its number among the messages with the same sender
+        /// and tag.
         expected: Option<(usize, u16, u64)>,
-        /// The number of words that must come.
+        /// The expected number of words.
         length: usize,
     },
     /// Between MPI processes.
@@ -18,7 +19,7 @@ pub(crate) enum Transfer {
 }
 
 impl Transfer {
-    /// The memory back; the transfer must be done.
+    /// Returns the memory; the transfer must be done.
     pub fn into_words(self) -> Vec<u64> {
         match self {
             Self::Threads { words, .. } => words,

@@ -1,19 +1,19 @@
-//! Broadcast flow: the processors take turns to send what they own to all who need it (Tinetti, chapter 3,
-//! sections 3.4.1 to 3.4.4).
+//! Broadcast flow: the processors take turns to broadcast their parts to all processors that need them
+//! (Tinetti, chapter 3, sections 3.4.1 to 3.4.4).
 //!
-//! On strips of whole rows it is Tinetti's algorithm: A and C lie in strips, B in column blocks of equal
-//! width among those who have a share (left-over columns one each to the first of them), whatever the strips'
-//! heights. Turn by turn one column block of B is broadcast, in blocks of some of its rows, and everyone
-//! updates these columns of C: with one block, P broadcasts and P computations. A never moves, and stays
-//! where it is.
+//! On strips of whole rows, this is Tinetti's algorithm. A and C are distributed in strips. B is distributed
+//! in column blocks of equal width among the processors that have a share, whatever the heights of the
+//! strips; the first of them get one left-over column each. In each turn one column block of B is broadcast,
+//! in blocks of some of its rows, and every processor updates these columns of C. With one block there are P
+//! broadcasts and P computations. A never moves and is read in place.
 //!
-//! On any other layout A and B are cut like C, and the turns are taken anew for each pivot block: each
-//! processor sends its own part of the block to those who need it, and everyone computes what has become
-//! possible.
+//! On any other layout, A and B are distributed like C, and the processors take turns within each pivot
+//! block: each sends its own part of the block to the processors that need it, and every processor then
+//! computes the updates whose operands are complete.
 //!
-//! With overlap as many turns as are looked ahead to are under way during a computation. For equal turns on a
-//! bus ([`crate::simulate::BroadcastTime`]): P (t_b + t_c) without overlap, t_b + (P - 1) max(t_b, t_c) + t_c
-//! with it.
+//! With overlap, the turns of the look-ahead are in flight during a computation. For equal turns on a bus
+//! ([`crate::simulate::BroadcastTime`]), the time is P (t_b + t_c) without overlap, and t_b + (P - 1)
+//! max(t_b, t_c) + t_c with it.
 
 use super::{MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update, cast};
 use crate::geometry::{Rank, Rect, Span};
@@ -21,7 +21,8 @@ use crate::plan::{Layout, Part, Shape};
 use crate::schedule::Application;
 use std::collections::{BTreeMap, VecDeque};
 
-/// B in equal column blocks among those with a share, if C lies in strips of whole rows; `None` otherwise.
+/// Equal column blocks of B for the processors with a share, if C is distributed in strips of whole rows;
+/// otherwise `None`.
 pub(super) fn columns_of_b(layout: &Layout) -> Option<Vec<Part>> {
     let Shape { k, n, .. } = layout.shape();
     if layout.parts().iter().any(|part| part.cols != Span::new(0, n)) {
@@ -40,19 +41,19 @@ pub(super) fn columns_of_b(layout: &Layout) -> Option<Vec<Part>> {
     Some((0..).zip(&owners).map(part).filter(|part| !part.cols.is_empty()).collect())
 }
 
-/// One turn: whose parts with which inner indices are sent.
+/// One turn: the owner whose parts are sent, and their inner indices.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     owner: Rank,
     inner: Span,
-    /// What nobody needs once everyone has computed what this turn made possible.
+    /// Data that no processor needs once the updates of this turn are computed.
     done: Option<OperandPiece>,
 }
 
-/// All turns in order, counted, so that nobody holds them all.
+/// All turns in order. They are numbered and generated on demand, so they are never all in memory.
 struct Turns<'a> {
     schedule: &'a MatmulSchedule,
-    /// Those who own something.
+    /// Processors that own something.
     owners: Vec<Rank>,
     blocks: u64,
 }
@@ -72,8 +73,8 @@ impl<'a> Turns<'a> {
         self.owners.len() as u64 * self.blocks
     }
 
-    /// On strips all blocks of one owner, then the next one's; else all owners' parts of one pivot block,
-    /// then the next block's, so that no more than the pivot blocks under way is held.
+    /// On strips: all blocks of one owner, then those of the next owner. Otherwise: the parts of all owners
+    /// in one pivot block, then the next block, so that only the pivot blocks in flight are held.
     fn get(&self, number: u64) -> Turn {
         let whole = self.schedule.inner;
         let owners = self.owners.len() as u64;
@@ -134,7 +135,7 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
     })
 }
 
-/// What `rank` starts for a turn, and what it then waits for.
+/// The steps that `rank` starts in a turn, and the waits that follow.
 fn post(
     schedule: &MatmulSchedule,
     rank: Rank,
@@ -144,7 +145,7 @@ fn post(
     if turn.owner == rank {
         let p = schedule.processors();
         let to = match schedule.a_stays() {
-            // Cut across the bands of C's columns, which the index does not know.
+            // Cut across the bands of C's columns, which the index does not cover.
             true => (1..p).map(|d| Rank((rank.0 + d) % p)).collect(),
             false => schedule.receivers(rank, turn.inner),
         };
@@ -158,8 +159,9 @@ fn post(
     (Some(Step::PostReceive(message)), Some(Step::WaitReceive { from: turn.owner, tag }))
 }
 
-/// What `rank` can compute after whose turn: the later one of the owners of A's and of B's part; one's own
-/// parts are always there, and what needs no other is computed in one's own turn.
+/// The updates that `rank` can compute after each turn. An update belongs to the later of the turns of the
+/// owners of its parts of A and B. The rank's own parts are always available; an update that needs only those
+/// is computed in the rank's own turn.
 fn updates_by_turn(schedule: &MatmulSchedule, rank: Rank) -> BTreeMap<Rank, Vec<Update>> {
     let mut found: BTreeMap<Rank, Vec<Update>> = BTreeMap::new();
     for &rect in schedule.rects(rank) {
@@ -185,7 +187,7 @@ fn updates_by_turn(schedule: &MatmulSchedule, rank: Rank) -> BTreeMap<Rank, Vec<
         for ((turn, rect, start), end) in boxes {
             let list = found.entry(turn).or_default();
             match list.last_mut() {
-                // Neighbours along the inner dimension are one update.
+                // Adjacent updates along the inner dimension are merged.
                 Some(last) if last.rect == rect && last.inner.end == start => last.inner.end = end,
                 _ => list.push(Update { rect, inner: Span::new(start, end) }),
             }
@@ -204,7 +206,8 @@ mod tests {
         ScheduleOptions::new(Flow::Broadcast, block).with_look_ahead(u64::from(overlap))
     }
 
-    /// 3.4.1: equal column blocks, left-over columns to the first processors, none for one without rows.
+    /// 3.4.1: equal column blocks; the left-over columns belong to the first processors; no block for a
+    /// processor without rows.
     #[test]
     fn b_lies_in_equal_column_blocks() {
         let shape = Shape::new(6, 5, 11, "test").unwrap();
@@ -236,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Every element of B is sent once, to all: on a bus, k n elements, not (p - 1) k n.
+    /// Every element of B is broadcast once: on a bus k n elements, not (p - 1) k n.
     #[test]
     fn a_bus_carries_b_once() {
         let shape = Shape::new(40, 30, 20, "test").unwrap();

@@ -1,12 +1,12 @@
 //! Bulk flow: all communication first, then all computation (Becker 2010, sections 5.2, 5.6.1 and 5.6.5).
 //!
-//! With overlap, the part of C that needs no message is computed while the data travel (section 5.5.4):
-//! t = max(communication, free part) + the rest.
+//! With overlap, the part of C that needs no message is computed while the data travel (section 5.5.4): t =
+//! max(communication, free part) + the rest.
 
 use super::{MatmulSchedule, MatmulStep, Step, Update};
 use crate::geometry::{Rank, Rect};
 
-/// Steps of `rank`, each made when it is asked for.
+/// Steps of `rank`, generated on demand.
 pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
     let whole = schedule.inner;
     let (starts, awaits) = schedule.posts(rank, whole, 0);
@@ -25,13 +25,13 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
         .chain([Step::Free(schedule.all(whole))])
 }
 
-/// Block after block over the same rectangles: C stays in cache where it can.
+/// Iterates over the blocks within the same rectangles, so that C stays in cache if it fits.
 fn updates(schedule: &MatmulSchedule, rects: Vec<Rect>) -> impl Iterator<Item = MatmulStep> + '_ {
     let update = |rect| move |inner| Step::Compute(Update { rect, inner });
     rects.into_iter().flat_map(move |rect| schedule.pivots().map(update(rect)))
 }
 
-/// A processor's rectangles, divided into what needs no message and the rest.
+/// A processor's rectangles, split into the part that needs no message and the rest.
 fn divided(schedule: &MatmulSchedule, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
     let (free_rows, free_cols) = &schedule.free[rank.0];
     let (mut free, mut rest) = (Vec::new(), Vec::new());

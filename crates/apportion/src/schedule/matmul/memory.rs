@@ -1,40 +1,40 @@
-//! Bytes of matrix data that each processor holds at most while it carries out a schedule: by formula on the
-//! layout.
+//! Peak number of bytes of matrix data that each processor holds during a schedule, computed from the layout
+//! by formula.
 //!
-//! Own parts of A, B and C, and beside them the lines of the pivot blocks that are together at once: the
-//! processor's rows of A and columns of B, others' and its own, as deep as the flow needs. With lines l = r +
-//! c, pivot block b and inner dimension k:
+//! A processor holds its own parts of A, B and C. In addition it holds the lines of the pivot blocks that are
+//! in memory at the same time: its rows of A and columns of B, its own and received ones, for as many blocks
+//! as the flow needs. With lines l = r + c, pivot block b and inner dimension k:
 //!
-//! | flow | beside own parts |
+//! | flow | in addition to own parts |
 //! | --- | --- |
 //! | one-to-all, broadcast | l b |
-//! | ring | l b max(1, look-ahead), at most: hops of later blocks arrive early |
+//! | ring | at most l b max(1, look-ahead): hops of later blocks arrive early |
 //! | bulk | l k |
-//! | broadcast on strips | b times the widest column block of B; A stays where it is |
+//! | broadcast on strips | b times the widest column block of B; A is read in place |
 //!
-//! The last row is Tinetti, section 3.4.4: in N blocks, b = k / N. In place nothing is held beside the own
-//! parts. Where the processors of one process copy, look-ahead costs no more than that; between processes the
-//! blocks that are looked ahead to are held too. Not counted: the kernel's packing buffers (a few hundred KiB
-//! a thread), messages under way, the product once it is put together.
+//! The last row is Tinetti, section 3.4.4: N blocks mean b = k / N. In place, nothing is held in addition to
+//! the own parts. If the processors of one process copy operands, look-ahead needs no further memory; between
+//! processes the blocks of the look-ahead are held too. Not counted are the kernel's packing buffers (a few
+//! hundred KiB per thread), messages in flight, and the assembled product.
 
 use super::broadcast::columns_of_b;
 use crate::plan::{Layout, Part};
 use crate::schedule::{Flow, ScheduleOptions};
 
-/// How processors come by the operands of others.
+/// How processors access the operands of other processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataPath {
-    /// The processors of one process read A and B where they are: nothing is held beside the own parts.
+    /// The processors of one process read A and B in place: nothing is held in addition to the own parts.
     InPlace,
-    /// The processors of one process copy what they were sent, as they would on a cluster.
+    /// The processors of one process copy the pieces that are sent to them, as they would on a cluster.
     Copied,
     /// Messages between processes are packed, sent and unpacked.
     Packed,
 }
 
-/// Most bytes that each processor holds at once, by rank; `element` bytes an element. Exact in place, and
-/// without look-ahead for every path; with it exact for the bulk flow, and for copies of all flows but the
-/// ring; else an upper bound. O(R log R) for R rectangles.
+/// Peak number of bytes that each processor holds, by rank; `element` is the number of bytes per element.
+/// Exact in place, and for every path without look-ahead. With look-ahead it is exact for the bulk flow, and
+/// for copies in all flows except the ring; otherwise it is an upper bound. O(R log R) for R rectangles.
 pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, path: DataPath) -> Vec<u64> {
     let k = layout.shape().k;
     let block = order.block.clamp(1, k);
@@ -59,7 +59,7 @@ pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, p
         (Flow::Ring, _) => ahead.max(1),
         (Flow::OneToAll | Flow::Broadcast, _) => 1,
     };
-    // On strips those under way may be of several column blocks.
+    // On strips, the blocks in flight may belong to several column blocks.
     let groups = strips.as_ref().map_or(1, |parts| parts.len() as u64);
     let depth = block.saturating_mul(blocks).min(k.saturating_mul(groups));
     let held = |rank: usize| {
@@ -91,11 +91,11 @@ mod tests {
         )
     }
 
-    /// Two processors at 3:1, 8 x 12 x 16 in strips: 6 and 2 rows, counted on paper.
+    /// Two processors at 3:1, 8 x 12 x 16 in strips: 6 and 2 rows, counted by hand.
     #[test]
     fn by_hand() {
         let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
-        // A's rows, B's 12 x 16 in the proportion of the rows (9 and 3 of 12), C's rows.
+        // A's rows, B's 12 x 16 in the ratio of the rows (9 and 3 of 12), C's rows.
         let own = [6 * 12 + 9 * 16 + 6 * 16, 2 * 12 + 3 * 16 + 2 * 16].map(|x: u64| 8 * x);
         let with = |lines: [u64; 2], depth: u64| [0, 1].map(|i| own[i] + 8 * lines[i] * depth);
         assert_eq!(of(&layout, Flow::OneToAll, 4, 0), with([22, 18], 4));
@@ -103,14 +103,14 @@ mod tests {
         assert_eq!(of(&layout, Flow::Ring, 4, 2), with([22, 18], 8));
         assert_eq!(of(&layout, Flow::Ring, 4, 9), with([22, 18], 12));
         assert_eq!(of(&layout, Flow::Bulk, 4, 0), with([22, 18], 12));
-        // B in two column blocks of 8; four blocks of 3 rows: a quarter of 12 x 8 beside the own parts.
+        // B in two column blocks of 8; four blocks of 3 rows: a quarter of 12 x 8 in addition to the own
+        // parts.
         let own = [6 * 12 + 12 * 8 + 6 * 16, 2 * 12 + 12 * 8 + 2 * 16].map(|x: u64| 8 * x);
         assert_eq!(of(&layout, Flow::Broadcast, 12, 0), own.map(|own| own + 8 * 12 * 8));
         assert_eq!(of(&layout, Flow::Broadcast, 3, 1), own.map(|own| own + 8 * 3 * 8));
     }
 
-    /// The same strips: in place the own parts alone, between processes also the blocks that are looked ahead
-    /// to.
+    /// The same strips: only the own parts in place; between processes also the blocks of the look-ahead.
     #[test]
     fn by_the_way_to_the_operands() {
         let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Two column blocks of 8, all 12 rows at once: one block is held beside the one that is computed with.
+    /// Two column blocks of 8, all 12 rows at once: one block is held in addition to the one in use.
     #[test]
     fn look_ahead_on_strips_holds_other_column_blocks() {
         let layout = shapes::rows(Shape::new(8, 12, 16, "test").unwrap(), &[3.0, 1.0]).unwrap();

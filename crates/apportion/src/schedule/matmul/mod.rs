@@ -17,7 +17,7 @@ use super::{Application, Flow, ScheduleOptions, Step};
 use crate::geometry::{Rank, Rect, Span, SpanSet};
 use crate::plan::{Layout, Part, communication_free};
 
-/// The steps of a matrix product on a layout, for every processor, produced one at a time.
+/// The steps of a matrix product on a layout, for every processor, generated one at a time.
 #[derive(Debug, Clone)]
 pub struct MatmulSchedule {
     layout: Layout,
@@ -27,21 +27,21 @@ pub struct MatmulSchedule {
     rects: Vec<Vec<Rect>>,
     a: Vec<Vec<Part>>,
     b: Vec<Vec<Part>>,
-    /// What needs no message; for the bulk flow with overlap only.
+    /// Parts of C that need no message; used by the bulk flow with overlap only.
     free: Vec<(SpanSet, SpanSet)>,
-    /// Where the columns are taken one group after the other (broadcast on strips): where each begins, from
-    /// the second.
+    /// Starts of the column groups after the first, if the columns are processed in groups (broadcast on
+    /// strips).
     groups: Vec<u64>,
-    /// True if A is only used where it lies.
+    /// True if A is only read in place.
     a_stays: bool,
-    /// The inner indices that are summed over.
+    /// The inner indices of the sum.
     inner: Span,
     bands_of_a: OwnerIndex,
     bands_of_b: OwnerIndex,
 }
 
 impl MatmulSchedule {
-    /// The schedule of C = A B on `layout`.
+    /// Creates the schedule of C = A B on `layout`.
     pub fn new(layout: &Layout, order: ScheduleOptions) -> Self {
         let p = layout.processors();
         let by_owner = |parts: Vec<Part>| {
@@ -73,10 +73,11 @@ impl MatmulSchedule {
         }
     }
 
-    /// The part of the product that sums over these inner indices only; A and B lie where they lay.
+    /// Restricts the schedule to the part of the product that sums over these inner indices. The layouts of A
+    /// and B do not change.
     ///
     /// # Panics
-    /// If they do not begin with a pivot block or reach beyond the inner dimension.
+    /// If the indices do not begin with a pivot block or reach beyond the inner dimension.
     #[must_use]
     pub fn within(self, inner: Span) -> Self {
         assert!(inner.start.is_multiple_of(self.order.block), "a segment begins with a pivot block");
@@ -84,7 +85,8 @@ impl MatmulSchedule {
         Self { inner, ..self }
     }
 
-    /// The inner indices that are summed over: all, but for a schedule [`within`](Self::within) a segment.
+    /// The inner indices of the sum: all, unless the schedule is restricted to a segment by
+    /// [`within`](Self::within).
     pub fn inner(&self) -> Span {
         self.inner
     }
@@ -99,12 +101,12 @@ impl MatmulSchedule {
         self.order
     }
 
-    /// The rows of C, and so of A, that a processor needs.
+    /// The rows of A (and of C) that a processor needs.
     pub fn rows(&self, rank: Rank) -> &SpanSet {
         &self.rows[rank.0]
     }
 
-    /// The columns of C, and so of B, that a processor needs.
+    /// The columns of B (and of C) that a processor needs.
     pub fn cols(&self, rank: Rank) -> &SpanSet {
         &self.cols[rank.0]
     }
@@ -119,20 +121,20 @@ impl MatmulSchedule {
         (&self.a[rank.0], &self.b[rank.0])
     }
 
-    /// True if A's elements never travel: updates use them where they lie.
+    /// True if the elements of A never travel: updates read them in place.
     pub(crate) fn a_stays(&self) -> bool {
         self.a_stays
     }
 
-    /// The columns that travel and are updated together with this one: all, but for the broadcast flow on
-    /// strips.
+    /// The group of columns that are sent and updated together with this one: all columns, except for the
+    /// broadcast flow on strips.
     pub(crate) fn group(&self, column: u64) -> Span {
         let group = self.groups.partition_point(|&start| start <= column);
         let start = if group == 0 { 0 } else { self.groups[group - 1] };
         Span::new(start, self.groups.get(group).copied().unwrap_or(self.layout.shape().n))
     }
 
-    /// Everything with these inner indices: what is released when they are done with.
+    /// The region with these inner indices, to be freed once they are no longer needed.
     fn all(&self, inner: Span) -> OperandPiece {
         let rect = Rect::new(inner, Span::new(0, self.layout.shape().n));
         OperandPiece { operand: Operand::B, rect }
@@ -143,7 +145,7 @@ impl MatmulSchedule {
         self.inner.blocks(self.order.block)
     }
 
-    /// What `from` sends to `to` of the operands' inner indices `inner`.
+    /// The message from `from` to `to` with the operands' inner indices `inner`.
     fn message(&self, from: Rank, to: Rank, inner: Span, tag: u64) -> MatmulMessage {
         let mut pieces = Vec::new();
         for part in &self.a[from.0] {
@@ -169,9 +171,9 @@ impl MatmulSchedule {
         MatmulMessage { from, to, tag, pieces }
     }
 
-    /// Starts of all sends and receives of `rank` for `inner`, and what then waits for the receives: sends
-    /// first, to the next ranks in turn, so that not all begin with the same receiver. Messages are made one
-    /// at a time.
+    /// Starts all sends and receives of `rank` for `inner`; the second part waits for the receives. Sends
+    /// come first and go to the next ranks in cyclic order, so that not all processors send to the same
+    /// receiver first. Messages are generated one at a time.
     fn posts(
         &self,
         rank: Rank,
@@ -190,7 +192,7 @@ impl MatmulSchedule {
         (sends.chain(receives), awaits)
     }
 
-    /// Who needs something that `rank` owns with these inner indices, from the next rank on.
+    /// The ranks that need something that `rank` owns with these inner indices, starting after `rank`.
     fn receivers(&self, rank: Rank, inner: Span) -> Vec<Rank> {
         let mut found = Vec::new();
         let now = |span: Span| !span.intersect(inner).is_empty();
@@ -205,7 +207,7 @@ impl MatmulSchedule {
         self.in_turn(rank, found)
     }
 
-    /// Who owns something with these inner indices that `rank` needs, from the next rank on.
+    /// The ranks that own something with these inner indices that `rank` needs, starting after `rank`.
     fn senders(&self, rank: Rank, inner: Span) -> Vec<Rank> {
         let mut found = Vec::new();
         self.bands_of_a.owning(rank, inner, &mut found);
@@ -213,7 +215,7 @@ impl MatmulSchedule {
         self.in_turn(rank, found)
     }
 
-    /// Each of the others once, from the next rank on.
+    /// Each other rank once, in cyclic order from the next rank on.
     fn in_turn(&self, rank: Rank, mut found: Vec<Rank>) -> Vec<Rank> {
         let p = self.processors();
         let turn = |other: &Rank| (other.0 + p - rank.0) % p;
@@ -245,12 +247,12 @@ impl Application for MatmulSchedule {
         self.order.overlaps()
     }
 
-    /// Elements of C.
+    /// Number of elements of C.
     fn share(&self, rank: Rank) -> f64 {
         self.rects(rank).iter().map(|rect| rect.area()).sum::<u64>() as f64
     }
 
-    /// Multiply-adds.
+    /// Number of multiply-adds.
     fn work(&self, rank: Rank) -> f64 {
         self.share(rank) * self.inner.len() as f64
     }

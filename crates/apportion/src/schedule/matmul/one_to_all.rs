@@ -1,15 +1,15 @@
 //! One-to-all flow: heterogeneous SUMMA on any layout (Malik 2016, section 3.2.1; Becker 2010, section
 //! 2.3.2).
 //!
-//! For each pivot block: the owners of the block column of A and of the block row of B send it to everyone
-//! who needs it, then all update their parts of C. With overlap the next blocks, as many as are looked ahead
-//! to, are under way during the update.
+//! For each pivot block, the owners of the block column of A and of the block row of B send it to all
+//! processors that need it. Then all processors update their parts of C. With overlap, the blocks of the
+//! look-ahead are in flight during the update.
 
 use super::{MatmulSchedule, MatmulStep, Step, Update};
 use crate::geometry::{Rank, Span};
 use std::collections::VecDeque;
 
-/// Steps of `rank`: per pivot block O(bands of its rows and columns x log p + its messages).
+/// Steps of `rank`. Cost per pivot block: O(bands of its rows and columns x log p + its messages).
 pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
     let pivots: Vec<Span> = schedule.pivots().collect();
     let count = pivots.len();

@@ -1,22 +1,24 @@
-//! Who needs which lines of an operand, and who owns what of them: an index, so that no one asks every other.
+//! Index of the processors that need each line of an operand and of the processors that own it. It avoids
+//! comparing every pair of processors.
 
 use crate::geometry::{Rank, Span};
 use crate::plan::{Layout, Part};
 use std::collections::BTreeSet;
 
-/// Lines of one operand (rows of A, columns of B) between two cuts: who needs one of them needs them all.
+/// Lines of one operand (rows of A, columns of B) between two cuts. A processor that needs one of them needs
+/// all of them.
 #[derive(Debug, Clone)]
 pub(super) struct Band {
     /// The lines.
     pub lines: Span,
-    /// Those who need them, in the order in which their parts of C begin along them.
+    /// Processors that need these lines, in the order in which their parts of C begin along the lines.
     pub members: Vec<Rank>,
-    /// Which inner indices each member owns, ascending: (indices, the owner's place among the members).
+    /// Inner indices that each member owns, ascending: (indices, position of the owner among the members).
     pub owned: Vec<(Span, usize)>,
 }
 
 impl Band {
-    /// What is owned of these inner indices, with the owners' places. O(log p + what is found).
+    /// The owned parts of these inner indices with the positions of their owners. O(log p + results).
     pub fn owned_of(&self, inner: Span) -> impl Iterator<Item = (Span, usize)> + '_ {
         let first = self.owned.partition_point(|(span, _)| span.end <= inner.start);
         let rest = self.owned[first..].iter().take_while(move |(span, _)| span.start < inner.end);
@@ -28,12 +30,13 @@ impl Band {
 #[derive(Debug, Clone, Default)]
 pub(super) struct OwnerIndex {
     bands: Vec<Band>,
-    /// The bands that each processor is a member of, with its place.
+    /// For each processor, the bands that it is a member of, with its position.
     of: Vec<Vec<(usize, usize)>>,
 }
 
 impl OwnerIndex {
-    /// The bands of A's rows. O(S log S) for S members of all bands together: p^1.5 on column-based layouts.
+    /// The bands of A's rows. O(S log S), where S is the number of members of all bands: p^1.5 on
+    /// column-based layouts.
     pub fn of_a(layout: &Layout) -> Self {
         let needed = layout.parts().iter().map(|p| (p.rows, p.cols.start, p.owner));
         let owned = layout.parts_of_a();
@@ -47,8 +50,8 @@ impl OwnerIndex {
         Self::new(layout, needed.collect(), owned.iter().map(|p| (p.cols, p.rows, p.owner)))
     }
 
-    /// From parts of C as (lines, where they begin along them, owner), and parts of the operand as (lines,
-    /// inner indices, owner).
+    /// Builds the index from parts of C, each as (lines, start along them, owner), and parts of the operand,
+    /// each as (lines, inner indices, owner).
     fn new(
         layout: &Layout,
         needed: Vec<(Span, u64, Rank)>,
@@ -71,7 +74,7 @@ impl OwnerIndex {
         let mut of = vec![Vec::new(); layout.processors()];
         let mut bands = Vec::with_capacity(count);
         for (i, (mut starts, mut pieces)) in starts.into_iter().zip(pieces).enumerate() {
-            // A processor's first start along the band is its place.
+            // A processor's first start along the band defines its position.
             starts.sort_unstable();
             starts.dedup_by_key(|(owner, _)| *owner);
             starts.sort_unstable_by_key(|&(owner, at)| (at, owner));
@@ -87,24 +90,24 @@ impl OwnerIndex {
         Self { bands, of }
     }
 
-    /// The bands that a processor is a member of, with its place.
+    /// The bands that a processor is a member of, with its position.
     pub fn with(&self, rank: Rank) -> impl Iterator<Item = (&Band, usize)> + '_ {
         self.of[rank.0].iter().map(|&(band, place)| (&self.bands[band], place))
     }
 
-    /// The bands that these lines, cut where parts of C are, fall into.
+    /// The bands that contain these lines; the lines must be cut where parts of C are.
     fn within(&self, lines: Span) -> &[Band] {
         let first = self.bands.partition_point(|b| b.lines.start < lines.start);
         let end = self.bands.partition_point(|b| b.lines.start < lines.end);
         &self.bands[first..end.max(first)]
     }
 
-    /// Adds all who need some of these lines.
+    /// Adds all processors that need some of these lines.
     pub fn needing(&self, lines: Span, found: &mut Vec<Rank>) {
         found.extend(self.within(lines).iter().flat_map(|band| &band.members));
     }
 
-    /// Adds all who own something with these inner indices that a processor needs.
+    /// Adds all processors that own something with these inner indices that `rank` needs.
     pub fn owning(&self, rank: Rank, inner: Span, found: &mut Vec<Rank>) {
         for (band, _) in self.with(rank) {
             found.extend(band.owned_of(inner).map(|(_, place)| band.members[place]));
@@ -117,7 +120,7 @@ mod tests {
     use super::*;
     use crate::plan::{Shape, shapes};
 
-    /// Three columns of unequal heights: A's bands are cut wherever any rectangle begins or ends.
+    /// Three columns of unequal heights: A's bands are cut at every start and end of a rectangle.
     #[test]
     fn bands_follow_irregular_overlaps() {
         let shape = Shape::new(12, 12, 12, "test").unwrap();

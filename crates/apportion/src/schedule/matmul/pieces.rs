@@ -1,4 +1,4 @@
-//! What the messages of a product carry, and what its processors compute.
+//! The messages and updates of a matrix product.
 
 use crate::geometry::{Rect, Span, SpanSet};
 use crate::platform::Direction;
@@ -19,7 +19,7 @@ pub enum Operand {
 pub struct OperandPiece {
     /// Which matrix.
     pub operand: Operand,
-    /// In that matrix's own rows and columns.
+    /// Rows and columns within that matrix.
     pub rect: Rect,
 }
 
@@ -75,12 +75,13 @@ pub type MatmulStep = Step<OperandPiece, Update>;
 /// A message of a matrix product; each piece travels row by row.
 pub type MatmulMessage = Message<OperandPiece>;
 
-/// The step that sends these messages of one sender: a broadcast, a plain send, or none at all.
+/// The step that sends these messages of one sender: a broadcast, a plain send, or `None` if there is no
+/// message.
 pub(super) fn cast(mut messages: Vec<MatmulMessage>) -> Option<MatmulStep> {
     if messages.len() < 2 {
         return messages.pop().map(Step::Send);
     }
-    // A sender's parts are disjoint: pieces with the same inner indices differ by their lines only.
+    // A sender's parts are disjoint: pieces with the same inner indices differ only in their lines.
     let mut lines: BTreeMap<(Operand, Span), Vec<Span>> = BTreeMap::new();
     for piece in messages.iter().flat_map(|message| &message.pieces) {
         lines.entry((piece.operand, piece.inner())).or_default().push(piece.lines());

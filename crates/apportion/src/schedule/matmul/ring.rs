@@ -1,16 +1,16 @@
 //! Ring flow: pieces of the pivot block are forwarded from neighbour to neighbour (Malik 2016, section
 //! 3.2.1).
 //!
-//! The rows of A fall into bands that the same processors need; those processors, from left to right, form a
-//! ring round which each piece travels, from its owner on, until all have it. B's columns do the same from
-//! top to bottom. Nobody talks to more than the neighbours of its bands.
+//! The rows of A form bands, each needed by the same processors. These processors, from left to right, form a
+//! ring. Each piece travels round the ring from its owner until all have it. B's columns travel in the same
+//! way from top to bottom. A processor communicates only with its neighbours in its bands.
 
 use super::{MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update};
 use crate::geometry::{Rank, Rect, Span};
 use crate::schedule::Application;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Hops of `rank` for the operands' indices `inner`: by hop number, what it sends and what it receives, by
+/// Hops of `rank` for the operands' indices `inner`: by hop number, the data that it sends and receives, by
 /// peer.
 fn hops(schedule: &MatmulSchedule, rank: Rank, inner: Span) -> BTreeMap<u64, Hop> {
     let mut hops: BTreeMap<u64, Hop> = BTreeMap::new();
@@ -23,7 +23,7 @@ fn hops(schedule: &MatmulSchedule, rank: Rank, inner: Span) -> BTreeMap<u64, Hop
                     Operand::B => Rect::new(indices, band.lines),
                 };
                 let piece = OperandPiece { operand, rect };
-                // The piece reaches this place after so many hops, and leaves it with the next one.
+                // Number of hops until the piece reaches this position; the next hop forwards it.
                 let reached = (place + size - owner) % size;
                 if reached > 0 {
                     let from = band.members[(place + size - 1) % size];
@@ -39,15 +39,16 @@ fn hops(schedule: &MatmulSchedule, rank: Rank, inner: Span) -> BTreeMap<u64, Hop
     hops
 }
 
-/// What one processor sends and receives in one hop, by peer.
+/// The data that one processor sends and receives in one hop, by peer.
 #[derive(Debug, Default)]
 struct Hop {
     sent: BTreeMap<Rank, Vec<OperandPiece>>,
     received: BTreeMap<Rank, Vec<OperandPiece>>,
 }
 
-/// Steps of `rank`. With overlap the first hop of the next pivot block is under way during an update; looking
-/// ahead to several blocks, one more hop of each: the hops of a block are spread over as many updates.
+/// Steps of `rank`. With overlap, the first hop of the next pivot block is in flight during an update. With a
+/// look-ahead of several blocks, each update overlaps one hop of each of these blocks, so that the hops of a
+/// block are spread over several updates.
 pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
     let pivots: Vec<Span> = schedule.pivots().collect();
     let count = pivots.len();
@@ -55,7 +56,7 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
     let p = schedule.processors() as u64;
     let posted = move |t: usize, inner: Span| Posted::new(schedule, rank, inner, t as u64 * p);
     let mut next = 0;
-    // Blocks t, t + 1, …: what remains of each.
+    // What remains of blocks t, t + 1, …
     let mut under_way: VecDeque<Posted> = VecDeque::new();
     (0..count).flat_map(move |t| {
         let mut steps = Vec::new();
@@ -90,15 +91,15 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
     })
 }
 
-/// The communication of one pivot block: what starts it, and the hops that wait for earlier ones.
+/// The communication of one pivot block: the steps that start it, and the hops that wait for earlier ones.
 struct Posted {
     starts: Vec<MatmulStep>,
-    /// By hop: what waits for its arrivals, and passes them on.
+    /// By hop: the steps that wait for its arrivals and forward them.
     rest: VecDeque<Vec<MatmulStep>>,
 }
 
 impl Posted {
-    /// Tags run from `tag` on, one per hop.
+    /// Tags count up from `tag`, one per hop.
     fn new(schedule: &MatmulSchedule, rank: Rank, inner: Span, tag: u64) -> Self {
         let hops = hops(schedule, rank, inner);
         let last = hops.keys().next_back().copied().unwrap_or(0);
@@ -139,7 +140,7 @@ mod tests {
     use crate::plan::{Shape, shapes};
     use crate::schedule::{Flow, ScheduleOptions};
 
-    /// Strips share B only: its ring runs from the top to the bottom and back, whoever owns the pivot block.
+    /// Strips share only B: its ring runs from top to bottom and back, for every owner of the pivot block.
     #[test]
     fn strips_talk_to_the_next_one_only() {
         let shape = Shape::new(40, 40, 40, "test").unwrap();

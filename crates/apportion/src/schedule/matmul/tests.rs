@@ -1,4 +1,5 @@
-//! Laws of every flow: what is sent is received, everything is computed once, on operands that have arrived.
+//! Properties of every flow: every message is received, and every product is computed once, on operands that
+//! have arrived.
 
 use super::*;
 use crate::plan::{Metrics, Shape, shapes};
@@ -21,7 +22,7 @@ fn check(schedule: &MatmulSchedule) -> Vec<Vec<u64>> {
     let mut table = vec![vec![0; p]; p];
     let mut computed = vec![0u32; (m * n * k) as usize];
     for rank in (0..p).map(Rank) {
-        // Elements of A and B at hand: own ones, then what has been awaited.
+        // Available elements of A and B: own ones, then those that were waited for.
         let mut have: BTreeSet<(Operand, u64, u64)> = BTreeSet::new();
         let take = |have: &mut BTreeSet<_>, operand, rect: Rect| {
             for r in rect.rows.start..rect.rows.end {
@@ -87,14 +88,14 @@ fn check(schedule: &MatmulSchedule) -> Vec<Vec<u64>> {
     table
 }
 
-/// `[to][from]` where each of those with a share owns as many columns of B, to one, and sends them to all the
-/// others.
+/// `[to][from]` if each of the processors with a share owns an equal number of columns of B (to within one)
+/// and sends them to all others.
 fn from_equal_blocks(layout: &Layout) -> Vec<Vec<u64>> {
     let (shares, Shape { k, n, .. }) = (layout.shares(), layout.shape());
     let owners: Vec<usize> = (0..shares.len()).filter(|&i| shares[i] > 0).collect();
     let mut table = vec![vec![0; shares.len()]; shares.len()];
     for column in 0..n {
-        // Dealt in order: the first blocks are the wider ones.
+        // The first blocks are the wider ones.
         let wide = n.div_ceil(owners.len() as u64);
         let first = n % owners.len() as u64 * wide;
         let block = if n % owners.len() as u64 == 0 || column < first {
@@ -124,11 +125,12 @@ proptest! {
                 prop_assert_eq!(table.iter().flatten().sum::<u64>(), metrics.volume.unwrap());
                 let expected = metrics.volume_matrix.as_ref().unwrap();
                 if flow == Flow::Ring {
-                    // Neighbours pass on what others own: everybody still receives each element once.
+                    // Neighbours forward elements of other owners: each processor still receives each element
+                    // once.
                     let received = |t: &[Vec<u64>]| t.iter().map(|row| row.iter().sum()).collect::<Vec<u64>>();
                     prop_assert_eq!(received(&table), received(expected));
                 } else if flow == Flow::Broadcast && layout.parts().iter().all(|p| p.cols.len() == n) {
-                    // B lies in equal column blocks: as much in all, from others.
+                    // B is distributed in equal column blocks: the total is the same, the senders differ.
                     prop_assert_eq!(&table, &from_equal_blocks(&layout));
                 } else {
                     prop_assert_eq!(&table, expected);
@@ -138,7 +140,7 @@ proptest! {
     }
 }
 
-/// Looking ahead to n blocks: when the first update begins, n + 1 blocks have been sent, and no more.
+/// With a look-ahead of n blocks, exactly n + 1 blocks have been sent when the first update begins.
 #[test]
 fn as_many_blocks_are_under_way_as_are_looked_ahead_to() {
     let layout = shapes::rows(Shape::new(40, 40, 40, "test").unwrap(), &[1.0; 4]).unwrap();

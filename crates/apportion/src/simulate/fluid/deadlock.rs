@@ -1,14 +1,14 @@
-//! Who waits for whom, when nobody can go on.
+//! Deadlocks: the cycle of ranks that wait for each other.
 
 use super::engine::{Engine, On};
 use crate::error::Error;
 use std::collections::BTreeMap;
 
-/// Most links of a circle that are spelled out.
+/// Maximum number of links of a cycle in the error text.
 const SHOWN: usize = 12;
 
-/// The error of a simulation in which some ranks are blocked for ever: the circle in which they wait, or the
-/// chain that leads to a rank which has ended. O(ranks + messages).
+/// The error of a simulation in which some ranks are blocked forever. It shows the cycle in which they wait,
+/// or the chain that leads to a rank that has ended. O(ranks + messages).
 pub(super) fn deadlock(engine: &Engine<'_>, names: &[String]) -> Option<Error> {
     let mut rank = engine.ranks.iter().position(|r| !r.ended)?;
     let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
@@ -37,8 +37,8 @@ pub(super) fn deadlock(engine: &Engine<'_>, names: &[String]) -> Option<Error> {
     ))
 }
 
-/// The rank that a blocked rank waits for, and for what. A receiver waits for its sender and the other way
-/// round.
+/// The rank that a blocked rank waits for, and the reason. A receiver waits for its sender, and a sender for
+/// its receiver.
 fn cause(engine: &Engine<'_>, rank: usize) -> (usize, String) {
     let (_, on) = engine.ranks[rank].blocked.expect("a rank that has not ended is blocked");
     let message = match on {

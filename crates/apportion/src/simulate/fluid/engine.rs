@@ -1,4 +1,4 @@
-//! The clock: ranks advance through their actions, messages set off, drain and arrive.
+//! The event loop: ranks advance through their actions; messages start, drain and arrive.
 
 use super::fabric::Fabric;
 use super::flows::Flows;
@@ -12,14 +12,14 @@ use crate::simulate::explain::History;
 use crate::trace::{Activity, Lane};
 use std::collections::VecDeque;
 
-/// What a rank waits for.
+/// The event that a rank waits for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum On {
     /// One message, as its sender or its receiver.
     Message { id: u32, sending: bool },
-    /// Its sends.
+    /// All its sends.
     Sends,
-    /// All that it has posted.
+    /// All its posted requests.
     All,
     /// Its own computation.
     Work,
@@ -29,11 +29,11 @@ pub(super) enum On {
 pub(super) struct State {
     pub(super) step: usize,
     pub blocked: Option<(f64, On)>,
-    /// Posted and not complete: receives, sends.
+    /// Number of incomplete requests: receives, sends.
     pub(super) open: [u32; 2],
     /// Requests that a later action may name: receives, sends.
     requests: [VecDeque<u32>; 2],
-    /// The last of those that travel along with its next message.
+    /// The last of the messages that travel with its next message.
     pub(super) riders: Option<u32>,
     pub ended: bool,
 }
@@ -49,9 +49,9 @@ pub(super) struct Engine<'a> {
     pub messages: Messages,
     pub ranks: Vec<State>,
     pub(super) events: Queue,
-    /// Events in the queue that will not happen.
+    /// Number of obsolete events in the queue.
     pub(super) stale: usize,
-    /// Ranks that can go on; none twice.
+    /// Ranks that can continue, each at most once.
     pub(super) ready: Vec<u32>,
     pub(super) now: f64,
     pub lanes: Vec<Lane>,
@@ -78,10 +78,10 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Runs all scripts to their ends, or to a deadlock: then some ranks stay blocked.
+    /// Runs all scripts to their ends or to a deadlock, which leaves some ranks blocked.
     pub fn run<P: Iterator<Item = Action>>(&mut self, scripts: &mut [P]) -> Result<()> {
         loop {
-            // What a rank does never makes another go on at the same moment: only events do.
+            // An action of a rank never unblocks another rank at the same moment: only events do.
             let mut ready = std::mem::take(&mut self.ready);
             ready.sort_unstable();
             for rank in ready.drain(..) {
@@ -103,7 +103,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Keeps the queue within a small multiple of what is really under way.
+    /// Keeps the size of the queue within a small multiple of the pending events.
     fn forget_stale(&mut self) {
         if self.stale > 4096 && self.stale > self.events.len() / 2 {
             let (flows, hosts) = (&self.flows, &self.hosts);
@@ -138,7 +138,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Takes a rank through its actions until one holds it up.
+    /// Executes a rank's actions until one blocks it.
     fn advance(&mut self, rank: usize, script: &mut impl Iterator<Item = Action>) -> Result<()> {
         for action in script.by_ref() {
             let on = self.act(rank, action)?;
@@ -155,7 +155,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Begins an action; what the rank now waits for, if it does.
+    /// Starts an action. Returns the event that the rank then waits for, if any.
     fn act(&mut self, rank: usize, action: Action) -> Result<Option<On>> {
         Ok(match action {
             Action::Compute(amount) => self.compute(rank, amount)?.then_some(On::Work),
@@ -206,7 +206,7 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// True if it takes time.
+    /// Returns true if the computation takes time.
     fn compute(&mut self, rank: usize, amount: f64) -> Result<bool> {
         if amount <= 0.0 {
             return Ok(false);
@@ -225,7 +225,7 @@ impl<'a> Engine<'a> {
         Ok(true)
     }
 
-    /// What becomes of a request just posted.
+    /// Handles a request that was just posted, as `then` says.
     fn hold(&mut self, rank: usize, id: u32, sending: bool, then: Then) -> Option<On> {
         let message = self.messages.get_mut(id);
         let complete = message.complete(sending);

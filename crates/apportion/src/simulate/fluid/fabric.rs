@@ -1,29 +1,29 @@
-//! Which links a message crosses: the network as the fluid model sees it.
+//! The network as the fluid model sees it: the links that a message crosses.
 
 use super::rules::{Fluid, Tcp, Weights};
 use crate::geometry::Rank;
 use crate::platform::{Crossing, Link, Load, Network, Wire};
 use std::collections::BTreeMap;
 
-/// A pair's way through the network, worked out when its first message is sent.
+/// The path between a pair of ranks, computed when its first message is sent.
 #[derive(Debug)]
 pub(in crate::simulate) struct Path {
-    /// Links and the bandwidth that a flow takes of each, per unit of its rate; each link once.
+    /// Links, each once, with the bandwidth that a flow takes of each per unit of its rate.
     pub uses: Vec<(u32, f64)>,
-    /// Seconds for the first byte.
+    /// Latency of the first byte, in seconds.
     pub latency: f64,
-    /// What the flow's rate counts in sharing.
+    /// Weight of the flow's rate in the sharing problem.
     pub weight: f64,
-    /// Most units per second, by bandwidth and by window.
+    /// Maximum rate in units per second, limited by bandwidth and by window.
     pub bound: f64,
-    /// The hops' links with their wires' capacities, where data along rows and along columns travel at
-    /// unequal speeds.
+    /// The links of the hops with their capacities, if contiguous and strided data travel at different
+    /// speeds.
     uneven: Vec<(Link, f64)>,
 }
 
 impl Path {
-    /// A message in units of the path's capacity: bytes, unless speeds depend on the direction of the data;
-    /// then as many whole bytes as take as long on the slowest hop.
+    /// The size of a message in units of the path's capacity. The unit is bytes, unless speeds depend on the
+    /// direction of the data. Then it is the whole number of bytes that takes as long on the slowest hop.
     pub fn amount(&self, load: Load) -> f64 {
         let mut slowest = (0.0, load.bytes());
         for (link, capacity) in &self.uneven {
@@ -36,7 +36,7 @@ impl Path {
     }
 }
 
-/// Links by number, and the paths over them.
+/// Links by number, and the paths that use them.
 #[derive(Debug)]
 pub(in crate::simulate) struct Fabric<'a> {
     network: &'a Network,
@@ -68,7 +68,7 @@ impl<'a> Fabric<'a> {
         self.capacities[link as usize]
     }
 
-    /// Number of links met so far.
+    /// Number of links used so far.
     pub fn links(&self) -> usize {
         self.capacities.len()
     }
@@ -77,7 +77,7 @@ impl<'a> Fabric<'a> {
         &self.paths[path as usize]
     }
 
-    /// The path from one rank to another; within a processor it costs nothing.
+    /// The path from one rank to another. Within a processor, messages cost nothing.
     pub fn between(&mut self, from: usize, to: usize) -> u32 {
         if let Some(&known) = self.by_pair[from].get(&(to as u32)) {
             return known;
@@ -136,14 +136,14 @@ impl<'a> Fabric<'a> {
         number
     }
 
-    /// Latency and rate factors of a message of so many bytes, envelope included.
+    /// Latency and rate factors of a message of `bytes` bytes, envelope included.
     pub fn factors(&self, bytes: f64) -> (f64, f64) {
         let tcp = &self.rules.tcp;
         (Tcp::factor(&tcp.latency, bytes), Tcp::factor(&tcp.rate, bytes))
     }
 }
 
-/// A link that occurs again is used that much more.
+/// Adds the share to a link that is already in the list.
 fn add(uses: &mut Vec<(u32, f64)>, link: u32, share: f64) {
     match uses.iter_mut().find(|u| u.0 == link) {
         Some(known) => known.1 += share,

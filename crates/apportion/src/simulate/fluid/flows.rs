@@ -1,4 +1,4 @@
-//! What is under way: flows that drain at rates which change whenever one of their neighbours comes or goes.
+//! Flows in progress. They drain at rates that change whenever a flow that shares their links starts or ends.
 
 use super::fabric::Fabric;
 use super::maxmin::Sharing;
@@ -7,23 +7,23 @@ use super::maxmin::Sharing;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Flow {
     path: u32,
-    /// Units still to drain, as of `since`.
+    /// Units left to drain at time `since`.
     rest: f64,
-    /// Units per second taken of its links.
+    /// Share of its links, in units per second.
     rate: f64,
-    /// What it drains per unit of rate.
+    /// Units drained per unit of rate.
     factor: f64,
     since: f64,
-    /// Changes with every new rate and every new user of this place, so that events of before are known as
-    /// stale.
+    /// Incremented with every new rate and every new user of this slot, so that obsolete events are
+    /// recognised.
     pub version: u32,
     mark: u32,
-    /// Tells the users of this place apart; 0 while there is none.
+    /// Distinguishes the successive users of this slot; 0 while it is free.
     birth: u32,
 }
 
-/// A link's flows, each with its birth. Those that ended stay in the list, unknown by then, until they are
-/// half of it.
+/// A link's flows, each with its birth number. Flows that ended stay in the list until they make up half of
+/// it; their birth numbers no longer match.
 #[derive(Debug, Default)]
 struct OnLink {
     flows: Vec<(u32, u32)>,
@@ -32,16 +32,16 @@ struct OnLink {
 }
 
 impl OnLink {
-    /// How many are under way.
+    /// Number of flows in progress.
     fn count(&self) -> usize {
         self.flows.len() - self.ended as usize
     }
 }
 
-/// All flows. Rates are recomputed only where something changed: for the flows that are joined to a changed
-/// link by links that they share (a connected component), once for all changes of one moment, or, if `coarse`
-/// is a part above zero, once so great a part of the flows under way has come or gone: until then those that
-/// come get an even share, and what those that go leave is not used.
+/// All flows. Rates are recomputed only where something changed: for the connected component of flows that
+/// share links, directly or indirectly, with a changed link. With `coarse` = 0, this happens once for all
+/// changes at one moment. With `coarse` > 0, it happens once this fraction of the flows in progress has
+/// started or ended. Until then, new flows get an even share, and the bandwidth of ended flows stays unused.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     flows: Vec<Flow>,
@@ -49,8 +49,8 @@ pub(super) struct Flows {
     links: Vec<OnLink>,
     dirty: Vec<u32>,
     coarse: f64,
-    /// Flows under way, births so far, those without a rate, and how many came or went since rates were last
-    /// worked out.
+    /// Flows in progress, births so far, flows without a rate, and the number of flows that started or ended
+    /// since rates were last computed.
     count: usize,
     births: u32,
     fresh: Vec<u32>,
@@ -69,8 +69,8 @@ impl Flows {
         Self { coarse, ..Self::default() }
     }
 
-    /// A flow begins to drain. True if nobody else is on its links: then its rate is known, else after
-    /// [`Flows::share`].
+    /// Starts a flow. Returns true if no other flow uses its links: then its rate is known at once, otherwise
+    /// after [`Flows::share`].
     pub fn start(
         &mut self,
         fabric: &Fabric<'_>,
@@ -108,7 +108,7 @@ impl Flows {
         (id, alone)
     }
 
-    /// A flow has drained.
+    /// Ends a flow that has drained.
     pub fn finish(&mut self, fabric: &Fabric<'_>, id: u32) {
         let flow = &mut self.flows[id as usize];
         flow.version = flow.version.wrapping_add(1);
@@ -132,18 +132,18 @@ impl Flows {
         self.vacant.push(id);
     }
 
-    /// True if an event that bore this version is still to happen.
+    /// True if an event with this version is not obsolete.
     pub fn current(&self, id: u32, version: u32) -> bool {
         self.flows[id as usize].version == version
     }
 
-    /// When a flow that nothing shares with ends.
+    /// End time of a flow that shares no link.
     pub fn end_of(&self, id: u32) -> (f64, u32) {
         let flow = &self.flows[id as usize];
         (flow.since + flow.rest / (flow.rate * flow.factor), flow.version)
     }
 
-    /// Works out the rates that changed since the last call, and reports each such flow with its new end and
+    /// Recomputes the rates that changed since the last call, and reports each such flow with its new end and
     /// version.
     pub fn share(&mut self, fabric: &Fabric<'_>, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
         if self.dirty.is_empty() {
@@ -170,7 +170,7 @@ impl Flows {
         self.dirty = dirty;
     }
 
-    /// Gives those that came an even share of their links.
+    /// Gives new flows an even share of their links.
     fn provide(&mut self, fabric: &Fabric<'_>, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
         std::mem::swap(&mut self.members, &mut self.fresh);
         self.fresh.clear();
@@ -185,7 +185,8 @@ impl Flows {
         self.adopt(now, &mut changed);
     }
 
-    /// Gathers what hangs together with a link: `members` and `crossed`. False if no flow does.
+    /// Collects the connected component of a link into `members` and `crossed`. Returns false if no flow uses
+    /// the link.
     fn component(&mut self, fabric: &Fabric<'_>, link: u32) -> bool {
         self.members.clear();
         self.crossed.clear();
@@ -215,7 +216,7 @@ impl Flows {
         !self.members.is_empty()
     }
 
-    /// The rates of `members`, into `rates`.
+    /// Computes the rates of `members` into `rates`.
     fn divide(&mut self, fabric: &Fabric<'_>) {
         if let [alone] = self.members[..] {
             self.rates.clear();
@@ -232,7 +233,7 @@ impl Flows {
         self.sharing.solve(&mut self.rates);
     }
 
-    /// Gives the members their new rates.
+    /// Applies the new rates to the members.
     fn adopt(&mut self, now: f64, changed: &mut impl FnMut(u32, f64, u32)) {
         for (&id, &rate) in self.members.iter().zip(&self.rates) {
             let flow = &mut self.flows[id as usize];
@@ -250,7 +251,7 @@ impl Flows {
     }
 }
 
-/// The rate of a flow that has its path to itself.
+/// The rate of a flow that shares no link.
 fn rate_alone(fabric: &Fabric<'_>, path: u32) -> f64 {
     let path = fabric.path(path);
     path.uses.iter().fold(path.bound, |rate, &(link, share)| rate.min(fabric.capacity(link) / share))

@@ -1,6 +1,6 @@
-//! Who computes where: k computations on a host of c cores run at speed x min(1, c / k) each.
+//! Hosts: k computations on a host of c cores run at speed x min(1, c / k) each.
 
-/// A host: what one core does per second, and how many it has.
+/// A host: speed of one core, and the number of cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Host {
     /// Units of work per second and core.
@@ -17,7 +17,7 @@ struct Job {
     version: u32,
 }
 
-/// Hosts, and the computation of each rank, which has one at a time.
+/// Hosts, and the computation of each rank, at most one at a time.
 #[derive(Debug)]
 pub(super) struct Hosts<'a> {
     hosts: &'a [Host],
@@ -27,7 +27,7 @@ pub(super) struct Hosts<'a> {
 }
 
 impl<'a> Hosts<'a> {
-    /// `of` gives each rank's host.
+    /// Creates the state; `of` maps each rank to its host.
     pub fn new(hosts: &'a [Host], of: &'a [usize]) -> Self {
         Self { hosts, of, running: vec![Vec::new(); hosts.len()], jobs: vec![Job::default(); of.len()] }
     }
@@ -37,14 +37,14 @@ impl<'a> Hosts<'a> {
         self.hosts[self.of[rank]].speed
     }
 
-    /// A rank begins to compute; `changed` hears the new end and version of every computation that it alters.
+    /// Starts a computation; `changed` receives the new end and version of every computation that it affects.
     pub fn start(&mut self, rank: usize, amount: f64, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
         let version = self.jobs[rank].version;
         let (number, running) = (self.of[rank], &mut self.running[self.of[rank]]);
         running.push(rank as u32);
         let Host { speed, cores } = self.hosts[number];
         if running.len() <= cores as usize {
-            // A core of its own: nobody else is concerned.
+            // A core is free: no other computation is affected.
             self.jobs[rank] = Job { rest: amount, rate: speed, since: now, version };
             changed(rank as u32, now + amount / speed, version);
             return;
@@ -53,7 +53,7 @@ impl<'a> Hosts<'a> {
         self.share(number, now, changed);
     }
 
-    /// A rank has computed.
+    /// Ends a rank's computation.
     pub fn finish(&mut self, rank: usize, now: f64, changed: impl FnMut(u32, f64, u32)) {
         self.jobs[rank].version = self.jobs[rank].version.wrapping_add(1);
         let running = &mut self.running[self.of[rank]];
@@ -63,7 +63,7 @@ impl<'a> Hosts<'a> {
         }
     }
 
-    /// True if an event that bore this version is still to happen.
+    /// True if an event with this version is not obsolete.
     pub fn current(&self, rank: u32, version: u32) -> bool {
         self.jobs[rank as usize].version == version
     }

@@ -1,14 +1,14 @@
-//! Who gets how much of shared links: weighted, bounded max-min fairness.
+//! Sharing of link bandwidth: weighted, bounded max-min fairness.
 
-/// One sharing problem: links with capacities, flows with weights, bounds and the links that they use. Reused
-/// between problems, so that none allocates once the largest has been seen.
+/// One sharing problem: links with capacities, and flows with weights, bounds and the links that they use.
+/// The memory is reused between problems, so there is no allocation once the largest has been solved.
 #[derive(Debug, Default)]
 pub(super) struct Sharing {
     capacities: Vec<f64>,
     flows: Vec<Claim>,
-    /// Per flow a stretch of (link, bandwidth taken per unit of rate).
+    /// Per flow, a slice of (link, bandwidth per unit of rate).
     uses: Vec<(u32, f64)>,
-    // What follows is scratch.
+    // Scratch.
     rest: Vec<f64>,
     demand: Vec<f64>,
     unfixed: Vec<u32>,
@@ -27,7 +27,7 @@ struct Claim {
 }
 
 impl Sharing {
-    /// Forgets the last problem.
+    /// Clears the problem.
     pub fn clear(&mut self) {
         self.capacities.clear();
         self.flows.clear();
@@ -39,19 +39,20 @@ impl Sharing {
         self.capacities.push(capacity);
     }
 
-    /// Adds a flow whose rate counts `weight` times and may not exceed `bound`; each link at most once.
+    /// Adds a flow whose rate has weight `weight` and upper bound `bound`; `uses` names each link at most
+    /// once.
     pub fn flow(&mut self, weight: f64, bound: f64, uses: impl Iterator<Item = (u32, f64)>) {
         let begin = self.uses.len() as u32;
         self.uses.extend(uses);
         self.flows.push(Claim { weight, bound, begin, end: self.uses.len() as u32 });
     }
 
-    /// The rates that make the least `weight x rate` as large as possible, then the next, and so on (unique),
-    /// such that no link carries more than its capacity and no flow exceeds its bound. Progressive filling:
-    /// the common level of `weight x rate` rises until a link is full or a flow at its bound; those flows
-    /// keep their rates and the others go on. O((u + f) log (l + f)) for u uses, f flows, l links: a link's
-    /// level never falls, so that a stale entry of the queue is put back at most once for each flow fixed on
-    /// it.
+    /// Computes the max-min fair rates: they maximise the smallest `weight x rate`, then the next smallest,
+    /// and so on (unique), such that no link exceeds its capacity and no flow its bound. The algorithm is
+    /// progressive filling: the common level of `weight x rate` rises until a link is full or a flow reaches
+    /// its bound. Those flows keep their rates, and the level of the others rises further. O((u + f) log (l +
+    /// f)) for u uses, f flows, l links: a link's level never falls, so an outdated entry of the queue is
+    /// reinserted at most once for each flow fixed on it.
     ///
     /// Source: Bertsekas and Gallager, Data Networks (1992), section 6.5.2; weights and bounds as in Casanova
     /// and Marchal, A network model for simulation of grid applications (INRIA 2002).
@@ -87,7 +88,7 @@ impl Sharing {
         }
     }
 
-    /// Prepares sums, users by link and the two queues.
+    /// Computes sums, users by link and the two queues.
     fn index(&mut self) {
         let links = self.capacities.len();
         self.rest.clear();
@@ -118,7 +119,7 @@ impl Sharing {
                 place[link as usize] += 1;
             }
         }
-        // Both queues are sorted from the greatest down: the least is popped from the end.
+        // Both queues are sorted in descending order: the minimum is popped from the end.
         self.by_level.clear();
         self.by_level.extend(
             (0..links).filter(|&l| self.unfixed[l] > 0).map(|l| (self.rest[l] / self.demand[l], l as u32)),
@@ -129,7 +130,7 @@ impl Sharing {
         self.by_bound.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
     }
 
-    /// The link that fills first, with the level at which it does.
+    /// The link that fills first, and its level.
     fn fullest(&mut self) -> Option<(f64, u32)> {
         while let Some((level, link)) = self.by_level.pop() {
             let l = link as usize;
@@ -183,20 +184,20 @@ mod tests {
         (1.0, f64::INFINITY, links.iter().map(|&l| (l, 1.0)).collect())
     }
 
-    /// Bertsekas and Gallager's picture: what a bottleneck leaves is shared by the others.
+    /// Bertsekas and Gallager's example: bandwidth that a bottlenecked flow cannot use goes to the others.
     #[test]
     fn what_one_cannot_use_goes_to_the_others() {
         assert_eq!(solve(&[1.0, 2.0], &[on(&[0]), on(&[0, 1]), on(&[1])]), [0.5, 0.5, 1.5]);
         assert_eq!(solve(&[9.0], &[(1.0, 1.0, vec![(0, 1.0)]), on(&[0]), on(&[0])]), [1.0, 4.0, 4.0]);
         // Twice the weight is half the rate.
         assert_eq!(solve(&[9.0], &[(2.0, 100.0, vec![(0, 1.0)]), on(&[0])]), [3.0, 6.0]);
-        // Answers take five hundredths on the way back.
+        // Acknowledgements take 5 % on the way back.
         let both = [(1.0, 100.0, vec![(0, 1.0), (1, 0.05)]), (1.0, 100.0, vec![(1, 1.0), (0, 0.05)])];
         assert_eq!(solve(&[1.05, 1.05], &both), [1.0, 1.0]);
         assert_eq!(solve(&[f64::INFINITY], &[on(&[0]), (1.0, 5.0, vec![(0, 1.0)])]), [f64::INFINITY, 5.0]);
     }
 
-    /// Slow and obviously right: in every round every link's level is computed anew.
+    /// A slow and simple reference: every round recomputes the level of every link.
     fn oracle(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
         let mut rates: Vec<Option<f64>> = vec![None; flows.len()];
         while rates.iter().any(Option::is_none) {
@@ -250,8 +251,8 @@ mod tests {
             }
         }
 
-        /// The certificate: no link is over-full, and every flow is at its bound or crosses a full link on
-        /// which no flow's weighted rate exceeds its own.
+        /// The optimality certificate: no link exceeds its capacity, and every flow is at its bound or
+        /// crosses a full link on which no flow's weighted rate exceeds its own.
         #[test]
         fn every_flow_has_its_bottleneck((capacities, flows) in problem()) {
             let rates = solve(&capacities, &flows);

@@ -6,55 +6,55 @@ use std::collections::BTreeMap;
 /// No message.
 const NONE: u32 = u32::MAX;
 
-/// One message; times are NaN until they are known.
+/// One message. Unknown times are NaN.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
     pub from: u32,
     pub to: u32,
     pub tag: u64,
     pub load: Load,
-    /// Its bytes in units of its path's capacity, envelope not included, and that path; known once it is
-    /// sent.
+    /// Size in units of its path's capacity, without the envelope, and that path; known once it is sent.
     pub amount: f64,
     pub path: u32,
-    /// When its sender posted it.
+    /// Time at which the sender posted it.
     pub sent: f64,
-    /// When its receiver posted it.
+    /// Time at which the receiver posted it.
     pub received: f64,
-    /// When it set off.
+    /// Time at which it started.
     pub started: f64,
     /// True once it has arrived.
     pub done: bool,
     /// True if its sender does not wait for it.
     pub detached: bool,
-    /// True if it travels along with another message, and which travels along with this one (and so on).
+    /// True if it travels with another message. `rider` is the next message that travels with this one, as a
+    /// linked list.
     pub rides: bool,
     pub rider: Option<u32>,
-    /// Requests of its two ends that still refer to it.
+    /// Number of requests of its two ends that still refer to it.
     pub holders: u8,
     next: u32,
 }
 
 impl Message {
-    /// True if the request of one end is complete.
+    /// True if the request of this end is complete.
     pub fn complete(&self, sending: bool) -> bool {
         self.done || (sending && self.detached)
     }
 }
 
-/// Messages of one key that wait for the other end.
+/// Messages with one key that only one end has posted.
 #[derive(Debug, Clone, Copy)]
 struct Queue {
     head: u32,
     tail: u32,
-    /// Sends that wait for a receive, or the other way round.
+    /// True if the queue holds sends without a receive, false for receives without a send.
     sends: bool,
 }
 
 /// A message's sender and tag.
 type Key = (u32, u64);
 
-/// One destination's queues. Most have one at a time: a place for it spares looking it up.
+/// The queues of one destination. Most destinations have one at a time: the inline slot avoids a lookup.
 #[derive(Debug, Clone, Default)]
 struct Unmatched {
     one: Option<(Key, Queue)>,
@@ -87,7 +87,7 @@ impl Unmatched {
     }
 }
 
-/// All messages, and those of each destination that only one end has posted.
+/// All messages, and by destination those that only one end has posted.
 #[derive(Debug)]
 pub(super) struct Messages {
     all: Vec<Message>,
@@ -113,7 +113,7 @@ impl Messages {
         self.all.iter().filter(|m| !m.done)
     }
 
-    /// One end posts: the oldest message of this key that the other end has posted, else a new one.
+    /// Posts one end. Returns the oldest message with this key that the other end has posted, or a new one.
     pub fn post(&mut self, key: (usize, usize, u64), sending: bool) -> u32 {
         let (from, to, tag) = (key.0 as u32, key.1 as u32, key.2);
         let all = &mut self.all;
@@ -167,14 +167,14 @@ impl Messages {
         id
     }
 
-    /// One request less refers to it.
+    /// Drops one request's reference to it.
     pub fn release(&mut self, id: u32) {
         let message = &mut self.all[id as usize];
         message.holders -= 1;
         self.retire(id);
     }
 
-    /// Its place is free for another once it has arrived, both ends have posted it and none refers to it.
+    /// Frees its slot once it has arrived, both ends have posted it and no request refers to it.
     pub fn retire(&mut self, id: u32) {
         let message = &self.all[id as usize];
         if message.done && message.holders == 0 && !message.received.is_nan() {

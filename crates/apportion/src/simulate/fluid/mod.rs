@@ -1,9 +1,9 @@
 //! The fluid model: messages drain like water through links that they share fairly.
 //!
-//! A message sets off when its rule says so ([`Fluid`]), waits the latency of its route without taking
-//! bandwidth, then drains at a rate that max-min fairness gives it among all flows under way, recomputed
-//! whenever one of those it shares links with comes or goes. Exact for this model (no time step): every event
-//! is at a computed moment.
+//! A message starts when its rule says so ([`Fluid`]). It first waits the latency of its route without taking
+//! bandwidth. Then it drains at the rate that max-min fairness gives it among all flows in progress. The rate
+//! is recomputed whenever a flow that shares its links starts or ends. The simulation is exact for this
+//! model: there is no time step, and every event is at a computed moment.
 //!
 //! Sources: Casanova and Marchal 2002; Velho and Legrand 2009; Velho et al., TOMACS 23(4) 2013 (the model and
 //! its validity); Bertsekas and Gallager 1992, section 6.5.2 (max-min fairness).
@@ -33,42 +33,42 @@ use crate::schedule::Application;
 use crate::trace::Trace;
 use engine::Engine;
 
-/// What a processor does next, as far as the clock is concerned.
+/// One action of a processor, as far as timing is concerned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Action {
-    /// Computes so many units of work.
+    /// Computes this many units of work.
     Compute(f64),
     /// Posts a message.
     Send {
         /// Its receiver.
         to: Rank,
-        /// Tells the messages of a pair apart; those with the same tag arrive in order.
+        /// Distinguishes the messages of a pair; those with the same tag arrive in order.
         tag: u64,
         /// Its bytes.
         load: Load,
-        /// What becomes of the request.
+        /// Handling of the request.
         then: Then,
     },
-    /// Posts a message that travels along with the next one that its sender posts, on a medium that all hear:
-    /// it arrives when that does and takes no bandwidth of its own. Its sender never waits for it.
+    /// Posts a message that travels with the next message of its sender, on a medium that all receivers hear.
+    /// It arrives when that message does and takes no bandwidth of its own. Its sender never waits for it.
     Along {
         /// Its receiver.
         to: Rank,
-        /// As of a message sent.
+        /// Tag, as for [`Action::Send`].
         tag: u64,
-        /// What its receiver gets.
+        /// Bytes that its receiver gets.
         load: Load,
     },
-    /// Posts room for a message.
+    /// Posts a receive.
     Receive {
         /// Its sender.
         from: Rank,
         /// Its tag.
         tag: u64,
-        /// What becomes of the request.
+        /// Handling of the request.
         then: Then,
     },
-    /// Waits for one of its own requests, and forgets it.
+    /// Waits for one of its own requests, and completes it.
     Await {
         /// The message's sender.
         from: Rank,
@@ -79,51 +79,51 @@ pub enum Action {
     },
     /// Waits until all its sends have arrived.
     Flush,
-    /// Waits for all its requests, and forgets them.
+    /// Waits for all its requests, and completes them.
     AwaitAll,
 }
 
-/// What becomes of a request just posted.
+/// Handling of a request that was just posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
     /// Its processor waits for it at once (MPI_Send, MPI_Recv).
     Wait,
     /// A later action names it (MPI_Isend, MPI_Irecv).
     Remember,
-    /// No later action names it; those that wait for everything still do.
+    /// No later action names it; an action that waits for all requests still includes it.
     Forget,
 }
 
-/// What actions run on.
+/// Hosts, ranks and network that actions run on.
 #[derive(Debug, Clone, Copy)]
 pub struct Deployment<'a> {
     /// Hosts by number.
     pub hosts: &'a [Host],
     /// Each rank's host.
     pub placement: &'a [usize],
-    /// Names of the ranks, for messages.
+    /// Names of the ranks, for error messages.
     pub names: &'a [String],
     /// The network between the ranks.
     pub network: &'a Network,
 }
 
-/// What a simulation found.
+/// Result of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// What each rank did when.
+    /// Activities of each rank over time.
     pub trace: Trace,
-    /// What each rank waited for, if that was asked for.
+    /// Waits of each rank, if they were requested.
     pub history: Option<History>,
 }
 
-/// Runs a list of actions for each rank against a clock. Deterministic: what happens at one moment happens in
-/// the order of ranks and steps. O(a log a + s) for a actions and the work s of sharing: per moment at which
-/// flows come or go, the size of the part of the network that hangs together with them (its flows times their
+/// Simulates a list of actions for each rank. Deterministic: events at the same moment are handled in the
+/// order of ranks and steps. O(a log a + s) for a actions and the work s of sharing. At every moment at which
+/// flows start or end, s grows by the size of the affected connected components of the network (flows times
 /// links, times a logarithm).
 ///
 /// # Errors
-/// A deadlock, with the circle in which the ranks wait (exit code 1); work for a host without speed; waiting
-/// for what was not posted.
+/// A deadlock, with the cycle in which the ranks wait (exit code 1); work for a host without speed; waiting
+/// for a message that was not posted.
 pub fn simulate_actions<P: Iterator<Item = Action>>(
     scripts: &mut [P],
     on: Deployment<'_>,
@@ -139,7 +139,7 @@ pub fn simulate_actions<P: Iterator<Item = Action>>(
     Ok(Outcome { trace: Trace { lanes: engine.lanes }, history: engine.history })
 }
 
-/// Runs a schedule against a clock in the fluid model; costs and errors of [`simulate_actions`].
+/// Simulates a schedule in the fluid model; costs and errors of [`simulate_actions`].
 ///
 /// # Errors
 /// A rate that is not positive for a processor that computes, or a schedule that deadlocks under these rules.

@@ -1,28 +1,28 @@
-//! What is to happen, in the order of time.
+//! The queue of future events, in order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Something that happens.
+/// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
-    /// A message's first byte arrives: it begins to drain.
+    /// A message's first byte arrives, and it begins to drain.
     Latency(u32),
     /// A flow has drained.
     Drained { flow: u32, version: u32 },
-    /// A rank has computed.
+    /// A rank has finished its computation.
     Computed { rank: u32, version: u32 },
 }
 
-/// Events by time; at one moment by kind, number and version. An event is one number whose order is that: the
-/// bits of its time (of times that are not negative they are in order), 2 of its kind, 30 of its number, 32
-/// of its version.
+/// Events by time; at one moment by kind, number and version. An event is a single integer in this order: the
+/// bits of its time (non-negative floats sort like their bits), 2 bits of its kind, 30 of its number, 32 of
+/// its version.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     events: BinaryHeap<Reverse<u128>>,
 }
 
-/// Bits of a message's, flow's or rank's number.
+/// Bits for the number of a message, flow or rank.
 const NUMBER: u32 = 30;
 
 fn packed(time: f64, what: What) -> u128 {

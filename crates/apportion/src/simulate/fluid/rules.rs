@@ -1,32 +1,31 @@
-//! What there is to choose in the fluid model.
+//! Options of the fluid model.
 
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// How flows divide a link among them.
+/// How flows share a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Weights {
     /// Equal rates on a common bottleneck: plain max-min fairness.
     #[default]
     Equal,
-    /// Rates in inverse proportion to the latency of each flow's route, as TCP shares and as SimGrid always
-    /// does; a route without latency counts as one second.
+    /// Rates in inverse proportion to the latency of each flow's route, as in TCP and always in SimGrid. A
+    /// route without latency counts as one second.
     Latency,
 }
 
-/// How a network departs from the ideal fluid; [`Tcp::default`] does not.
+/// Deviations of a network from the ideal fluid. [`Tcp::default`] has none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tcp {
-    /// A message of more bytes than the first number has its route's latency multiplied by the second;
-    /// increasing.
+    /// Pairs (bytes, factor), ascending: for a message of more bytes, the latency of its route is multiplied
+    /// by the factor.
     pub latency: Vec<(f64, f64)>,
-    /// The same for its rate, which then drains it that much faster or slower than the share of the links it
-    /// takes.
+    /// The same for its rate: the message drains faster or slower by the factor than its share of the links.
     pub rate: Vec<(f64, f64)>,
     /// Added to a flow's weight for each link of its route, divided by the link's bandwidth.
     pub per_link: f64,
-    /// Most bytes under way and unacknowledged: a rate never exceeds this over twice the latency.
+    /// Maximum number of unacknowledged bytes: a rate never exceeds this over twice the latency.
     pub window: f64,
     /// True if acknowledgements take 5 % of a flow's rate on the way back.
     pub cross_traffic: bool,
@@ -48,7 +47,7 @@ impl Tcp {
     /// SimGrid's default window, in bytes.
     const WINDOW: f64 = 4_194_304.0;
 
-    /// A window and acknowledgements, nothing else (Casanova and Marchal 2002).
+    /// A window and acknowledgements only (Casanova and Marchal 2002).
     pub fn cm02() -> Self {
         Self { window: Self::WINDOW, cross_traffic: true, ..Self::default() }
     }
@@ -71,7 +70,7 @@ impl Tcp {
         }
     }
 
-    /// The factor of a message: that of the last size which it exceeds, 1 if it exceeds none.
+    /// The factor of a message: that of the largest size which it exceeds; 1 if it exceeds none.
     pub(super) fn factor(steps: &[(f64, f64)], bytes: f64) -> f64 {
         steps.iter().rev().find(|s| bytes > s.0).map_or(1.0, |s| s.1)
     }
@@ -102,47 +101,49 @@ impl fmt::Display for Tcp {
     }
 }
 
-/// How messages share links, and when they travel.
+/// Rules for sharing links and for starting messages.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fluid {
-    /// How flows divide a link.
+    /// How flows share a link.
     pub weights: Weights,
-    /// A message of fewer bytes travels as soon as it is sent; a larger one once it is also received.
+    /// A message of fewer bytes travels as soon as it is sent; a larger one waits until its receive is
+    /// posted.
     pub eager: u64,
-    /// The sender of fewer bytes than this goes on at once; of more, it waits until they have arrived.
+    /// The sender of a message of fewer bytes continues at once; of a larger one, it waits until the message
+    /// has arrived.
     pub detached: u64,
-    /// Bytes that travel with each message besides its own.
+    /// Bytes that travel with each message in addition to its own.
     pub envelope: u64,
-    /// True if a schedule's broadcast on a bus is one message that all hear (Ethernet; Tinetti, section
-    /// 3.2.2), at the pace of the slowest receiver's link; else one for each receiver, as everywhere off a
-    /// bus.
+    /// True if a schedule's broadcast on a bus is one message for all receivers (Ethernet; Tinetti, section
+    /// 3.2.2), at the speed of the slowest receiver's link. Otherwise it is one message per receiver, as on
+    /// every network that is not a bus.
     pub broadcasts: bool,
-    /// Rates are worked out anew at every change (0), or once this part of the flows under way has come or
-    /// gone: an approximation for many flows that all hang together.
+    /// With 0, rates are recomputed at every change. Otherwise they are recomputed once this fraction of the
+    /// flows in progress has started or ended: an approximation for many flows in one connected component.
     pub coarse: f64,
-    /// Departures from the ideal fluid.
+    /// Deviations from the ideal fluid.
     pub tcp: Tcp,
 }
 
 impl Fluid {
-    /// Equal sharing, every message travels as soon as it is sent and occupies its sender until it has
-    /// arrived if the schedule waits for that: what the engines do.
+    /// Equal sharing. Every message travels as soon as it is sent, and occupies its sender until it has
+    /// arrived if the schedule waits for that, as in the engines.
     pub fn fair() -> Self {
         Self { eager: u64::MAX, broadcasts: true, ..Self::default() }
     }
 
-    /// What `smpirun -replay` does under its fluid settings: weights by latency, 16 bytes of envelope,
-    /// messages travel once they are received too, senders of fewer than 65,536 bytes do not wait, a
-    /// broadcast is a message for each.
+    /// The rules of `smpirun -replay` under its fluid settings: weights by latency, an envelope of 16 bytes,
+    /// messages travel once their receive is posted, senders of fewer than 65,536 bytes do not wait, and a
+    /// broadcast is one message per receiver.
     pub fn simgrid() -> Self {
         Self { weights: Weights::Latency, eager: 0, detached: 65_536, envelope: 16, ..Self::default() }
     }
 
-    /// The same with messages of fewer than `bytes` sent eagerly: they travel at once and never hold their
-    /// sender up.
+    /// The same rules with eager messages below `bytes` bytes: they travel at once and never block their
+    /// sender.
     ///
     /// # Errors
-    /// None here; sizes of more than 2^53 bytes are refused, since they are no longer exact.
+    /// More than 2^53 bytes, since such sizes are no longer exact.
     pub fn with_eager(self, bytes: u64) -> Result<Self> {
         if bytes > 1 << 53 {
             return Err(Error::input(

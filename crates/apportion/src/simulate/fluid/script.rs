@@ -1,4 +1,4 @@
-//! A schedule's steps as actions.
+//! Conversion of a schedule's steps to actions.
 
 use super::{Action, Then};
 use crate::geometry::Rank;
@@ -7,14 +7,14 @@ use crate::schedule::{Application, Broadcast, Message, Step, StepOf, Work};
 use crate::trace::Lane;
 use std::collections::VecDeque;
 
-/// The actions of one processor, which counts the elements that it sends and receives.
+/// The actions of one processor. Counts the elements that it sends and receives.
 pub(super) struct Script<'a, A: Application> {
     steps: Box<dyn Iterator<Item = StepOf<A>> + 'a>,
     rank: Rank,
     element: u64,
     /// The bus on which a broadcast is one message.
     medium: Option<&'a Network>,
-    /// What remains of a broadcast.
+    /// Remaining actions of a broadcast.
     rest: VecDeque<Action>,
     counts: Lane,
 }
@@ -32,8 +32,8 @@ impl<'a, A: Application> Script<'a, A> {
         Action::Send { to: message.to, tag: message.tag, load, then: Then::Forget }
     }
 
-    /// A message to each receiver; on a medium that all hear, all of them along with that to the slowest
-    /// receiver, which then carries every byte once.
+    /// Sends a message to each receiver. On a medium that all receivers hear, they travel with the message to
+    /// the slowest receiver, which then carries every byte once.
     fn broadcast(&mut self, broadcast: &Broadcast<A::Piece>) {
         let actions: Vec<Action> = broadcast.messages.iter().map(|message| self.send(message)).collect();
         self.rest.extend(actions);
@@ -62,7 +62,7 @@ impl<'a, A: Application> Script<'a, A> {
         }
     }
 
-    /// Hands over what was counted.
+    /// Writes the counts to the lane.
     pub fn count(self, lane: &mut Lane) {
         lane.sent = self.counts.sent;
         lane.received = self.counts.received;

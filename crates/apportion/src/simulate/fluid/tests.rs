@@ -1,4 +1,4 @@
-//! Worked by hand.
+//! Cases worked out by hand.
 
 use super::*;
 use crate::plan::{Layout, Metrics, Shape, shapes};
@@ -28,7 +28,7 @@ fn seconds(network: &Network, rules: &Fluid, scripts: &[&[Action]]) -> f64 {
     run(network, rules, scripts).unwrap().history.unwrap().ends.into_iter().fold(0.0, f64::max)
 }
 
-/// Two messages at once halve each other's rate; the shorter one's end frees the link.
+/// Two simultaneous messages halve each other's rate; the end of the shorter one frees the link.
 #[test]
 fn two_flows_share_a_link() {
     let network = Network::uniform(1.0, 100.0);
@@ -69,7 +69,7 @@ fn half_duplex_bus_and_star_share_what_they_should() {
     network.topology = Topology::Bus;
     let (c, d) = (exchange(3), exchange(2));
     assert_eq!(seconds(&network, &rules, &[&a, &b, &c, &d]), 4.0);
-    // Relayed through rank 2: two hops at once, each way on links of their own.
+    // Relayed through rank 2: two hops at once, each direction on its own links.
     let mut star = Network::uniform(0.5, 100.0);
     star.topology = Topology::Star { centre: Rank(2) };
     assert_eq!(seconds(&star, &rules, &[&a, &b, &[]]), 2.0);
@@ -104,7 +104,7 @@ fn a_deadlock_names_its_circle() {
     assert!(error.to_string().contains("p0 waits for tag 0 from p1, which has ended"), "{error}");
 }
 
-/// The chain has no gap: from the end of the last rank back to the start.
+/// The chain has no gap from the start of the run to the end of the last rank.
 #[test]
 fn the_chain_of_causes_covers_the_time() {
     let network = Network::uniform(1.0, 100.0);
@@ -133,7 +133,8 @@ fn laid_out(n: u64, weights: &[f64]) -> Layout {
     shapes::columns(Shape::new(n, n, n, "test").unwrap(), weights).unwrap()
 }
 
-/// On a bus every element crosses once, however many need it; without that rule once for each. Counts stay.
+/// On a bus every element is transferred once, for any number of receivers; without that rule, once per
+/// receiver. Counts stay the same.
 #[test]
 fn a_bus_carries_a_broadcast_once() {
     let layout = shapes::rows(Shape::new(60, 60, 60, "test").unwrap(), &[1.0; 4]).unwrap();
@@ -146,14 +147,14 @@ fn a_bus_carries_a_broadcast_once() {
             let on = (&[1e12; 4][..], &network);
             let once = product(&layout, order, on, &Fluid::fair());
             let each = product(&layout, order, on, &Fluid { broadcasts: false, ..Fluid::fair() });
-            // B alone moves, and three of four need each element of it.
+            // Only B moves, and three of four processors need each element of it.
             assert!((once.seconds() - 60.0 * 60.0 * 8.0 / 1e3).abs() < 1e-3, "{}", once.seconds());
             assert!((each.seconds() - 3.0 * once.seconds()).abs() < 1e-3, "{}", each.seconds());
             for trace in [&once, &each] {
                 assert_eq!(trace.volume_matrix().iter().flatten().sum::<u64>(), volume);
                 assert_eq!(trace.lanes.iter().map(|l| l.carried).sum::<u64>(), 3600);
             }
-            // Nothing else is on the bus while one speaks: in turn or at once is the same.
+            // Only one processor sends at a time: transfers in turn and at once take the same time.
             let conditions = CostModel { rates: on.0, network: &network, element: 8 };
             let fifo = simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap();
             assert!((fifo.seconds() / once.seconds() - 1.0).abs() < 1e-6);
@@ -162,7 +163,7 @@ fn a_bus_carries_a_broadcast_once() {
 }
 
 /// 40 processors of four clusters, whose uplinks all messages share: coarse rates give nearly the exact time,
-/// with the same counts; no change at all is waited for where 0 is asked.
+/// with the same counts; with 0, rates follow every change.
 #[test]
 fn coarse_rates_are_nearly_exact() {
     let mut text: String =
@@ -189,7 +190,8 @@ fn coarse_rates_are_nearly_exact() {
     }
 }
 
-/// All that hear are told at the same moment; the sender waits for the carrier only.
+/// All receivers get the message at the same moment; the sender waits only for the one that carries the
+/// others.
 #[test]
 fn riders_arrive_with_their_carrier() {
     let mut network = Network::uniform(1.0, 100.0);
@@ -204,8 +206,8 @@ fn riders_arrive_with_their_carrier() {
 }
 
 proptest! {
-    /// No forecast is below any processor's work or what the busiest link carries; messages that share no
-    /// link take as long as in turn; twice the bandwidth never makes a bulk exchange slower.
+    /// No forecast is below any processor's work or the load of the busiest link. Messages that share no link
+    /// take as long as in turn. Twice the bandwidth never makes a bulk exchange slower.
     #[test]
     fn fair_forecasts_obey_their_laws(
         weights in prop::collection::vec(0.5f64..10.0, 1..6), n in 4u64..40, block in 1u64..20,

@@ -1,4 +1,4 @@
-//! The life of a message: posted, under way, there.
+//! The states of a message: posted, in flight, arrived.
 
 use super::engine::{Engine, On};
 use super::queue::What;
@@ -8,7 +8,7 @@ use crate::simulate::explain::Wait;
 use crate::trace::Activity;
 
 impl Engine<'_> {
-    /// A message is posted.
+    /// Posts a send.
     pub(super) fn send(&mut self, key: (usize, usize, u64), load: Load) -> u32 {
         let id = self.messages.post(key, true);
         let message = self.messages.get_mut(id);
@@ -29,7 +29,7 @@ impl Engine<'_> {
         id
     }
 
-    /// A message is posted that travels along with its sender's next one.
+    /// Posts a message that travels with its sender's next one.
     pub(super) fn ride(&mut self, key: (usize, usize, u64), load: Load) {
         let id = self.messages.post(key, true);
         let message = self.messages.get_mut(id);
@@ -40,7 +40,7 @@ impl Engine<'_> {
         message.rider = self.ranks[key.0].riders.replace(id);
     }
 
-    /// Room for a message is posted.
+    /// Posts a receive.
     pub(super) fn receive(&mut self, key: (usize, usize, u64)) -> u32 {
         let id = self.messages.post(key, false);
         let message = self.messages.get_mut(id);
@@ -56,7 +56,7 @@ impl Engine<'_> {
         id
     }
 
-    /// A message sets off.
+    /// Starts a message.
     fn depart(&mut self, id: u32) {
         let mut along = Some(id);
         while let Some(each) = along {
@@ -74,7 +74,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Its latency is over.
+    /// Ends the latency of a message: it begins to drain.
     pub(super) fn drain(&mut self, id: u32) {
         let message = self.messages.get(id);
         let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
@@ -88,12 +88,12 @@ impl Engine<'_> {
             let (time, version) = self.flows.end_of(flow);
             self.events.push(time, What::Drained { flow, version });
         } else {
-            // The first event of a flow replaces none.
+            // The first event of a flow does not replace another.
             self.stale = self.stale.saturating_sub(1);
         }
     }
 
-    /// Its last byte is there, and those of the messages that travelled along.
+    /// Handles the arrival of the last byte of a message and of those that travel with it.
     pub(super) fn arrive(&mut self, id: u32) {
         let mut along = Some(id);
         while let Some(each) = along {
@@ -117,7 +117,7 @@ impl Engine<'_> {
         self.messages.release(id);
     }
 
-    /// One end's request is complete: the rank goes on if that was what it waited for.
+    /// Completes the request of one end: the rank continues if it was waiting for it.
     fn complete(&mut self, rank: usize, id: u32, sending: bool) {
         let state = &mut self.ranks[rank];
         state.open[usize::from(sending)] -= 1;

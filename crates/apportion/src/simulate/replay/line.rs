@@ -1,4 +1,4 @@
-//! One line of a trace, taken apart where it stands: no word is copied.
+//! One line of a trace, parsed in place: no word is copied.
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
@@ -7,10 +7,10 @@ use crate::simulate::collectives::{barrier, broadcast};
 use crate::simulate::fluid::{Action, Then};
 use std::str::FromStr;
 
-/// No action has more words, its rank included.
+/// Maximum number of words of an action, its rank included.
 const MOST_WORDS: usize = 6;
 
-/// The lines of a trace that say something.
+/// The lines of a trace that are neither empty nor comments.
 pub(super) struct Lines<'a> {
     text: &'a str,
     at: usize,
@@ -23,17 +23,17 @@ pub(super) struct Line<'a> {
     number: usize,
     ranks: usize,
     words: [&'a str; MOST_WORDS],
-    /// How many words there are; those beyond the most are counted only.
+    /// Number of words; those beyond the maximum are only counted.
     count: usize,
 }
 
 impl<'a> Lines<'a> {
-    /// Of the file `place`, in which ranks are below `ranks`.
+    /// Lines of the file `place`; valid ranks are below `ranks`.
     pub fn new(place: &'a str, text: &'a str, ranks: usize) -> Self {
         Self { text, at: 0, line: Line { place, number: 0, ranks, words: [""; MOST_WORDS], count: 0 } }
     }
 
-    /// The next line that is neither empty nor a comment. Blanks and control characters part words.
+    /// The next line that is neither empty nor a comment. Blanks and control characters separate words.
     pub fn next_line(&mut self) -> Option<&Line<'a>> {
         let (bytes, line) = (self.text.as_bytes(), &mut self.line);
         line.count = 0;
@@ -77,7 +77,7 @@ impl Line<'_> {
 
     fn number<T: FromStr>(&self, word: &str, what: &str) -> Result<T> {
         word.parse().map_err(|_| {
-            self.error(format!("\"{word}\" is no {what}"), "see smpirun's time-independent traces")
+            self.error(format!("\"{word}\" is not a {what}"), "see smpirun's time-independent traces")
         })
     }
 
@@ -86,16 +86,19 @@ impl Line<'_> {
         if rank < self.ranks {
             return Ok(rank);
         }
-        Err(self.error(format!("there is no rank {rank}: there are {}", self.ranks), "ranks count from 0"))
+        Err(self.error(
+            format!("rank {rank} does not exist: there are {} ranks", self.ranks),
+            "ranks count from 0",
+        ))
     }
 
-    /// Whose line it is.
+    /// The rank of the line.
     pub fn rank(&self) -> Result<usize> {
         self.known(self.words[0].strip_prefix('p').unwrap_or(self.words[0]))
     }
 
     fn amount(&self, word: &str, what: &str) -> Result<f64> {
-        // Whole numbers of up to 15 digits are exact, and most of what there is.
+        // Whole numbers of up to 15 digits are exact, and the most frequent ones.
         if (1..=15).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_digit()) {
             return Ok(word.bytes().fold(0, |sum: u64, digit| 10 * sum + u64::from(digit - b'0')) as f64);
         }
@@ -103,7 +106,7 @@ impl Line<'_> {
         if value.is_finite() && value >= 0.0 {
             return Ok(value);
         }
-        Err(self.error(format!("{value} is no {what}"), "give a finite number of at least 0"))
+        Err(self.error(format!("{value} is not a {what}"), "give a finite number of at least 0"))
     }
 
     fn load(&self, word: &str) -> Result<Load> {
@@ -114,7 +117,7 @@ impl Line<'_> {
         self.number::<u32>(word, "tag").map(u64::from)
     }
 
-    /// Its actions, at the end of those of before.
+    /// Appends its actions to `script`.
     pub fn actions(&self, rank: usize, script: &mut Vec<Action>) -> Result<()> {
         let words = &self.words[1..self.count.clamp(1, MOST_WORDS)];
         match words {
@@ -141,12 +144,12 @@ impl Line<'_> {
             }
             ["barrier"] => barrier(rank, self.ranks, script),
             [] => {
-                return Err(self.error("no action follows the rank", "see smpirun's time-independent traces"));
+                return Err(self.error("the action is missing", "see smpirun's time-independent traces"));
             }
             [action, ..] => {
-                let what = format!("cannot make out \"{action}\" with {} values", self.count - 2);
-                let remedy = "init, finalize, compute F, send/isend DST TAG BYTES, recv/irecv SRC TAG [BYTES], wait SRC DST \
-                    TAG, waitall, bcast BYTES [ROOT] and barrier are understood";
+                let what = format!("unknown action \"{action}\" with {} values", self.count - 2);
+                let remedy = "use init, finalize, compute F, send/isend DST TAG BYTES, \
+                    recv/irecv SRC TAG [BYTES], wait SRC DST TAG, waitall, bcast BYTES [ROOT] or barrier";
                 return Err(self.error(what, remedy));
             }
         }
@@ -158,7 +161,7 @@ impl Line<'_> {
 mod tests {
     use super::*;
 
-    /// As splitting by the standard library: lines, comments, then words.
+    /// Gives the same result as splitting with the standard library into lines, comments and words.
     #[test]
     fn lines_are_split_as_by_the_standard_library() {
         let text = "0 init\r\n\n  # all\n1\tsend 2 3\u{c} 4#5 6\n0 a b c d e f g\n#\n \n7 été #x\n8 last";

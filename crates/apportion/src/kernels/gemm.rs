@@ -1,12 +1,12 @@
-//! Plus-times products by the `gemm` crate (which chooses AVX-512, AVX2 or NEON at run time), in tiles of the
-//! size at which it is fastest.
+//! Plus-times products by the `gemm` crate, which selects AVX-512, AVX2 or NEON at run time. Products are cut
+//! into tiles of the size at which the crate is fastest.
 #![allow(unsafe_code)]
 
 use crate::kernels::view::check_shapes;
 use crate::kernels::{Blas, Tropical, View, ViewMut};
 use crate::matrix::Element;
 
-/// An element type of plus-times: `f32` or `f64`. Both are elements of max-plus and min-plus, too.
+/// An element type of plus-times: `f32` or `f64`. Both are also elements of max-plus and min-plus.
 pub trait Real: Element + Tropical {
     /// C += A B by a library, on this thread.
     ///

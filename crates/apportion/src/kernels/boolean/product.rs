@@ -22,8 +22,8 @@ impl BitMatrix {
     /// `self` or (A and B): element (i, j) also becomes 1 where some p has ones at (i, p) of A and (p, j) of
     /// B.
     ///
-    /// Takes the cheaper, by the count of ones in A, of the plain method (ones of A x n / 512 steps) and of
-    /// the Four Russians' (k / 4 x (m + 16) x n / 512 steps, which run four times as fast).
+    /// Counts the ones of A and takes the cheaper method: the plain one (ones of A x n / 512 steps) or the
+    /// Four Russians' (k / 4 x (m + 16) x n / 512 steps, which run four times as fast).
     ///
     /// # Panics
     /// If the shapes do not fit: A is m x k, B k x n, `self` m x n.
@@ -44,7 +44,7 @@ impl BitMatrix {
         }
     }
 
-    /// [`BitMatrix::or_product`] row by row: each one of A adds a row of B. Best where A has few ones.
+    /// [`BitMatrix::or_product`] row by row: each 1 of A adds a row of B. Best where A has few ones.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -64,7 +64,7 @@ impl BitMatrix {
 
     /// [`BitMatrix::or_product`] by tables of all unions of four rows of B. Best where A is dense.
     ///
-    /// Rows of C that are full of ones within a strip of 512 columns drop out.
+    /// Rows of C whose bits are all 1 within a strip of 512 columns are skipped from then on.
     ///
     /// Source: Arlazarov, Dinic, Kronrod and Faradzhev 1970; tables that fit the cache as in Albrecht, Bard
     /// and Hart, Algorithm 898, 2010.
@@ -99,7 +99,7 @@ impl BitMatrix {
     }
 }
 
-/// A body compiled for wider registers than every processor has.
+/// The same body, compiled for wider registers, which only some processors have.
 macro_rules! compiled_for {
     ($name:ident = $body:ident::<$wide:ty>, $feature:literal) => {
         #[cfg(target_arch = "x86_64")]
@@ -117,7 +117,7 @@ compiled_for!(by_tables_avx512 = by_tables::<__m512i>, "avx512f");
 compiled_for!(by_tables_avx2 = by_tables::<[__m256i; 2]>, "avx2");
 
 /// # Safety
-/// The processor has the feature of `W`; so for all below.
+/// The processor has the feature of `W`; the same holds for all functions below.
 #[inline(always)]
 unsafe fn by_rows<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
     for i in 0..a.rows() {
@@ -169,7 +169,7 @@ unsafe fn by_tables<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
     }
 }
 
-/// Adds the entries that the word's groups of bits choose, one of each table.
+/// Adds the table entries that the word's groups of bits select, one from each table.
 #[inline(always)]
 unsafe fn add<W: Wide>(chunk: &mut Chunk, word: u64, tables: &Tables) {
     // SAFETY: the caller's promise.
@@ -182,8 +182,8 @@ unsafe fn add<W: Wide>(chunk: &mut Chunk, word: u64, tables: &Tables) {
     }
 }
 
-/// Entry x becomes the union of the rows whose bits are set in x; one union each, from the entry without the
-/// highest bit.
+/// Sets entry x to the union of the rows whose bits are set in x. Each entry takes one union, with the entry
+/// that lacks the highest bit of x.
 #[inline(always)]
 unsafe fn fill<W: Wide>(table: &mut Table, b: &BitMatrix, place: usize, rows: Range<usize>) {
     table[0] = [0; CHUNK];

@@ -1,4 +1,4 @@
-//! The numbers: their infinities, their sums, and the tiles that work on them.
+//! The elements: their infinities, their sums, and the tiles that work on them.
 
 use crate::kernels::tropical::portable::Lanes;
 use crate::kernels::tropical::tile::MicroKernel;
@@ -13,7 +13,7 @@ pub trait Element: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug +
     const NOUGHT: Self;
     /// The number 1.
     const UNIT: Self;
-    /// The greatest magnitude of a sum of two packed numbers; sums with a packed zero in them lie beyond it.
+    /// The largest magnitude of a sum of two packed numbers; a sum that involves a packed zero exceeds it.
     const REACH: Self;
     /// The neutral element of the sum.
     #[inline(always)]
@@ -29,19 +29,19 @@ pub trait Element: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug +
     fn times<const MIN: bool>(self, other: Self) -> Self;
     /// The plain sum of two packed elements.
     fn plus(self, other: Self) -> Self;
-    /// Turns elements into [`Element::packed`] ones; false if plain sums with them might go wrong.
+    /// Turns elements into [`Element::packed`] ones; false if plain sums with them might overflow.
     fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool;
-    /// The element as it stands in a packed block.
+    /// The representation of the element in a packed block.
     fn packed<const MIN: bool>(self) -> Self;
-    /// Whether a sum of packed elements is a true one, not one with a packed zero in it.
+    /// Whether a sum of packed elements is an actual sum, and does not involve a packed zero.
     fn is_true<const MIN: bool>(self) -> bool;
-    /// Whether the argument checks let it pass.
+    /// Whether the argument checks accept it.
     fn is_taken<const MIN: bool>(&self) -> bool;
     /// The tiles that this processor can run, best first; the last is the portable one.
     fn tiles<const MIN: bool>() -> Vec<MicroKernel<Self>>;
 }
 
-/// The tiles at hand for vectors of one name in `avx512`, `avx2` and `neon`.
+/// The tiles available for vectors of one name in `avx512`, `avx2` and `neon`.
 macro_rules! tiles {
     ($vector:ident, $lanes:literal) => {
         fn tiles<const MIN: bool>() -> Vec<MicroKernel<Self>> {

@@ -1,5 +1,5 @@
-//! Registers full of elements: what the innermost loop needs of them, and its implementation once for every
-//! instruction set, which names only its instructions.
+//! Registers full of elements: the operations that the innermost loop needs, and one implementation for every
+//! instruction set, which supplies only its instructions.
 
 use crate::kernels::tropical::element::Element;
 
@@ -24,7 +24,7 @@ pub(super) trait Vector: Copy {
     unsafe fn settled_over<const MIN: bool>(self, other: Self) -> Self;
 }
 
-/// Asks for the cache line at an address, which need not be valid.
+/// Prefetches the cache line at an address, which need not be valid.
 #[inline(always)]
 pub(super) fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -38,8 +38,8 @@ pub(super) fn prefetch<T>(at: *const T) {
 }
 
 /// A vector of one element type, by the instructions that fill, load, store, add and compare it. `$max` and
-/// `$min` return their second operand where neither is better, or one is NaN. `settle` turns (sum, sum over
-/// other, other) into what [`Vector::settled_over`] returns; without it, every sum is a true one.
+/// `$min` return their second operand if neither is better, or one is NaN. `settle` turns (sum, sum over
+/// other, other) into the result of [`Vector::settled_over`]; without it, every sum is an actual one.
 macro_rules! vector {
     ($name:ident($register:ty) of $element:ty: $splat:ident, $load:ident, $store:ident, $plus:ident, $max:ident,
      $min:ident $(, settle: $settle:ident)?) => {

@@ -1,4 +1,4 @@
-//! The laws of Freivalds' check, against the product as written in textbooks.
+//! The laws of Freivalds' check, compared with the product as defined in textbooks.
 
 use super::*;
 use crate::kernels::Real;
@@ -32,7 +32,7 @@ fn rounding_passes() {
     });
 }
 
-/// Sums that drift, since every rounding goes the same way, are still rounding.
+/// Sums that drift because every rounding has the same sign are still rounding.
 #[test]
 fn drifting_sums_pass() {
     on_each_world(|world| {
@@ -124,7 +124,7 @@ fn nan_infinities_and_overflow_where_they_belong_pass() {
     });
 }
 
-/// Beside many rows and columns with infinities, which are sampled, each finite element is still checked.
+/// Many rows and columns with infinities are sampled; each finite element is still checked.
 #[test]
 fn finite_rows_and_columns_are_checked_in_full() {
     let (m, k, n) = (400, 3, 300);

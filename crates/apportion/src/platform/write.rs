@@ -83,7 +83,7 @@ fn exception(from: &str, to: &str, directed: bool, fields: &str) -> String {
     format!("\n[[network.link]]\nbetween = [{}, {}]\n{directed}{fields}", quoted(from), quoted(to))
 }
 
-/// Latency and bandwidth where they differ from what holds without them.
+/// Latency and bandwidth, if they differ from the values without them.
 fn link_fields(link: Link, otherwise: Link) -> String {
     let mut out = String::new();
     if link.latency != otherwise.latency {

@@ -10,23 +10,23 @@ const PAGE: [f64; 2] = [760.0, 470.0];
 const AREA: [f64; 4] = [76.0, 74.0, 736.0, 414.0];
 /// The colour of the grid.
 const GRID: &str = "#e3e3e3";
-/// Points are marked up to this many in a series.
+/// Series of at most this number of points have markers.
 const MOST_MARKED: usize = 60;
-/// Ticks aimed at on each axis.
+/// Desired number of ticks on each axis.
 const TICKS: f64 = 8.0;
-/// Width of an average character, in parts of the size of the type.
+/// Width of an average character, as a fraction of the font size.
 const CHARACTER: f64 = 0.63;
 
-/// What a plot shows.
+/// The contents of a plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
     /// The heading, and a line beneath it.
     pub title: [String; 2],
-    /// What the horizontal axis shows, and the vertical one.
+    /// The labels of the horizontal and the vertical axis.
     pub axes: [String; 2],
     /// The curves, in the order of the legend.
     pub series: Vec<Series>,
-    /// Heights at which a line is drawn across, with their names.
+    /// Heights of horizontal lines across the plot, with their names.
     pub references: Vec<(f64, String)>,
 }
 

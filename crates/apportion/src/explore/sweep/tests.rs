@@ -63,8 +63,8 @@ fn the_square_corner_overtakes_the_straight_line() {
     }
 }
 
-/// Two messages that share a half-duplex link fairly end when the later of two in turn does: the same
-/// crossover.
+/// Two messages that share a half-duplex link fairly end at the same time as the later of two in turn: the
+/// crossover is the same.
 #[test]
 fn crossovers_under_fair_sharing() {
     for (duplex, crossing) in [(false, 3.0), (true, 2.0)] {

@@ -1,12 +1,13 @@
 //! Shares in proportion to one speed per processor, integer-optimal.
 //!
-//! Source: Tinetti, chapter 3, equations (3.3) and (3.4): normalised relative power; left-over units go where
-//! they end soonest (Beaumont et al. 2001; Lastovetsky and Reddy 2007, Algorithm 1.2).
+//! Source: Tinetti, chapter 3, equations (3.3) and (3.4): normalised relative power. Left-over units are
+//! given to the processors that finish them soonest (Beaumont et al. 2001; Lastovetsky and Reddy 2007,
+//! Algorithm 1.2).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A time that orders totally.
+/// A time with a total order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Seconds(pub f64);
 
@@ -24,7 +25,7 @@ impl Ord for Seconds {
 
 /// The shares that minimise `max share_i / speed_i` and add up to `n`. O(p log p).
 ///
-/// A speed of zero gets no unit. Ties go to the lower rank.
+/// A processor with a speed of zero gets no units. Ties go to the lower rank.
 ///
 /// # Panics
 /// If a speed is negative, infinite or NaN, or none is positive.

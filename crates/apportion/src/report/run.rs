@@ -86,7 +86,7 @@ impl RunReport {
         value
     }
 
-    /// Who sent what to whom: from, to, messages, elements and bytes of every pair that talked.
+    /// The traffic of every pair that communicated: sender, receiver, messages, elements and bytes.
     fn pairs(&self) -> impl Iterator<Item = [u64; 5]> + '_ {
         let size = self.element_bytes;
         let ranks = 0..self.trace.lanes.len();
@@ -99,7 +99,7 @@ impl RunReport {
         )
     }
 
-    /// Messages, elements and bytes of every pair that talked, as a table.
+    /// Messages, elements and bytes of every pair that communicated, as a table.
     pub fn pairs_text(&self) -> String {
         let names = &self.plan.processors;
         let rows = self.pairs().map(|[from, to, messages, elements, bytes]| {
@@ -110,7 +110,7 @@ impl RunReport {
         table(&["from", "to", "messages", "elements", "bytes"], rows)
     }
 
-    /// The text for people: one line per processor, then the totals.
+    /// The text for readers: one line per processor, then the totals.
     pub fn to_text(&self) -> String {
         let (compute, communicate, idle) =
             (self.trace.compute(), self.trace.communicate(), self.trace.idle());
@@ -198,7 +198,7 @@ impl RunReport {
     }
 }
 
-/// By how much a forecast is off what was measured, in words that cannot be misread.
+/// The error of a forecast relative to the measurement, in words that cannot be misread.
 pub fn off(forecast: f64, measured: f64) -> String {
     let percent = 100.0 * (forecast / measured - 1.0);
     match percent {

@@ -19,11 +19,11 @@ use crate::plan::{Hierarchy, Layout, Part, Shape};
 /// selects the method with the smallest volume, as [`choose`] does. Up to rounding at each level, the shares
 /// equal those of a division without levels.
 ///
-/// The method of the level lays out a part that is one rectangle. A part of R rectangles, as around a square
-/// corner, is filled one rectangle after the other: a member that does not fit into a rectangle continues in
-/// the next one, and the method lays out the members of each rectangle. So p members have at most p + R - 1
-/// pieces, and rounding errors of one rectangle are corrected in the next. The cheapest of eight ways is
-/// taken: cuts along rows or columns, both directions, and both orders of the members.
+/// A part that is one rectangle is laid out by the method of the level. A part of R rectangles, as around a
+/// square corner, is filled one rectangle after the other: a member that does not fit into a rectangle
+/// continues in the next one, and the method lays out the members of each rectangle. Thus p members have at
+/// most p + R - 1 pieces, and rounding errors of one rectangle are corrected in the next. The cheapest of
+/// eight ways is taken: cuts along rows or columns, both directions, and both orders of the members.
 ///
 /// Time: up to 8 times that of the methods at each level, and three times that for `None`.
 ///

@@ -62,7 +62,7 @@ fn errors(platform: &Platform, size: u64) -> Vec<f64> {
     let world = World::solo(&monitor);
     let session = Session::new(&world, platform, &monitor, job.work());
     let product = multiply(Operands::new(&block(1), &block(2)), &job, &session);
-    let (_, report) = product.expect("nobody stops it");
+    let (_, report) = product.expect("the run is never stopped");
     let compute = report.trace.compute();
     report
         .trace

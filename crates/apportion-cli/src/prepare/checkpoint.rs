@@ -1,4 +1,4 @@
-//! What a checkpoint is of, and whether flags agree with what it was begun with.
+//! The contents of a checkpoint, and whether flags agree with those it was started with.
 
 use crate::args::MatmulArgs;
 use crate::prepare::product::Given;
@@ -12,7 +12,7 @@ use apportion::units;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Refuses flags that ask for something else than a checkpoint was begun with.
+/// Rejects flags that differ from those a checkpoint was started with.
 pub fn same_decisions(
     begun: &Manifest,
     args: &MatmulArgs,
@@ -56,13 +56,13 @@ pub fn same_decisions(
         Some((flag, _, then)) => Err(Error::input(
             flag,
             format!("the product in {} was begun with {then}", directory.display()),
-            "leave the flag out, or begin anew in another directory",
+            "leave the flag out, or start in another directory",
         )),
         None => Ok(()),
     }
 }
 
-/// What the product is one of.
+/// The operation that the product belongs to.
 pub fn fingerprint<T: Element>(
     files: &mut Files,
     args: &MatmulArgs,

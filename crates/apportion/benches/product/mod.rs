@@ -36,7 +36,7 @@ pub fn seconds(
     let world = World::solo(&monitor);
     let run = |_| {
         let session = Session::new(&world, platform, &monitor, job.work());
-        multiply(Operands::new(&a, &b), &job, &session).expect("nobody stops it").1
+        multiply(Operands::new(&a, &b), &job, &session).expect("the run is never stopped").1
     };
     let reports: Vec<_> = (0..RUNS).map(run).collect();
     let mut seconds: Vec<f64> = reports.iter().map(|report| report.seconds()).collect();

@@ -112,7 +112,7 @@ fn two_cores(n: usize, blas: Blas, turns: usize) {
             let job = MatmulJob::new(kernel, &plan, order, &models, 1);
             let session = Session::new(&world, &platform, &monitor, job.work());
             let product = multiply(Operands::new(&a, &b), &job, &session);
-            flops / product.expect("nobody stops it").1.seconds()
+            flops / product.expect("the run is never stopped").1.seconds()
         };
         let (built_in, by_blas) = (rate(Kernel::plus_times()), rate(Kernel::by_blas(blas)));
         let new = [library, built_in, by_blas, built_in / library, by_blas / library];

@@ -71,8 +71,8 @@ pub fn study(study: &Study, threads: usize, monitor: &Monitor) -> Result<Vec<Stu
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
-                // The most expensive tasks are last in the list. Taken first, they do not leave one thread
-                // alone at the end.
+                // The most expensive tasks are last in the list. They are taken first, so that no thread is
+                // left with one at the end.
                 while let Some(task) = tasks.iter().rev().nth(next.fetch_add(1, Ordering::Relaxed)) {
                     if monitor.is_stopped() {
                         return;

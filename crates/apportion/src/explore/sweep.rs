@@ -188,7 +188,7 @@ impl Race<'_> {
             forecasts.push(layout.map(|l| self.fastest(&l, contender, &platform, &models)).transpose()?);
         }
         let best = forecasts.iter().flatten().map(|f| f.seconds).fold(f64::INFINITY, f64::min);
-        // Equal but for rounding: the first counts.
+        // Equal except for rounding: the first wins.
         let wins = |f: &Option<CandidateForecast>| f.is_some_and(|f| f.seconds <= best * (1.0 + 1e-12));
         Ok(SweepPoint { value, winner: forecasts.iter().position(wins), forecasts })
     }

@@ -100,27 +100,27 @@ impl Blas {
     }
 
     fn load(file: &str, name: &str) -> std::result::Result<Self, String> {
-        // SAFETY: loading runs the library's own initialisers. It was named by the user or is one of the
-        // known, and a file that is no library is an error of the loader.
+        // SAFETY: loading runs the library's own initialisers. The user named it or it is one of the known
+        // ones, and the loader reports an error for a file that is not a library.
         let library = unsafe { Library::new(file) }.map_err(|e| one_line(&e))?;
-        // SAFETY: these are the types that the CBLAS standard gives the names, integers aside: see `Gemm` for
-        // their width.
+        // SAFETY: these are the types that the CBLAS standard gives for the names, apart from integers: see
+        // `Gemm` for their width.
         let (dgemm, sgemm) = unsafe {
             let dgemm = library.get::<Gemm<f64>>(b"cblas_dgemm\0").map_err(|_| "has no cblas_dgemm")?;
             let sgemm = library.get::<Gemm<f32>>(b"cblas_sgemm\0").map_err(|_| "has no cblas_sgemm")?;
             (*dgemm, *sgemm)
         };
         for setter in THREADS {
-            // SAFETY: where a library has one of these names, it is a function of one int (BLIS: a 64-bit
-            // int, of which a non-negative c_int fills the register).
+            // SAFETY: if a library has one of these names, it is a function of one int (BLIS: a 64-bit int,
+            // of which a non-negative c_int fills the register).
             if let Ok(set) = unsafe { library.get::<unsafe extern "C" fn(isize)>(setter.as_bytes()) } {
                 // SAFETY: as above; it only sets a number.
                 unsafe { set(1) };
             }
         }
         let version = version(&library);
-        // The functions are used until the process ends, and libraries with threads of their own do not like
-        // to go.
+        // The functions are used until the process ends, and libraries with their own threads do not unload
+        // safely.
         std::mem::forget(library);
         let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
         let (name, file, version) = (kept(name), kept(file), version.as_deref().map(kept));
@@ -174,8 +174,8 @@ impl Blas {
 /// The version string that a library returns.
 fn version(library: &Library) -> Option<String> {
     VERSIONS.iter().find_map(|teller| {
-        // SAFETY: where a library has one of these names, it is a function of nothing that returns a text of
-        // its own.
+        // SAFETY: if a library has one of these names, it is a function without arguments that returns a text
+        // of its own.
         let tell =
             unsafe { library.get::<unsafe extern "C" fn() -> *const c_char>(teller.as_bytes()) }.ok()?;
         // SAFETY: as above.
@@ -183,7 +183,7 @@ fn version(library: &Library) -> Option<String> {
         if text.is_null() {
             return None;
         }
-        // SAFETY: it is not null, ends with a zero, and stays as long as the library does.
+        // SAFETY: it is not null, ends with a zero, and lives as long as the library.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         (!line.is_empty()).then_some(line)
@@ -196,15 +196,15 @@ fn call<T: Copy>(gemm: Gemm<T>, (a, b, mut c): (View<T>, View<T>, ViewMut<T>), o
     if m == 0 || n == 0 || k == 0 {
         return;
     }
-    // A library with 32-bit integers would read a larger one as another.
+    // A library with 32-bit integers would misread a larger one.
     let int =
         |size: usize| c_int::try_from(size).expect("sizes and strides of a tile are below 2^31") as isize;
     let (m, n, k, lda, ldb, ldc) =
         (int(m), int(n), int(k), int(a.stride()), int(b.stride()), int(c.stride()));
     let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-    // SAFETY: the views' constructors keep every address that their sizes and strides reach inside their
-    // memory, and the shapes fit; C is borrowed mutably and so overlaps neither A nor B; the library has
-    // shown that it takes its arguments as meant.
+    // SAFETY: the views' constructors keep every address within their sizes and strides inside their memory,
+    // and the shapes fit; C is borrowed mutably and so overlaps neither A nor B; the library has passed the
+    // test that it interprets its arguments as intended.
     unsafe { gemm(ROWS, AS_IT_IS, AS_IT_IS, m, n, k, one, a, lda, b, ldb, one, c, ldc) }
 }
 

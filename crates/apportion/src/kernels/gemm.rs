@@ -45,8 +45,8 @@ pub fn gemm<T: Real>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
         for (col, cols) in pieces(n) {
             let (a, b, mut c) =
                 (a.tile(row, 0, rows, k), b.tile(0, col, k, cols), c.tile(row, col, rows, cols));
-            // SAFETY: the views' constructors keep every address that their sizes and strides reach inside
-            // their memory, and the shapes fit; C is borrowed mutably and so overlaps neither A nor B.
+            // SAFETY: the views' constructors keep every address within their sizes and strides inside their
+            // memory, and the shapes fit; C is borrowed mutably and so overlaps neither A nor B.
             unsafe {
                 gemm::gemm(
                     rows,

@@ -70,8 +70,8 @@ macro_rules! element {
     ($number:ident, $name:literal) => {
         // SAFETY: all bits 0 are a number of T and two of u32.
         unsafe impl bytemuck::Zeroable for PathElement<$number> {}
-        // SAFETY: repr(C) of a number of 4 or 8 bytes and twice 4 bytes has no gaps, and every bit pattern is
-        // good.
+        // SAFETY: repr(C) of a number of 4 or 8 bytes and twice 4 bytes has no padding, and every bit pattern
+        // is valid.
         unsafe impl bytemuck::Pod for PathElement<$number> {}
 
         impl Element for PathElement<$number> {
@@ -118,10 +118,10 @@ pub(in crate::kernels) fn paths_product<T: Tropical, const MIN: bool>(
 ) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
-        // SAFETY: just asked.
+        // SAFETY: the feature was just detected.
         return unsafe { avx512::<T, MIN>(a, b, c) };
     } else if is_x86_feature_detected!("avx2") {
-        // SAFETY: just asked.
+        // SAFETY: the feature was just detected.
         return unsafe { avx2::<T, MIN>(a, b, c) };
     }
     body::<T, MIN>(a, b, c);
@@ -166,7 +166,7 @@ fn body<T: Tropical, const MIN: bool>(
             let row = &b.row(p)[first..first + wide];
             let at = |j: usize| *row.get(j).unwrap_or(&absent);
             strip.lengths.push(std::array::from_fn(|j| at(j).length));
-            // Past an empty path the first path's step stays as it is.
+            // After an empty path the first path's step is kept.
             strip.kept.push(std::array::from_fn(|j| if at(j).edges == 0 { !0 } else { EDGES }));
             strip.added.push(std::array::from_fn(|j| at(j).step()));
         }
@@ -199,7 +199,7 @@ fn better<T: Tropical, const MIN: bool>(
         let sum = path.length.times::<MIN>(seconds[j]);
         let step = (before & kept[j]) + added[j];
         let shorter = if MIN { sum < lengths[j] } else { sum > lengths[j] };
-        // An absent path has step 0, and nothing is less.
+        // An absent path has step 0, which is the minimum.
         let simpler = (sum == lengths[j]) & (step < steps[j]);
         let choose = shorter | simpler;
         lengths[j] = if choose { sum } else { lengths[j] };

@@ -76,7 +76,7 @@ fn offset([i, j]: [usize; 2], [rows, cols]: [usize; 2], size: [usize; 2], stride
         size[0],
         size[1]
     );
-    // An empty tile may begin where there is no element.
+    // An empty tile may begin beyond the last element.
     if rows == 0 || cols == 0 { 0 } else { i * stride + j }
 }
 
@@ -178,8 +178,8 @@ impl<'a, T> ViewMut<'a, T> {
     /// If there is no such row.
     pub fn row(&mut self, i: usize) -> &mut [T] {
         assert!(i < self.rows, "row {i} of a tile of {} rows", self.rows);
-        // SAFETY: the constructors keep rows x cols elements at this stride inside memory that this view
-        // alone may access.
+        // SAFETY: the constructors keep rows x cols elements at this stride inside memory that only this view
+        // may access.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr().add(i * self.used_stride()), self.cols) }
     }
 
@@ -254,7 +254,7 @@ fn are_disjoint(tiles: &[Rect]) -> bool {
     for tile in tiles.iter().filter(|tile| !tile.is_empty()) {
         events.extend([(tile.rows.start, true, tile.cols), (tile.rows.end, false, tile.cols)]);
     }
-    // At one row tiles end before others begin.
+    // At equal rows, tiles end before others begin.
     events.sort_unstable();
     let mut open: BTreeMap<u64, u64> = BTreeMap::new();
     events.into_iter().all(|(_, begins, Span { start, end })| {

@@ -194,7 +194,7 @@ pub fn read_matrix_transposed(path: &Path, absent: f64) -> Result<AnyMatrix> {
 /// Opens a regular file for reading; returns it with its length in bytes.
 fn open(path: &Path) -> Result<(File, u64)> {
     let unreadable = |e| Error::file(path, "read", e);
-    // Asked before opening: opening a pipe would wait for its writer.
+    // Checked before opening: opening a pipe would wait for its writer.
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
         let what = if metadata.is_dir() { "is a directory" } else { "is not a regular file" };

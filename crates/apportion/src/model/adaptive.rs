@@ -159,7 +159,7 @@ impl AdaptiveSweep {
             self.points.insert(place, point);
         }
         if seeking_top {
-            // A kernel that rounds its sizes came back to one that it had.
+            // A kernel that rounds its sizes returned a size that was already measured.
             self.topped = known;
             return;
         }
@@ -221,15 +221,15 @@ impl AdaptiveSweep {
 
     fn end_climb(&mut self) {
         self.climb = None;
-        // Each inner point of the climb is off the line between its neighbours: the curvature on both its
-        // sides.
+        // The distance of each inner point of the climb from the line between its neighbours gives the
+        // curvature on both its sides.
         let curvature: Vec<f64> =
             self.points.windows(3).map(|w| off_line(&w[0], &w[1], &w[2]) / SHRINK).collect();
         for (i, ends) in self.points.windows(2).enumerate() {
             let sides = curvature[i.saturating_sub(1)..(i + 1).min(curvature.len())].iter();
             let curved = sides.copied().fold(0.0, f64::max);
             let bound = self.bound(&ends[0], &ends[1]);
-            // The open interval behind the summit is unknown land, however equal its ends.
+            // The open interval behind the summit is unknown, even if its ends are equal.
             let last = i + 2 == self.points.len();
             let doubt = self.doubt(&ends[0], &ends[1]);
             let error = if last { f64::INFINITY } else { bound.min(curved.max(doubt)) };

@@ -186,7 +186,7 @@ mod tests {
         assert_eq!((point.low, point.high, point.energy), (Some(0.001), Some(0.002), Some(1.5)));
         assert_eq!(models.models[0].interpolation(), Interpolation::Akima);
         assert_eq!(Models::parse(&models.to_json(), "again").unwrap(), models);
-        // A point without them is written as before.
+        // A point without these fields is written as before.
         assert!(!Models::parse(GOOD, "m.json").unwrap().to_json().contains("energy"));
     }
 

@@ -83,7 +83,7 @@ impl<'a> LinkBookings<'a> {
             let mut rest = Vec::new();
             for &(from, to) in gaps.iter().filter(|gap| gap.1 > now) {
                 let start = from.max(ready);
-                // What rounding leaves of a message is nothing to wait for.
+                // A remainder of a message that is only rounding is not waited for.
                 if start >= to || left <= 1e-9 * seconds {
                     rest.push((from, to));
                     continue;

@@ -258,7 +258,7 @@ impl Network {
                 table[to.0 * p + from.0] = link;
             }
         }
-        // What is known of each pair now includes what it shares with others.
+        // The known link of each pair now includes the part that it shares with others.
         Self { classes: (0..p).collect(), table, count: p, ..self.unshared() }
     }
 

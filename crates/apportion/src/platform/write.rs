@@ -55,7 +55,7 @@ impl Network {
             let (link, default) = (self.direct(i, j), self.default_link());
             let fields = match self.trunk(i, j) {
                 Some(_) => link_fields(Link { latency: link.latency, ..default }, default),
-                // Where a shared link might cover the pair, everything is said.
+                // If a shared link might cover the pair, all its values are written.
                 None if shared && link.horizontal.is_finite() => link_fields(link, UNSAID),
                 None => link_fields(link, default),
             };

@@ -118,7 +118,7 @@ fn columns(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [String; 4] {
             time[event.kind()] += end - start;
         }
     }
-    // In hundredths, so that what looks alike is alike.
+    // In hundredths, so that columns that look the same are joined.
     let parts: Vec<[u32; 4]> = times.iter().map(|t| t.map(|x| (x * 100.0).round() as u32)).collect();
     let mut shapes: [String; 4] = Default::default();
     let mut pixel = 0;

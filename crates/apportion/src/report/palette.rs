@@ -28,7 +28,7 @@ pub(super) fn colours(clusters: &[&str]) -> Vec<String> {
     for &cluster in clusters {
         let next = numbers.len();
         let (hue, members) = numbers.entry(cluster).or_insert((next, 0));
-        // Once the hues are used up, they come again in other tints.
+        // Once the hues are used up, they are repeated in other tints.
         let white = TINTS[(*hue / HUES.len() + *members) % TINTS.len()];
         let mix = |part: u8| (f64::from(part) * (1.0 - white) + 255.0 * white).round() as u8;
         let [red, green, blue] = HUES[*hue % HUES.len()].map(mix);

@@ -109,7 +109,7 @@ impl Scale {
         }
         let step = step((most - least) / TICKS);
         if rounded {
-            // What lies on the border but for rounding errors stays on it.
+            // A value on the border except for rounding errors stays on it.
             least = (least / step + 1e-4).floor() * step;
             most = (most / step - 1e-4).ceil() * step;
         }

@@ -62,7 +62,7 @@ impl RunReport {
             "ideal_seconds": self.ideal_seconds,
             "io_seconds": self.io_seconds,
             "verify_seconds": self.verify_seconds,
-            // Null where this run computed nothing.
+            // Null if this run computed nothing.
             "verified": self.error_probability.map(|_| true),
             "error_probability": self.error_probability,
             // The name of earlier versions.

@@ -77,7 +77,7 @@ impl<'a, T: Element> Check<'a, T> {
     fn new(parts: &'a Parts<'a, T>, random: &mut Random, world: &World) -> Result<Self> {
         let threads = threads(world);
         let exponents = Exponents::of(parts, world)?;
-        // Nothing is asked of columns with infinities.
+        // Columns with infinities are not checked here.
         let signs = |exceptional: &bool| -> Sums {
             let bits = random.word();
             let sign = |t: usize| if t < LANES { 1.0 - 2.0 * (bits >> t & 1) as f64 } else { 1.0 };

@@ -112,7 +112,7 @@ pub(super) fn elements_at<T: Element>(
             target.copy_from_slice(bytemuck::bytes_of(element));
         }
     }
-    // Each element is on one rank; the others bring zeros.
+    // Each element is on one rank; the others contribute zeros.
     let bytes = world.all_reduce(&bytes, |x, y| x | y)?;
     Ok(bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
 }

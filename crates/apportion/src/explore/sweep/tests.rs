@@ -73,7 +73,7 @@ fn crossovers_under_fair_sharing() {
         let [one] = found.crossovers[..] else { panic!("{:?}", found.crossovers) };
         assert!((one.at - crossing).abs() < 0.02, "{duplex}: {}", one.at);
     }
-    // Rendezvous: the same bulk exchange, since everybody receives at once.
+    // Rendezvous: the same bulk exchange, since all processors receive at once.
     let ring = contenders(&[Method::Rows], Some(Flow::Ring));
     let fifo = swept("latency=1us..1s", true, &ring).unwrap();
     let late = swept_by(Some(&Fluid::default()), "latency=1us..1s", true, &ring).unwrap();

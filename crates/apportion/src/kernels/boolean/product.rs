@@ -52,13 +52,13 @@ impl BitMatrix {
         self.check_shapes(a, b);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: just asked.
+            // SAFETY: the feature was just detected.
             return unsafe { by_rows_avx512(self, a, b) };
         } else if is_x86_feature_detected!("avx2") {
-            // SAFETY: just asked.
+            // SAFETY: the feature was just detected.
             return unsafe { by_rows_avx2(self, a, b) };
         }
-        // SAFETY: asks nothing of the processor.
+        // SAFETY: needs no processor feature.
         unsafe { by_rows::<Chunk>(self, a, b) }
     }
 
@@ -75,13 +75,13 @@ impl BitMatrix {
         self.check_shapes(a, b);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: just asked.
+            // SAFETY: the feature was just detected.
             return unsafe { by_tables_avx512(self, a, b) };
         } else if is_x86_feature_detected!("avx2") {
-            // SAFETY: just asked.
+            // SAFETY: the feature was just detected.
             return unsafe { by_tables_avx2(self, a, b) };
         }
-        // SAFETY: asks nothing of the processor.
+        // SAFETY: needs no processor feature.
         unsafe { by_tables::<Chunk>(self, a, b) }
     }
 
@@ -105,7 +105,7 @@ macro_rules! compiled_for {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $feature)]
         fn $name(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
-            // SAFETY: the feature is enabled here, which callers answer for.
+            // SAFETY: the feature is enabled here; callers guarantee that the processor has it.
             unsafe { $body::<$wide>(c, a, b) }
         }
     };
@@ -123,7 +123,7 @@ unsafe fn by_rows<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
     for i in 0..a.rows() {
         for p in a.ones_of(i) {
             for (c, b) in c.row_mut(i).iter_mut().zip(b.row(p)) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { W::load(c).or(W::load(b)).store(c) }
             }
         }
@@ -133,7 +133,8 @@ unsafe fn by_rows<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
 #[inline(always)]
 unsafe fn by_tables<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
     let m = a.rows();
-    // Word after word, as they are read: rows a power of two apart would fight for the same cache lines.
+    // Word after word, in the order in which they are read: rows a power of two apart would compete for the
+    // same cache lines.
     let words: Vec<u64> =
         (0..a.cols().div_ceil(64)).flat_map(|w| (0..m).map(move |i| a.words(i)[w])).collect();
     let mut tables = Tables([[[0; CHUNK]; 1 << GROUP]; 64 / GROUP]);
@@ -150,13 +151,13 @@ unsafe fn by_tables<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
                 break;
             }
             for (table, first) in tables.0.iter_mut().zip((start..).step_by(GROUP)) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { fill::<W>(table, b, place, first..b.rows().min(first + GROUP)) }
             }
             let mut kept = 0;
             for at in 0..unfinished.len() {
                 let i: usize = unfinished[at];
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { add::<W>(&mut strip[i], words[i], &tables) }
                 unfinished[kept] = i;
                 kept += usize::from(strip[i] != full);
@@ -172,7 +173,7 @@ unsafe fn by_tables<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
 /// Adds the table entries that the word's groups of bits select, one from each table.
 #[inline(always)]
 unsafe fn add<W: Wide>(chunk: &mut Chunk, word: u64, tables: &Tables) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sum = W::load(chunk);
         for (t, table) in tables.0.iter().enumerate() {
@@ -190,7 +191,7 @@ unsafe fn fill<W: Wide>(table: &mut Table, b: &BitMatrix, place: usize, rows: Ra
     for (bit, row) in rows.enumerate() {
         let (known, new) = table.split_at_mut(1 << bit);
         for (new, known) in new.iter_mut().zip(known) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { W::load(known).or(W::load(&b.row(row)[place])).store(new) }
         }
     }
@@ -247,7 +248,7 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             let (mut by_rows, mut by_tables) = (before.clone(), before);
-            // SAFETY: just asked.
+            // SAFETY: the feature was just detected.
             unsafe {
                 by_rows_avx2(&mut by_rows, &a, &b);
                 by_tables_avx2(&mut by_tables, &a, &b);

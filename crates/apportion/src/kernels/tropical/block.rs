@@ -89,7 +89,7 @@ fn with_scratch<T: Element, R>(a: usize, b: usize, work: impl FnOnce(&mut [T], &
             scratch.resize(needed, Line([0; LINE]));
         }
         let (for_a, for_b) = scratch.split_at_mut(lines(a));
-        // SAFETY: the lines are initialised bytes, enough of them and aligned beyond any number; every bit
+        // SAFETY: the lines are initialised bytes, enough of them, and aligned for any number; every bit
         // pattern is a number of the four types that are `Tropical`; the two slices do not overlap and live
         // as long as the borrow.
         let (for_a, for_b) = unsafe {
@@ -142,9 +142,9 @@ fn pack_cols<T: Element, const MIN: bool>(
         if let Some(interleave) = tile.interleave.filter(|_| first + 8 <= rows.end) {
             done = depth.len() / 8 * 8;
             let from: [&[T]; 8] = std::array::from_fn(|i| &a.row(first + i)[depth.clone()]);
-            // SAFETY: eight rows of at least `done` elements, a multiple of eight, and room for them all;
-            // `Element::tiles` offers only what the processor has, and only tiles of eight rows have the
-            // function.
+            // SAFETY: there are eight rows of at least `done` elements, a multiple of eight, and room for
+            // them all. `Element::tiles` offers only tiles that the processor supports, and only tiles of
+            // eight rows have the function.
             unsafe { interleave(done, from.map(<[T]>::as_ptr), to.as_mut_ptr()) }
         }
         let to = &mut to[done * height..];
@@ -156,7 +156,7 @@ fn pack_cols<T: Element, const MIN: bool>(
                 to.for_each(|to| *to = T::zero::<MIN>());
             }
         }
-        // While it is in the first-level cache.
+        // While the strip is in the first-level cache.
         tame &= T::prepare::<MIN>(whole);
     }
     tame
@@ -180,7 +180,7 @@ fn sweep<T: Element, const MIN: bool>(
             if rows == tile.rows && cols == tile.cols {
                 let stride = part.stride();
                 // SAFETY: the strips hold `depth` columns and rows of the tile's height and width, `part` is
-                // a whole tile, and `Element::tiles` offers only what the processor has.
+                // a whole tile, and `Element::tiles` offers only tiles that the processor supports.
                 unsafe { (tile.update)(depth, a, b, part.as_mut_ptr(), stride) }
                 continue;
             }

@@ -69,7 +69,8 @@ macro_rules! float {
             const REACH: Self = $float::INFINITY;
             #[inline(always)]
             fn times<const MIN: bool>(self, other: Self) -> Self {
-                // The infinities' sum is NaN, which is never better than anything: the zero absorbs.
+                // The sum of opposite infinities is NaN, which is never better than anything: the zero
+                // absorbs.
                 self + other
             }
             #[inline(always)]
@@ -103,8 +104,8 @@ macro_rules! integer {
             const HIGHEST: Self = $integer::MAX;
             const NOUGHT: Self = 0;
             const UNIT: Self = 1;
-            // Packed zeros stand at half the range, Z. With numbers up to R, a sum of two lies within 2 R and
-            // a sum with Z in it beyond Z - R: 3 R < Z keeps them apart.
+            // Packed zeros are at half the range, Z. With numbers up to R, a sum of two is within 2 R and a
+            // sum that involves Z is beyond Z - R: 3 R < Z keeps them apart.
             const REACH: Self = 2 * ($integer::MAX / 6 - 1);
             #[inline(always)]
             fn times<const MIN: bool>(self, other: Self) -> Self {
@@ -118,7 +119,7 @@ macro_rules! integer {
             #[inline(always)]
             fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool {
                 let largest = Self::REACH / 2;
-                // A number, and no early end: so the loop runs on vectors.
+                // A number, and no early return, so that the loop vectorizes.
                 let mut wild: Self = 0;
                 for x in elements {
                     let too_large = (*x > largest) | (*x < -largest);

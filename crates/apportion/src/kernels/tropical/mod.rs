@@ -93,10 +93,10 @@ pub fn instruction_set() -> &'static str {
 fn product<T: Tropical, const MIN: bool>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
     check_shapes(&a, &b, &c);
     let tile = &T::tiles::<MIN>()[0];
-    // SAFETY: `Element::tiles` offers only what the processor has.
+    // SAFETY: `Element::tiles` offers only tiles that the processor supports.
     let done = unsafe { (tile.product)(tile, a, b, c.tile(0, 0, a.rows(), b.cols())) };
     if !done {
-        // What has been done was true, and does no harm twice.
+        // The updates made so far are correct, and repeating them has no effect.
         saturating::<T, MIN>(a, b, c);
     }
 }

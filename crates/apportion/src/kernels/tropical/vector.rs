@@ -57,7 +57,7 @@ macro_rules! vector {
             }
             #[inline(always)]
             unsafe fn load(from: *const $element) -> Self {
-                // SAFETY: the trait's contract grants the pointer, too.
+                // SAFETY: the trait's contract also grants the pointer.
                 Self(unsafe { $load(from.cast()) })
             }
             #[inline(always)]
@@ -115,7 +115,7 @@ macro_rules! micro_kernels {
             c: *mut V::Element,
             stride: usize,
         ) {
-            // SAFETY: the caller's promise, passed on.
+            // SAFETY: guaranteed by the caller.
             unsafe { tile::<V, $rows, $wide, MIN>(depth, a, b, c, stride) }
         }
 

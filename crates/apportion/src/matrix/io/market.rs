@@ -107,7 +107,8 @@ pub(in crate::matrix) fn read(path: &Path, absent: f64) -> Result<Matrix<f64>> {
             lines.refuse(format!("a symmetric matrix cannot be {rows} x {cols}"), "declare it general")
         );
     }
-    // An entry takes at least "1 1\n" in a sparse file and "1\n" in a dense one, where a triangle may do.
+    // An entry takes at least "1 1\n" in a sparse file and "1\n" in a dense one, where a triangle may
+    // suffice.
     let (count, least) = match entries {
         Some(entries) => (Some(entries), 4),
         None => (stored(rows, cols, symmetry), 2),
@@ -119,8 +120,8 @@ pub(in crate::matrix) fn read(path: &Path, absent: f64) -> Result<Matrix<f64>> {
     let mut matrix = allocate(path, rows, cols)?;
     match entries {
         Some(entries) => {
-            // -0 marks what is not given: a sum that began with it is never -0 again, unless of nothing but
-            // -0.
+            // -0 marks entries that are not given: a sum that starts at -0 is never -0 again, unless all its
+            // terms are -0.
             matrix.as_mut_slice().fill(-0.0);
             coordinates(&mut lines, &mut matrix, entries, (field, symmetry))?;
             let missing = |x: &&mut f64| **x == 0.0 && x.is_sign_negative();
@@ -207,7 +208,7 @@ fn coordinates(
             let what = format!("entry ({row}, {col}) does not lie in the lower triangle");
             return Err(lines.refuse(what, "store the lower triangle, or declare the matrix general"));
         }
-        // 0 given as -0 is given nevertheless.
+        // An entry given as -0 still counts as given.
         put(matrix, (i, j), value + 0.0, symmetry);
     }
     finish(lines)

@@ -86,7 +86,7 @@ mod tests {
         let swapped = String::from_utf8_lossy(&npy_header::<f64>(5, 7)).replace("False", "True ");
         for bytes in [plain.clone(), {
             let mut bytes = plain;
-            // The header's first bytes are no text: only its dictionary is changed.
+            // The header's first bytes are not text: only its dictionary is changed.
             bytes[10..128].copy_from_slice(&swapped.as_bytes()[swapped.len() - 118..]);
             bytes
         }] {

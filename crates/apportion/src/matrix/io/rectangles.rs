@@ -160,7 +160,7 @@ pub fn write_tiles<T: Element>(
         let mut file = OpenOptions::new().write(true).open(path)?;
         for (rect, tile) in tiles {
             let width = rect.cols.len();
-            // Whole rows lie together.
+            // Whole rows are contiguous.
             let (step, rows) =
                 if width == cols { (tile.len(), 1) } else { (width as usize, rect.rows.len()) };
             for (i, row) in (0..rows).zip(tile.chunks_exact(step.max(1))) {

@@ -176,7 +176,7 @@ fn a_refused_size_becomes_a_cap() {
     assert!((3.7e7 / 1.05..=3.7e7).contains(&cap), "{cap}");
     assert_eq!(sweep.model("p").unwrap().max_size(), Some(cap));
     assert!(sweep.points().len() < 40);
-    // Nothing fits: no model, and no endless search.
+    // Nothing fits: no model, and the search ends.
     let mut none = AdaptiveSweep::new(1e3, 1e9, 0.05).unwrap();
     none.refuse(none.next_size().unwrap());
     assert_eq!((none.next_size(), none.cap()), (None, None));

@@ -86,7 +86,7 @@ fn settle(state: &mut Columns<'_>, i: usize, count: usize, a_alone: bool) -> u64
         evaluations += 1;
         let inside = if a_alone { 0.0 } else { state.inside(&column) };
         let cost = inside + links.with(state, &column);
-        // An order that only rounding tells from the best is no better: the fixed point must be one.
+        // An order that is better only by rounding is not better: the result must be a fixed point.
         if cost < best.0 - 1e-12 * best.0.min(f64::MAX) {
             *best = (cost, column);
             return true;
@@ -110,7 +110,7 @@ fn settle(state: &mut Columns<'_>, i: usize, count: usize, a_alone: bool) -> u64
                     order.swap(x, y);
                 }
             }
-            // From each to all others a test touches every column: one sweep has to do.
+            // If each sends to all others, a test touches every column: one pass must suffice.
             improving &= state.rule != Rule::OneToAll;
         }
     }

@@ -86,7 +86,7 @@ pub(super) fn exchanged<'a>(given: &Labels<'a>) -> (Labels<'a>, u64) {
                 state.owner.swap(class[i], class[j]);
                 let cost = state.cost().total;
                 evaluations += 1;
-                // What only rounding tells from the best is no better.
+                // A difference that is only rounding is no improvement.
                 if cost < best * (1.0 - 1e-12) {
                     best = cost;
                 } else {

@@ -87,7 +87,7 @@ pub struct Cost {
 
 impl Cost {
     fn of(a: f64, b: f64) -> Self {
-        // An empty sum is -0.0: not for people to see.
+        // An empty sum is -0.0, which should not be printed.
         let (a, b) = (a + 0.0, b + 0.0);
         Self { a, b, total: a + b }
     }

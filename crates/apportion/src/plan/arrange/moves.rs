@@ -109,7 +109,7 @@ impl<'a> Moves<'a> {
     }
 
     fn replace(&mut self, id: usize, column: Column, same_owners: bool) {
-        // From each to all others: the order in a column is all one.
+        // If each sends to all others, the order in a column does not matter.
         if !(same_owners && self.state.rule == Rule::OneToAll) {
             let new = self.state.inside(&column);
             let old = std::mem::replace(&mut self.inside[id], new);

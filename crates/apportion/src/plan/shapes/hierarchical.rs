@@ -145,8 +145,7 @@ impl Division<'_> {
         let ascending: Vec<usize> = descending.iter().rev().copied().collect();
         let mut best: Option<(u64, Vec<Vec<Rect>>)> = None;
         let mut refusal = None;
-        // The least volume in each rectangle need not give the least in all of them: auto tries strips as
-        // well.
+        // The smallest volume in each rectangle need not give the smallest total: auto also tries strips.
         let methods = match self.method(depth) {
             None => vec![None, Some(Method::Rows), Some(Method::Columns)],
             named => vec![named],
@@ -199,7 +198,7 @@ impl Division<'_> {
             while let Some((&who, rest)) = waiting.split_first()
                 && (room > 0 || last)
             {
-                // The last rectangle takes all that is left, however rounding has changed it.
+                // The last rectangle takes everything that is left, however rounding has changed it.
                 let piece = if last { left[who] } else { left[who].min(room) };
                 if piece > 0 {
                     pieces.push((who, piece));
@@ -211,7 +210,7 @@ impl Division<'_> {
                 waiting = rest;
             }
             if pieces.is_empty() {
-                // Rounding has served all already: the last in order takes the remnant.
+                // After rounding, all members are already full: the last in order takes the remainder.
                 pieces.push((order[order.len() - 1], 1));
             }
             let among: Vec<(&Member, f64)> =

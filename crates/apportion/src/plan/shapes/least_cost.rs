@@ -63,7 +63,7 @@ pub fn choose(shape: Shape, weights: &[f64], objective: Objective) -> Result<(&'
 fn candidates(weights: &[f64], high: f64, wide: f64, total: Total) -> Vec<(&'static str, Tiling)> {
     let order = descending(weights);
     let turn = |tiling: Tiling| if high > wide { tiling.turned() } else { tiling };
-    // The shape search asks for whole sides; only their ratio matters.
+    // The shape search needs whole sides; only their ratio matters.
     let side = |length: f64| ((length / high.max(wide) * 1e9) as u64).max(1);
     let (rows, _) = grid_shape(order.len(), side(high), side(wide));
     let mut all = vec![

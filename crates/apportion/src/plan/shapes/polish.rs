@@ -13,7 +13,7 @@ const MOST_ROUNDS: usize = 8;
 /// processors and no change of one block's proportions reduces it, or for 8 rounds. O(p^3 depth) per round, p
 /// <= 64.
 pub(super) fn polish(mut tiling: Tiling, weights: &[f64], high: f64, wide: f64, total: Total) -> Tiling {
-    // `seats[i]` is the weight that sits where the tiling says processor i.
+    // `seats[i]` is the weight in the place that the tiling calls processor i.
     let mut owners = Vec::new();
     tiling.each(weights, high, wide, &mut |owner, _, _| owners.push(owner));
     if owners.len() > MOST_PROCESSORS {

@@ -60,7 +60,7 @@ pub(super) fn search(weights: &[f64], order: &[usize], high: f64, wide: f64, tot
         consider(found(&order, Total::Sum));
     }
     if total == Total::Largest {
-        // Looking ahead for the largest alone leaves ties open that the sum decides well: both are tried.
+        // Looking ahead for the largest alone leaves ties that the sum decides well: both are tried.
         consider(found(order, total));
     }
     best.1
@@ -113,7 +113,7 @@ impl<'a> Search<'a> {
                     ahead = (cost, step);
                 }
             }
-            // The parts look further ahead than this did: what is known serves only small runs.
+            // The parts look further ahead than this step did: the known costs are valid for small runs only.
             self.known = HashMap::new();
             let (cost, tiling) = self.follow(run, ahead.1);
             if cost < columns {
@@ -213,7 +213,7 @@ impl<'a> Search<'a> {
                 (own, vec![self.areas.block(from + 1, at, 1.0), self.areas.block(at, to, 1.0)])
             }
         };
-        // The parts' bounds give way to their costs one after the other.
+        // The parts' bounds are replaced by their costs one after the other.
         let mut costs: Vec<f64> = parts.iter().map(|&part| self.areas.bound(part)).collect();
         let sum = |costs: &[f64]| costs.iter().fold(own, |sum, &cost| total.of(sum, cost));
         for (i, part) in parts.into_iter().enumerate() {

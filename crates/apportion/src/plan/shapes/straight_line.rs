@@ -15,7 +15,7 @@ use crate::plan::{Layout, Shape};
 /// More than three processors: exit code 1.
 pub fn straight_line(shape: Shape, weights: &[f64]) -> Result<Layout> {
     serves("straight-line", weights.len(), 1, 3)?;
-    // Work on the matrix as if it were at least as wide as high, and turn it back at the end.
+    // Works on the matrix as if it were at least as wide as high, and transposes the result.
     let turned = shape.m > shape.n;
     let (high, wide) = if turned { (shape.n, shape.m) } else { (shape.m, shape.n) };
     let turn = |(owner, rows, cols): (usize, Span, Span)| {

@@ -260,7 +260,7 @@ fn block_sides(
         let exact_wide = if exact_high > 0.0 { (area / exact_high).min(cols as f64) } else { 0.0 };
         let time = |area: f64, weight: f64| if area <= 0.0 { 0.0 } else { area / weight };
         let near = |exact: f64, limit: u64| {
-            // A side that is whole but for rounding stays as it is.
+            // A side that is whole except for rounding stays as it is.
             let below = ((exact + 1e-9).floor() as u64).min(limit);
             [below, (below + 1).min(limit)]
         };

@@ -146,7 +146,7 @@ fn reaches(processors: &[Sizes], n: usize) -> bool {
     let mut sums = Bits::zero(n);
     for sizes in processors {
         rest -= sizes.largest() as u128;
-        // Lower sums could not be made up for by those that follow.
+        // The remaining sizes could not compensate for smaller sums.
         let lowest = (n as u128).saturating_sub(rest) as usize;
         sums = sums.plus_one_of(sizes, lowest);
     }

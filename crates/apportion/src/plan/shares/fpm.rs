@@ -118,7 +118,7 @@ fn bracket(models: &[Model], n: u64, allowed: &[Allowed]) -> (f64, f64) {
     let longest = models.iter().zip(allowed).map(|(m, a)| m.longest(a.most as f64));
     let (mut low, mut high) = (0.0, longest.fold(0.0, f64::max));
     let enough = allowed.iter().map(|a| u128::from(a.step)).sum::<u128>();
-    // Rounding in the last bit must not leave the upper end short.
+    // Rounding in the last bit must not make the upper end too small.
     while count(high) < u128::from(n) {
         high *= 1.0 + 1e-12;
     }

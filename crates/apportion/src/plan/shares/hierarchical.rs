@@ -22,7 +22,7 @@ pub fn hierarchical(groups: &[Vec<usize>], models: &[Model], n: u64) -> Result<V
     check(groups, models.len())?;
     let members: Vec<Vec<Model>> =
         groups.iter().map(|g| g.iter().map(|&rank| models[rank].clone()).collect()).collect();
-    // Divisible units would all end together now; whole ones leave less than one a processor over.
+    // Divisible units would all finish together now; whole ones leave fewer than one per processor.
     let together = ideal_seconds(models, n)? * (1.0 - 1e-12);
     let mut tops: Vec<Group> = members.iter().map(|m| Group::at(m, together, n)).collect();
     let mut left = n.saturating_sub(tops.iter().map(Group::units).sum());

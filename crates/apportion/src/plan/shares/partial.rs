@@ -159,7 +159,7 @@ impl Dfpa {
         }
         for (i, &time) in seconds.iter().enumerate().filter(|(i, _)| self.shares[*i] > 0) {
             if learn(&mut self.known[i], Point::new(self.shares[i] as f64, time), self.tolerance) {
-                // The processor is not the one that it was: what was tried before says nothing now.
+                // The processor has changed: shares tried before are no longer meaningful.
                 self.tried.clear();
             }
         }

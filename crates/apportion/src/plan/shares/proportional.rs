@@ -45,7 +45,7 @@ pub fn proportional(n: u64, speeds: &[f64]) -> Vec<u64> {
     let total: f64 = weights.iter().sum();
     let mut shares: Vec<u64> = weights
         .iter()
-        // A hair less than the exact quotient: rounding must never hand out more than n.
+        // Slightly less than the exact quotient: rounding must never distribute more than n.
         .map(|w| ((n as f64 * (w / total)) * (1.0 - 1e-15)).floor() as u64)
         .collect();
     let mut left = n.saturating_sub(shares.iter().sum());
@@ -74,8 +74,8 @@ mod tests {
 
     #[test]
     fn hybrid_cpu_by_hand() {
-        // Ten fast cores (3.6) and ten slow ones: an equal split is paced by the slow, and reaches
-        // 20 / 46 = 43 % of the weighted one.
+        // Ten fast cores (3.6) and ten slow ones: the slow ones limit an equal split, which reaches 20 / 46 =
+        // 43 % of the weighted one.
         let speeds: Vec<f64> = [3.6; 10].into_iter().chain([1.0; 10]).collect();
         let shares = proportional(4600, &speeds);
         assert_eq!(&shares[..10], [360; 10]);

@@ -22,7 +22,7 @@ pub(super) fn parse(text: &[u8]) -> Result<HeaderText<'_>, String> {
         cursor.expect(':')?;
         let first = match key {
             "descr" if cursor.comes('[') => {
-                // Its names and types are of no interest: no structure is read.
+                // Its names and types do not matter: structures are rejected.
                 return Ok(HeaderText { descr: None, fortran: false, shape: Vec::new() });
             }
             "descr" => descr.replace(cursor.quoted()?).is_none(),

@@ -1,4 +1,4 @@
-//! Does an emulated processor compute exactly as much slower as it should?
+//! The accuracy of slowdowns of emulated processors.
 //!
 //! `cargo bench --bench slowdown` multiplies two matrices on platforms with more and more emulated processors
 //! and prints, for each processor, compute time / (slowdown x CPU time): 1.000 is exact. It needs an

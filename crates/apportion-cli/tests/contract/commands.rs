@@ -198,8 +198,8 @@ fn an_interrupted_sweep_keeps_its_points_and_ends_its_children() {
     let kept: Value = serde_json::from_str(&place.text("m.json")).unwrap();
     assert_eq!((points(&kept, 0), points(&kept, 1)), (vec![(1.0, 5.0)], vec![(1.0, 5.0)]));
     for rank in ["0", "1"] {
-        // Gone, or dead and not yet buried by whoever inherited it; a busy machine takes a moment to end what
-        // was killed.
+        // Gone, or dead and not yet reaped by its new parent. A busy machine takes a moment to end a killed
+        // process.
         let file = Path::new("/proc").join(pid(rank)).join("stat");
         let state = || fs::read_to_string(&file).unwrap_or_default();
         let gone = || state().is_empty() || state().contains(") Z");

@@ -1,4 +1,4 @@
-//! Runs of a product, several times over.
+//! Repeated runs of a product.
 
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
@@ -14,13 +14,13 @@ pub const BLOCK: u64 = 256;
 /// Runs of which the median is taken.
 pub const RUNS: usize = 5;
 
-/// What several runs took.
+/// The times of several runs.
 pub struct Seconds {
-    /// What was forecast.
+    /// The forecast.
     pub forecast: f64,
     /// The median of the runs.
     pub measured: f64,
-    /// What no partition can beat.
+    /// The lower bound for any partition.
     pub ideal: f64,
 }
 

@@ -184,7 +184,7 @@ fn kept(error: Error, args: &MatmulArgs, checkpoint: Option<&Checkpoint>, count:
     let directory = directory.display();
     let kept = checkpoint
         .count()
-        .map_or_else(|_| "what was finished".into(), |kept| format!("{kept} of {count} panels"));
+        .map_or_else(|_| "the finished panels".into(), |kept| format!("{kept} of {count} panels"));
     error.with_kept(&format!(
         "{kept} kept in {directory}: the same command with --resume {directory} instead of --checkpoint continues"
     ))

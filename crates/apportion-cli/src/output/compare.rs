@@ -62,7 +62,7 @@ impl Comparison {
     pub fn to_text(&self) -> String {
         let rows = self.rows.iter().map(|row| match &row.outcome {
             Err(_) => {
-                let mut cells = vec![row.method.to_string(), "cannot serve".into()];
+                let mut cells = vec![row.method.to_string(), "not applicable".into()];
                 cells.resize(9, String::new());
                 cells
             }

@@ -49,14 +49,14 @@ pub fn same_decisions(
         (
             "--memory",
             panels.memory.is_some_and(|memory| memory < needs),
-            format!("what needs {}", units::show_bytes(needs as f64)),
+            format!("a plan that needs {}", units::show_bytes(needs as f64)),
         ),
     ];
     match refusals.into_iter().find(|(_, refused, _)| *refused) {
         Some((flag, _, then)) => Err(Error::input(
             flag,
-            format!("the product in {} was begun with {then}", directory.display()),
-            "leave the flag out, or start in another directory",
+            format!("the product in {} was started with {then}", directory.display()),
+            "remove the flag, or start in another directory",
         )),
         None => Ok(()),
     }

@@ -146,7 +146,7 @@ fn smaller(
                     "no panels fit: with {} rows and {segment} inner indices {what}",
                     panels(shape.m).rows
                 ),
-                "give more memory, or a method and a flow that hold less",
+                "give more memory, or use a method and a flow that need less",
             ));
         }
         segment = (segment / 2).next_multiple_of(least).min(segment - 1).max(least);

@@ -49,7 +49,7 @@ impl FlowArgs {
             (Some(blocks), Some(Flow::Broadcast)) => Ok(k.div_ceil(blocks)),
             (Some(_), _) => Err(Error::input(
                 "--blocks",
-                "counts the messages of the broadcast flow, which was not asked for",
+                "applies to the broadcast flow only",
                 "add --flow broadcast, or give --block N, the size of a pivot block",
             )),
         }

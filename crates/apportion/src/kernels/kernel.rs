@@ -226,10 +226,10 @@ impl<T: Element> Kernel<T> {
         Err(Error::input(
             place,
             format!(
-                "element ({i}, {j}), counted from 0, is {}, which {} does not take",
+                "element ({i}, {j}), counted from 0, is {}, which {} does not accept",
                 elements[at], self.semiring
             ),
-            format!("use numbers, and {absent} for what is absent"),
+            format!("use numbers, and {absent} for absent entries"),
         ))
     }
 }
@@ -316,8 +316,8 @@ mod tests {
         assert_eq!(error.exit_code(), 2);
         assert_eq!(
             error.to_string(),
-            "a.npy: element (1, 0), counted from 0, is NaN, which max-plus does not take \
-             (use numbers, and -inf for what is absent)"
+            "a.npy: element (1, 0), counted from 0, is NaN, which max-plus does not accept \
+             (use numbers, and -inf for absent entries)"
         );
         assert!(Kernel::plus_times().check(&matrix, "a.npy").is_ok());
     }

@@ -64,7 +64,7 @@ impl FromStr for Semiring {
         Self::ALL.into_iter().find(|s| s.name() == text).ok_or_else(|| {
             Error::input(
                 "semiring",
-                format!("'{text}' is none"),
+                format!("unknown name '{text}'"),
                 "choose plus-times, max-plus, min-plus or or-and",
             )
         })
@@ -83,7 +83,7 @@ mod tests {
         let message = "times-plus".parse::<Semiring>().unwrap_err().to_string();
         assert_eq!(
             message,
-            "semiring: 'times-plus' is none (choose plus-times, max-plus, min-plus or or-and)"
+            "semiring: unknown name 'times-plus' (choose plus-times, max-plus, min-plus or or-and)"
         );
     }
 

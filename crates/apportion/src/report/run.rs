@@ -143,7 +143,7 @@ impl RunReport {
                 };
                 format!("yes ({claim}, {})", show_seconds(self.verify_seconds))
             }
-            None => "not asked for".into(),
+            None => "not requested".into(),
         };
         if self.products == 0 {
             return "nothing was left to compute\n".into();

@@ -125,9 +125,11 @@ impl FromStr for ParameterSweep {
         let refuse = |what: &str| Err(format!("\"{text}\" {what}: {example}"));
         let Some((name, range)) = text.split_once('=') else { return refuse("names no range") };
         let Some(&(parameter, _)) = Parameter::ALL.iter().find(|(_, known)| *known == name.trim()) else {
-            return refuse("varies nothing that is known");
+            return refuse("names an unknown parameter");
         };
-        let Some((from, to)) = range.split_once("..") else { return refuse("has no two ends") };
+        let Some((from, to)) = range.split_once("..") else {
+            return refuse("is not a range from one value to another");
+        };
         let number = |end: &str| match parameter {
             Parameter::Bandwidth => units::parse(end, Dimension::Bandwidth),
             Parameter::Latency => units::parse(end, Dimension::Time),
@@ -135,7 +137,7 @@ impl FromStr for ParameterSweep {
         };
         let (from, to) = (number(from)?, number(to)?);
         if !(from > 0.0 && to > from && to.is_finite()) {
-            return refuse("does not go from a positive number to a greater one");
+            return refuse("is not a range from a positive number to a larger one");
         }
         let whole = from.fract() == 0.0 && to.fract() == 0.0 && to <= MOST_PROCESSORS;
         if parameter == Parameter::Processors && !whole {

@@ -87,7 +87,7 @@ impl Model {
             ))
         };
         if points.is_empty() {
-            return refuse("points", "there is none".into());
+            return refuse("points", "there are none".into());
         }
         if let Some((field, what)) = points.iter().find_map(Point::defect) {
             return refuse(field, what);

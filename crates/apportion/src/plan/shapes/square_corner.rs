@@ -42,7 +42,7 @@ pub fn square_corner(shape: Shape, weights: &[f64]) -> Result<Layout> {
                     shape.m,
                     shape.n
                 ),
-                "use recursive or auto, which serve any speeds",
+                "use recursive or auto, which support any speeds",
             )
         };
         return Err(Error::infeasible(what, remedy));

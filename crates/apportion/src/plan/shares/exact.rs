@@ -248,7 +248,9 @@ fn unreachable_sum(processors: &[Sizes], n: u64, unit: u64) -> Error {
     let blocks = (n / unit) as usize;
     let sums = processors.iter().fold(Bits::zero(blocks), |sums, sizes| sums.plus_one_of(sizes, 0));
     let below = (0..blocks).rev().find(|&s| sums.contains(s));
-    let near = below.map_or("nor to any less".into(), |s| format!("the most below is {}", s as u64 * unit));
+    let near = below.map_or("or to any smaller number".into(), |s| {
+        format!("the largest smaller sum is {}", s as u64 * unit)
+    });
     Error::infeasible(
         format!("no measured sizes add up to {n} units, {near}"),
         "measure more sizes, divide another number of units, or use method fpm",

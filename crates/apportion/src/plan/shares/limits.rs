@@ -44,7 +44,7 @@ pub(super) struct Allowed {
 /// add up to more than n, or maximum shares that add up to less (the message states the difference).
 pub(super) fn resolve(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Allowed>> {
     if models.is_empty() {
-        return Err(Error::input("models", "there is none", "give one model per processor"));
+        return Err(Error::input("models", "there are none", "give one model per processor"));
     }
     if !limits.is_empty() && limits.len() != models.len() {
         return Err(Error::input(

@@ -142,8 +142,8 @@ fn trace_back(layers: &[Vec<Vec<State>>], end: &State, blocks: usize, unit: u64)
 fn no_energy(model: &Model, size: f64) -> Error {
     Error::input(
         format!("model of \"{}\": energy", model.processor()),
-        format!("the point of size {size} has none"),
-        "measure energy too, or ask for time alone",
+        format!("the point of size {size} has no energy"),
+        "measure energy too, or optimise time alone",
     )
 }
 

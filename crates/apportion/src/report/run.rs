@@ -136,10 +136,10 @@ impl RunReport {
             Some(odds) => {
                 let claim = match self.sampled {
                     Some(elements) => format!(
-                        "{} elements recomputed, odds of missing 0.1 % wrong ones {odds:.0e}",
+                        "{} elements recomputed, probability of missing 0.1 % wrong ones {odds:.0e}",
                         show_count(u128::from(elements))
                     ),
-                    None => format!("odds of a miss {odds:.0e}"),
+                    None => format!("error probability {odds:.0e}"),
                 };
                 format!("yes ({claim}, {})", show_seconds(self.verify_seconds))
             }

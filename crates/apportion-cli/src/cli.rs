@@ -1,4 +1,4 @@
-//! The command line: what every command takes, and the commands.
+//! The command line: global flags and the commands.
 
 use crate::args::{
     ArrangeArgs, BalanceArgs, ClosureArgs, DemoArgs, DetectArgs, MatmulArgs, MeasureArgs, PartitionArgs,

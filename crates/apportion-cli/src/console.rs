@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Time between two updates of a progress bar.
 const TICK: Duration = Duration::from_millis(60);
 
-/// How much is printed, and in which form.
+/// Amount and form of the output.
 #[derive(Debug, Clone, Copy)]
 pub struct Console {
     json: bool,
@@ -77,7 +77,7 @@ fn follow<R>(bar: &ProgressBar, monitor: &Monitor, work: impl FnOnce() -> R) -> 
             }
             bar.finish_and_clear();
         });
-        // Dropped when the work returns or unwinds, which tells the thread.
+        // Dropped when the work returns or unwinds, which signals the thread.
         let _working = working;
         work()
     })
@@ -88,7 +88,7 @@ pub fn say(error: &Error) {
     let _ = std::io::stderr().write_all(format!("apportion: {}\n", crate::flags::told(error)).as_bytes());
 }
 
-/// Where the latest panic happened.
+/// The place of the latest panic.
 static PANICKED_AT: Mutex<Option<String>> = Mutex::new(None);
 
 /// Replaces the backtrace of a panic by a record of its place, for [`internal_error`].
@@ -123,7 +123,8 @@ pub fn monitor() -> &'static Monitor {
     MONITOR.get_or_init(|| {
         let monitor = Monitor::new();
         let handle = monitor.clone();
-        // Without a handler Ctrl-C ends the process at once: still correct, but temporary files may remain.
+        // Without a handler, Ctrl-C ends the process at once: results are still correct, but temporary files
+        // may remain.
         let _ = ctrlc::set_handler(move || handle.stop());
         monitor
     })

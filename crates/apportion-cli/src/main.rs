@@ -18,7 +18,7 @@ use console::Console;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A panic is a defect of ours: it ends as one line, like every other error.
+    // A panic is a bug in apportion: it is reported in one line, like every other error.
     console::record_panics();
     let outcome = std::panic::catch_unwind(|| match Arguments::try_parse() {
         Ok(arguments) => run(arguments),

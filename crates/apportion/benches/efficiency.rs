@@ -1,6 +1,6 @@
 //! Seconds / ideal seconds, and forecast / measured, of whole runs on equal cores and on emulated unequal
-//! processors; on equal cores also the engine beside the bare kernel, called by one thread per core on rows
-//! of C.
+//! processors. On equal cores, also the engine compared with the bare kernel, called by one thread per core
+//! on rows of C.
 //!
 //! `cargo bench --bench efficiency` takes about two minutes on a quiet machine; `-- 1500` runs at another N
 //! than 4,000. Each run is printed beside its targets: at most 1.03 of the ideal, a forecast within 5 %, and
@@ -21,7 +21,7 @@ use apportion::select::{PlanOptions, plan_matmul};
 use product::{BLOCK, RUNS, matrix, seconds, verdict};
 use std::time::Instant;
 
-/// Slowdowns, whose inverses add up to two cores at most.
+/// Slowdowns, whose inverses add up to at most two cores.
 const PLATFORMS: [&[f64]; 5] =
     [&[1.0, 1.0], &[1.5, 3.0], &[2.0, 18.0], &[2.0, 3.0, 6.0], &[2.5, 4.0, 5.0, 10.0]];
 

@@ -1,4 +1,4 @@
-//! How near is the forecast to what is measured?
+//! The accuracy of forecasts compared with measurements.
 //!
 //! `cargo bench --bench forecast` measures emulated processors, runs a product on each of twenty settings of
 //! network, layout and flow five times, and prints forecast, median and error of each; at the end the median
@@ -18,7 +18,7 @@ use apportion::run::Monitor;
 use apportion::schedule::{Flow, ScheduleOptions};
 use product::{BLOCK, RUNS, matrix, seconds, verdict};
 
-/// Slowdowns whose inverses add up to less than two cores, and what runs on processors so slowed.
+/// Slowdowns whose inverses add up to less than two cores, and the runs on processors with these slowdowns.
 const MACHINES: [(&[f64], &[Setting]); 4] = [
     (
         &[2.5, 22.5],

@@ -1,4 +1,4 @@
-//! How fast is the clock?
+//! The speed of the simulator.
 //!
 //! `cargo bench --bench replay` replays the same traces here and with SimGrid's `smpirun` (Debian:
 //! libsimgrid-dev), where that is installed: 100 ranks that pass messages around a ring 1,000 times, reading
@@ -21,7 +21,7 @@ use std::time::Instant;
 const RANKS: usize = 100;
 const ROUNDS: usize = 1_000;
 const PROCESSORS: usize = 10_000;
-/// Behind uplinks rates are renewed as this part of the messages under way changes.
+/// Behind uplinks, rates are recomputed when this fraction of the messages in transit has changed.
 const COARSE: f64 = 0.05;
 
 /// Runs of each side.
@@ -203,8 +203,8 @@ fn many(place: &str, network: &Network, rules: &Fluid) {
     }
 }
 
-/// 100 clusters of equal size, network cards of 1 Gbit/s, shared uplinks of 10 Gbit/s: all flows hang
-/// together.
+/// 100 clusters of equal size, network cards of 1 Gbit/s, shared uplinks of 10 Gbit/s: all flows depend on
+/// each other.
 fn clusters() -> Platform {
     let mut text = String::new();
     for i in 0..PROCESSORS {
@@ -222,7 +222,7 @@ fn clusters() -> Platform {
     parse_platform(&text, "clusters").expect("a sound platform")
 }
 
-/// The most memory that this process has held; 0 where the system does not tell.
+/// The most memory that this process has held; 0 if the system does not report it.
 fn peak_mebibytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

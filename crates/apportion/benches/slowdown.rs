@@ -1,4 +1,4 @@
-//! Does an emulated processor compute exactly as much slower as it should?
+//! The accuracy of slowdowns of emulated processors.
 //!
 //! `cargo bench --bench slowdown` multiplies two matrices on platforms with more and more emulated processors
 //! and prints, for each processor, compute time / (slowdown x CPU time): 1.000 is exact. It needs an
@@ -62,7 +62,7 @@ fn errors(platform: &Platform, size: u64) -> Vec<f64> {
     let world = World::solo(&monitor);
     let session = Session::new(&world, platform, &monitor, job.work());
     let product = multiply(Operands::new(&block(1), &block(2)), &job, &session);
-    let (_, report) = product.expect("nobody stops it");
+    let (_, report) = product.expect("the run is never stopped");
     let compute = report.trace.compute();
     report
         .trace

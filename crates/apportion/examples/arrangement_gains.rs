@@ -206,8 +206,8 @@ fn twelve(pictures: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Seconds of one halo exchange: everyone sends one layer, 64 doubles deep, across each border, and waits for
-/// all.
+/// Seconds of one halo exchange: every processor sends one layer, 64 doubles deep, across each border, and
+/// waits for all.
 fn exchange(plan: &Plan, platform: &Platform) -> Result<f64> {
     let layout = plan.layout()?;
     let common = |a: Span, b: Span| a.end.min(b.end).saturating_sub(a.start.max(b.start));

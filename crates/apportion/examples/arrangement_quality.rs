@@ -1,4 +1,5 @@
-//! How good the arrangements are, and what they take: `cargo run --release --example arrangement_quality`.
+//! The quality of the arrangements, and the time to find them: `cargo run --release --example
+//! arrangement_quality`.
 //!
 //! Two hundred seeded instances against the optimum; ninety processors with the bandwidths of Malik's Table
 //! 3.9; five thousand processors of sixty clusters; and the MPDATA grid of his Tables 4.1 and 4.2.
@@ -44,7 +45,7 @@ fn numbers(seed: u64) -> impl FnMut() -> f64 {
     move || random.unit()
 }
 
-/// `p` processors thrown at random into `clusters` clusters of sites of three, with random bandwidths.
+/// `p` processors assigned at random to `clusters` clusters of sites of three, with random bandwidths.
 fn random(p: usize, clusters: usize, seed: u64) -> Result<Platform> {
     let mut unit = numbers(seed);
     let mut text = String::new();
@@ -80,7 +81,7 @@ fn plan(platform: &Platform, shape: Shape, spread: f64, seed: u64) -> Result<Pla
     Ok(Plan::of_layout("columns", platform.names(), layout, 1.0))
 }
 
-/// Two hundred instances of six to nine processors: how far above the optimum, on average and at worst.
+/// Two hundred instances of six to nine processors: the mean and the worst excess over the optimum.
 fn small(table: &mut Table) -> Result<()> {
     for (name, objective) in OBJECTIVES {
         let mut excess = [Vec::new(), Vec::new(), Vec::new()];

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Seconds that an emulated division by functional models takes.
 const EMULATED: f64 = 0.2;
-/// Where the single-number models are measured: (rows, N).
+/// The sizes at which the single-number models are measured: (rows, N).
 const MEASURED: [(f64, f64); 3] = [(500.0, 1000.0), (2500.0, 5000.0), (4000.0, 8000.0)];
 
 fn main() -> apportion::error::Result<()> {
@@ -94,12 +94,12 @@ fn seconds(surface: &Surface, rows: u64, n: f64) -> f64 {
     if rows == 0 { 0.0 } else { surface.seconds(&[rows as f64, n]) }
 }
 
-/// When the last processor ends, in truth.
+/// The time at which the last processor finishes by the true speeds.
 fn ends(surfaces: &[Surface], shares: &[u64], n: f64) -> f64 {
     surfaces.iter().zip(shares).map(|(s, &rows)| seconds(s, rows, n)).fold(0.0, f64::max)
 }
 
-/// The same by the clock: a thread for each processor, which takes its time.
+/// The same in real time: a thread for each processor takes the processor's time.
 fn run(surfaces: &[Surface], shares: &[u64], n: f64, scale: f64) -> f64 {
     let begin = Instant::now();
     std::thread::scope(|scope| {

@@ -1,6 +1,5 @@
-//! An application of one's own: heat on a plate by Jacobi's method, on column strips of unequal width. The
-//! library runs and simulates it by what is said here: which pieces travel, what is computed, and in which
-//! order.
+//! A custom application: heat on a plate by Jacobi's method, on column strips of unequal width. The library
+//! runs and simulates it from this description: the pieces that travel, the computations, and their order.
 //!
 //! `cargo run --example own_application`, or under `mpirun -n 3`.
 
@@ -48,8 +47,8 @@ impl Work for Update {
 }
 
 impl Plate {
-    /// The neighbours of a strip: who, the column that it needs of this strip, and the one that this strip
-    /// needs of it.
+    /// The neighbours of a strip: the processor, the column that it needs of this strip, and the column that
+    /// this strip needs of it.
     fn neighbours(&self, Rank(rank): Rank) -> Vec<(Rank, u64, u64)> {
         let Span { start, end } = self.strips[rank];
         let left = (rank > 0).then(|| (Rank(rank - 1), start, start - 1));
@@ -89,9 +88,9 @@ impl Application for Plate {
     }
 }
 
-/// One processor's columns and one more at either side, row by row, before and after a sweep.
+/// One processor's columns and one more on either side, row by row, before and after a sweep.
 struct Strip {
-    /// The plate's column of the first one here.
+    /// The plate's column that is the first one here.
     first: u64,
     width: usize,
     now: Vec<f64>,
@@ -109,7 +108,7 @@ impl Strip {
         Self { first, width, next: now.clone(), now }
     }
 
-    /// Where a column's element of each row is.
+    /// The position of a column's element in each row.
     fn column(&self, column: u64) -> impl Iterator<Item = usize> + use<> {
         let (width, first) = (self.width, (column - self.first) as usize);
         (1..=ROWS).map(move |row| row * width + first)
@@ -162,7 +161,7 @@ impl Executable for Plate {
     }
 }
 
-/// Simulates and runs the plate on processors of these speeds; rank 0 checks and says what came out.
+/// Simulates and runs the plate on processors of these speeds; rank 0 checks and prints the result.
 fn solve(world: &World, monitor: &Monitor, speeds: &[f64]) -> Result<()> {
     let mut end = 1;
     let mut strip = |width| {

@@ -1,5 +1,4 @@
-//! Divides a matrix among processors of given speeds, and nothing else: for programs that compute by
-//! themselves.
+//! Only divides a matrix among processors of given speeds, for programs that compute by themselves.
 //!
 //! `cargo run --release --example partition_only`
 

@@ -1,6 +1,6 @@
-//! How near the layouts come to the lower bound: mean and maximum of cost over bound, for columns and the
-//! best of all, over seeded draws; the worst that a search for bad speeds finds; and what large numbers of
-//! processors take.
+//! The ratio of the layouts' cost to the lower bound: mean and maximum for columns and the best of all
+//! methods, over seeded draws; the worst ratio that a search for bad speeds finds; and the time for large
+//! numbers of processors.
 //!
 //! `cargo run --release -p apportion --example partition_quality [DRAWS] [STEPS] [SEED] [SEEDS]`, with the
 //! number of steps of the adversarial search
@@ -54,7 +54,7 @@ fn uniform(draws: &mut Random, p: usize) -> Vec<f64> {
     (0..p).map(|_| 1.0 - draws.unit()).collect()
 }
 
-/// Cost over bound on a matrix so large that rounding does not show.
+/// Cost over bound on a matrix so large that rounding is negligible.
 fn ratio(layout: &Layout) -> f64 {
     let metrics = Metrics::of_layout(layout, 1.0);
     metrics.sum_half_perimeters.unwrap_or(0.0) / metrics.lower_bound.unwrap_or(1.0)
@@ -137,7 +137,7 @@ fn random(shape: Shape, count: usize, seed: u64, seeds: u64) -> Result<()> {
     Ok(())
 }
 
-/// Hill climbing over speeds from one start: the worst ratio, and where.
+/// Hill climbing over speeds from one start: the worst ratio, and its speeds.
 fn climb(shape: Shape, mut speeds: Vec<f64>, steps: u64, draws: &mut Random) -> Result<(f64, Vec<f64>)> {
     let mut here = best_ratio(shape, &speeds)?;
     for step in 0..steps {
@@ -186,7 +186,7 @@ fn adversarial(shape: Shape, steps: u64, seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// What many processors take, with the integer layout and its check.
+/// The time for many processors, including the integer layout and its check.
 fn scale(seed: u64) -> Result<()> {
     println!("\nseconds for many processors, Pareto 0.8 and uniform");
     let shape = Shape::new(1 << 26, 1 << 26, 1 << 26, "example")?;

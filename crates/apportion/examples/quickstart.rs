@@ -12,7 +12,7 @@ use apportion::product::{MatmulJob, Operands, multiply, whole_block, whole_matri
 use apportion::run::{Monitor, Session, World};
 use apportion::select::{PlanOptions, plan_matmul};
 
-/// Columns of A and rows of B that are multiplied at once.
+/// Columns of A and rows of B in one update.
 const BLOCK: u64 = 64;
 
 fn main() -> apportion::Result<()> {

@@ -1,4 +1,4 @@
-//! What shares cost to compute: `fpm` grows as p log n, `exact` as p m n / 64.
+//! The time to compute shares: `fpm` grows as p log n, `exact` as p m n / 64.
 //!
 //! `cargo run --release --example share_costs`
 

@@ -1,5 +1,4 @@
-//! Forecasts a product on a platform that is not at hand: the schedule that would run, played against a
-//! clock.
+//! Forecasts a product on a platform that is not available: it runs the real schedule in simulated time.
 //!
 //! `cargo run --release --example simulate`
 
@@ -9,7 +8,7 @@ use apportion::platform::parse_platform;
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::simulate::{CostModel, simulate};
 
-/// Two sites, joined by a line that is ten times slower than the network of either.
+/// Two sites, joined by a line that is ten times slower than either site's network.
 const PLATFORM: &str = r#"
 [[processor]]
 name = "paris-1"

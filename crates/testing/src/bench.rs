@@ -1,4 +1,4 @@
-//! A directory of its own for each test, and the binary run in it.
+//! A separate directory for each test, and the binary run in it.
 
 use serde_json::Value;
 use std::ops::Deref;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// A directory to work in, which is also its path; it is removed with this value.
+/// A working directory; dereferences to its path, and is removed when dropped.
 pub struct Bench {
     /// Holds `work` and, beside it, the cache.
     directory: TempDir,
@@ -111,7 +111,7 @@ impl Bench {
         self.command(arguments).output().expect("the binary starts")
     }
 
-    /// Runs what must succeed; its stdout.
+    /// Runs a command that must succeed; returns its stdout.
     pub fn done(&self, arguments: &(impl Words + ?Sized)) -> String {
         let output = self.run(arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -119,15 +119,15 @@ impl Bench {
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// Runs what must succeed with `--json`; stdout is one object and nothing else.
+    /// Runs a command that must succeed with `--json`; stdout is one object and nothing else.
     pub fn json(&self, arguments: &(impl Words + ?Sized)) -> Value {
         let words = arguments.words();
         let words: Vec<&str> = words.iter().map(String::as_str).chain(["--json"]).collect();
         object(&self.run(&words))
     }
 
-    /// Runs what must fail so: the exit code, one line on stderr, nothing on stdout, and no file new or
-    /// changed.
+    /// Runs a command that must fail with this exit code and one line on stderr; stdout is empty, and no file
+    /// is new or changed.
     pub fn fails(&self, code: i32, arguments: &(impl Words + ?Sized)) -> String {
         let (before, words) = (self.files(), arguments.words());
         let output = self.run(arguments);
@@ -140,7 +140,7 @@ impl Bench {
         stderr
     }
 
-    /// Every file in the directory with its content, hidden ones too.
+    /// Every file in the directory with its content, including hidden ones.
     pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut found = Vec::new();
         let mut folders = vec![self.work.clone()];
@@ -158,7 +158,7 @@ impl Bench {
         found
     }
 
-    /// The names of what is in the directory, sorted.
+    /// The names of all entries of the directory, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.work).expect("the directory");
         let mut names: Vec<String> =
@@ -172,7 +172,7 @@ impl Bench {
         std::fs::write(self.path(name), bytes).expect("a file is written");
     }
 
-    /// Writes a file that can be run.
+    /// Writes an executable file.
     #[cfg(unix)]
     pub fn program(&self, name: &str, text: &str) {
         use std::os::unix::fs::PermissionsExt as _;

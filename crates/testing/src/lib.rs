@@ -1,4 +1,4 @@
-//! Help for the tests of apportion that several of its test binaries share.
+//! Helpers that several of apportion's test binaries share.
 //!
 //! - [`Bench`]: a directory of the test's own, and the binary run in it.
 //! - [`skip`]: the one way to skip a test. A skipped test passes, so a skip must not go unseen: `skip` prints

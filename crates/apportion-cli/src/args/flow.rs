@@ -1,4 +1,4 @@
-//! Flags that say how operands travel and in which blocks.
+//! Flags for the flow of operands and the size of its blocks.
 
 use super::numbers::within;
 use apportion::schedule::Flow;

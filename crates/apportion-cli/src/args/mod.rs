@@ -1,4 +1,4 @@
-//! What may be typed: clap's structs only. Nothing here knows the rest of the program.
+//! The command line's grammar: only clap's structs, independent of the rest of the program.
 
 pub mod arrange;
 pub mod balance;

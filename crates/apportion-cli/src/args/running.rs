@@ -1,4 +1,4 @@
-//! The flags of a run: processors, plan, order of steps, engine, and what is written about it.
+//! The flags of a run: processors, plan, order of steps, engine, and reports.
 
 use super::{BlasArgs, EngineName, FlowArgs, Sources};
 use apportion::kernels::Semiring;

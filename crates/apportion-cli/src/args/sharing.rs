@@ -1,4 +1,4 @@
-//! Flags that say how messages share the network.
+//! Flags for the sharing of the network by messages.
 
 use super::numbers::{self, bytes};
 use apportion::simulate::Tcp;

@@ -1,4 +1,4 @@
-//! Flags that say where speeds come from.
+//! Flags for the source of speeds.
 
 use super::numbers::{self, Speeds};
 use clap::Args;

@@ -62,7 +62,7 @@ fn of_plan(args: &ArrangeArgs, path: &Path) -> Result<(Arranged, Platform, f64)>
         ));
     }
     let platform = in_plan_order(&plan, read_platform(&args.platform)?)?;
-    // Mapped one to one where the plan's names are not the platform's.
+    // Mapped one to one if the plan's names are not the platform's.
     let plan = Plan { processors: platform.names(), ..plan };
     let begin = Instant::now();
     let arranged = arrange(&plan, &platform, args.objective().0, args.search(), args.seed.unwrap_or(1))?;

@@ -21,7 +21,7 @@ use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::select::imbalance;
 use serde_json::json;
 
-/// The emulated machine: nine times as fast against once, on a half-duplex 100 Mbit/s link.
+/// The emulated machine: one processor is nine times as fast as the other, on a half-duplex 100 Mbit/s link.
 const MACHINE: &str = include_str!("../../../../platforms/nine-to-one-100mbit.toml");
 
 pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {

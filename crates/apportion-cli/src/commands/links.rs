@@ -15,7 +15,7 @@ pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
     on_engine(args.engine, console, |world, console| on_world(args, world, console))
 }
 
-/// This process's part: rank 0 measures, the others answer.
+/// This process's part: rank 0 measures, and the other ranks answer.
 fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> {
     let (monitor, first) = (monitor(), world.rank() == 0);
     let here = processes(world)?;

@@ -1,4 +1,4 @@
-//! `apportion matmul`: the main job.
+//! `apportion matmul`, the main command.
 
 use super::product;
 use crate::args::MatmulArgs;

@@ -21,11 +21,11 @@ use apportion::product::{Checkpoint, Files, Manifest, MatmulJob, PanelRun};
 use apportion::run::Session;
 use std::path::Path;
 
-/// What the panels are made of, and where finished ones are kept.
+/// The source of the panels, and the place where finished ones are kept.
 struct Begun {
     manifest: Manifest,
     checkpoint: Option<Checkpoint>,
-    /// What was chosen, where this run decided, and what decided.
+    /// The choice, if this run decided, and its reason.
     cut: Option<Cut>,
 }
 
@@ -128,8 +128,8 @@ fn open_files(args: &MatmulArgs) -> Result<Files> {
     Ok(Files { a, b, initial })
 }
 
-/// Opens the checkpoint, if there is one, and decides how C is cut or learns how it was; rank 0 decides for
-/// all.
+/// Opens the checkpoint, if there is one, and decides how to cut C or reads how it was cut; rank 0 decides
+/// for all.
 fn begin<T: Element>(
     part: &Part<'_>,
     kernel: Kernel<T>,
@@ -178,13 +178,13 @@ fn begin<T: Element>(
     }
 }
 
-/// The error of a run whose finished panels are kept, with how to go on.
+/// The error of a run whose finished panels are kept, with instructions to continue.
 fn kept(error: Error, args: &MatmulArgs, checkpoint: Option<&Checkpoint>, count: usize) -> Error {
     let (Some(directory), Some(checkpoint)) = (args.panels.directory(), checkpoint) else { return error };
     let directory = directory.display();
     let kept = checkpoint
         .count()
-        .map_or_else(|_| "what was finished".into(), |kept| format!("{kept} of {count} panels"));
+        .map_or_else(|_| "the finished panels".into(), |kept| format!("{kept} of {count} panels"));
     error.with_kept(&format!(
         "{kept} kept in {directory}: the same command with --resume {directory} instead of --checkpoint continues"
     ))

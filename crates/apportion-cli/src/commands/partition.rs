@@ -85,7 +85,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// Areas that follow speeds at the parts' own shapes (FPM-BR).
+/// Areas in proportion to the speeds at the parts' own shapes (FPM-BR).
 fn by_surfaces(shape: Shape, args: &PartitionArgs, path: &Path) -> Result<(Processors, Vec<Choice>)> {
     let (platform, surfaces) = surfaces(path, args.sources.platform()?)?;
     let block = args.flow.block();
@@ -95,7 +95,7 @@ fn by_surfaces(shape: Shape, args: &PartitionArgs, path: &Path) -> Result<(Proce
     Ok((processors, choices))
 }
 
-/// The choice and its rivals, where there is a layout.
+/// The choice and its competitors, if there is a layout.
 fn chosen<'a>(args: &PartitionArgs, processors: &Processors, choices: &'a [Choice]) -> Option<Chosen<'a>> {
     // A plan has no flow: each method counts with its best one.
     let mut seen = std::collections::BTreeSet::new();

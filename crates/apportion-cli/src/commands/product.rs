@@ -1,4 +1,4 @@
-//! What `matmul`, `power` and `closure` do on every process of a world.
+//! The part of `matmul`, `power` and `closure` that runs on every process of a world.
 
 use super::panels;
 use crate::console::{Console, monitor};
@@ -77,7 +77,7 @@ impl Part<'_> {
         let (world, task) = (self.world, self.task);
         let scaling = world.all_ok(task.scaling(kernel))?;
         let panelled = matches!(task.job, Job::Product(args) if args.panels.asked());
-        // A process alone holds whole matrices whatever the plan: bad elements are found before anything is
+        // A single process holds whole matrices for any plan: it finds bad elements before anything is
         // measured.
         let early =
             if world.is_solo() && !panelled { Some(self.timed(|| self.read(kernel, None))?) } else { None };
@@ -143,7 +143,7 @@ impl Part<'_> {
         tell_and_keep(&report, &prepared, (task.running, world), about, self.console)
     }
 
-    /// The job's runs: as many products as it takes at most.
+    /// The job's runs: the maximum number of products it can take.
     fn session<'s, T: Element>(&'s self, job: &MatmulJob<'_, T>, prepared: &'s Prepared) -> Session<'s> {
         let products = match self.task.job {
             Job::Product(_) => 1,
@@ -165,7 +165,7 @@ impl Part<'_> {
         args.adaptive.then_some(Adaptive { segments: args.segments })
     }
 
-    /// This process's blocks, whole matrices where no plan says which; of B none where it is A.
+    /// This process's blocks, or whole matrices if no plan assigns blocks; no block of B if B is A.
     fn read<T: Element>(&self, kernel: Kernel<T>, prepared: Option<&Prepared>) -> Result<Blocks<T>> {
         let own = match prepared {
             Some(prepared) => OwnRects::of(&prepared.schedule()?, self.world),
@@ -185,7 +185,7 @@ impl Part<'_> {
         }
     }
 
-    /// With the seconds that it took.
+    /// Returns the result with the seconds that it took.
     fn timed<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<(R, f64)> {
         let begin = Instant::now();
         work().map(|result| (result, begin.elapsed().as_secs_f64()))

@@ -11,7 +11,7 @@ use apportion::model::{Interpolation, Model};
 use apportion::plan::{Forecast, Plan, shares};
 use apportion::select::imbalance;
 
-/// Divides `n` units as the flags say.
+/// Divides `n` units according to the flags.
 ///
 /// # Errors
 /// Flags that exclude each other (exit code 2); limits or memory caps that cannot be met (exit code 1).

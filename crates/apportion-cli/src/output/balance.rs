@@ -16,7 +16,7 @@ pub fn headline(number: usize, round: &Round) -> String {
     )
 }
 
-/// For programs.
+/// The JSON for programs.
 pub fn value(found: &Balance, plan: Value) -> Value {
     let rounds: Vec<Value> = found
         .rounds
@@ -33,7 +33,7 @@ pub fn value(found: &Balance, plan: Value) -> Value {
     json!({"balanced": found.balanced, "best": found.best, "rounds": rounds, "plan": plan})
 }
 
-/// For people.
+/// The text for readers.
 pub fn text(found: &Balance, platform: &Platform) -> String {
     let mut out = String::new();
     for (i, round) in found.rounds.iter().enumerate() {

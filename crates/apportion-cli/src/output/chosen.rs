@@ -1,4 +1,4 @@
-//! What was chosen, against what, and by how much: a line for people, a field for programs.
+//! The choice, its competitors and the difference: a line for readers, a field for programs.
 
 use crate::prepare::product::Prepared;
 use apportion::platform::Platform;
@@ -7,16 +7,16 @@ use apportion::select::{Choice, Minimise};
 use apportion::units;
 use serde_json::{Value, json};
 
-/// Candidates, the best first, and what they were ranked by.
+/// Candidates, the best first, and the measure by which they were ranked.
 pub struct Chosen<'a> {
     pub choices: Vec<&'a Choice>,
     pub minimise: Minimise,
-    /// True if speeds tell ratios only: times were of communication alone.
+    /// True if speeds are ratios only: the times were those of communication alone.
     pub relative: bool,
 }
 
 impl<'a> Chosen<'a> {
-    /// Of what was prepared for a run.
+    /// From the preparation of a run.
     pub fn of(prepared: &'a Prepared) -> Self {
         let choices = prepared.choices.iter().collect();
         Self { choices, minimise: Minimise::Time, relative: prepared.relative }
@@ -24,14 +24,14 @@ impl<'a> Chosen<'a> {
 }
 
 impl Chosen<'_> {
-    /// The lines for people about what was chosen and what was made to fit.
+    /// The lines for readers about the choice and the adaptations to memory.
     pub fn text(&self, platform: &Platform) -> String {
         let chosen = self.line().map(|line| ("chosen  ", line));
         let fitted = self.fitted(platform).map(|(line, _)| ("fitted  ", line));
         pairs(&chosen.into_iter().chain(fitted).collect::<Vec<_>>())
     }
 
-    /// The fields `choice` and `memory_fit`, as far as there was something to choose or to fit.
+    /// The fields `choice` and `memory_fit`, if there was something to choose or to fit.
     pub fn add_to(&self, value: &mut Value, platform: &Platform) {
         if let Some(choice) = self.value() {
             value["choice"] = choice;
@@ -41,7 +41,8 @@ impl Chosen<'_> {
         }
     }
 
-    /// Into how many blocks the operands were cut so that nobody exceeds its memory, and who would have.
+    /// The number of blocks into which the operands were cut so that no processor exceeds its memory, and the
+    /// processors that would have.
     fn fitted(&self, platform: &Platform) -> Option<(String, Value)> {
         let choice = self.choices.first()?;
         let (excess, shape) = (choice.narrowed?, choice.plan.layout().ok()?.shape());
@@ -68,7 +69,7 @@ impl Chosen<'_> {
         }
     }
 
-    /// True if communication, by which candidates are ranked, costs none of them anything: then the volume
+    /// True if communication, by which candidates are ranked, costs none of them anything. The volume then
     /// decided.
     fn is_free(&self) -> bool {
         let nothing = |c: &&Choice| c.rank.is_some_and(|seconds| seconds < f64::MIN_POSITIVE * 1e100);
@@ -81,7 +82,7 @@ impl Chosen<'_> {
 
     fn shown(&self, value: f64) -> String {
         match self.minimise {
-            // In no unit where only ratios are known.
+            // Without a unit if only ratios are known.
             _ if self.is_free() => format!("{} elements", units::show_count(value as u128)),
             Minimise::Time if self.relative => format!("{value:.4}"),
             Minimise::Time => units::show_seconds(value),
@@ -90,7 +91,7 @@ impl Chosen<'_> {
         }
     }
 
-    /// The best candidate that is another method, or, where there is one method only, another order of steps.
+    /// The best candidate with another method or, if there is only one method, with another order of steps.
     fn rival(&self) -> Option<&Choice> {
         let others = || self.choices.iter().skip(1).copied();
         let method = &self.choices[0].plan.method;
@@ -98,7 +99,7 @@ impl Chosen<'_> {
     }
 
     /// `square-corner, bulk: 1.2 s by forecast, 8.1 % less than straight-line, bulk (9 methods, 6 flows)`;
-    /// nothing where there was nothing to choose.
+    /// nothing if there was no choice.
     pub fn line(&self) -> Option<String> {
         let (best, rival) = (*self.choices.first()?, self.rival()?);
         let timed = self.minimise == Minimise::Time && !self.is_free();
@@ -128,8 +129,8 @@ impl Chosen<'_> {
         Some(format!("{}: {against} (of {})", name(best), compared.join(" x ")))
     }
 
-    /// `{"by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and by what part that
-    /// exceeds the chosen one's.
+    /// `{"by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and the fraction by
+    /// which that exceeds the chosen one's.
     pub fn value(&self) -> Option<Value> {
         let best = self.choices.first()?;
         self.rival()?;

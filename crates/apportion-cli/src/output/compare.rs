@@ -8,7 +8,7 @@ use apportion::report::{pairs, table};
 use apportion::units;
 use serde_json::{Value, json};
 
-/// What the methods cost.
+/// The costs of the methods.
 pub struct Comparison {
     pub chosen: String,
     pub relative: bool,
@@ -16,14 +16,14 @@ pub struct Comparison {
     pub rows: Vec<Row>,
 }
 
-/// A method's cost, or why it cannot serve.
+/// The cost of a method, or the reason why it does not apply.
 pub struct Row {
     pub method: Method,
     pub outcome: std::result::Result<Cost, String>,
     pub milliseconds: f64,
 }
 
-/// What a layout costs.
+/// The costs of a layout.
 pub struct Cost {
     pub metrics: Metrics,
     pub relayed: Option<u64>,
@@ -62,7 +62,7 @@ impl Comparison {
     pub fn to_text(&self) -> String {
         let rows = self.rows.iter().map(|row| match &row.outcome {
             Err(_) => {
-                let mut cells = vec![row.method.to_string(), "cannot serve".into()];
+                let mut cells = vec![row.method.to_string(), "not applicable".into()];
                 cells.resize(9, String::new());
                 cells
             }

@@ -54,7 +54,7 @@ fn finish(models: &[Model], shares: &[u64], to: f64, series: &[Series]) -> Serie
     Series { name, points: line, dashed: true, colour: models.len() }
 }
 
-/// The largest size worth showing.
+/// The largest size to show.
 fn widest(models: &[Model], shares: Option<&Vec<u64>>) -> f64 {
     match shares {
         Some(shares) => 1.5 * shares.iter().copied().max().unwrap_or(1) as f64,

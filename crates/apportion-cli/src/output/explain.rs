@@ -1,4 +1,4 @@
-//! Why a forecast is what it is: waits and causes, as text and JSON.
+//! The reasons for a forecast: waits and their causes, as text and JSON.
 
 use apportion::geometry::Rank;
 use apportion::report::{pairs, table};

@@ -8,7 +8,7 @@ use apportion::output::write_whole;
 use apportion::plan::{Plan, export};
 use serde_json::{Value, json};
 
-/// What `--export` leaves to print.
+/// The remaining output of `--export`.
 pub struct Export {
     /// For the JSON object.
     pub value: Value,

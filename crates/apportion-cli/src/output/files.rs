@@ -1,4 +1,4 @@
-//! Files that are written: opened before the work, whole or not at all.
+//! Output files: opened before the work, and written completely or not at all.
 
 use crate::console::monitor;
 use apportion::error::{Error, Result};

@@ -18,7 +18,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// For programs.
+    /// The JSON for programs.
     pub fn to_value(&self) -> Value {
         let (trace, order) = (&self.outcome.trace, self.order);
         let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
@@ -33,7 +33,7 @@ impl Forecast {
         object
     }
 
-    /// For people.
+    /// The text for readers.
     pub fn to_text(&self, rule: &Rule) -> String {
         let trace = &self.outcome.trace;
         let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());

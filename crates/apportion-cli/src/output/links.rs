@@ -54,13 +54,13 @@ fn microseconds(seconds: f64) -> String {
     format!("{:.1} us", 1e6 * seconds)
 }
 
-/// For people.
+/// The text for readers.
 pub fn text(platform: &Platform, links: &[MeasuredLink]) -> String {
     let rows = links.iter().map(|link| row(platform, link).to_vec());
     table(&["pair", "latency", "horizontal (strided)", "vertical (contiguous)", "messages"], rows)
 }
 
-/// For programs.
+/// The JSON for programs.
 pub fn value(platform: &Platform, links: &[MeasuredLink]) -> Value {
     let name = |rank: Rank| &platform.processors[rank.0].name;
     let fit = |fit: &Hockney| {

@@ -1,4 +1,4 @@
-//! What is printed and written.
+//! Printed and written output.
 
 pub mod balance;
 pub mod chosen;

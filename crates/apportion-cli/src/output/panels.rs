@@ -1,4 +1,4 @@
-//! How a product was cut into panels: a field for programs, lines for people.
+//! How a product was cut into panels: a field for programs, lines for readers.
 
 use apportion::platform::peak_memory;
 use apportion::product::Panels;
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 pub struct Cuts {
     pub count: usize,
     pub panels: Panels,
-    /// What decided.
+    /// The reason for this cut.
     pub because: &'static str,
-    /// Panels that were there already.
+    /// Number of panels that already existed.
     pub resumed: usize,
-    /// The limit that was asked for, in bytes.
+    /// The requested limit, in bytes.
     pub cap: Option<u64>,
-    /// Bytes that the process was to hold at most.
+    /// Maximum number of bytes that the process was expected to hold.
     pub predicted: u64,
 }
 

@@ -15,7 +15,7 @@ pub fn text(
     relative: bool,
 ) -> String {
     let total = plan.shares.iter().sum::<u64>().max(1) as f64;
-    // Where only ratios are known, times have no unit.
+    // If only ratios are known, times have no unit.
     let forecast = plan.forecast.as_ref().filter(|_| !relative);
     let rows = plan.processors.iter().enumerate().map(|(i, name)| {
         let mut row = vec![
@@ -61,7 +61,7 @@ pub fn text(
 /// Maximum number of candidates listed.
 const MOST_RIVALS: usize = 12;
 
-/// The methods that were compared, each with its best order of steps.
+/// The methods compared, each with its best order of steps.
 fn rivals(candidates: &[Choice], network: &Network, relative: bool) -> String {
     let mut seen = Vec::new();
     let best: Vec<&Choice> = candidates

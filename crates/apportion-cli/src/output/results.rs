@@ -1,4 +1,4 @@
-//! Where the results of a product go: the matrix, the report, the trace, the picture, and the words.
+//! The outputs of a product: the matrix, the report, the trace, the picture, and the text.
 
 use crate::args::RunningArgs;
 use crate::console::{Console, monitor};
@@ -16,7 +16,7 @@ use apportion::product::RunReport;
 use apportion::run::World;
 use std::path::{Path, PathBuf};
 
-/// The words about a run.
+/// The text about a run.
 #[derive(Default)]
 pub struct About {
     pub report: Option<OutputFile>,
@@ -38,22 +38,22 @@ impl About {
     }
 }
 
-/// Where a result goes, and as what; files are on rank 0 alone.
+/// The destination and format of a result; only rank 0 has the files.
 #[derive(Default)]
 pub struct Outputs {
     pub file: Option<OutputFile>,
     pub predecessors: Option<OutputFile>,
     pub about: About,
-    /// Truth values are written as bool.
+    /// True if truth values are written as bool.
     pub bool: bool,
-    /// Where C and the predecessors are written; known to every rank.
+    /// The paths of C and the predecessors; known to every rank.
     pub asked: [Option<PathBuf>; 2],
 }
 
 impl Outputs {
-    /// Opens all files before the work, on rank 0: one that cannot be written is told at once. Where the end
-    /// of another rank could leave them half written, they are only tried, and opened again when there is
-    /// something to write.
+    /// Opens all files before the work, on rank 0, so that a file that cannot be written is reported at once.
+    /// If the end of another rank could leave them half written, they are only tried here, and opened again
+    /// when there is something to write.
     pub fn open(task: &Task<'_>, predecessors: Option<&PathBuf>, world: &World) -> Result<Self> {
         let asked = [task.output, predecessors].map(|path| path.cloned());
         let files = if world.rank() == 0 { [open(task.output)?, open(predecessors)?] } else { [None, None] };
@@ -74,7 +74,7 @@ impl Outputs {
         Ok(self)
     }
 
-    /// Writes C; what is left to tell of.
+    /// Writes C; returns the outputs that remain.
     pub fn keep<T: Element>(self, c: &LocalBlocks<T>, at: (Shape, &World)) -> Result<About> {
         let opened = at.1.all_ok(self.opened(at.1))?;
         if opened.asked[0].is_some() {
@@ -83,7 +83,7 @@ impl Outputs {
         Ok(opened.about)
     }
 
-    /// Writes C and its predecessors, then lets both appear.
+    /// Writes C and its predecessors, then makes both appear.
     pub fn keep_both<T: Element>(
         self,
         c: &LocalBlocks<T>,
@@ -99,7 +99,7 @@ impl Outputs {
     }
 }
 
-/// Lets a file appear, unless the run was stopped.
+/// Makes a file appear, unless the run was stopped.
 fn commit(file: Option<OutputFile>, world: &World) -> Result<()> {
     if monitor().is_stopped() {
         return Err(Error::Interrupted);
@@ -107,7 +107,7 @@ fn commit(file: Option<OutputFile>, world: &World) -> Result<()> {
     world.all_ok(file.map_or(Ok(()), OutputFile::commit))
 }
 
-/// Every rank writes its blocks into one file, which is rank 0's to let appear.
+/// Every rank writes its blocks into one file; rank 0 makes it appear.
 fn write<T: Element>(
     mut file: Option<OutputFile>,
     c: &LocalBlocks<T>,
@@ -134,7 +134,7 @@ fn write<T: Element>(
     let place = world.all_ok(create())?;
     let place = world.broadcast(place.as_os_str().as_encoded_bytes())?;
     let place = path_of(place);
-    // A rank that is stopped in the middle takes it away: rank 0 may be gone.
+    // A rank that is stopped in the middle removes it: rank 0 may have ended.
     let stray = Stray(&place);
     let written = write_tiles(&place, c, (header.len() as u64, shape.n));
     world.all_ok(written)?;
@@ -163,7 +163,7 @@ impl Drop for Stray<'_> {
     }
 }
 
-/// Prints what happened and what had been chosen, and writes it to the files that were asked for; on rank 0.
+/// Prints the run's report and choices, and writes them to the requested files; on rank 0.
 pub fn tell_and_keep(
     report: &RunReport,
     prepared: &Prepared,

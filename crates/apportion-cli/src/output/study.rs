@@ -6,7 +6,7 @@ use apportion::units;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// For programs.
+/// The JSON for programs.
 pub fn value(wanted: &Study, rows: &[StudyRow]) -> Value {
     json!({
         "distribution": wanted.distribution.to_string(),
@@ -50,7 +50,7 @@ fn put(out: &mut String, ratio: Option<StudyRatio>) {
     };
 }
 
-/// For people.
+/// The text for readers.
 pub fn text(rows: &[StudyRow]) -> String {
     let figure = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), |x| format!("{x:.4}"));
     let lines = rows.iter().map(|row| {

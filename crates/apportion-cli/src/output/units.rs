@@ -1,4 +1,4 @@
-//! What `partition --units` prints beside the plan.
+//! Output of `partition --units` in addition to the plan.
 
 use apportion::plan::Plan;
 use apportion::plan::shares::{Robust, Tradeoff};
@@ -6,13 +6,13 @@ use apportion::report::{pairs, table};
 use apportion::units;
 use serde_json::{Value, json};
 
-/// Shares, and what was asked for beside them.
+/// Shares, and the additional results that were requested.
 pub struct Division {
     pub plan: Plan,
     pub extra: Extra,
 }
 
-/// What is printed beside the plan.
+/// The output in addition to the plan.
 pub enum Extra {
     None,
     Robust { found: Robust, regret: f64, plain_regret: f64 },
@@ -59,7 +59,7 @@ impl Division {
         }
     }
 
-    /// For people, printed below the plan.
+    /// The text for readers, printed below the plan.
     pub fn text(&self) -> String {
         match &self.extra {
             Extra::None => String::new(),

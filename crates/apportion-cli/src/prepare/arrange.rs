@@ -16,7 +16,7 @@ impl ArrangeArgs {
         }
     }
 
-    /// What is minimised, and its name.
+    /// The objective, and its name.
     pub fn objective(&self) -> (Objective, &'static str) {
         let pivots = match self.flow.unwrap_or(SpreadName::Ring) {
             SpreadName::Ring => Pivots::Ring,
@@ -34,7 +34,7 @@ impl ArrangeArgs {
         }
     }
 
-    /// Refuses flags that the objective or the search would ignore.
+    /// Rejects flags that the objective or the search would ignore.
     ///
     /// # Errors
     /// Such a flag.

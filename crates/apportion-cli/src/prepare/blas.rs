@@ -19,7 +19,7 @@ impl BlasArgs {
         }
     }
 
-    /// Refuses a named library for kernels that no library provides.
+    /// Rejects a named library for kernels that no library provides.
     ///
     /// # Errors
     /// Unless it is `none` or `auto`.

@@ -1,4 +1,4 @@
-//! What a checkpoint is of, and whether flags agree with what it was begun with.
+//! The contents of a checkpoint, and whether flags agree with those it was started with.
 
 use crate::args::MatmulArgs;
 use crate::prepare::product::Given;
@@ -12,7 +12,7 @@ use apportion::units;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Refuses flags that ask for something else than a checkpoint was begun with.
+/// Rejects flags that differ from those a checkpoint was started with.
 pub fn same_decisions(
     begun: &Manifest,
     args: &MatmulArgs,
@@ -49,20 +49,20 @@ pub fn same_decisions(
         (
             "--memory",
             panels.memory.is_some_and(|memory| memory < needs),
-            format!("what needs {}", units::show_bytes(needs as f64)),
+            format!("a plan that needs {}", units::show_bytes(needs as f64)),
         ),
     ];
     match refusals.into_iter().find(|(_, refused, _)| *refused) {
         Some((flag, _, then)) => Err(Error::input(
             flag,
-            format!("the product in {} was begun with {then}", directory.display()),
-            "leave the flag out, or begin anew in another directory",
+            format!("the product in {} was started with {then}", directory.display()),
+            "remove the flag, or start in another directory",
         )),
         None => Ok(()),
     }
 }
 
-/// What the product is one of.
+/// The operation that the product belongs to.
 pub fn fingerprint<T: Element>(
     files: &mut Files,
     args: &MatmulArgs,

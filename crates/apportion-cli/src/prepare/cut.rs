@@ -1,4 +1,4 @@
-//! How a product is cut into panels: as asked for, or so that the process or its processors keep within their
+//! How a product is cut into panels: as requested, or so that the process or its processors stay within their
 //! memory.
 
 use crate::args::MatmulArgs;
@@ -11,20 +11,20 @@ use apportion::product::{Manifest, Panels, check_panels};
 use apportion::schedule::{DataPath, Flow, ScheduleOptions};
 use apportion::select::Choice;
 
-/// How it is cut.
+/// The cut.
 pub struct Cut {
     pub begun: Manifest,
-    /// What was chosen for a panel.
+    /// The choice for a panel.
     pub prepared: Prepared,
-    /// What decided.
+    /// The reason for the cut.
     pub because: &'static str,
 }
 
-/// Cuts C, and makes the plan of a panel. Of the counts of panels that fit all processors the smallest is
-/// taken; the inner dimension is cut only where rows alone do not help.
+/// Cuts C, and makes the plan of a panel. It takes the smallest number of panels that fits all processors;
+/// the inner dimension is cut only if rows alone are not enough.
 ///
 /// # Errors
-/// What was asked for does not fit, or nothing does (exit code 1).
+/// The requested cut does not fit, or no cut does (exit code 1).
 pub fn cut<T: Element>(
     (given, speeds): (&Given, &Speeds),
     shape: Shape,
@@ -49,7 +49,7 @@ pub fn cut<T: Element>(
         let mut prepared = settled::<T>(given, speeds, panel, (&args.running, path), console)?;
         let frugal = |choice: &Choice| choice.order.flow != Flow::Bulk;
         if asked.memory.is_some() && prepared.choices.iter().any(frugal) {
-            // The flow that holds whole operands is not for those who are short of memory.
+            // The flow that holds whole operands is unsuitable if memory is short.
             prepared.choices.retain(|choice| frugal(choice) || flow.flow.0.is_some());
         }
         let mut refusal = Ok(());
@@ -65,7 +65,7 @@ pub fn cut<T: Element>(
     let prepared = match settle(panels, console) {
         Err(Error::TooLittleMemory { .. }) if asked.panels.is_none() => {
             because = "the processors' memory";
-            // A segment that the user's blocks do not fill would not be what was asked for.
+            // A segment that the user's blocks do not fill would not match the request.
             let least = if flow.block.is_some() || flow.blocks.is_some() { block } else { 1 };
             panels = smaller(panels, shape, least, &|panels| settle(panels, &console.silenced()))?;
             settle(panels, console)?
@@ -77,7 +77,7 @@ pub fn cut<T: Element>(
     Ok(Cut { begun, prepared, because })
 }
 
-/// Panels and a pivot block with which the whole process keeps within `memory`.
+/// Panels and a pivot block with which the whole process stays within `memory`.
 fn within<T: Element>(
     memory: u64,
     panels: Panels,
@@ -100,13 +100,13 @@ fn within<T: Element>(
         Err(refused) if flow.block.is_none() && flow.blocks.is_none() => refused,
         outcome => return outcome,
     };
-    // Nobody asked for that block: a smaller one may do.
+    // This block was not requested: a smaller one may fit.
     let smaller = std::iter::successors(Some(block), |&b| (b > 1).then(|| b.div_ceil(2))).skip(1);
     smaller.map(with).find(|outcome| outcome.is_ok()).unwrap_or(Err(refused))
 }
 
-/// The least number of panels, at least as many as `from` has, that fit; the inner dimension in one segment
-/// if possible, else in segments of a half, a quarter, …, down to `least` indices. O(log^2) settlements.
+/// The smallest number of panels that fits, at least that of `from`. The inner dimension is one segment if
+/// possible, otherwise segments of a half, a quarter, …, down to `least` indices. O(log^2) trial fits.
 fn smaller(
     from: Panels,
     shape: Shape,
@@ -146,7 +146,7 @@ fn smaller(
                     "no panels fit: with {} rows and {segment} inner indices {what}",
                     panels(shape.m).rows
                 ),
-                "give more memory, or a method and a flow that hold less",
+                "give more memory, or use a method and a flow that need less",
             ));
         }
         segment = (segment / 2).next_multiple_of(least).min(segment - 1).max(least);

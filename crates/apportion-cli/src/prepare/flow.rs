@@ -6,12 +6,12 @@ use apportion::schedule::{DataPath, Flow, ScheduleOptions};
 use apportion::select::{MemoryPolicy, orders};
 
 impl FlowArgs {
-    /// Pivot block size, as asked for or by default.
+    /// Pivot block size, as requested or by default.
     pub fn block(&self) -> u64 {
         self.block.unwrap_or(BLOCK)
     }
 
-    /// What is done where a processor would hold more than its memory: what was asked for stays.
+    /// The policy if a processor would exceed its memory: requested values are kept.
     pub fn fit(&self, carrier: DataPath) -> MemoryPolicy {
         match (self.block, self.blocks) {
             (None, None) => MemoryPolicy::SmallerBlocks(carrier),
@@ -24,10 +24,10 @@ impl FlowArgs {
         self.overlap || self.look_ahead.is_some()
     }
 
-    /// Pivot blocks under way during an update.
+    /// Number of pivot blocks in transit during an update.
     ///
     /// # Errors
-    /// Asked for with the bulk flow, which has none.
+    /// Requested with the bulk flow, which has none.
     pub fn look_ahead(&self) -> Result<u64> {
         match (self.look_ahead, self.flow.0) {
             (Some(_), Some(Flow::Bulk)) => Err(Error::input(
@@ -42,14 +42,14 @@ impl FlowArgs {
     /// Pivot block size for an inner dimension of `k`.
     ///
     /// # Errors
-    /// A block count for another flow than broadcast.
+    /// A block count for a flow other than broadcast.
     pub fn pivot(&self, k: u64) -> Result<u64> {
         match (self.blocks, self.flow.0) {
             (None, _) => Ok(self.block()),
             (Some(blocks), Some(Flow::Broadcast)) => Ok(k.div_ceil(blocks)),
             (Some(_), _) => Err(Error::input(
                 "--blocks",
-                "counts the messages of the broadcast flow, which was not asked for",
+                "applies to the broadcast flow only",
                 "add --flow broadcast, or give --block N, the size of a pivot block",
             )),
         }

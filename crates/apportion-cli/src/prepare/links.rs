@@ -6,7 +6,7 @@ use apportion::error::{Error, Result};
 use apportion::measure::{LinkOptions, MeasureOptions};
 use apportion::platform::Platform;
 
-/// Refuses a platform without any pair.
+/// Rejects a platform without any pair.
 pub fn several(platform: Platform) -> Result<Platform> {
     if platform.len() >= 2 {
         return Ok(platform);

@@ -15,11 +15,11 @@ use std::path::Path;
 const LARGEST: f64 = 4_194_304.0;
 /// Smallest.
 const SMALLEST: f64 = 1024.0;
-/// Points of a plain sweep, and at most of an adaptive one.
+/// Number of points of a plain sweep, and maximum number of an adaptive one.
 const POINTS: u64 = 8;
 const ADAPTIVE_POINTS: u64 = 30;
 
-/// Refuses flags that the kernel would ignore.
+/// Rejects flags that the kernel would ignore.
 pub fn check(args: &MeasureArgs) -> Result<()> {
     let refuse = |flag: &str, what: &str| Err(Error::input(flag, what, "remove the flag"));
     match args.kernel {
@@ -53,7 +53,7 @@ pub fn processors(platform: Option<&Path>, count: Option<u64>) -> Result<Platfor
     }
 }
 
-/// Accuracy and time limits; `otherwise` where the flags give none.
+/// Accuracy and time limits; `otherwise` if the flags give none.
 pub fn options(args: &MeasureArgs, otherwise: MeasureOptions) -> Result<MeasureOptions> {
     let max_seconds = args.max_seconds.unwrap_or(otherwise.seconds_per_size);
     let refuse = |flag: &str, what: String, remedy: &str| Err(Error::input(flag, what, remedy));
@@ -71,7 +71,7 @@ pub fn options(args: &MeasureArgs, otherwise: MeasureOptions) -> Result<MeasureO
     })
 }
 
-/// The sizes that the flags ask for.
+/// The sizes that the flags request.
 pub fn sizes(args: &MeasureArgs) -> Result<Sizes> {
     if let Some(sizes) = &args.sizes {
         return Ok(Sizes::Listed(sizes.0.clone()));

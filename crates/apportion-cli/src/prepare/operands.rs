@@ -1,4 +1,4 @@
-//! What a product reads: files whose sizes fit together, with elements of one kind.
+//! The operands of a product: files whose sizes fit together, with elements of one kind.
 
 use crate::prepare::task::{Job, Task};
 use apportion::error::{Error, Result};
@@ -22,18 +22,18 @@ pub enum Kind {
     Truth { bool: bool },
 }
 
-/// A file of which each process reads its own parts; its sizes are as transposed.
+/// A file of which each process reads its own parts; its sizes are those after any transposition.
 pub struct Input<'a> {
     path: &'a Path,
     transposed: bool,
     source: Source,
 }
 
-/// Where the elements come from.
+/// The source of the elements.
 enum Source {
     /// Rectangles of an `.npy` file.
     Npy(NpyHeader),
-    /// A Matrix Market file, which only a process alone reads.
+    /// A Matrix Market file, which only a single process reads.
     Market(AnyMatrix),
 }
 
@@ -61,7 +61,7 @@ impl<'a> Input<'a> {
         Ok(Self { path, transposed, source })
     }
 
-    /// The name of the element type; Matrix Market files hold truth values where these are asked for.
+    /// The name of the element type; Matrix Market files hold truth values if these are requested.
     fn dtype(&self, semiring: Semiring) -> &'static str {
         match &self.source {
             Source::Npy(header) => header.dtype,
@@ -85,7 +85,7 @@ impl<'a> Input<'a> {
         Error::input(self.path.display().to_string(), what, remedy)
     }
 
-    /// Some rectangles, whose elements the semiring takes.
+    /// Some rectangles, whose elements the semiring accepts.
     pub fn read<T: Element>(&self, kernel: Kernel<T>, rects: &[Rect]) -> Result<LocalBlocks<T>> {
         let blocks = match &self.source {
             Source::Npy(header) => read_tiles::<T>(self.path, header, rects)?,
@@ -110,7 +110,7 @@ fn elements<T: Element>(matrix: &AnyMatrix) -> Vec<T> {
     matrix.as_slice().iter().map(element).collect()
 }
 
-/// What a product reads.
+/// The operands of a product.
 pub struct Inputs<'a> {
     pub a: Input<'a>,
     pub b: Input<'a>,
@@ -120,7 +120,7 @@ pub struct Inputs<'a> {
 /// The files, the shape of the product and the kind of its elements.
 ///
 /// # Errors
-/// A file that cannot be read, elements of unlike types, sizes that do not fit.
+/// A file that cannot be read, elements of different types, sizes that do not fit.
 pub fn inputs_of<'a>(task: &Task<'a>, world: &World) -> Result<(Inputs<'a>, Shape, Kind)> {
     let (path_a, path_b) = task.factors;
     let (turned, path_0) = match task.job {
@@ -141,7 +141,7 @@ pub fn inputs_of<'a>(task: &Task<'a>, world: &World) -> Result<(Inputs<'a>, Shap
 }
 
 impl<'a> Input<'a> {
-    /// The same sizes and type, to compare with: it is not read again.
+    /// The same sizes and type, for comparison only: the file is not read again.
     fn again(&self) -> Self {
         let empty = || AnyMatrix::F64(Matrix::new(self.size().0, 0, Vec::new()));
         let source = match &self.source {

@@ -12,7 +12,7 @@ use apportion::schedule::DataPath;
 use apportion::select::{Minimise, PlanOptions};
 
 impl PartitionArgs {
-    /// What the methods need to know.
+    /// The options of the methods.
     pub fn terms(&self, platform: &Platform) -> Result<MethodOptions> {
         let communication = self.communication.map(|name| match name {
             CommunicationName::Serial => Communication::Serial,
@@ -21,7 +21,7 @@ impl PartitionArgs {
         terms(platform, communication, self.groups.as_deref())
     }
 
-    /// What the layout's cuts must keep to.
+    /// The constraints on the layout's cuts.
     pub fn form(&self) -> Result<LayoutConstraints> {
         let methods = |names: &Vec<String>| names.iter().map(|name| method_at("--levels", name)).collect();
         Ok(LayoutConstraints {
@@ -32,7 +32,7 @@ impl PartitionArgs {
     }
 }
 
-/// Reads the size of a generalised block, `RxC`.
+/// Parses the size of a generalised block, `RxC`.
 fn block_size(text: &str) -> Result<[u64; 2]> {
     match sides(text).as_deref() {
         Ok(&[rows, cols]) if rows > 0 && cols > 0 => Ok([rows, cols]),
@@ -44,7 +44,7 @@ fn block_size(text: &str) -> Result<[u64; 2]> {
     }
 }
 
-/// What the plan is to be like.
+/// The options of the plan.
 pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Result<PlanOptions> {
     Ok(PlanOptions {
         method: method_at("--method", args.method.as_deref().unwrap_or("auto"))?,
@@ -61,7 +61,7 @@ pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Re
     })
 }
 
-/// What auto minimises.
+/// The objective of auto.
 pub fn minimise(args: &PartitionArgs) -> Minimise {
     match args.minimise.unwrap_or(MinimiseName::Time) {
         MinimiseName::Time => Minimise::Time,
@@ -71,7 +71,7 @@ pub fn minimise(args: &PartitionArgs) -> Minimise {
     }
 }
 
-/// Refuses flags that the mode or the method would ignore.
+/// Rejects flags that the mode or the method would ignore.
 ///
 /// # Errors
 /// Such a flag.

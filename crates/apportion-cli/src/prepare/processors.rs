@@ -81,9 +81,9 @@ impl Sources {
     }
 }
 
-/// Models from the platform alone: emulated processors' speed functions, the others' constant speeds. A bare
-/// number is in flop/s like any quantity; where all are bare only their ratios are relied on. Where no speed
-/// is given, but slowdowns that differ, these are the ratios.
+/// Models from the platform alone: emulated processors' speed functions, and the others' constant speeds. A
+/// bare number is in flop/s like any quantity; if all are bare, only their ratios are used. If no speed is
+/// given, but slowdowns that differ, they give the ratios.
 pub fn constant(platform: Platform, flops_per_unit: f64) -> Result<Processors> {
     let slowed = platform.processors.iter().all(|p| p.emulated.is_none() && p.speed.is_none())
         && platform.processors.windows(2).any(|pair| pair[0].slowdown != pair[1].slowdown);
@@ -121,7 +121,7 @@ pub fn terms(
     Ok(MethodOptions { communication, centre, groups })
 }
 
-/// Reads columns such as `p0,p1;p2,p3`.
+/// Parses columns such as `p0,p1;p2,p3`.
 fn columns_of(text: &str, names: &[String]) -> Result<Vec<Vec<usize>>> {
     let rank = |name: &str| {
         names.iter().position(|known| known == name.trim()).ok_or_else(|| {

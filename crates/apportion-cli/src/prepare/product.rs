@@ -25,7 +25,7 @@ pub struct Prepared {
     pub platform: Platform,
     pub models: Vec<Model>,
     pub block: u64,
-    /// The candidates, the best first; on other ranks than 0 the best alone.
+    /// The candidates, the best first; on ranks other than 0 only the best.
     pub choices: Vec<Choice>,
     /// True if they were ranked by communication alone.
     pub relative: bool,
@@ -46,7 +46,7 @@ impl Prepared {
     }
 }
 
-/// What the flags and files say.
+/// The flags and files.
 #[derive(Clone)]
 pub struct Given {
     pub platform: Platform,
@@ -54,7 +54,7 @@ pub struct Given {
     models: Option<Models>,
 }
 
-/// Speeds by rank, with the pivot block that they are of.
+/// Speeds by rank, with the pivot block that they refer to.
 pub type Speeds = (Vec<Model>, u64);
 
 /// Finds processors and their speeds, the same on all ranks.
@@ -88,7 +88,7 @@ pub fn speeds<T: Element>(
     Ok((given, speeds))
 }
 
-/// Refuses what an engine of several processes or this world cannot run.
+/// Rejects inputs that an engine of several processes or this world cannot run.
 fn fitting(given: Given, world: &World) -> Result<Given> {
     if given.platform.network.emulate {
         return Err(Error::input(
@@ -101,7 +101,7 @@ fn fitting(given: Given, world: &World) -> Result<Given> {
     Ok(given)
 }
 
-/// Reads what the flags name; the processors are `here`'s if nothing names them.
+/// Reads the files that the flags name; by default the processors are those of `here`.
 fn given_by(args: &RunningArgs, here: impl FnOnce() -> Platform) -> Result<Given> {
     let plan = args.plan.as_deref().map(read_plan).transpose()?;
     let file = args.sources.models.as_deref().map(read_models).transpose()?;
@@ -126,7 +126,7 @@ fn known_models(given: &Given) -> Result<Option<Speeds>> {
     let platform = &given.platform;
     Ok(match &given.models {
         Some(models) => Some((models.in_order(&platform.names())?, models.block().unwrap_or(1))),
-        // Speeds in flop/s and given functions need no measuring; ratios alone tell no time.
+        // Speeds in flop/s and given functions need no measuring; ratios alone give no time.
         None if platform.processors.iter().all(given_speed) => {
             let processors = constant(platform.clone(), 2.0)?;
             Some((processors.models, processors.block))
@@ -140,13 +140,13 @@ fn given_speed(processor: &Processor) -> bool {
     processor.emulated.is_some() || matches!(processor.speed, Some(Speed::Flops(_)))
 }
 
-/// Whether threads are asked to copy operands: by name, or by a number of messages that divides the memory
-/// for them.
+/// Whether threads must copy operands: by request, or because a number of messages is given that divides the
+/// memory for them.
 pub fn copies(args: &RunningArgs) -> bool {
     args.copy || args.flow.blocks.is_some()
 }
 
-/// How processors come by the operands of others.
+/// How processors obtain the operands of others.
 pub fn data_path(args: &RunningArgs, platform: &Platform, world: &World) -> DataPath {
     match (world.is_solo(), copies(args) || platform.has_memories_of_its_own()) {
         (false, _) => DataPath::Packed,
@@ -155,11 +155,11 @@ pub fn data_path(args: &RunningArgs, platform: &Platform, world: &World) -> Data
     }
 }
 
-/// Decides what is left open, on rank 0, for all ranks. `None` where no plan fits the processors' memory, but
-/// panels may.
+/// Makes the remaining decisions, on rank 0, for all ranks. `None` if no plan fits the processors' memory,
+/// but panels may.
 ///
 /// # Errors
-/// No plan serves; known to all ranks.
+/// No plan is possible; known to all ranks.
 pub fn settled_on<T: Element>(
     task: &Task<'_>,
     (given, speeds): (&Given, &Speeds),
@@ -169,7 +169,7 @@ pub fn settled_on<T: Element>(
 ) -> Result<Option<Prepared>> {
     let path = data_path(task.running, &given.platform, world);
     let settle = || match settled::<T>(given, speeds, shape, (task.running, path), console) {
-        // Panels of C ask less of each processor.
+        // Panels of C need less memory on each processor.
         Err(error @ Error::TooLittleMemory { .. }) if task.can_be_cut() => {
             console.detail(format!("{}: cutting C into panels", crate::flags::told(&error)));
             Ok(None)
@@ -191,19 +191,19 @@ pub fn settled_on<T: Element>(
     Ok(Some(Prepared { platform, models, block, choices, relative: false }))
 }
 
-/// A plan and its order, as rank 0 tells them.
+/// A plan and its order, as rank 0 sends them.
 fn decided(choice: &Choice) -> String {
     json!({"plan": choice.plan.to_value(), "order": choice.order}).to_string()
 }
 
-/// What [`decided`] wrote.
+/// Parses the output of [`decided`].
 fn read_decided(text: &[u8]) -> Result<(Plan, ScheduleOptions)> {
     let mut decided: Value = serde_json::from_slice(text).expect("rank 0 sent JSON");
     let order = serde_json::from_value(decided["order"].take()).expect("rank 0 sent an order");
     Ok((Plan::parse(&decided["plan"].to_string(), "rank 0's plan")?, order))
 }
 
-/// Decides what is left open, here.
+/// Makes the remaining decisions on this rank.
 pub fn settled<T: Element>(
     given: &Given,
     (models, block): &Speeds,
@@ -223,8 +223,8 @@ pub fn settled<T: Element>(
     Ok(Prepared { platform: platform.clone(), models: models.clone(), block: *block, choices, relative })
 }
 
-/// Speeds of another kernel may still be the best there is (f32 for f64, say), so they are used, but not in
-/// silence.
+/// Speeds of another kernel may still be the best available (f32 for f64, say), so they are used, with a
+/// note.
 fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
     if models.kernel != kernel {
         console.note(format!(
@@ -235,7 +235,7 @@ fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
     }
 }
 
-/// A plan made on the spot, its rivals after it; true if they were ranked by communication alone.
+/// A new plan, followed by its competitors; true if they were ranked by communication alone.
 fn made(
     shape: Shape,
     args: &RunningArgs,
@@ -254,8 +254,7 @@ fn made(
     };
     let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
     let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));
-    // Ratios that the user gave decide the areas; the measured speeds still make the forecast, of what is
-    // run.
+    // Ratios given by the user decide the areas; the measured speeds still make the forecast of the run.
     let choices = match platform.speeds() {
         Some(speeds) if relative => {
             let given: Vec<Model> = platform

@@ -6,7 +6,7 @@ use apportion::error::{Error, Result};
 use apportion::simulate::{Fluid, Tcp, Weights};
 use std::fmt;
 
-/// The rule that the flags give.
+/// The rule set by the flags.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rule {
     /// One message after another.

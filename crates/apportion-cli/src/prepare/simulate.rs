@@ -8,7 +8,7 @@ use apportion::model::read_models;
 use apportion::plan::Plan;
 use apportion::platform::{Processor, read_platform};
 
-/// The platform's processors, in the order of the plan where there is one, with their speed functions.
+/// The platform's processors, in the order of the plan if there is one, with their speed functions.
 pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Processors> {
     let platform = read_platform(&args.platform)?;
     let platform = plan.map_or(Ok(platform.clone()), |plan| in_plan_order(plan, platform))?;
@@ -44,7 +44,7 @@ pub fn rank_of(who: &str, names: &[String]) -> Result<Rank> {
     })
 }
 
-/// Refuses flags that say nothing of units, which send no messages.
+/// Rejects flags that do not apply to units, which send no messages.
 pub fn refuse_for_units(args: &SimulateArgs) -> Result<()> {
     let flow = &args.flow;
     let given = [

@@ -8,7 +8,7 @@ use apportion::plan::Plan;
 use apportion::plan::shapes::Method;
 use apportion::schedule::ScheduleOptions;
 
-/// What competes: methods, each with all orders, or one layout by its orders.
+/// The candidates: methods, each with all orders, or one layout with its orders.
 ///
 /// # Errors
 /// An unknown method, or a plan that cannot be laid out again.
@@ -48,7 +48,7 @@ pub fn candidates(
         (None, None) => ways.extend(Method::candidates().map(by)),
     }
     ways.dedup_by(|a, b| a.0 == b.0);
-    // With a single way its flows compete.
+    // With a single source of the layout, its flows compete.
     Ok(match &ways[..] {
         [(_, way)] => orders
             .iter()

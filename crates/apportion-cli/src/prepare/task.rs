@@ -1,4 +1,4 @@
-//! What is to be computed, whatever the command.
+//! The computation, for every command.
 
 use crate::args::{MatmulArgs, RunningArgs};
 use apportion::error::{Error, Result};
@@ -6,14 +6,14 @@ use apportion::kernels::{Kernel, Semiring};
 use apportion::matrix::{Element, Scaling};
 use std::path::{Path, PathBuf};
 
-/// What is computed of the factors.
+/// The result to compute from the factors.
 #[derive(Debug, Clone, Copy)]
 pub enum Job<'a> {
     /// alpha op(A) op(B) + beta C0.
     Product(&'a MatmulArgs),
     /// A to this power.
     Power(u64),
-    /// I + A + A A + …, and where predecessors are written, if they are asked for.
+    /// I + A + A A + …, and the destination of predecessors, if requested.
     Closure(Option<&'a PathBuf>),
 }
 
@@ -21,7 +21,7 @@ pub enum Job<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
     pub job: Job<'a>,
-    /// A and B; of a power or closure twice the same.
+    /// A and B; for a power or closure, the same matrix twice.
     pub factors: (&'a Path, &'a Path),
     pub semiring: Semiring,
     pub output: Option<&'a PathBuf>,
@@ -29,7 +29,7 @@ pub struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// True if C can be cut into panels of `.npy` files, and nothing that was asked for forbids it.
+    /// True if C can be cut into panels of `.npy` files, and no requested option forbids it.
     pub fn can_be_cut(&self) -> bool {
         let Job::Product(args) = self.job else { return false };
         let npy = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
@@ -37,10 +37,10 @@ impl Task<'_> {
         files && self.running.plan.is_none() && !args.adaptive
     }
 
-    /// The scalars for a kernel; what was not given changes nothing.
+    /// The scalars for a kernel; those not given have no effect.
     ///
     /// # Errors
-    /// A scalar that the element type or the semiring does not take.
+    /// A scalar that the element type or the semiring does not accept.
     pub fn scaling<T: Element>(&self, kernel: Kernel<T>) -> Result<Scaling<T>> {
         let none = Scaling::none(kernel.one());
         let Job::Product(args) = self.job else { return Ok(none) };

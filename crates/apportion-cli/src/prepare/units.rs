@@ -5,7 +5,7 @@ use crate::args::numbers::Wholes;
 use apportion::error::{Error, Result};
 use apportion::plan::shares::Limits;
 
-/// Refuses flags that the method would ignore.
+/// Rejects flags that the method would ignore.
 pub fn check(method: &str, args: &UnitsArgs, front: bool, limited: bool) -> Result<()> {
     let refuse = |flag: &str, methods: &str| {
         let what = format!("cannot be used with --method {method}");
@@ -43,7 +43,7 @@ impl UnitsArgs {
     }
 }
 
-/// One number for all, or one for each.
+/// One number for all processors, or one for each.
 #[derive(Clone, Copy)]
 struct Spread<'a>(&'a [u64]);
 

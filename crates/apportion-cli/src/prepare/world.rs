@@ -1,4 +1,4 @@
-//! From processes that mpirun started to a world: joining, leaving, and who says what.
+//! From processes that mpirun started to a world: joining, leaving, and which rank reports what.
 
 use crate::args::EngineName;
 use crate::console::{Console, monitor, say};
@@ -7,8 +7,9 @@ use apportion::platform::{Network, Platform, Processor};
 use apportion::run::{MpiLaunch, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Joins the world, does this process's part of the work, and leaves. An error that all know is told by rank
-/// 0; one that a rank meets alone is told by that rank, which then ends all. Only rank 0's console speaks.
+/// Joins the world, does this process's part of the work, and leaves. Rank 0 reports an error that all ranks
+/// know. A rank reports an error that only it meets, and then ends all processes. Only rank 0's console
+/// prints.
 fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>) -> Result<()> {
     let world = match World::mpi(monitor()) {
         Ok(world) => world,
@@ -33,7 +34,7 @@ fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>
             if rank == 0 {
                 say(&error);
             }
-            // Nobody leaves before it is said: mpirun ends all once one has failed.
+            // No rank leaves before the error is printed: mpirun ends all processes once one has failed.
             let _ = world.barrier();
             world.finalize();
             std::process::exit(error.exit_code().into());
@@ -43,7 +44,7 @@ fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>
             return Err(error);
         }
         Err(error) => {
-            // Those that are stopped because another one ended have nothing to say.
+            // Ranks that are stopped because another one ended print nothing.
             if !matches!(error, Error::Interrupted) {
                 say(&error);
             }
@@ -53,8 +54,8 @@ fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>
     Ok(())
 }
 
-/// The world's processes as a platform, each host a cluster; nothing of a process alone, whose processors are
-/// its cores.
+/// The world's processes as a platform, each host a cluster; `None` for a single process, whose processors
+/// are its cores.
 pub fn processes(world: &World) -> Result<Option<Platform>> {
     if world.is_solo() {
         return Ok(None);
@@ -70,7 +71,7 @@ pub fn processes(world: &World) -> Result<Option<Platform>> {
     Ok(Some(Platform { name: "mpi".into(), processors, network: Network::free() }))
 }
 
-/// Does the work in a world: alone, or as one of the processes that mpirun started.
+/// Does the work in a world: as a single process, or as one of the processes that mpirun started.
 pub fn on_engine(
     engine: EngineName,
     console: &Console,
@@ -85,7 +86,7 @@ pub fn on_engine(
     }
 }
 
-/// Refuses to do the same thing several times over.
+/// Rejects a world in which each process would do the same work.
 fn alone() -> Result<()> {
     match MpiLaunch::detect() {
         Some(MpiLaunch { size, .. }) if size > 1 => Err(Error::input(
@@ -97,7 +98,7 @@ fn alone() -> Result<()> {
     }
 }
 
-/// Refuses a world of another size than the processors.
+/// Rejects a world whose size differs from the number of processors.
 pub fn fits(world: &World, processors: usize) -> Result<()> {
     if world.size() == processors {
         return Ok(());

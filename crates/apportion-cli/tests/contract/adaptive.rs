@@ -1,12 +1,12 @@
-//! `matmul --adaptive`: a processor turns slower in mid-run.
+//! `matmul --adaptive`: a processor becomes slower during the run.
 
 use super::Bench;
 use super::bench::{product, whole};
 use apportion::matrix::AnyMatrix;
 use serde_json::Value;
 
-/// Two alike; the second turns three times slower half-way. Slowed enough for the clock, and for two busy
-/// cores.
+/// Two equal processors; the second becomes three times slower half-way. Both are slow enough for the clock,
+/// and for two busy cores.
 const TURNING: &str = "name = \"turning\"\n\
     [[processor]]\nname = \"steady\"\nspeed = \"1 Gflop/s\"\nslowdown = 300\n\
     [[processor]]\nname = \"tiring\"\nspeed = \"1 Gflop/s\"\nslowdown = 300\n\

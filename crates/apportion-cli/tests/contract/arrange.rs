@@ -1,4 +1,4 @@
-//! `apportion arrange`: only places change, whatever the plan; the figures of Malik's thesis from files.
+//! `apportion arrange`: only the mapping changes, for every plan; the figures of Malik's thesis from files.
 
 use super::bench::Bench;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ const OBJECTIVES: [&str; 6] = [
 const SEARCHES: [[&str; 2]; 2] =
     [["", "--search exhaustive"], ["--search heuristic", "--search local --seed 3"]];
 
-/// Six processors on a tree of depth three, with slow ways out of a site and of a rack.
+/// Six processors on a tree of depth three, with slow links out of a site and of a rack.
 const TREE: [(&str, &str, f64); 6] = [
     ("a1", "s/r1/n1", 4.0),
     ("b1", "s/r2/n1", 3.0),
@@ -51,7 +51,7 @@ fn total(report: &Value, which: &str) -> f64 {
     total
 }
 
-/// Columns as (width, [(height, cluster)]): a plan with one processor a rectangle, and its platform.
+/// Columns as (width, [(height, cluster)]): a plan with one processor per rectangle, and its platform.
 fn write_figure(directory: &Path, columns: &[(u64, &[(u64, usize)])]) {
     let (mut platform, mut layout, mut left) = (String::new(), Vec::new(), 0);
     for (width, blocks) in columns {
@@ -97,8 +97,8 @@ fn the_hops_of_the_thesis_s_figures() {
     }
 }
 
-/// Every method's plan, every cost, every search: what is said of the new plan is true of it, and shares and
-/// volume stay.
+/// Every method's plan, every cost, every search: the reported figures of the new plan are right, and shares
+/// and volume stay.
 #[test]
 fn only_places_change() {
     let directory = Bench::new();

@@ -1,4 +1,4 @@
-//! Each bad input: the exit code, one line, nothing on stdout, no file come or changed.
+//! Each bad input: the exit code, one line on stderr, nothing on stdout, and no file new or changed.
 
 use super::Bench;
 use super::bench::{TWO, whole};
@@ -266,7 +266,7 @@ fn outputs_that_cannot_be_written() {
     for bad in ["nowhere/c.npy", "folder", "folder/", ".", "a.npy/c.npy"] {
         bench.fails(2, &[&run[..], &["-o", bad]].concat());
         for flag in ["--report", "--trace", "--svg"] {
-            // A side file that cannot be written keeps the product from appearing, too.
+            // A side file that cannot be written also keeps the product from appearing.
             bench.fails(2, &[&run[..], &["-o", "c.npy", flag, bad]].concat());
         }
         let partition = ["partition", "--shape", "9x9", "--speeds", "9,1"];
@@ -297,7 +297,7 @@ fn a_demonstration_without_a_directory() {
     bench().fails(2, &["demo", "--size", "64", "--dir", "nowhere"]);
 }
 
-/// Permissions do not bind the superuser: there the directory is writable, and nothing is to be seen.
+/// Permissions do not bind the superuser: for it the directory is writable, and there is nothing to test.
 #[cfg(unix)]
 #[test]
 fn a_directory_without_permission() {

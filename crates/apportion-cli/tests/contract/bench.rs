@@ -4,7 +4,7 @@ use apportion::matrix::{AnyMatrix, Element, Matrix, read_matrix, write_npy};
 use apportion::output::OutputFile;
 use std::ops::Deref;
 
-/// A directory of its own for each test, the binary run in it, and matrices to feed it.
+/// A separate directory for each test, the binary run in it, and input matrices.
 pub struct Bench(apportion_testing::Bench);
 
 impl Deref for Bench {
@@ -32,7 +32,7 @@ impl Bench {
     }
 }
 
-/// Small whole numbers of both signs: products and sums of them are exact in either type.
+/// Small integers of both signs: their products and sums are exact in either type.
 pub fn whole<T: Element>(rows: usize, cols: usize, seed: usize) -> Matrix<T> {
     let data = (0..rows * cols).map(|i| T::from_f64(((i * 7 + i / cols * 3 + seed) % 11) as f64 - 5.0));
     Matrix::new(rows, cols, data.collect())

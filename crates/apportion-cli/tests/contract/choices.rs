@@ -1,4 +1,4 @@
-//! What auto chose, against what, and by how much: said in the text and in the JSON.
+//! The choice of auto, its competitors and the difference, in the text and in the JSON.
 
 use super::Bench;
 use apportion::matrix::Matrix;
@@ -23,13 +23,13 @@ fn partition_says_what_it_chose() {
     let against = choice["against"].as_array().unwrap();
     assert!(against.len() >= 5);
     for other in against {
-        // Within 0.1 % the lesser volume decides.
+        // Within 0.1 % the smaller volume decides.
         assert!(other["excess"].as_f64().unwrap() >= -1e-3, "{other}");
     }
-    // What is printed is a plan like any other.
+    // The printed plan is a plan like any other.
     bench.write("printed.json", bench.done(&[&call[..], &["--json"]].concat()));
     bench.json(&["simulate", "--plan", "printed.json", "--platform", "two.toml"]);
-    // Nothing to choose, nothing to say.
+    // Without a choice there is no message.
     let one =
         ["partition", "--shape", "600x600", "--platform", "two.toml", "--method", "rows", "--flow", "bulk"];
     assert!(bench.json(&one).get("choice").is_none());

@@ -1,4 +1,5 @@
-//! `measure --command` and `balance`, with small scripts that name their own times: exact, and free of noise.
+//! `measure --command` and `balance`, with small scripts that print their own times: exact, and free of
+//! noise.
 
 use super::bench::Bench;
 use serde_json::Value;
@@ -7,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A script that says how long it took, by an expression of awk in x (the size) and r (the rank), and keeps a
+/// A script that prints its time, by an expression of awk in x (the size) and r (the rank), and keeps a
 /// record of its calls.
 fn work(place: &Bench, seconds: &str) {
     let text = format!(
@@ -119,7 +120,7 @@ fn an_adaptive_sweep_takes_few_points_and_resumes_without_a_run() {
     let before = calls(&place);
     assert_eq!(place.json(&call), models);
     assert_eq!(calls(&place), before, "everything was known");
-    // A constant speed needs next to none.
+    // A constant speed needs almost none.
     work(&place, "x / 1000");
     let few =
         place.json(&measure(&["--processors", "1", "--adaptive", "--smallest", "100", "--largest", "1e5"]));
@@ -146,7 +147,7 @@ fn a_failed_sweep_is_kept_and_resumed() {
     let models = place.json(&call);
     assert_eq!(points(&models, 0), [(100.0, 1.0), (400.0, 4.0), (700.0, 14.0), (900.0, 18.0)]);
     assert!(!place.text("calls").contains(" 400"));
-    // Points of something else are not mixed in.
+    // Points of another measurement are not mixed in.
     let mut other = call.clone();
     other[2] = "./work {size} other";
     assert!(place.fails(2, &other).contains("not of"));
@@ -198,8 +199,8 @@ fn an_interrupted_sweep_keeps_its_points_and_ends_its_children() {
     let kept: Value = serde_json::from_str(&place.text("m.json")).unwrap();
     assert_eq!((points(&kept, 0), points(&kept, 1)), (vec![(1.0, 5.0)], vec![(1.0, 5.0)]));
     for rank in ["0", "1"] {
-        // Gone, or dead and not yet buried by whoever inherited it; a busy machine takes a moment to end what
-        // was killed.
+        // Gone, or dead and not yet reaped by its new parent. A busy machine takes a moment to end a killed
+        // process.
         let file = Path::new("/proc").join(pid(rank)).join("stat");
         let state = || fs::read_to_string(&file).unwrap_or_default();
         let gone = || state().is_empty() || state().contains(") Z");
@@ -237,7 +238,7 @@ fn balance_finds_the_shares_that_the_functions_say() {
     let plan: Value = serde_json::from_str(&place.text("p.json")).unwrap();
     assert_eq!(plan, found["plan"]);
     assert!(calls(&place) > 2);
-    // What was learnt divides it alike.
+    // The models from this run give the same shares.
     let other = place.json(&["partition", "--units", "1250", "--models", "m.json"]);
     assert_eq!(shares(&other), [700, 550]);
     let uneven = place.json(&balance(&["--processors", "2", "--units", "900"]));
@@ -302,7 +303,7 @@ fn bad_calls_are_refused() {
         let line = place.fails(2, &call);
         assert!(line.contains(word), "{call:?}: {line}");
     }
-    // Names go into a word as they are: no shell sees them.
+    // Names are passed as single words, without a shell.
     fs::write(place.path("p.toml"), "[[processor]]\nname = \"a; touch broken\"\n").unwrap();
     let call = [
         "measure",

@@ -19,7 +19,7 @@ fn speed_functions_are_used_wherever_models_are() {
     assert!((4000..10_000).contains(&paging), "most is left to the one that does not page: {paging}");
     let simulated = here.json("simulate --plan plan.json --platform platform.toml");
     assert_eq!(simulated["seconds"], plan["forecast"]["seconds"]);
-    // A speed on the command line is what counts.
+    // A speed on the command line takes precedence.
     let even = here.json("partition --units 100000 --platform platform.toml --speeds 1,1");
     assert_eq!(even["shares"][1], 50_000);
 }

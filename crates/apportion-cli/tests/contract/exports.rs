@@ -1,4 +1,4 @@
-//! Contract of `partition --export`; graph partitioners read our files where they are installed.
+//! Contract of `partition --export`; graph partitioners, if installed, read the exported files.
 
 use super::bench::Bench;
 use apportion_testing::{Need, program, skip};
@@ -144,11 +144,11 @@ fn scotch_maps_a_graph_onto_our_architecture() {
     assert_weighted(&map.lines().skip(1).map(part).collect::<Vec<usize>>());
 }
 
-/// Two names of this machine: two hosts, as far as a launcher can tell.
+/// Two names of this machine: two hosts from a launcher's point of view.
 const TWO_HOSTS: &str =
     "[[processor]]\nname = \"localhost\"\nspeed = 2\n[[processor]]\nname = \"127.0.0.1\"\nspeed = 1\n";
 
-/// What the ranks printed, sorted.
+/// The output of the ranks, sorted.
 fn ranks(out: &Output) -> Vec<String> {
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let mut lines: Vec<String> = String::from_utf8_lossy(&out.stdout).lines().map(str::to_owned).collect();
@@ -178,7 +178,7 @@ fn open_mpi_places_ranks_by_our_rankfile() {
             .unwrap()
     };
     assert_eq!(ranks(&run("ranks")), ["0 of 3", "1 of 3", "2 of 3"]);
-    // It does read the file: one without a line for the last rank is refused.
+    // It does read the file: one without a line for the last rank is rejected.
     let text = std::fs::read_to_string(here.join("ranks")).unwrap();
     std::fs::write(here.join("short"), text.lines().take(2).fold(String::new(), |t, l| t + l + "\n"))
         .unwrap();
@@ -200,7 +200,7 @@ fn mpich_starts_as_many_ranks_as_our_machinefile_says() {
     assert_eq!(ranks(&out), ["0 of 3", "1 of 3", "2 of 3"]);
 }
 
-/// Tools that refuse zero: the processor is dropped, and the others' parts stand.
+/// Tools that reject zero: the processor is dropped, and the others' parts stay.
 #[test]
 fn processors_without_a_share_are_left_out() {
     let here = Bench::new();
@@ -210,7 +210,7 @@ fn processors_without_a_share_are_left_out() {
         assert!(out.status.success(), "{format}: {warning}");
         let text = String::from_utf8(out.stdout).unwrap();
         let named = warning.contains("p2 left out");
-        // llama.cpp and the tables take a zero.
+        // llama.cpp and the tables accept a zero.
         assert!(named || text.contains(",0") || text.trim_end().ends_with('0'), "{format}: {text} {warning}");
     }
 }

@@ -1,4 +1,4 @@
-//! Flags: old names, numbers as people write them, and refusals of flags that a mode would ignore.
+//! Flags: old names, numbers as people write them, and rejected flags that a mode would ignore.
 
 use super::bench::Bench;
 use serde_json::json;

@@ -160,7 +160,7 @@ fn flags_that_a_flow_does_not_know_are_refused() {
     assert!(fails(&["--flow", "multicast"]).contains("broadcast"));
 }
 
-/// A trace is a picture by its name: a lane for each processor, with what is named in the legend.
+/// The file's name makes a trace a picture: a lane for each processor, with their names in the legend.
 #[test]
 fn a_trace_can_be_a_picture() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! Ctrl-C and a polite kill: soon, exit code 1, one line, nothing left behind.
+//! Ctrl-C and SIGTERM: the process ends soon, with exit code 1 and one line, and leaves nothing behind.
 
 use super::Bench;
 use super::bench::whole;
@@ -13,13 +13,13 @@ const CRAWL: &str = "name = \"crawl\"\n\
     [[processor]]\nname = \"b\"\nspeed = \"1 Gflop/s\"\n\
     [network]\nbandwidth = \"1 kB/s\"\nemulate = true\n";
 
-/// Starts what takes long, waits until `begun`, sends the signal, and looks at what it says.
+/// Starts a long run, waits until `begun`, sends the signal, and checks the output.
 fn interrupted(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: Signal) {
     let said = stopped(bench, arguments, begun, signal);
     assert_eq!(said, "apportion: interrupted (nothing was written)\n");
 }
 
-/// What it says on stderr when it is stopped so.
+/// The output on stderr of a run that is stopped in this way.
 fn stopped(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: Signal) -> String {
     let mut child = bench.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let patience = Instant::now();
@@ -50,7 +50,7 @@ fn stopped(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: 
     err
 }
 
-/// What is finished is kept, which is said, with what to do; and what is said is true.
+/// Finished work is kept. The message says so and how to continue, and its claims are checked.
 #[test]
 fn a_product_with_a_checkpoint() {
     let bench = Bench::new();
@@ -101,7 +101,7 @@ fn a_running_product() {
         let before = bench.files();
         let run =
             ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "crawl.toml", "--report", "run.json"];
-        // The output's temporary file tells that work has begun.
+        // The output's temporary file shows that work has begun.
         interrupted(&bench, &run, || bench.files().len() > before.len(), signal);
         assert_eq!(bench.files(), before, "{signal:?}");
     }
@@ -129,7 +129,7 @@ fn long_measuring() {
             "-o",
             "models.json",
         ];
-        // Nothing outside tells when the work has begun: the one size never ends, so any moment will do.
+        // Nothing outside shows when the work has begun: the one size never ends, so that any moment will do.
         let begin = Instant::now();
         interrupted(&bench, &run, || begin.elapsed() > Duration::from_secs(2), signal);
         assert_eq!(bench.files(), before, "{signal:?}");

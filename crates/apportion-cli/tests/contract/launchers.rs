@@ -1,4 +1,5 @@
-//! The order of an arrangement, given to real launchers: a test is skipped, visibly, where one is missing.
+//! The order of an arrangement, passed to real launchers; a test is visibly skipped if its launcher is
+//! missing.
 
 use super::bench::Bench;
 use apportion_testing::{Need, skip};
@@ -29,14 +30,14 @@ fn exported(format: &str) -> Bench {
     directory
 }
 
-/// Runs a launcher; `None`, with the reason told, where it is missing or may not start processes here.
+/// Runs a launcher; `None`, with the reason printed, if it is missing or may not start processes here.
 fn launched(directory: &Path, (need, program): (Need, &str), arguments: &[&str]) -> Option<Vec<String>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     if cores < 2 {
         skip(Need::Cores, "two cores are needed");
         return None;
     }
-    // A launcher of another maker may go by the same name.
+    // A launcher of another vendor may have the same name.
     let version = Command::new(program).arg("--version").output();
     let Ok(version) = version else {
         skip(need, format!("there is no {program}"));
@@ -79,7 +80,8 @@ fn mpich_takes_the_machinefile() {
     }
 }
 
-/// No Slurm to try it on: its file has a host a line, as `srun --distribution=arbitrary` reads it.
+/// There is no Slurm to test with: its file has one host per line, as `srun --distribution=arbitrary` reads
+/// it.
 #[test]
 fn slurm_has_a_host_a_line() {
     let directory = exported("slurm");

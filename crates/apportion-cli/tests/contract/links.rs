@@ -1,4 +1,4 @@
-//! `measure --network`: an emulated network is found again, and the file that it writes is used at once.
+//! `measure --network`: an emulated network is measured correctly, and the resulting file is usable at once.
 
 use super::bench::Bench;
 use serde_json::Value;
@@ -30,8 +30,8 @@ directed = true
 bandwidth = "5 MB/s"
 "#;
 
-/// Whether what was measured is what [`LABORATORY`] asks for. Sleeps on a busy machine end late: latencies
-/// may be far above, bandwidths somewhat below.
+/// Whether the measurement matches [`LABORATORY`]. Sleeps on a busy machine end late: latencies may be far
+/// higher, and bandwidths somewhat lower.
 fn agrees(found: &Value) -> Result<(), String> {
     let links = found["links"].as_array().unwrap();
     // (from, to, one way only, latency in ms, horizontal and vertical in MB/s).
@@ -78,7 +78,7 @@ fn an_emulated_network_is_found_again() {
     let failures: Vec<String> = attempts.map_while(|failure| failure).collect();
     assert!(failures.len() < 3, "{failures:#?}");
 
-    // The file is a platform: all that it was before, and usable at once.
+    // The file is a platform: it keeps all previous fields and is usable at once.
     let text = fs::read_to_string(place.join("out.toml")).unwrap();
     for kept in ["memory = \"1073741824 B\"", "duplex = false", "emulate = true", "# a - b: latency"] {
         assert!(text.contains(kept), "{kept} in {text}");
@@ -86,7 +86,7 @@ fn an_emulated_network_is_found_again() {
     let plan = ["partition", "--shape", "60x60", "--platform", "out.toml", "-o", "plan.json"];
     assert_eq!(place.json(&plan)["processors"].as_array().unwrap().len(), 3);
     let times = place.json(&["simulate", "--plan", "plan.json", "--platform", "out.toml", "--flow", "bulk"]);
-    // No message takes less than the least latency, 3 ms, and at least one is waited for.
+    // No message takes less than the smallest latency, 3 ms, and at least one is waited for.
     assert!(times["seconds"].as_f64().unwrap() > 0.0029, "{times}");
     let columns = [
         "partition",

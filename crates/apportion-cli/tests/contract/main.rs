@@ -1,5 +1,5 @@
-//! The command line's contract, tested on the binary: files, exit codes, what is printed and what is left
-//! behind. Speeds and times are never asserted: machines are shared and noisy.
+//! The command line's contract, tested on the binary: files, exit codes, output, and files left behind.
+//! Speeds and times are never asserted: machines are shared and noisy.
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 mod adaptive;

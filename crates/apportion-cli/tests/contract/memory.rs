@@ -1,4 +1,4 @@
-//! Memory: predicted before the run beside what was held, and kept within the processors' caps.
+//! Memory: the prediction beside the amount held, which stays within the processors' caps.
 
 use super::Bench;
 use super::bench::{TWO, product, whole};
@@ -72,7 +72,7 @@ fn the_smallest_block_count_that_fits_is_taken() {
     assert!(text.contains("4 blocks of 60: with larger ones \"d\" would hold"), "{text}");
 }
 
-/// What was asked for stays; where nothing else is left to choose, it is refused in one line.
+/// Requested values are kept; if there is nothing else to choose, the error is one line.
 #[test]
 fn what_exceeds_a_cap_is_refused() {
     let bench = Bench::new();
@@ -96,7 +96,8 @@ fn what_exceeds_a_cap_is_refused() {
     assert!(bench.fails(1, &call).contains("1.0 kB"));
 }
 
-/// Caps too small for any block: C is cut into panels, as few as fit, and it is said why.
+/// Caps too small for any block: C is cut into the smallest number of panels that fits, and the output says
+/// why.
 #[test]
 fn panels_are_cut_where_nothing_else_fits() {
     let bench = Bench::new();
@@ -120,7 +121,7 @@ fn panels_are_cut_where_nothing_else_fits() {
         counts.push(panels["count"].as_u64().unwrap_or(1));
         if !panels.is_null() {
             assert_eq!(panels["decided_by"], "the processors' memory");
-            // One less would not have done.
+            // One less would not fit.
             let asked = (counts.last().unwrap() - 1).to_string();
             if panels["segment"] == k && asked != "1" {
                 let refused = bench.fails(1, &[&call[..], &["--panels", &asked]].concat());

@@ -1,4 +1,4 @@
-//! Models files from the command line: refused by field, made with few points, resumed, capped, and believed
+//! Models files from the command line: rejected by field, made with few points, resumed, capped, and used
 //! where they fit.
 
 use super::bench::Bench;
@@ -7,7 +7,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A script that names its own time, by an expression of awk in x (the size) and r (the rank).
+/// A script that prints its own time, by an expression of awk in x (the size) and r (the rank).
 fn script(place: &Bench, seconds: &str) {
     let text = format!(
         "#!/bin/sh\necho $APPORTION_SIZE >>calls\nexec awk -v x=$APPORTION_SIZE -v r=$APPORTION_RANK 'BEGIN {{ printf \"%.15g\\n\", ({seconds}) }}'\n"
@@ -20,7 +20,7 @@ const GOOD: &str = r#"{"format": "apportion-models", "version": 1, "kernel": "ge
 "points": [{"size": 100, "seconds": 2.0, "ci": 0.1, "repetitions": 12}, {"size": 300, "seconds": 7.0}]},
 {"processor": "p1", "points": [{"size": 100, "seconds": 1.0}]}]}"#;
 
-/// Each defect of the format, and what the one line must name.
+/// Each defect of the format, and the part of the error line that names it.
 #[test]
 fn every_defect_of_a_models_file_is_refused_by_field() {
     let place = &Bench::new();
@@ -213,7 +213,7 @@ fn balance_starts_from_what_is_known() {
     let found = place.json(&format!("balance {work} --units 1200 --models m.json"));
     assert_eq!((found["rounds"].as_array().unwrap().len(), &found["balanced"]), (1, &json!(true)));
     assert_eq!(found["plan"]["shares"], json!([900, 300]));
-    // Both a third as fast today, and one of them worse: the shape still serves.
+    // Both a third as fast as measured before, and one of them worse: the shape is still useful.
     script(place, "x / (r == 0 ? 100 : 20)");
     let found = place.json(&format!("balance {work} --units 1200 --models m.json --tolerance 0.01"));
     assert_eq!(

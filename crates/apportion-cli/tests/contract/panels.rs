@@ -1,5 +1,5 @@
-//! `matmul --panels`, `--memory`, `--checkpoint`, `--resume`: the same product, whatever is cut, killed or
-//! damaged.
+//! `matmul --panels`, `--memory`, `--checkpoint`, `--resume`: the same product for any cut, after kills and
+//! damage.
 
 use super::Bench;
 use super::bench::{TWO, product, whole};
@@ -144,7 +144,7 @@ fn killed_at_any_moment_it_goes_on_to_the_same_bytes() {
             let arguments = [&run[..], &[flag, &directory, "--report", "run.json"]].concat();
             let mut child =
                 bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            // Sooner or later in its work, or before it has begun; after some kills it may end.
+            // Early or late in its work, or before it has begun; after some kills it may end.
             std::thread::sleep(Duration::from_millis(random.below(250) as u64));
             if kills >= 4 {
                 assert!(child.wait().unwrap().success());
@@ -155,7 +155,7 @@ fn killed_at_any_moment_it_goes_on_to_the_same_bytes() {
                 break bench.value("run.json");
             }
             kills += 1;
-            // Killed after its last deed, it leaves a whole result behind.
+            // Killed after its last operation, it leaves a complete result.
             let whole = !bench.has("c.npy") || std::fs::read(bench.path("c.npy")).unwrap() == wanted;
             assert!(whole, "a result appears whole or not at all");
         };
@@ -200,7 +200,7 @@ fn a_damaged_panel_is_computed_again_and_another_product_refused() {
         let call = [&["matmul", "a.npy", "b.npy", "-o", "c.npy", "--resume", "kept"][..], other].concat();
         bench.fails(2, &call);
     }
-    // What the first run decided cannot be decided otherwise later.
+    // Decisions of the first run cannot be changed later.
     let order = bench.value("kept/checkpoint.json")["order"]["flow"].as_str().unwrap().to_owned();
     let flow = if order == "ring" { "bulk" } else { "ring" };
     for other in [
@@ -217,8 +217,8 @@ fn a_damaged_panel_is_computed_again_and_another_product_refused() {
     assert_eq!(bench.json(&[&resume[..], &["--panels", "5"]].concat())["panels"]["resumed"], 5);
 }
 
-/// The disk is full: the result's, or that of the finished panels. What was there stays, and goes on
-/// elsewhere.
+/// The disk is full: that of the result, or that of the finished panels. Existing files stay, and the run
+/// continues elsewhere.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_loses_nothing() {

@@ -1,4 +1,4 @@
-//! `--json`, `--report`, `--trace` and `--svg`: what they hold.
+//! The contents of `--json`, `--report`, `--trace` and `--svg`.
 
 use super::Bench;
 use super::bench::{TWO, whole};
@@ -76,7 +76,7 @@ fn a_trace_has_one_lane_per_processor() {
     assert_eq!(counted.sum::<u64>(), bench.value("run.json")["volume"].as_u64().unwrap());
 }
 
-/// The kernel by its name, and of a BLAS, where this machine has one, its file.
+/// The kernel by its name, and the file of a BLAS, if this machine has one.
 #[test]
 fn a_report_names_the_kernel() {
     let (bench, printed, _) = ran();

@@ -4,7 +4,7 @@
 use super::bench::Bench;
 use std::path::Path;
 
-/// Exit code and the one line of a call that fails.
+/// Exit code and the one line of a failing call.
 fn refusal(directory: &Bench, arguments: &str) -> (i32, String) {
     let output = directory.run(arguments);
     let line = String::from_utf8(output.stderr).unwrap();
@@ -26,7 +26,7 @@ fn save_f64(path: &Path, shape: (usize, usize), values: &[f64]) {
     save(path, "<f8", shape, &bytes);
 }
 
-/// The header's text and the body of a file that was written.
+/// The header's text and the body of a written file.
 fn load(path: &Path) -> (String, Vec<u8>) {
     let bytes = std::fs::read(path).unwrap();
     let end = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
@@ -190,7 +190,7 @@ fn whole_numbers_over_max_plus_and_min_plus() {
     assert_eq!((&report["element"], &report["verified"]), (&"i32".into(), &true.into()));
     directory.json(&format!("matmul a.npy a.npy -o c.npy --semiring min-plus {with}"));
     assert_eq!(load_i32("c.npy"), [far, far, 9, 6, far, far, far, 5, far]);
-    // Sums beyond the type stay at its ends, and what is absent absorbs even them.
+    // Sums beyond the type's range saturate, and absent entries absorb even them.
     save_i32("b.npy", &[i32::MAX, 1 << 30, i32::MIN, 7, 0, 0, 0, 0, 0]);
     directory.json(&format!("power b.npy -k 2 -o c.npy --semiring max-plus {with}"));
     assert_eq!(
@@ -233,8 +233,7 @@ fn sparse_files_over_every_semiring() {
     assert_eq!(load_f64(&directory.join("c.npy")), [0.0, 0.0, 20.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
 }
 
-/// Every chain of predecessors leads back along edges that add up to the distance, whatever the layout and
-/// the flow.
+/// Every chain of predecessors leads back along edges that add up to the distance, for every layout and flow.
 #[test]
 fn predecessors_on_every_flow() {
     let directory = Bench::new();
@@ -281,8 +280,7 @@ fn predecessors_on_every_flow() {
     }
 }
 
-/// Where the machine has a BLAS it gives the same whole numbers; where a named one is missing, one line says
-/// so.
+/// If the machine has a BLAS, it gives the same integers; if a named one is missing, one line says so.
 #[test]
 fn a_library_multiplies_where_there_is_one() {
     let directory = Bench::new();

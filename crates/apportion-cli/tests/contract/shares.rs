@@ -1,4 +1,4 @@
-//! Contract of `partition --units`: methods, limits, bands, energy, clusters, and what is refused.
+//! Contract of `partition --units`: methods, limits, bands, energy, clusters, and errors.
 
 use super::bench::Bench;
 use serde_json::{Value, json};

@@ -98,7 +98,7 @@ fn bad_traces_are_refused_by_line() {
     assert!(here.fails(2, &format!("{REPLAY} --flow ring")).contains("cannot be used with"));
 }
 
-/// What is exported is replayed here like there, and reads back to the same forecast.
+/// An exported schedule replays here with the same result as in SimGrid, and reads back to the same forecast.
 #[test]
 fn an_export_reads_back_to_its_own_forecast() {
     let here = Bench::new();
@@ -129,7 +129,7 @@ fn an_export_reads_back_to_its_own_forecast() {
     }
 }
 
-/// 400 x 400 in four strips: B crosses a bus once under either rule, three times where SimGrid has to
+/// 400 x 400 in four strips: B crosses a bus once under either rule, and three times if SimGrid has to
 /// understand it.
 #[test]
 fn a_bus_carries_a_broadcast_once_by_any_rule() {

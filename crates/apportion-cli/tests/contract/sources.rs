@@ -1,4 +1,4 @@
-//! Where speeds come from: measured models, their cache, platform files; each file is read back by the next
+//! Sources of speeds: measured models, their cache, platform files; each file is read back by the next
 //! command.
 
 use super::Bench;
@@ -40,7 +40,7 @@ fn speeds_are_measured_once_and_kept() {
         "--remeasure rewrites it"
     );
 
-    // A damaged cache is measured over, not an error.
+    // A damaged cache is replaced by a measurement; it is not an error.
     std::fs::write(&files[0], "{").unwrap();
     bench.json(&run);
     assert!(apportion::model::read_models(&files[0]).is_ok());

@@ -1,4 +1,5 @@
-//! `simulate --sweep`: forecasts along one parameter, and where another candidate becomes the fastest.
+//! `simulate --sweep`: forecasts along one parameter, and the values at which another candidate becomes the
+//! fastest.
 
 use super::Bench;
 
@@ -138,7 +139,7 @@ fn a_sweep_follows_the_rule_of_sharing() {
     bench.fails(2, &[&call[..], &["--sweep", "ratio=1..2", "--eager", "9"]].concat());
 }
 
-/// Slowdowns that differ are ratios of speeds: enough to compare communication, not to tell times.
+/// Slowdowns that differ are ratios of speeds: enough to compare communication, but not to give times.
 #[test]
 fn slowdowns_tell_ratios() {
     let bench = Bench::new();

@@ -1,5 +1,5 @@
-//! Every method, flow, semiring and element type with each other, in worlds of one to four processes: one
-//! mpirun for each world, whose ranks are this test again.
+//! All combinations of methods, flows, semirings and element types, in worlds of one to four processes: one
+//! mpirun for each world, whose ranks run this test.
 
 use super::launch::Mpi;
 use apportion::geometry::Rect;
@@ -31,7 +31,7 @@ fn every_combination_is_right_and_moves_what_the_formula_says() {
             let (said, failed) =
                 (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
             assert!(output.status.success(), "{mpi:?} {processes}: {said}{failed}");
-            // As many ranks as asked for have run it, and in one world.
+            // The requested number of ranks have run it, in one world.
             let ran = |text: &str| said.matches(text).count();
             assert_eq!((ran("1 passed"), ran("combinations were right")), (processes, 1), "{mpi:?}: {said}");
         }
@@ -89,7 +89,7 @@ fn on_rank(world: &World) {
     }
 }
 
-/// One layout of every method that serves this number of processors, and one that repeats a block.
+/// One layout of every method that supports this number of processors, and one that repeats a block.
 fn layouts(shape: Shape, weights: &[f64]) -> Vec<Layout> {
     let groups = (0..weights.len()).collect::<Vec<_>>().chunks(2).map(<[usize]>::to_vec).collect();
     let terms = MethodOptions { groups: Some(groups), ..MethodOptions::default() };
@@ -139,7 +139,7 @@ impl<T: Element> Product<T> {
         let platform = Platform::from_speeds(&vec![1.0; world.size()]).unwrap();
         let models = vec![Model::constant("p", 1.0).unwrap(); world.size()];
         let plan = Plan::of_layout("test", platform.names(), layout.clone(), 1.0);
-        // What it should take is not the matter here.
+        // The forecast does not matter here.
         let forecast = Forecast { seconds: 1.0, compute: Vec::new(), communicate: Vec::new() };
         let job = MatmulJob::new(self.kernel, &plan, order, &models, 1).with_forecast(Some(forecast));
         let monitor = Monitor::new();

@@ -1,12 +1,12 @@
-//! Two hosts on one machine: two network namespaces, each with a host's name of its own, joined by a wire of
-//! 100 Mbit/s.
+//! Two hosts on one machine: two network namespaces, each with its own host name, joined by a link of 100
+//! Mbit/s.
 
 use super::launch::{Bench, Mpi};
 use apportion_testing::{Need, binary, object as json, skip};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// The two hosts; they go when the test ends.
+/// The two hosts; they are removed when the test ends.
 struct Hosts {
     names: [String; 2],
 }

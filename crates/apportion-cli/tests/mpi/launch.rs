@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::ops::Deref;
 use std::process::{Command, Output};
 
-/// Whose mpirun.
+/// The vendor of the mpirun.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Mpi {
     Open,
@@ -56,7 +56,7 @@ impl Mpi {
     }
 }
 
-/// A directory of the test's own, with what a product under MPI needs.
+/// A separate directory for the test, with the inputs of a product under MPI.
 pub struct Bench(apportion_testing::Bench);
 
 impl Deref for Bench {
@@ -106,7 +106,7 @@ impl Bench {
     }
 }
 
-/// The lines that `apportion` itself says on stderr; mpirun adds its own.
+/// The lines that `apportion` itself prints to stderr; mpirun adds its own.
 pub fn said(output: &Output) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     text.lines().filter(|line| line.starts_with("apportion:")).map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! A rank that goes ends the run soon; an earlier result stays and nothing else is left behind.
+//! A lost rank ends the run soon; an earlier result stays and nothing else is left behind.
 
 use super::launch::{Bench, Mpi};
 use apportion::geometry::Rect;
@@ -35,14 +35,14 @@ pub fn ranks(bench: &Bench) -> Vec<(usize, Pid)> {
     found
 }
 
-/// What the system says of a process, if it is still there.
+/// The system's state of a process, if it still exists.
 pub fn field(pid: Pid, name: &str) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
 }
 
-/// Starts a run that would take minutes, does something to one of its ranks, and sees that all end soon. How,
-/// and what was said.
+/// Starts a run that would take minutes, disturbs one of its ranks, and checks that all end soon. Returns the
+/// exit status and the output.
 fn ended(mpi: Mpi, victim: usize, name: &str, deed: &dyn Fn(Pid)) -> Option<(ExitStatus, String)> {
     let bench = Bench::new();
     let slow = |i| {
@@ -104,8 +104,8 @@ fn a_rank_asked_to_stop_ends_all() {
     killed(Mpi::Open, 2, Signal::TERM);
 }
 
-/// A worker that finds its own part of A missing, a broken promise of its caller's, panics; the others wait
-/// for its messages.
+/// A worker whose own part of A is missing, against its caller's contract, panics; the others wait for its
+/// messages.
 #[test]
 fn a_worker_that_panics_ends_all_with_its_name() {
     if MpiLaunch::detect().is_some() {
@@ -126,7 +126,7 @@ fn a_worker_that_panics_ends_all_with_its_name() {
     }
 }
 
-/// As the commands do: an error that one rank alone knows is told by it, which then ends all.
+/// As in the commands: a rank reports an error that only it knows, and then ends all.
 fn panics_on_rank_one() -> ! {
     let (monitor, shape) = (Monitor::new(), Shape::new(60, 60, 60, "test").unwrap());
     let world = World::mpi(&monitor).unwrap();

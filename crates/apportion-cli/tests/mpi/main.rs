@@ -1,7 +1,7 @@
 //! The contract under MPI: the same commands as on threads, started by the mpirun of Open MPI and of MPICH,
 //! give the same bytes.
 //!
-//! Where an mpirun is missing, its tests are skipped, visibly.
+//! If an mpirun is missing, its tests are visibly skipped.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.

@@ -1,4 +1,4 @@
-//! What cannot be run is refused by all ranks together, in one line of ours, with exit code 2.
+//! A run that is impossible is rejected by all ranks together, in one line from apportion, with exit code 2.
 
 use super::launch::{Bench, Mpi, said};
 use apportion_testing::binary;

@@ -1,4 +1,4 @@
-//! What MPI computes is what threads compute, byte for byte, and moves as many elements.
+//! MPI computes the same bytes as threads, and moves the same number of elements.
 
 use super::launch::{Bench, Mpi};
 use super::lost::{field, ranks};

@@ -1,4 +1,4 @@
-//! Emulated machines of the thesis's proportions, and what a product takes on them.
+//! Emulated machines with the proportions of the thesis, and the times of products on them.
 
 use apportion::geometry::Rank;
 use apportion::kernels::Kernel;
@@ -19,13 +19,14 @@ use std::path::PathBuf;
 
 /// Pivot block.
 pub const BLOCK: u64 = 256;
-/// How many times slower than a core here the fastest processor of each experiment is: so much that transfers
-/// at 1 Gbit/s of the thesis's machine take milliseconds here, and that a busy computer keeps the pace.
+/// Slowdown of the fastest processor of each experiment relative to a core of this machine. It is so large
+/// that transfers at 1 Gbit/s of the thesis's machine take milliseconds here, and that a busy computer keeps
+/// up.
 pub const SLOWDOWN: f64 = 16.0;
 /// Mbit/s and its bytes per second.
 const MBIT: f64 = 1e6 / 8.0;
 
-/// What an experiment of the thesis was run with.
+/// The machine of an experiment of the thesis.
 #[derive(Clone, Copy)]
 pub struct Original {
     /// Order of its matrices.
@@ -72,7 +73,7 @@ impl Machine {
         self.models.iter().map(|m| m.speed(even)).collect()
     }
 
-    /// What a layout should take.
+    /// The forecast of a layout.
     pub fn forecast(&self, layout: &Layout, order: ScheduleOptions) -> Trace {
         let conditions =
             CostModel { rates: &self.rates(layout), network: &self.platform.network, element: 8 };
@@ -85,7 +86,7 @@ pub struct Bench {
     pub quick: bool,
     pub shape: Shape,
     repetitions: usize,
-    /// Where pictures go.
+    /// The directory of the pictures.
     pictures: Option<PathBuf>,
     a: LocalBlocks<f64>,
     b: LocalBlocks<f64>,
@@ -137,9 +138,9 @@ impl Bench {
         if self.quick { quick.to_vec() } else { all.to_vec() }
     }
 
-    /// Processors of constant speeds: the fastest `slowdown` times slower than a core here, the others so
-    /// many times slower than it. They are emulated by the clock, which a busy computer disturbs less than a
-    /// slowdown of its own work.
+    /// Processors of constant speeds: the fastest is `slowdown` times slower than a core of this machine, and
+    /// the others are slower than it by their ratios. They are emulated in real time, which a busy computer
+    /// disturbs less than a slowdown of its own work.
     pub fn machine(&self, kernel: Kernel<f64>, clusters: &[(&str, f64)], slowdown: f64) -> Machine {
         let processors = clusters.iter().enumerate().map(|(i, &(cluster, slower))| {
             let speed = self.speeds[&kernel.name()] / slowdown / slower;
@@ -159,9 +160,9 @@ impl Bench {
         }
     }
 
-    /// A link of that many Mbit/s in the original, at the speed of this machine: seconds of communication are
-    /// to seconds of computation as they were there, though both are N / N' and speed' / speed times as
-    /// short.
+    /// A link of the given Mbit/s in the original, scaled to this machine: the ratio of communication to
+    /// computation is that of the original, although both are shorter by the factors N / N' and speed' /
+    /// speed.
     pub fn network(&self, machine: &Machine, original: Original, mbit: f64) -> Network {
         let fastest = machine.models[0].speed(self.shape.elements() as f64 / 2.0) * 2.0;
         let scale = fastest / original.speed * (original.size as f64 / self.shape.n as f64);
@@ -242,7 +243,7 @@ pub fn serial(mut network: Network) -> Network {
     network
 }
 
-/// Milliseconds, with the forecast behind.
+/// Milliseconds, followed by the forecast.
 pub fn cell(measured: f64, forecast: f64) -> String {
     format!("{:.1} ({:.1})", measured * 1e3, forecast * 1e3)
 }

@@ -2,9 +2,9 @@
 //! processors and links.
 //!
 //! `cargo bench --bench laboratory` prints one table per figure, measured beside forecast, in less than ten
-//! minutes; `-- --quick` a smaller selection in less than a minute, `-- clusters` (or another name) one
-//! experiment; `-- --pictures DIR` also draws those of two processors or clusters. What it emulates and what
-//! came out: docs/results/laboratory.md.
+//! minutes; `-- --quick` prints a smaller selection in less than a minute, and `-- clusters` (or another
+//! name) one experiment. `-- --pictures DIR` also draws those of two processors or clusters. For the emulated
+//! machines and the results see docs/results/laboratory.md.
 
 mod bench;
 mod overlap;
@@ -16,7 +16,7 @@ use bench::Bench;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What prints its tables.
+/// The function that prints an experiment's tables.
 type Experiment = fn(&Bench);
 
 /// Experiments by name.

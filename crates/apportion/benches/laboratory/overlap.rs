@@ -1,4 +1,4 @@
-//! How much of what is recoverable overlap recovers, by flow.
+//! The fraction of the recoverable time that overlap recovers, by flow.
 
 use super::bench::{BLOCK, Bench, HCL, Machine, SLOWDOWN};
 use apportion::kernels::Kernel;
@@ -8,9 +8,9 @@ use apportion::platform::Platform;
 use apportion::report::table;
 use apportion::schedule::{Flow, ScheduleOptions};
 
-/// The square corners that end soonest where the part that needs no message is computed while data travel:
-/// smaller than in proportion to speed, since their owners wait meanwhile (6.1.4: the rest of each is in
-/// proportion). By search.
+/// The square corners that finish soonest if the part that needs no message is computed while data travel.
+/// They are smaller than in proportion to speed, since their owners wait meanwhile (6.1.4: the rest of each
+/// is in proportion). Found by search.
 pub fn shares_for_overlap(machine: &Machine, weights: &[f64], shape: Shape) -> Layout {
     let order = ScheduleOptions::new(Flow::Bulk, BLOCK).with_look_ahead(1);
     let candidates = (20..=100).filter_map(|percent| {
@@ -48,7 +48,7 @@ pub fn recovered(bench: &Bench) {
                 _ => corner.clone(),
             };
             let (overlapped, forecast) = times(&layout, with);
-            // The lesser of communication and of what can be computed without it: in bulk the free part of
+            // The smaller of communication and of the computation that needs none: in bulk the free part of
             // the corner's layout; block by block everything but the first block.
             let rates = machine.rates(&corner);
             let computation = machine.forecast(&corner, order).compute().into_iter().fold(0.0, f64::max);

@@ -11,13 +11,13 @@ use apportion::schedule::{Flow, ScheduleOptions};
 
 const BULK: ScheduleOptions = ScheduleOptions::new(Flow::Bulk, BLOCK);
 
-/// In clusters what several nodes need crosses the cable once and is forwarded; all communication first
-/// there, too.
+/// Between clusters, data that several nodes need cross the cable once and are forwarded; here, too, all
+/// communication comes first.
 const RING: ScheduleOptions = ScheduleOptions::new(Flow::Ring, u64::MAX);
 
 /// 5.8: the fastest cluster alone took 198 s.
 const BORDEAUX: Original = Original { size: 15_000, speed: 2.0 * 15e3 * 15e3 * 15e3 / 198.0 };
-/// 7.5.1 names no speed: a plain loop's on those processors, by assumption.
+/// 7.5.1 states no speed: that of a plain loop on those processors is assumed.
 const MAX_PLUS: Original = Original { size: 7000, speed: 1e9 };
 
 /// One line of a figure.
@@ -29,7 +29,7 @@ struct Line {
     alone: f64,
 }
 
-/// What a figure shows.
+/// The contents of a figure.
 #[derive(Clone, Copy)]
 struct What {
     name: &'static str,
@@ -153,7 +153,7 @@ fn line(bench: &Bench, kernel: Kernel<f64>, ratio: u64, machine: &Machine, netwo
     Line { ratio, times, alone: bench.alone(&machine) }
 }
 
-/// The tables of communication and execution, and their pictures where there is a place for them.
+/// The tables of communication and execution, and their pictures if there is a directory for them.
 fn print(bench: &Bench, figures: &[&str], setting: &str, lines: &[Line]) {
     for (figure, what) in figures.iter().zip([COMMUNICATION, EXECUTION]) {
         println!("Figure {figure}: {}, {setting}, ms\n", what.name);
@@ -177,7 +177,7 @@ fn print(bench: &Bench, figures: &[&str], setting: &str, lines: &[Line]) {
     );
 }
 
-/// From which ratio on the square corner is measured to be faster.
+/// The ratio from which the square corner is measured to be faster.
 fn crossover(lines: &[Line], what: What) -> String {
     let [line, corner] = [0, 1].map(|i| move |l: &&Line| (what.of)(&l.times[i].0));
     match lines.iter().rev().take_while(|l| corner(l) < line(l)).last() {

@@ -1,4 +1,4 @@
-//! Runs of a product, several times over.
+//! Repeated runs of a product.
 
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
@@ -14,13 +14,13 @@ pub const BLOCK: u64 = 256;
 /// Runs of which the median is taken.
 pub const RUNS: usize = 5;
 
-/// What several runs took.
+/// The times of several runs.
 pub struct Seconds {
-    /// What was forecast.
+    /// The forecast.
     pub forecast: f64,
     /// The median of the runs.
     pub measured: f64,
-    /// What no partition can beat.
+    /// The lower bound for any partition.
     pub ideal: f64,
 }
 
@@ -36,7 +36,7 @@ pub fn seconds(
     let world = World::solo(&monitor);
     let run = |_| {
         let session = Session::new(&world, platform, &monitor, job.work());
-        multiply(Operands::new(&a, &b), &job, &session).expect("nobody stops it").1
+        multiply(Operands::new(&a, &b), &job, &session).expect("the run is never stopped").1
     };
     let reports: Vec<_> = (0..RUNS).map(run).collect();
     let mut seconds: Vec<f64> = reports.iter().map(|report| report.seconds()).collect();

@@ -63,7 +63,7 @@ fn ours(n: usize, rarity: usize, turns: usize) -> [f64; 3] {
     times.map(median)
 }
 
-/// Compiles the rival; false where that cannot be done.
+/// Compiles the competitor; false if that fails.
 fn compiled(program: &Path) -> bool {
     let source = program.with_extension("c");
     std::fs::write(&source, include_str!("rival.c")).is_ok()

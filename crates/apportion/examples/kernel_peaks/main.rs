@@ -1,8 +1,8 @@
-//! How close the kernels come to what the machine can do: every figure with its target.
+//! The kernels' speed relative to the machine's peak: every figure with its target.
 //!
-//! `cargo run --release -p apportion --example kernel_peaks` takes a minute or two on a quiet machine;
-//! `-- quick` a third of it. Kernels and their rivals run in turn; the figures are medians, ratios those of
-//! neighbours; times are CPU times of one thread.
+//! `cargo run --release -p apportion --example kernel_peaks` takes a minute or two on a quiet machine; `--
+//! quick` a third of that. Kernels and their competitors run in turn. The figures are medians, and ratios are
+//! those of neighbouring runs; times are CPU times of one thread.
 
 mod boolean;
 mod clock;

@@ -64,7 +64,7 @@ fn one_core(n: usize, blas: Blas, turns: usize) {
     );
 }
 
-/// The product by updates of a pivot block each, its operands copied together first, as a run does it.
+/// The product by updates of one pivot block each; its operands are first copied together, as in a run.
 fn by_updates(kernel: Kernel<f64>, n: usize, (a, b): (&[f64], &[f64]), c: &mut [f64]) {
     let mut panel = vec![0.0; n * BLOCK];
     for start in (0..n).step_by(BLOCK) {
@@ -78,7 +78,7 @@ fn by_updates(kernel: Kernel<f64>, n: usize, (a, b): (&[f64], &[f64]), c: &mut [
     black_box(c);
 }
 
-/// Two equal processors of ours against the library's own two threads, by the clock on the wall.
+/// Two equal processors of apportion against the library's own two threads, in wall-clock time.
 fn two_cores(n: usize, blas: Blas, turns: usize) {
     // SAFETY: the library is the one that `blas` has loaded, and the name is that of a function of one int.
     let threads = unsafe {
@@ -112,7 +112,7 @@ fn two_cores(n: usize, blas: Blas, turns: usize) {
             let job = MatmulJob::new(kernel, &plan, order, &models, 1);
             let session = Session::new(&world, &platform, &monitor, job.work());
             let product = multiply(Operands::new(&a, &b), &job, &session);
-            flops / product.expect("nobody stops it").1.seconds()
+            flops / product.expect("the run is never stopped").1.seconds()
         };
         let (built_in, by_blas) = (rate(Kernel::plus_times()), rate(Kernel::by_blas(blas)));
         let new = [library, built_in, by_blas, built_in / library, by_blas / library];

@@ -1,4 +1,4 @@
-//! Adds and comparisons that never leave the registers: the peak that a product is held against.
+//! Adds and comparisons that never leave the registers: the peak that a product is compared with.
 
 #![allow(unsafe_code)]
 

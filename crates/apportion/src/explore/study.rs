@@ -1,4 +1,5 @@
-//! The Monte Carlo study of cost over lower bound: how near random areas' layouts come to 2 sum sqrt(area).
+//! The Monte Carlo study of cost over lower bound: how close layouts of random areas come to 2 sum
+//! sqrt(area).
 //!
 //! Source: Beaumont et al. 2001 (columns), Becker 2010, sections 4.2.4 and 6.1.3 (square corners; Figures
 //! 4.4, 4.5).
@@ -20,27 +21,28 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tally::Tally;
 
-/// Draws that share a seed: small enough to stop soon, large enough to cost nothing to hand out.
+/// Number of draws that share a seed: small enough that a stop takes effect soon, large enough that
+/// scheduling is free.
 const BLOCK: u64 = 1 << 13;
 
-/// Draws of one task of the search, which costs thousands of times as much.
+/// Number of draws in one task of the search, each of which costs thousands of times as much.
 const SEARCH_BLOCK: u64 = 8;
 
-/// What the search costs, in draws priced otherwise; for progress only.
+/// Cost of one searched draw in ordinary draws; for progress only.
 const SEARCH_COST: u64 = 10_000;
 
-/// Most processors of a study.
+/// Maximum number of processors of a study.
 const MOST_PROCESSORS: usize = 1000;
 
 /// The setup of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// Numbers of processors, each with draws of its own.
+    /// Numbers of processors, each with its own draws.
     pub processors: RangeInclusive<usize>,
     /// Draws of areas for each number of processors, at least 1.
     pub draws: u64,
-    /// The number of draws, from the first, that are also laid out by the portfolio that `recursive` is part
-    /// of.
+    /// The number of draws, from the first, that are also laid out by the portfolio of methods, which
+    /// includes `recursive`.
     pub searched: u64,
     /// How speeds are drawn; areas are in proportion to them.
     pub distribution: Distribution,
@@ -54,8 +56,8 @@ pub struct Study {
 /// arithmetic, for the optimal columns, for squares on the diagonal where they cost less, for the better of
 /// the two, and for the best layout that the portfolio finds.
 ///
-/// Every block of draws has a seed of its own and sums are added in the order of blocks, so that the result
-/// does not depend on `threads`. About 0.1 us per processor and draw, and milliseconds per searched draw.
+/// Every block of draws has its own seed and sums are added in the order of blocks, so that the result does
+/// not depend on `threads`. About 0.1 us per processor and draw, and milliseconds per searched draw.
 ///
 /// # Errors
 /// No draws, an empty range or more than 1,000 processors, a `most_unequal` below 1 (exit code 2); no draw
@@ -69,8 +71,8 @@ pub fn study(study: &Study, threads: usize, monitor: &Monitor) -> Result<Vec<Stu
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
-                // The most expensive tasks are last in the list. Taken first, they do not leave one thread
-                // alone at the end.
+                // The most expensive tasks are last in the list. They are taken first, so that no thread is
+                // left with one at the end.
                 while let Some(task) = tasks.iter().rev().nth(next.fetch_add(1, Ordering::Relaxed)) {
                     if monitor.is_stopped() {
                         return;
@@ -116,7 +118,7 @@ fn check(study: &Study) -> Result<()> {
     }
 }
 
-/// Some draws for one number of processors.
+/// A block of draws for one number of processors.
 struct Task {
     number: usize,
     processors: usize,

@@ -103,13 +103,13 @@ pub struct SweepResult {
 /// Forecasts all candidates at each value of the sweep. Between neighbouring values with different winners,
 /// bisection finds the crossover, or several if a third candidate wins in between.
 ///
-/// Ours; the crossovers that it finds for two processors are Becker's (2010, sections 5.2 to 5.4). O((values
-/// + 14 crossovers) x contenders x orders) forecasts.
+/// The method is this project's own; the crossovers that it finds for two processors are Becker's (2010,
+/// sections 5.2 to 5.4). O((values + 14 crossovers) x candidates x schedules) forecasts.
 ///
 /// # Errors
-/// A layout given where processors or their speeds vary, one processor or speed functions where the ratio
-/// varies, a network that costs nothing where speeds tell ratios only (exit code 2); no contender that can
-/// serve; those of a forecast; stopped through the monitor.
+/// Exit code 2: a fixed layout while processors or their speeds vary; one processor, or speed functions,
+/// while the ratio varies; a network without costs while speeds are ratios only. Also: no candidate can lay
+/// out the processors, a forecast fails, or the monitor stops the sweep.
 pub fn sweep(
     setting: &SweepSetup<'_>,
     contenders: &[Candidate],
@@ -149,7 +149,7 @@ struct Race<'a> {
 }
 
 impl Race<'_> {
-    /// The machine at a value.
+    /// The platform at a value.
     fn machine(&self, value: f64) -> Result<(Platform, Vec<Model>)> {
         let SweepSetup { platform, models, .. } = *self.setting;
         let network = match self.parameter {
@@ -188,12 +188,12 @@ impl Race<'_> {
             forecasts.push(layout.map(|l| self.fastest(&l, contender, &platform, &models)).transpose()?);
         }
         let best = forecasts.iter().flatten().map(|f| f.seconds).fold(f64::INFINITY, f64::min);
-        // Equal but for rounding: the first counts.
+        // Equal except for rounding: the first wins.
         let wins = |f: &Option<CandidateForecast>| f.is_some_and(|f| f.seconds <= best * (1.0 + 1e-12));
         Ok(SweepPoint { value, winner: forecasts.iter().position(wins), forecasts })
     }
 
-    /// The method's layout, if it can serve.
+    /// The method's layout, if it supports these processors.
     fn laid_out(&self, method: Method, weights: &[f64], platform: &Platform) -> Result<Option<Layout>> {
         let centre = match platform.network.topology {
             Topology::Star { centre } => Some(centre.0),
@@ -254,8 +254,8 @@ impl Race<'_> {
     }
 }
 
-/// The first processor `ratio` times as fast as the others are on average; the others keep their ratios, and
-/// all together are as fast as before.
+/// Makes the first processor `ratio` times as fast as the others on average. The others keep their ratios,
+/// and the total speed stays the same.
 fn at_ratio(models: &[Model], ratio: f64) -> Result<Vec<Model>> {
     let refuse = |what: &str, remedy: &str| Err(Error::input("`sweep = ratio`", what, remedy));
     if models.len() < 2 {

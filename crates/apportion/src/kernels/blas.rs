@@ -26,10 +26,10 @@ const KNOWN: [(&str, &str); 9] = [
     ("mkl", "mkl_rt.2.dll"),
 ];
 
-/// What sets the number of threads that a library's products use: OpenBLAS, BLIS, MKL.
+/// The function that sets the number of threads of a library's products: OpenBLAS, BLIS, MKL.
 const THREADS: [&str; 3] = ["openblas_set_num_threads", "bli_thread_set_num_threads", "MKL_Set_Num_Threads"];
 
-/// What tells a version: OpenBLAS, BLIS.
+/// The function that returns the library's version: OpenBLAS, BLIS.
 const VERSIONS: [&str; 2] = ["openblas_get_config", "bli_info_get_version_str"];
 
 /// `cblas_dgemm`, and `cblas_sgemm` with f32 for T: order, transposes, m, n, k, alpha, A, its stride, B, its
@@ -59,8 +59,8 @@ const ROWS: isize = 101;
 /// `CblasNoTrans`.
 const AS_IT_IS: isize = 111;
 
-/// A BLAS in this process, told to use one thread for each product: workers are threads already. It stays
-/// until the end.
+/// A BLAS loaded into this process. Each product uses one thread, since the workers are threads already. The
+/// library stays loaded until the process ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Blas {
     name: &'static str,
@@ -71,17 +71,17 @@ pub struct Blas {
 }
 
 impl Blas {
-    /// The first of OpenBLAS, BLIS, MKL and a plain CBLAS that this machine has; `None` where it has none
-    /// that works.
+    /// The first of OpenBLAS, BLIS, MKL and a plain CBLAS that works on this machine; `None` if none does.
     pub fn any() -> Option<Self> {
         KNOWN.iter().find_map(|(name, file)| Self::load(file, name).ok())
     }
 
-    /// A library by its name (`openblas`, `blis`, `mkl`, `cblas`, `accelerate`), or by its file, which the
-    /// loader looks for in its usual places where no directory is given.
+    /// Loads a library by its name (`openblas`, `blis`, `mkl`, `cblas`, `accelerate`) or by its file. The
+    /// loader searches its usual places for a file without a directory.
     ///
     /// # Errors
-    /// It cannot be loaded, lacks `cblas_dgemm` or `cblas_sgemm`, or multiplies wrongly: exit code 2.
+    /// The library cannot be loaded, lacks `cblas_dgemm` or `cblas_sgemm`, or returns a wrong product: exit
+    /// code 2.
     pub fn open(name: &str) -> Result<Self> {
         let known: Vec<_> = KNOWN.iter().filter(|(known, _)| *known == name).collect();
         if known.is_empty() {
@@ -100,27 +100,27 @@ impl Blas {
     }
 
     fn load(file: &str, name: &str) -> std::result::Result<Self, String> {
-        // SAFETY: loading runs the library's own initialisers. It was named by the user or is one of the
-        // known, and a file that is no library is an error of the loader.
+        // SAFETY: loading runs the library's own initialisers. The user named it or it is one of the known
+        // ones, and the loader reports an error for a file that is not a library.
         let library = unsafe { Library::new(file) }.map_err(|e| one_line(&e))?;
-        // SAFETY: these are the types that the CBLAS standard gives the names, integers aside: see `Gemm` for
-        // their width.
+        // SAFETY: these are the types that the CBLAS standard gives for the names, apart from integers: see
+        // `Gemm` for their width.
         let (dgemm, sgemm) = unsafe {
             let dgemm = library.get::<Gemm<f64>>(b"cblas_dgemm\0").map_err(|_| "has no cblas_dgemm")?;
             let sgemm = library.get::<Gemm<f32>>(b"cblas_sgemm\0").map_err(|_| "has no cblas_sgemm")?;
             (*dgemm, *sgemm)
         };
         for setter in THREADS {
-            // SAFETY: where a library has one of these names, it is a function of one int (BLIS: a 64-bit
-            // int, of which a non-negative c_int fills the register).
+            // SAFETY: if a library has one of these names, it is a function of one int (BLIS: a 64-bit int,
+            // of which a non-negative c_int fills the register).
             if let Ok(set) = unsafe { library.get::<unsafe extern "C" fn(isize)>(setter.as_bytes()) } {
                 // SAFETY: as above; it only sets a number.
                 unsafe { set(1) };
             }
         }
         let version = version(&library);
-        // The functions are used until the process ends, and libraries with threads of their own do not like
-        // to go.
+        // The functions are used until the process ends, and libraries with their own threads do not unload
+        // safely.
         std::mem::forget(library);
         let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
         let (name, file, version) = (kept(name), kept(file), version.as_deref().map(kept));
@@ -133,17 +133,17 @@ impl Blas {
         self.name
     }
 
-    /// The library's file, as the loader was asked for it.
+    /// The library's file, as it was passed to the loader.
     pub fn file(&self) -> &'static str {
         self.file
     }
 
-    /// What the library says that it is, where it says so: OpenBLAS its build, BLIS its version.
+    /// The library's own description, if it has one: OpenBLAS returns its build, BLIS its version.
     pub fn version(&self) -> Option<&'static str> {
         self.version
     }
 
-    /// A product that shows whether sizes, strides and order are understood as meant.
+    /// A product that checks how the library interprets sizes, strides and order.
     fn multiplies(&self) -> bool {
         let (a, b) = ([1.0, 2.0, 3.0, 9.0, 4.0, 5.0, 6.0], [7.0, 8.0, 9.0, 10.0, 11.0, 12.0]);
         let mut c = [1.0, 0.0, 0.0, 5.0, 0.0];
@@ -171,11 +171,11 @@ impl Blas {
     }
 }
 
-/// A library's own words about its version.
+/// The version string that a library returns.
 fn version(library: &Library) -> Option<String> {
     VERSIONS.iter().find_map(|teller| {
-        // SAFETY: where a library has one of these names, it is a function of nothing that returns a text of
-        // its own.
+        // SAFETY: if a library has one of these names, it is a function without arguments that returns a text
+        // of its own.
         let tell =
             unsafe { library.get::<unsafe extern "C" fn() -> *const c_char>(teller.as_bytes()) }.ok()?;
         // SAFETY: as above.
@@ -183,7 +183,7 @@ fn version(library: &Library) -> Option<String> {
         if text.is_null() {
             return None;
         }
-        // SAFETY: it is not null, ends with a zero, and stays as long as the library does.
+        // SAFETY: it is not null, ends with a zero, and lives as long as the library.
         let text = unsafe { CStr::from_ptr(text) }.to_string_lossy();
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         (!line.is_empty()).then_some(line)
@@ -196,15 +196,15 @@ fn call<T: Copy>(gemm: Gemm<T>, (a, b, mut c): (View<T>, View<T>, ViewMut<T>), o
     if m == 0 || n == 0 || k == 0 {
         return;
     }
-    // A library with 32-bit integers would read a larger one as another.
+    // A library with 32-bit integers would misread a larger one.
     let int =
         |size: usize| c_int::try_from(size).expect("sizes and strides of a tile are below 2^31") as isize;
     let (m, n, k, lda, ldb, ldc) =
         (int(m), int(n), int(k), int(a.stride()), int(b.stride()), int(c.stride()));
     let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-    // SAFETY: the views' constructors keep every address that their sizes and strides reach inside their
-    // memory, and the shapes fit; C is borrowed mutably and so overlaps neither A nor B; the library has
-    // shown that it takes its arguments as meant.
+    // SAFETY: the views' constructors keep every address within their sizes and strides inside their memory,
+    // and the shapes fit; C is borrowed mutably and so overlaps neither A nor B; the library has passed the
+    // test that it interprets its arguments as intended.
     unsafe { gemm(ROWS, AS_IT_IS, AS_IT_IS, m, n, k, one, a, lda, b, ldb, one, c, ldc) }
 }
 
@@ -256,10 +256,10 @@ mod tests {
         }
     }
 
-    /// Integers of a foreign function: of 64 bits in one, of 32 in the other.
+    /// Integers of a foreign function: 64 bits in one, 32 bits in the other.
     macro_rules! fake {
         ($name:ident($int:ty)) => {
-            /// Writes down its sizes and strides.
+            /// Records its sizes and strides.
             #[allow(clippy::too_many_arguments)]
             unsafe extern "C" fn $name(
                 order: $int,
@@ -336,7 +336,8 @@ mod tests {
         }
     }
 
-    /// Where this machine has one: tiles of awkward sizes with wide strides, and nothing written outside.
+    /// Where this machine has a BLAS: tiles of awkward sizes with wide strides; nothing is written outside
+    /// the tile.
     #[test]
     fn products_equal_the_built_in_ones() {
         let Some(blas) = Blas::any() else {

@@ -31,14 +31,14 @@ pub struct Advected<'a, T> {
     pub right: &'a [T],
 }
 
-/// Advects some of the rows by one time step: psi less what flows out through the four faces, each flux taken
-/// from the cell upwind. `out` holds those rows, of `cols` cells each, without a halo. O(cells); reads four
-/// values a cell and writes one.
+/// Advects some of the rows by one time step: psi minus the outflow through the four faces, with each flux
+/// taken from the upwind cell. `out` holds those rows, of `cols` cells each, without a halo. O(cells); reads
+/// four values per cell and writes one.
 ///
 /// Stable and positive where the Courant numbers of a cell add up to at most 1.
 ///
 /// # Panics
-/// If the rows are not the field's, or a slice has not the length that its shape asks for.
+/// If the rows are outside the field, or the length of a slice does not match the shape.
 pub fn donor_cell<T: Advectable>(field: &Advected<'_, T>, rows: Range<usize>, out: &mut [T]) {
     let Advected { cols, psi, down, right, .. } = *field;
     let long = |slice: &[T], height: Option<usize>, width: Option<usize>, name: &str| {
@@ -71,7 +71,7 @@ pub fn donor_cell<T: Advectable>(field: &Advected<'_, T>, rows: Range<usize>, ou
     }
 }
 
-/// What flows through a face, positive from `before` to `behind`: the upwind cell's value times the Courant
+/// The flux through a face, positive from `before` to `behind`: the upwind cell's value times the Courant
 /// number.
 #[inline(always)]
 fn flux<T: Advectable>(before: T, behind: T, courant: T) -> T {
@@ -115,7 +115,7 @@ mod tests {
         donor_cell::<f32>(&Advected { rows: 5, cols, psi: &[], down: &[], right: &[] }, 0..0, &mut []);
     }
 
-    /// Half a cell a step along a row, ones in a row of 16: Pascal's triangle over 2^8.
+    /// Half a cell per step along a row, with ones in a row of 16: Pascal's triangle over 2^8.
     #[test]
     fn eight_half_steps_are_binomial() {
         let mut row = vec![0.0_f64; 16];
@@ -130,7 +130,7 @@ mod tests {
     }
 
     proptest! {
-        /// The oracle: psi loses and wins what crosses its faces, face by face; nothing is lost inside.
+        /// The oracle: psi changes by the fluxes, face by face; the interior conserves it.
         #[test]
         fn it_is_the_sum_over_faces(
             rows in 1usize..7, cols in 1usize..7, seed in prop::collection::vec((0.0f64..3.0, -0.25f64..0.25), 64),

@@ -1,12 +1,12 @@
-//! Plus-times products by the `gemm` crate (which chooses AVX-512, AVX2 or NEON at run time), in tiles of the
-//! size at which it is fastest.
+//! Plus-times products by the `gemm` crate, which selects AVX-512, AVX2 or NEON at run time. Products are cut
+//! into tiles of the size at which the crate is fastest.
 #![allow(unsafe_code)]
 
 use crate::kernels::view::check_shapes;
 use crate::kernels::{Blas, Tropical, View, ViewMut};
 use crate::matrix::Element;
 
-/// An element type of plus-times: `f32` or `f64`. Both are elements of max-plus and min-plus, too.
+/// An element type of plus-times: `f32` or `f64`. Both are also elements of max-plus and min-plus.
 pub trait Real: Element + Tropical {
     /// C += A B by a library, on this thread.
     ///
@@ -45,8 +45,8 @@ pub fn gemm<T: Real>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
         for (col, cols) in pieces(n) {
             let (a, b, mut c) =
                 (a.tile(row, 0, rows, k), b.tile(0, col, k, cols), c.tile(row, col, rows, cols));
-            // SAFETY: the views' constructors keep every address that their sizes and strides reach inside
-            // their memory, and the shapes fit; C is borrowed mutably and so overlaps neither A nor B.
+            // SAFETY: the views' constructors keep every address within their sizes and strides inside their
+            // memory, and the shapes fit; C is borrowed mutably and so overlaps neither A nor B.
             unsafe {
                 gemm::gemm(
                     rows,

@@ -1,4 +1,4 @@
-//! What a run computes with, chosen once: a semiring for an element type.
+//! The kernel of a run, chosen once: a semiring for an element type.
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
@@ -10,8 +10,8 @@ use crate::kernels::{
 use crate::matrix::{Element, Matrix};
 use serde_json::{Value, json};
 
-/// A semiring for elements of type T: how a tile of C is updated, what C starts with, and the definition that
-/// results are checked against. It holds plain functions, so that choosing it costs one indirect call per
+/// A semiring for elements of type T: the update of a tile of C, the initial value of C, and the definition
+/// that results are checked against. It holds plain functions, so that the choice costs one indirect call per
 /// update.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernel<T> {
@@ -29,7 +29,7 @@ type Entry<T> = fn(&[T], &[T]) -> T;
 /// C := C + A B over a semiring.
 type UpdateFn<T> = fn(View<T>, View<T>, ViewMut<T>);
 
-/// What updates a tile.
+/// The function that updates a tile.
 #[derive(Debug, Clone, Copy)]
 enum Update<T> {
     BuiltIn(UpdateFn<T>),
@@ -64,12 +64,12 @@ impl<T: Real> Kernel<T> {
 }
 
 impl<T: Element + Tropical> Kernel<T> {
-    /// The largest of sums, by [`max_plus`].
+    /// The largest of the sums, by [`max_plus`].
     pub fn max_plus() -> Self {
         Self::of(Semiring::MaxPlus, max_plus::<T>, best::<T, false>, |x| check_max_plus(x).err())
     }
 
-    /// The least of sums, by [`min_plus`].
+    /// The smallest of the sums, by [`min_plus`].
     pub fn min_plus() -> Self {
         Self::of(Semiring::MinPlus, min_plus::<T>, best::<T, true>, |x| check_min_plus(x).err())
     }
@@ -84,7 +84,7 @@ impl<T: Element + Tropical> Kernel<T> {
         Self { semiring, zero: semiring.zero(), one: semiring.one(), update, entry, refused }
     }
 
-    /// The kernel of max-plus or min-plus, over real or whole numbers.
+    /// The kernel of max-plus or min-plus, over real numbers or integers.
     ///
     /// # Errors
     /// The other two semirings: exit code 2.
@@ -129,7 +129,7 @@ where
 }
 
 impl Kernel<u8> {
-    /// Any of pairs, on packed bits by [`BitMatrix`]: any factor's byte but 0 is true; the product holds 0
+    /// Or of ands, on packed bits by [`BitMatrix`]: any byte but 0 in a factor is true; the product holds 0
     /// and 1.
     pub fn or_and() -> Self {
         Self {
@@ -161,7 +161,7 @@ impl<T: Element> Kernel<T> {
         }
     }
 
-    /// What computes, for `run.json`: its name, and of a library its own name, file and version.
+    /// The implementation, for `run.json`: the kernel's name, and for a library its name, file and version.
     pub fn about(&self) -> Value {
         let library = match self.update {
             Update::BuiltIn(_) => None,
@@ -172,13 +172,13 @@ impl<T: Element> Kernel<T> {
         json!({"name": self.name(), "library": library})
     }
 
-    /// The same kernel with a defect: another update of tiles.
+    /// The same kernel with a defect, for tests: another update of tiles.
     #[cfg(test)]
     pub(crate) fn with_update(self, update: fn(View<T>, View<T>, ViewMut<T>)) -> Self {
         Self { update: Update::BuiltIn(update), ..self }
     }
 
-    /// What C starts with: the neutral element of the semiring's sum.
+    /// The initial value of C: the neutral element of the semiring's sum.
     pub fn zero(&self) -> T {
         self.zero
     }
@@ -204,8 +204,8 @@ impl<T: Element> Kernel<T> {
         (self.entry)(row, column)
     }
 
-    /// Refuses a matrix with an element that the semiring does not take: NaN, and +infinity over max-plus or
-    /// -infinity over min-plus. `place` names it, usually by its file.
+    /// Rejects a matrix with an element that the semiring does not accept: NaN, and +infinity over max-plus
+    /// or -infinity over min-plus. `place` names the matrix in the error, usually by its file.
     ///
     /// # Errors
     /// The first such element with its row and column: exit code 2.
@@ -226,10 +226,10 @@ impl<T: Element> Kernel<T> {
         Err(Error::input(
             place,
             format!(
-                "element ({i}, {j}), counted from 0, is {}, which {} does not take",
+                "element ({i}, {j}), counted from 0, is {}, which {} does not accept",
                 elements[at], self.semiring
             ),
-            format!("use numbers, and {absent} for what is absent"),
+            format!("use numbers, and {absent} for absent entries"),
         ))
     }
 }
@@ -239,7 +239,7 @@ fn sum<T: Element>(row: &[T], column: &[T]) -> T {
     T::from_f64(row.iter().zip(column).map(|(x, y)| x.to_f64() * y.to_f64()).sum())
 }
 
-/// The best of the pairs' sums; the first stands among equals.
+/// The best of the pairs' sums; the first among equals wins.
 fn best<T: Tropical, const MIN: bool>(row: &[T], column: &[T]) -> T {
     row.iter().zip(column).fold(T::zero::<MIN>(), |best, (x, &y)| x.times::<MIN>(y).over::<MIN>(best))
 }
@@ -253,8 +253,8 @@ fn best_path<T: Tropical, const MIN: bool>(
     paths.fold(PathElement::absent::<MIN>(), |best, path| path.over::<MIN>(best))
 }
 
-/// Packs both factors, multiplies bits, and adds the result to C's bytes: O(m k + k n + m n) bytes beside the
-/// product.
+/// Packs both factors, multiplies bits, and adds the result to C's bytes. Costs O(m k + k n + m n) bytes in
+/// addition to the product.
 fn or_and(a: View<u8>, b: View<u8>, mut c: ViewMut<u8>) {
     check_shapes(&a, &b, &c);
     let (m, k, n) = (a.rows(), a.cols(), b.cols());
@@ -273,8 +273,8 @@ fn or_and(a: View<u8>, b: View<u8>, mut c: ViewMut<u8>) {
 mod tests {
     use super::*;
 
-    /// Tiles of awkward sizes with wide strides: every element inside is the definition's, every one outside
-    /// untouched.
+    /// Tiles of awkward sizes with wide strides: every element inside matches the definition, every one
+    /// outside is untouched.
     fn check<T: Element>(kernel: Kernel<T>, value: impl Fn(usize) -> T, same: impl Fn(T, T) -> bool) {
         for (m, k, n) in [(1, 1, 1), (2, 3, 5), (17, 13, 19), (3, 70, 129), (5, 0, 4), (0, 3, 3)] {
             let (lda, ldb, ldc) = (k + 3, n + 1, n + 2);
@@ -316,8 +316,8 @@ mod tests {
         assert_eq!(error.exit_code(), 2);
         assert_eq!(
             error.to_string(),
-            "a.npy: element (1, 0), counted from 0, is NaN, which max-plus does not take \
-             (use numbers, and -inf for what is absent)"
+            "a.npy: element (1, 0), counted from 0, is NaN, which max-plus does not accept \
+             (use numbers, and -inf for absent entries)"
         );
         assert!(Kernel::plus_times().check(&matrix, "a.npy").is_ok());
     }

@@ -1,9 +1,9 @@
-//! The hot loops: the only place, with MPI, where `unsafe` is allowed. Products over four semirings, on one
-//! thread.
+//! The hot loops: products over four semirings, on one thread. With MPI, this is the only module that may use
+//! `unsafe`.
 //!
-//! [`gemm`] is plus-times, and [`Blas`] a library's in its place;
-//! [`max_plus`] and [`min_plus`] are packed and blocked like a gemm; [`BitMatrix`] multiplies packed bits;
-//! [`donor_cell`] advects. [`PathElement`] is a path: its length, its edges, its last vertex.
+//! [`gemm`] computes plus-times, and [`Blas`] does so with an external library. [`max_plus`] and [`min_plus`]
+//! are packed and blocked like a gemm. [`BitMatrix`] multiplies packed bits, and [`donor_cell`] advects. A
+//! [`PathElement`] is a path: its length, its number of edges and its last vertex.
 
 mod blas;
 mod boolean;

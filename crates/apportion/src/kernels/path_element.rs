@@ -1,5 +1,5 @@
-//! Paths that remember their last step: an element of max-plus or min-plus with the vertex passed before the
-//! end, so that any engine, flow and layout finds predecessors as it finds distances.
+//! Paths that remember their last step: an element of max-plus or min-plus together with the vertex before
+//! the end. Every engine, flow and layout therefore finds predecessors in the same way as distances.
 
 #![allow(unsafe_code)]
 
@@ -10,11 +10,11 @@ use std::fmt;
 
 /// The length of a path, its number of edges, and the vertex before its end.
 ///
-/// Ordered by length first; among equal lengths fewer edges are better, then the lesser vertex. So the
-/// product of paths (lengths and edges add up; the last step is the second path's unless that is empty) and
-/// the better of two make a semiring, and following `last` from vertex to vertex loses an edge each time: no
-/// chain closes round a cycle of length 0. The empty path has no edges and ends where it begins; an absent
-/// one has the semiring's zero as its length and no edges.
+/// Ordered by length first. Among equal lengths fewer edges are better, then the smaller vertex. The product
+/// of two paths adds lengths and edges, and takes the last step of the second path unless that is empty. With
+/// the better of two paths as the sum this makes a semiring. Following `last` from vertex to vertex removes
+/// one edge at each step, so that no chain closes a cycle of length 0. The empty path has no edges and ends
+/// where it begins. An absent path has the semiring's zero as its length and no edges.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 #[repr(C)]
 pub struct PathElement<T> {
@@ -54,7 +54,7 @@ impl<T: Tropical> PathElement<T> {
         if shorter || simpler { self } else { other }
     }
 
-    /// Edges and last vertex as one number, by which equally long paths are told apart.
+    /// Edges and last vertex as one number, which distinguishes paths of equal length.
     fn step(self) -> u64 {
         u64::from(self.edges) << 32 | u64::from(self.last)
     }
@@ -70,8 +70,8 @@ macro_rules! element {
     ($number:ident, $name:literal) => {
         // SAFETY: all bits 0 are a number of T and two of u32.
         unsafe impl bytemuck::Zeroable for PathElement<$number> {}
-        // SAFETY: repr(C) of a number of 4 or 8 bytes and twice 4 bytes has no gaps, and every bit pattern is
-        // good.
+        // SAFETY: repr(C) of a number of 4 or 8 bytes and twice 4 bytes has no padding, and every bit pattern
+        // is valid.
         unsafe impl bytemuck::Pod for PathElement<$number> {}
 
         impl Element for PathElement<$number> {
@@ -98,19 +98,19 @@ element!(f32, "f32-paths");
 element!(i64, "i64-paths");
 element!(i32, "i32-paths");
 
-/// Columns that are worked on together.
+/// Number of columns processed together.
 const WIDE: usize = 32;
 /// The bits of [`PathElement::step`] that count edges.
 const EDGES: u64 = !0 << 32;
 
-/// A strip of B: lengths, what a step keeps of the first path's, and what is added to it.
+/// A strip of B: lengths, the part of the first path's step to keep, and the step to add.
 struct Strip<T> {
     lengths: Vec<[T; WIDE]>,
     kept: Vec<[u64; WIDE]>,
     added: Vec<[u64; WIDE]>,
 }
 
-/// C := the better of C and A B over paths. 2 m n k operations on lengths, and as many on steps.
+/// C := the better of C and A B over paths. 2 m n k operations on lengths, and the same number on steps.
 pub(in crate::kernels) fn paths_product<T: Tropical, const MIN: bool>(
     a: View<PathElement<T>>,
     b: View<PathElement<T>>,
@@ -118,10 +118,10 @@ pub(in crate::kernels) fn paths_product<T: Tropical, const MIN: bool>(
 ) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
-        // SAFETY: just asked.
+        // SAFETY: the feature was just detected.
         return unsafe { avx512::<T, MIN>(a, b, c) };
     } else if is_x86_feature_detected!("avx2") {
-        // SAFETY: just asked.
+        // SAFETY: the feature was just detected.
         return unsafe { avx2::<T, MIN>(a, b, c) };
     }
     body::<T, MIN>(a, b, c);
@@ -166,7 +166,7 @@ fn body<T: Tropical, const MIN: bool>(
             let row = &b.row(p)[first..first + wide];
             let at = |j: usize| *row.get(j).unwrap_or(&absent);
             strip.lengths.push(std::array::from_fn(|j| at(j).length));
-            // Past an empty path the first path's step stays as it is.
+            // After an empty path the first path's step is kept.
             strip.kept.push(std::array::from_fn(|j| if at(j).edges == 0 { !0 } else { EDGES }));
             strip.added.push(std::array::from_fn(|j| at(j).step()));
         }
@@ -185,7 +185,7 @@ fn body<T: Tropical, const MIN: bool>(
     }
 }
 
-/// One path followed by a strip's; written without branches, so that it runs on vectors.
+/// One path followed by those of a strip; branch-free, so that it vectorizes.
 #[inline(always)]
 fn better<T: Tropical, const MIN: bool>(
     (lengths, steps): (&mut [T; WIDE], &mut [u64; WIDE]),
@@ -199,7 +199,7 @@ fn better<T: Tropical, const MIN: bool>(
         let sum = path.length.times::<MIN>(seconds[j]);
         let step = (before & kept[j]) + added[j];
         let shorter = if MIN { sum < lengths[j] } else { sum > lengths[j] };
-        // An absent path has step 0, and nothing is less.
+        // An absent path has step 0, which is the minimum.
         let simpler = (sum == lengths[j]) & (step < steps[j]);
         let choose = shorter | simpler;
         lengths[j] = if choose { sum } else { lengths[j] };

@@ -7,11 +7,10 @@ use crate::matrix::{Element, Matrix, Scaling};
 
 impl<T: Element> Kernel<T> {
     /// Turns elements of A B into elements of alpha A B + beta C0, given those of C0 at the same places, if
-    /// there is one; each is rounded as often as its formula has operations. O(length).
+    /// there is a C0. Each operation of the formula rounds once. O(length).
     ///
     /// # Panics
-    /// If C0 counts, which it does not where beta is the semiring's zero, and `initial` is shorter than
-    /// `product`.
+    /// If `initial` is shorter than `product` and beta is not the semiring's zero.
     pub fn finish(&self, [alpha, beta]: [T; 2], product: &mut [T], initial: Option<&[T]>) {
         let (zero, one) = (self.zero(), self.one());
         if alpha == zero {
@@ -36,7 +35,7 @@ impl<T: Element> Kernel<T> {
         }
     }
 
-    /// Refuses scalars that the semiring does not take, as [`Kernel::check`] does.
+    /// Rejects scalars that the semiring does not accept, as [`Kernel::check`] does.
     ///
     /// # Errors
     /// NaN over max-plus and min-plus, and infinities of the wrong sign: exit code 2.
@@ -69,7 +68,7 @@ mod tests {
         assert_eq!(finished(Kernel::or_and(), [0, 1], 1, Some(0)), 0);
     }
 
-    /// The rule of BLAS: a factor of zero means that the other is not read.
+    /// The rule of BLAS: if a scalar is zero, the matrix that it scales is not read.
     #[test]
     fn what_is_multiplied_by_zero_is_not_read() {
         let plus = Kernel::<f64>::plus_times();

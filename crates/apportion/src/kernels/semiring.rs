@@ -5,17 +5,17 @@ use crate::kernels::Tropical;
 use std::fmt;
 use std::str::FromStr;
 
-/// What takes the place of + and x in a product of matrices.
+/// The operations that replace + and x in a product of matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Semiring {
     /// The usual sum of products.
     #[default]
     PlusTimes,
-    /// The largest of sums: longest paths, schedules. Its zero is -infinity, its one 0.
+    /// The largest of sums: longest paths, schedules. Its zero is -infinity, its one is 0.
     MaxPlus,
-    /// The least of sums: shortest paths. Its zero is +infinity, its one 0.
+    /// The smallest of sums: shortest paths. Its zero is +infinity, its one is 0.
     MinPlus,
-    /// Any of pairs: reachability. Its zero is false, its one true.
+    /// Or of ands: reachability. Its zero is false, its one is true.
     OrAnd,
 }
 
@@ -64,7 +64,7 @@ impl FromStr for Semiring {
         Self::ALL.into_iter().find(|s| s.name() == text).ok_or_else(|| {
             Error::input(
                 "semiring",
-                format!("'{text}' is none"),
+                format!("unknown name '{text}'"),
                 "choose plus-times, max-plus, min-plus or or-and",
             )
         })
@@ -83,7 +83,7 @@ mod tests {
         let message = "times-plus".parse::<Semiring>().unwrap_err().to_string();
         assert_eq!(
             message,
-            "semiring: 'times-plus' is none (choose plus-times, max-plus, min-plus or or-and)"
+            "semiring: unknown name 'times-plus' (choose plus-times, max-plus, min-plus or or-and)"
         );
     }
 

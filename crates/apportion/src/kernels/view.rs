@@ -1,8 +1,8 @@
-//! Matrices, and rectangular tiles of them, borrowed from memory that belongs to others.
+//! Matrices, and rectangular tiles of them, as borrowed memory.
 //!
 //! The fields are private, and every constructor checks its sizes with arithmetic that cannot wrap. The
-//! `unsafe` code of the kernels relies on that: whoever holds a view may touch every element that its sizes
-//! and stride reach.
+//! `unsafe` code of the kernels relies on this: the holder of a view may access every element within its
+//! sizes and stride.
 
 #![allow(unsafe_code)]
 
@@ -22,8 +22,8 @@ pub struct View<'a, T> {
 
 /// A writable tile of `rows` x `cols` elements; row `i` starts `i * stride` elements after row 0.
 ///
-/// It owns the access to its elements alone, not to those between its rows: disjoint tiles of one matrix can
-/// be written to by several threads ([`ViewMut::into_tiles`]).
+/// It has exclusive access to its elements only, not to those between its rows: several threads can write to
+/// disjoint tiles of one matrix ([`ViewMut::into_tiles`]).
 #[derive(Debug)]
 pub struct ViewMut<'a, T> {
     first: NonNull<T>,
@@ -54,8 +54,8 @@ fn extent(rows: usize, cols: usize, stride: usize) -> Option<usize> {
     (rows - 1).checked_mul(stride)?.checked_add(cols)
 }
 
-/// Panics unless a tile fits its data and its rows do not overlap; returns its stride. That of a single row,
-/// which says nothing, becomes the row's length: libraries refuse shorter ones.
+/// Panics unless a tile fits its data and its rows do not overlap; returns its stride. A single row has no
+/// meaningful stride: it becomes the row's length, since libraries reject shorter ones.
 fn checked_stride(length: usize, rows: usize, cols: usize, stride: usize) -> usize {
     let stride = if rows <= 1 { cols } else { stride };
     assert!(cols <= stride, "rows of {cols} elements overlap at stride {stride}");
@@ -76,7 +76,7 @@ fn offset([i, j]: [usize; 2], [rows, cols]: [usize; 2], size: [usize; 2], stride
         size[0],
         size[1]
     );
-    // An empty tile may begin where there is no element.
+    // An empty tile may begin beyond the last element.
     if rows == 0 || cols == 0 { 0 } else { i * stride + j }
 }
 
@@ -178,12 +178,12 @@ impl<'a, T> ViewMut<'a, T> {
     /// If there is no such row.
     pub fn row(&mut self, i: usize) -> &mut [T] {
         assert!(i < self.rows, "row {i} of a tile of {} rows", self.rows);
-        // SAFETY: the constructors keep rows x cols elements at this stride inside memory that this view
-        // alone may access.
+        // SAFETY: the constructors keep rows x cols elements at this stride inside memory that only this view
+        // may access.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr().add(i * self.used_stride()), self.cols) }
     }
 
-    /// The stride where there are elements; 0 where a row's address is never used.
+    /// The stride if there are elements; 0 if no row's address is ever used.
     fn used_stride(&self) -> usize {
         if self.cols == 0 { 0 } else { self.stride }
     }
@@ -204,7 +204,8 @@ impl<'a, T> ViewMut<'a, T> {
         self.at(start, rows, cols)
     }
 
-    /// Disjoint tiles, each at its rows and columns, to be used at the same time. O(t log t) for t tiles.
+    /// Disjoint tiles, one for each pair of row and column ranges, for simultaneous use. O(t log t) for t
+    /// tiles.
     ///
     /// # Panics
     /// If a tile reaches outside this one, or two of them overlap.
@@ -224,10 +225,10 @@ impl<'a, T> ViewMut<'a, T> {
         tiles.iter().map(one).collect()
     }
 
-    /// The first `rows` rows, and the others.
+    /// Splits into the first `rows` rows and the remaining ones.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer rows.
     pub fn split_at_row(self, rows: usize) -> (Self, Self) {
         let all = self.rows;
         assert!(rows <= all, "{rows} rows of a tile of {all}");
@@ -246,14 +247,14 @@ impl<'a, T> ViewMut<'a, T> {
     }
 }
 
-/// True if no two rectangles have an element in common: a sweep along the rows over the column spans that are
+/// True if no two rectangles share an element. Sweeps along the rows and keeps the column spans that are
 /// open.
 fn are_disjoint(tiles: &[Rect]) -> bool {
     let mut events: Vec<(u64, bool, Span)> = Vec::new();
     for tile in tiles.iter().filter(|tile| !tile.is_empty()) {
         events.extend([(tile.rows.start, true, tile.cols), (tile.rows.end, false, tile.cols)]);
     }
-    // At one row tiles end before others begin.
+    // At equal rows, tiles end before others begin.
     events.sort_unstable();
     let mut open: BTreeMap<u64, u64> = BTreeMap::new();
     events.into_iter().all(|(_, begins, Span { start, end })| {
@@ -285,7 +286,7 @@ mod tests {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// The message of a panic, which is ours and not the overflow check of a debug build.
+    /// The panic message, worded here instead of by the overflow check of a debug build.
     fn refusal<R>(work: impl FnOnce() -> R) -> String {
         let panic = catch_unwind(AssertUnwindSafe(|| {
             work();
@@ -294,7 +295,7 @@ mod tests {
         *panic.downcast::<String>().expect("a message with numbers")
     }
 
-    /// Tiles of one matrix, written to by threads at the same time.
+    /// Tiles of one matrix, written by several threads at the same time.
     #[test]
     fn disjoint_tiles_are_written_at_once() {
         let rect = |a, b, c, d| Rect::new(Span::new(a, b), Span::new(c, d));

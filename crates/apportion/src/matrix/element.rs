@@ -1,11 +1,11 @@
-//! What a matrix is made of: floating-point numbers, whole numbers, or bytes that hold truth values.
+//! Matrix elements: floating-point numbers, integers, or bytes that hold truth values.
 
 use bytemuck::Pod;
 use std::fmt::{Debug, Display};
 
-/// A matrix element: `f32`, `f64`; `i32`, `i64` for max-plus and min-plus; `u8`, in which or-and sees any
-/// value but 0 as true; or a [`PathElement`](crate::kernels::PathElement), a length together with the last vertex
-/// passed.
+/// A matrix element: `f32` or `f64`; `i32` or `i64` for max-plus and min-plus; `u8` for or-and, where any
+/// value but 0 is true; or a [`PathElement`](crate::kernels::PathElement), a length together with the last
+/// vertex passed.
 pub trait Element: Pod + PartialEq + PartialOrd + Send + Sync + Debug + Display + 'static {
     /// `"f32"`, `"f64"`, `"i32"`, `"i64"` or `"u8"`, as in kernel names.
     const NAME: &'static str;
@@ -13,14 +13,14 @@ pub trait Element: Pod + PartialEq + PartialOrd + Send + Sync + Debug + Display 
     const DESCR: &'static str;
     /// The distance from 1 to the next larger number.
     const EPSILON: f64;
-    /// The smallest positive number that has all its digits; below it rounding is absolute.
+    /// The smallest positive number with full precision; below it the rounding error is absolute.
     const TINY: f64;
     /// The largest finite number.
     const LARGEST: f64;
     /// Zero.
     const ZERO: Self;
 
-    /// The value as a double: exact but for whole numbers beyond 2^53.
+    /// The value as a double: exact except for integers beyond 2^53.
     fn to_f64(self) -> f64;
 
     /// The nearest element to a double.

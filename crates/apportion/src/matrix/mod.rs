@@ -90,16 +90,16 @@ impl<T: Element> Matrix<T> {
     }
 }
 
-/// A matrix of any element type, as a file holds it.
+/// A matrix of any element type that a file can hold.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnyMatrix {
     /// Single precision.
     F32(Matrix<f32>),
     /// Double precision.
     F64(Matrix<f64>),
-    /// Whole numbers of 32 bits.
+    /// 32-bit integers.
     I32(Matrix<i32>),
-    /// Whole numbers of 64 bits.
+    /// 64-bit integers.
     I64(Matrix<i64>),
     /// Truth values, as the bytes 0 and 1.
     Bool(Matrix<u8>),
@@ -147,14 +147,14 @@ impl AnyMatrix {
 /// Fortran order) or Matrix Market `.mtx` (as f64).
 ///
 /// # Errors
-/// No such file, another extension, or a file that is damaged, of another type or dimension, empty, or larger
-/// than the memory that is free: exit code 2. No memory is taken before the sizes have been checked.
+/// The file does not exist, has another extension, is damaged, is of another type or dimension, is empty, or
+/// is larger than the free memory: exit code 2. Sizes are checked before memory is allocated.
 pub fn read_matrix(path: &Path) -> Result<AnyMatrix> {
     read_matrix_with(path, 0.0)
 }
 
-/// [`read_matrix`], where entries that a sparse Matrix Market file does not list become `absent`: over
-/// max-plus and min-plus, the infinity that stands for no edge.
+/// Like [`read_matrix`], but entries that a sparse Matrix Market file does not list become `absent`: over
+/// max-plus and min-plus, the infinity that means "no edge".
 ///
 /// # Errors
 /// As [`read_matrix`].
@@ -171,8 +171,8 @@ pub fn read_matrix_with(path: &Path, absent: f64) -> Result<AnyMatrix> {
     }
 }
 
-/// The transpose of the matrix that [`read_matrix_with`] reads. The rows of an `.npy` file are taken for
-/// columns: no second copy is made.
+/// The transpose of the matrix that [`read_matrix_with`] reads. The rows of an `.npy` file are read as
+/// columns, without a second copy.
 ///
 /// # Errors
 /// As [`read_matrix`].
@@ -194,7 +194,7 @@ pub fn read_matrix_transposed(path: &Path, absent: f64) -> Result<AnyMatrix> {
 /// Opens a regular file for reading; returns it with its length in bytes.
 fn open(path: &Path) -> Result<(File, u64)> {
     let unreadable = |e| Error::file(path, "read", e);
-    // Asked before opening: opening a pipe would wait for its writer.
+    // Checked before opening: opening a pipe would wait for its writer.
     let metadata = std::fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
         let what = if metadata.is_dir() { "is a directory" } else { "is not a regular file" };
@@ -203,7 +203,7 @@ fn open(path: &Path) -> Result<(File, u64)> {
     Ok((File::open(path).map_err(unreadable)?, metadata.len()))
 }
 
-/// A matrix of zeros of a size that a file asks for.
+/// A matrix of zeros, of a size given by a file.
 fn allocate<T: Element>(path: &Path, rows: usize, cols: usize) -> Result<Matrix<T>> {
     let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(size_of::<T>()));
     let fits = |bytes: &usize| {

@@ -4,17 +4,17 @@ use super::Element;
 
 /// The two scalars of C = alpha A B + beta C0, over the product's semiring.
 ///
-/// As in BLAS, what a zero scalar is the factor of is not read: its NaN and infinities do not reach C.
+/// As in BLAS, the operand of a zero scalar is not read: its NaN and infinities do not reach C.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scaling<T> {
-    /// The product's factor.
+    /// The factor of the product.
     pub alpha: T,
-    /// The initial matrix's factor.
+    /// The factor of the initial matrix.
     pub beta: T,
 }
 
 impl<T: Element> Scaling<T> {
-    /// C = A B + C0, where `one` is the semiring's.
+    /// C = A B + C0, where `one` is the semiring's one.
     pub fn none(one: T) -> Self {
         Self { alpha: one, beta: one }
     }

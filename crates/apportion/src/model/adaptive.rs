@@ -1,27 +1,28 @@
 //! The choice of sizes to measure, so that few points determine the whole speed function.
 //!
 //! Source: the geometric bisection building procedure (GBBP) of Lastovetsky, Reddy and Higgins, "Building the
-//! functional performance model of a processor", SAC 2006. Two things differ: intervals are taken worst
-//! first, not by a stack, so that whoever stops early has the best model for the points spent; and an
+//! functional performance model of a processor", SAC 2006. Two things differ. Intervals are taken worst first
+//! instead of by a stack, so that a sweep that stops early has the best model for the points spent. An
 //! interval also ends when it is so narrow that it moves no share by more than the tolerance, which stops the
 //! bisection of a cliff. Strides are even in scale, and wide intervals stay open until their middle has been
-//! seen.
+//! measured.
 
 use super::{Interpolation, Model, Point};
 use crate::error::{Error, Result};
 
-/// Steps of the climb from the smallest to the largest size if speed keeps rising.
+/// Number of steps of the climb from the smallest to the largest size, if speed keeps rising.
 const CLIMB: i32 = 4;
-/// Halving an interval divides the error of its line by four on a parabola; a little less is believed.
+/// Halving an interval divides the error of its line by four on a parabola; a slightly smaller factor is
+/// assumed.
 const SHRINK: f64 = 3.0;
-/// A step may happen to lie near the line in the middle of its interval: whatever the middle says, this
-/// fraction of the gap between the ends stays in doubt …
+/// A step in speed may happen to be near the line in the middle of its interval. Whatever the middle shows,
+/// this fraction of the gap between the ends remains uncertain …
 const DOUBT: f64 = 1.0 / 8.0;
-/// … and this fraction for each doubling of size inside an interval that no middle has confirmed: in a wide
-/// one a step near its small end leaves no trace at its ends.
+/// … and this fraction for each doubling of size inside an interval without a confirmed middle: in a wide
+/// interval, a step near its small end leaves no trace at its ends.
 const DOUBT_PER_DOUBLING: f64 = 0.5;
 
-/// A sweep that chooses its sizes by what it has seen. It measures nothing itself: ask
+/// A sweep that chooses its sizes by the points measured so far. It measures nothing itself: ask
 /// [`AdaptiveSweep::next_size`], measure, [`AdaptiveSweep::add`], until there is no next size.
 ///
 /// # Example
@@ -43,9 +44,9 @@ pub struct AdaptiveSweep {
     largest: f64,
     tolerance: f64,
     most: usize,
-    /// The smallest size that could not be run, if any: memory was full.
+    /// The smallest size that could not be run because memory was full, if any.
     refused: Option<f64>,
-    /// True once nothing is left to try between the largest point and the refused size.
+    /// True once there is nothing left to try between the largest point and the refused size.
     topped: bool,
     /// Ascending by size.
     points: Vec<Point>,
@@ -54,20 +55,20 @@ pub struct AdaptiveSweep {
     open: Vec<Interval>,
 }
 
-/// Two neighbouring points, and how far the straight line between them may be off.
+/// Two neighbouring points, and the possible error of the straight line between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Interval {
     left: Point,
     right: Point,
     /// Largest relative error to expect inside.
     error: f64,
-    /// True if the midpoint of the interval that it is a half of lay on the line already.
+    /// True if the midpoint of its parent interval was already on the line.
     confirmed: bool,
 }
 
 impl AdaptiveSweep {
-    /// A sweep from `smallest` to `largest` size, both measured; speeds that differ by no more than the
-    /// fraction `tolerance` count as equal (GBBP as implemented in PMM: 0.05). At most 1,000 points.
+    /// A sweep from `smallest` to `largest` size, both of which are measured. Speeds that differ by no more
+    /// than the fraction `tolerance` count as equal (GBBP as implemented in PMM: 0.05). At most 1,000 points.
     ///
     /// # Errors
     /// Sizes that are not 1 <= smallest < largest, or a tolerance that is not in (0, 1).
@@ -110,8 +111,8 @@ impl AdaptiveSweep {
         &self.points
     }
 
-    /// The model of the points so far: an Akima spline, which needs far fewer points than straight lines do
-    /// on a bend; capped at the largest size that could be run if another was refused.
+    /// The model of the points so far: an Akima spline, which needs far fewer points on a bend than straight
+    /// lines do. If a size was refused, the model is capped at the largest size that could be run.
     ///
     /// # Errors
     /// There is no point yet, or one is not valid.
@@ -119,13 +120,13 @@ impl AdaptiveSweep {
         Model::new(name, Interpolation::Akima, self.points.clone(), self.cap())
     }
 
-    /// The largest size that could be run, if another one could not.
+    /// The largest size that could be run, if another one was refused.
     pub fn cap(&self) -> Option<f64> {
         self.refused.and(self.points.last()).map(|p| p.size)
     }
 
-    /// The size to measure next (a whole number), or none if the model is good enough. Asking again without
-    /// adding gives the same answer.
+    /// The size to measure next (a whole number), or `None` if the model is good enough. Repeated calls
+    /// without [`AdaptiveSweep::add`] return the same size.
     pub fn next_size(&self) -> Option<f64> {
         if self.points.len() >= self.most {
             return None;
@@ -142,14 +143,14 @@ impl AdaptiveSweep {
         }
     }
 
-    /// An estimate of how many points are still to come: for a progress bar.
+    /// An estimate of the number of points still to measure, for a progress bar.
     pub fn expected_more(&self) -> usize {
         let wide = self.open.iter().filter(|i| i.error > self.tolerance).count();
         if self.climb.is_some() { 10 } else { 2 * wide }.min(self.most.saturating_sub(self.points.len()))
     }
 
-    /// Takes a measured point: of the size asked for, or near it (a kernel may round to its block).
-    /// A point of a size that is there already ends the interval in question.
+    /// Adds a measured point: of the size asked for, or near it (a kernel may round to its block). A point of
+    /// a size that was already measured ends the interval in question.
     pub fn add(&mut self, point: Point) {
         let place = self.points.partition_point(|p| p.size < point.size);
         let known = self.points.get(place).is_some_and(|p| p.size == point.size);
@@ -158,7 +159,7 @@ impl AdaptiveSweep {
             self.points.insert(place, point);
         }
         if seeking_top {
-            // A kernel that rounds its sizes came back to one that it had.
+            // A kernel that rounds its sizes returned a size that was already measured.
             self.topped = known;
             return;
         }
@@ -173,14 +174,14 @@ impl AdaptiveSweep {
         }
     }
 
-    /// Takes the news that the size asked for cannot be run: memory is full. The sweep then looks, by
-    /// bisection up to the tolerance, for the largest size that can, and that becomes the model's cap.
+    /// Records that the size asked for cannot be run because memory is full. The sweep then searches by
+    /// bisection, up to the tolerance, for the largest size that can be run, which becomes the model's cap.
     pub fn refuse(&mut self, size: f64) {
         self.topped = self.refused.is_some_and(|bad| size >= bad);
         self.refused = Some(self.refused.map_or(size, |bad| bad.min(size)));
     }
 
-    /// Adds those points of an earlier, interrupted sweep that this one would measure too.
+    /// Adds those points of an earlier, interrupted sweep that this one would also measure.
     pub fn resume(&mut self, known: &[Point]) {
         while let Some(size) = self.next_size() {
             let Some(point) = known.iter().find(|p| p.size == size) else { break };
@@ -188,7 +189,7 @@ impl AdaptiveSweep {
         }
     }
 
-    /// The next candidate for the largest size; none once it is measured, or known well enough.
+    /// The next candidate for the largest size; `None` once it is measured, or known well enough.
     fn top_to_try(&self) -> Option<f64> {
         let last = self.points.last().filter(|_| !self.topped)?;
         let Some(bad) = self.refused else {
@@ -220,15 +221,15 @@ impl AdaptiveSweep {
 
     fn end_climb(&mut self) {
         self.climb = None;
-        // Each inner point of the climb is off the line between its neighbours: the curvature on both its
-        // sides.
+        // The distance of each inner point of the climb from the line between its neighbours gives the
+        // curvature on both its sides.
         let curvature: Vec<f64> =
             self.points.windows(3).map(|w| off_line(&w[0], &w[1], &w[2]) / SHRINK).collect();
         for (i, ends) in self.points.windows(2).enumerate() {
             let sides = curvature[i.saturating_sub(1)..(i + 1).min(curvature.len())].iter();
             let curved = sides.copied().fold(0.0, f64::max);
             let bound = self.bound(&ends[0], &ends[1]);
-            // The open interval behind the summit is unknown land, however equal its ends.
+            // The open interval behind the summit is unknown, even if its ends are equal.
             let last = i + 2 == self.points.len();
             let doubt = self.doubt(&ends[0], &ends[1]);
             let error = if last { f64::INFINITY } else { bound.min(curved.max(doubt)) };
@@ -267,14 +268,14 @@ impl AdaptiveSweep {
         self.open.extend(halves);
     }
 
-    /// What a line between two points may be off by where nothing was seen between them.
+    /// The possible error of a line between two points, if nothing was measured between them.
     fn doubt(&self, a: &Point, b: &Point) -> f64 {
         let doublings = (b.size / a.size).log2();
         self.bound(a, b) * (DOUBT_PER_DOUBLING * doublings).clamp(DOUBT, 1.0)
     }
 
-    /// What a line between two points can be off by, at most, where speed is monotone: the gap between its
-    /// ends (beyond their confidence intervals); and little where the interval is so narrow that no share
+    /// An upper bound of the error of a line between two points where speed is monotone: the gap between its
+    /// ends (beyond their confidence intervals). It is small where the interval is so narrow that no share
     /// moves inside it.
     fn bound(&self, a: &Point, b: &Point) -> f64 {
         let noise = a.ci / a.seconds + b.ci / b.seconds;
@@ -284,7 +285,7 @@ impl AdaptiveSweep {
 }
 
 impl Interval {
-    /// Half-way; on a wide interval by ratio.
+    /// The middle; on a wide interval the geometric one.
     fn middle(&self) -> f64 {
         let (l, r) = (self.left.size, self.right.size);
         if r > 4.0 * l { (l * r).sqrt().round() } else { (0.5 * (l + r)).round() }
@@ -295,7 +296,7 @@ impl Interval {
     }
 }
 
-/// How far, relatively, the speed of `middle` is off the line between its neighbours, beyond its confidence
+/// Relative distance of the speed of `middle` from the line between its neighbours, beyond its confidence
 /// interval.
 fn off_line(left: &Point, middle: &Point, right: &Point) -> f64 {
     let t = (middle.size - left.size) / (right.size - left.size);

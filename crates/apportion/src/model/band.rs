@@ -10,12 +10,12 @@ impl Model {
     }
 
     /// The upper edge of the speed band: each point at its shortest time (`low`, else the mean minus its
-    /// interval, of which no more than nine tenths of the mean are believed).
+    /// interval, of which at most nine tenths of the mean are used).
     pub fn fastest(&self) -> Self {
         self.with_times(|p| p.low.unwrap_or((p.seconds - p.ci).max(0.1 * p.seconds)))
     }
 
-    /// True if some point is wider than a line.
+    /// True if the band of some point has a width.
     pub fn has_band(&self) -> bool {
         self.points().iter().any(|p| p.low.is_some() || p.high.is_some() || p.ci > 0.0)
     }

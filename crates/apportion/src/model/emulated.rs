@@ -4,13 +4,13 @@ use super::{Interpolation, Model, Point};
 use crate::error::{Error, Result};
 use crate::platform::Emulated;
 
-/// The largest size that a followed speed function reaches: beyond it doubles skip whole numbers.
+/// The largest size that a followed speed function reaches: beyond it doubles skip integers.
 const LARGEST: f64 = (1_u64 << 53) as f64;
-/// Between points speed is off by at most about this fraction.
+/// Largest relative error of speed between points, approximately.
 const ACCURACY: f64 = 1e-4;
 
 impl Emulated {
-    /// What a measurement at `x` would find.
+    /// The point that a measurement at `x` would give.
     pub fn point(&self, x: f64) -> Point {
         Point::new(x, self.seconds(x))
     }
@@ -32,8 +32,8 @@ impl Emulated {
         Model::new(name, Interpolation::PiecewiseLinear, points, None)
     }
 
-    /// The model that follows the function from 1 unit on, within about 10^-4 of the speed: points lie as
-    /// close as it bends.
+    /// The model that follows the function from 1 unit on, within about 10^-4 of the speed. Points are denser
+    /// where the function bends.
     ///
     /// # Errors
     /// A speed so low that a time overflows.
@@ -55,7 +55,7 @@ impl Emulated {
         Model::piecewise(name, points, None)
     }
 
-    /// Whether speed is as good as linear between two sizes.
+    /// Whether speed is nearly linear between two sizes.
     fn is_straight(&self, from: f64, to: f64) -> bool {
         let (first, last) = (self.speed(from), self.speed(to));
         [0.25, 0.5, 0.75].iter().all(|part| {

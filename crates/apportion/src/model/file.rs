@@ -11,7 +11,7 @@ use std::path::Path;
 pub struct Models {
     /// Kernel, e.g. `"gemm-f64"`.
     pub kernel: String,
-    /// What one unit of size is.
+    /// The meaning of one unit of size.
     pub unit: String,
     /// Parameters that the sizes depend on, e.g. `block`.
     pub parameters: BTreeMap<String, f64>,
@@ -46,8 +46,8 @@ impl Models {
     /// Reads the text of a models file; `place` names it in errors.
     ///
     /// # Errors
-    /// Malformed JSON, unknown fields, another format or version, a processor twice, or any defect of a
-    /// model ([`Model::new`]).
+    /// Malformed JSON, unknown fields, another format or version, two models for one processor, or any defect
+    /// of a model ([`Model::new`]).
     pub fn parse(text: &str, place: &str) -> Result<Self> {
         let raw: RawModels = serde_json::from_str(text).map_err(|e| {
             Error::input(
@@ -140,7 +140,7 @@ impl Models {
             .collect()
     }
 
-    /// The pivot block size that the sizes refer to, if the file says so.
+    /// The pivot block size that the sizes refer to, if the file states it.
     pub fn block(&self) -> Option<u64> {
         self.parameters.get("block").copied().filter(|b| *b >= 1.0 && b.fract() == 0.0).map(|b| b as u64)
     }
@@ -149,7 +149,7 @@ impl Models {
 /// Reads a models file.
 ///
 /// # Errors
-/// The file cannot be read, or [`Models::parse`] refuses it.
+/// The file cannot be read, or [`Models::parse`] rejects it.
 pub fn read_models(path: &Path) -> Result<Models> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))?;
     Models::parse(&text, &path.display().to_string())
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!((point.low, point.high, point.energy), (Some(0.001), Some(0.002), Some(1.5)));
         assert_eq!(models.models[0].interpolation(), Interpolation::Akima);
         assert_eq!(Models::parse(&models.to_json(), "again").unwrap(), models);
-        // A point without them is written as before.
+        // A point without these fields is written as before.
         assert!(!Models::parse(GOOD, "m.json").unwrap().to_json().contains("energy"));
     }
 

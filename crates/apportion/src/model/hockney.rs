@@ -20,7 +20,7 @@ pub struct MessageTime {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Hockney {
-    /// Seconds that an empty message takes; at least 0.
+    /// Seconds for an empty message; at least 0.
     pub latency: f64,
     /// Half-width of the latency's 95 % interval, in seconds.
     pub latency_ci: f64,

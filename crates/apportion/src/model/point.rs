@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One measured point of a speed function: a size, its time, and what else was learnt there.
+/// One measured point of a speed function: a size, its time, and further measurements at that size.
 ///
-/// More fields may come: build one with [`Point::new`] and `..Point::new(size, seconds)`.
+/// Fields may be added: build a point with [`Point::new`] and `..Point::new(size, seconds)`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
@@ -50,7 +50,7 @@ impl Point {
         self.size / self.seconds
     }
 
-    /// The first defect: the field and what is wrong with it.
+    /// The first defect: the field, and the reason.
     pub(super) fn defect(&self) -> Option<(&'static str, String)> {
         let positive = |x: f64| x.is_finite() && x > 0.0;
         if !positive(self.size) {

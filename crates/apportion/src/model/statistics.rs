@@ -3,11 +3,11 @@
 /// Mean and spread of repeated measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Arithmetic mean of what was kept.
+    /// Arithmetic mean of the measurements kept.
     pub mean: f64,
     /// Half-width of the 95 % Student interval of the mean; infinite for fewer than two measurements.
     pub ci: f64,
-    /// Measurements kept.
+    /// Number of measurements kept.
     pub count: u64,
 }
 
@@ -38,10 +38,10 @@ pub fn student_95(freedom: u64) -> f64 {
     }
 }
 
-/// Mean and Student interval without outliers, which are values further from the median than five scaled
-/// median absolute deviations, as a preempted repetition gives.
+/// Mean and Student interval without outliers: values further from the median than five scaled median
+/// absolute deviations, for example preempted repetitions.
 ///
-/// No value is dropped from fewer than five, and never more than a quarter of them.
+/// Nothing is dropped from fewer than five values, and never more than a quarter of them.
 pub fn summarise(values: &[f64]) -> Summary {
     let kept = without_outliers(values);
     let n = kept.len() as f64;

@@ -1,7 +1,7 @@
 //! Speed as a function of two or three size parameters, and its sections.
 //!
 //! Source: Lastovetsky and Reddy 2007, sections 2 and 3.2, Fig. 8: a surface over (n1, n) is cut at the
-//! problem's n, and the curves over n1 that this leaves are what the set is partitioned by.
+//! problem's n, and the set is partitioned by the resulting curves over n1.
 
 use super::{Interpolation, Model, Point};
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ impl Surface {
     /// the coordinates that occur, once.
     ///
     /// # Errors
-    /// Coordinates or times that are not positive, not one coordinate per axis, a node missing or given
+    /// Coordinates or times that are not positive; not one coordinate per axis; a node missing or given
     /// twice.
     pub fn new(processor: impl Into<String>, names: &[&str], samples: &[(Vec<f64>, f64)]) -> Result<Self> {
         let processor = processor.into();
@@ -97,7 +97,7 @@ impl Surface {
         &self.processor
     }
 
-    /// The grid's nodes with their seconds, the last parameter running fastest.
+    /// The grid's nodes with their seconds; the last parameter varies fastest.
     pub fn samples(&self) -> Vec<(Vec<f64>, f64)> {
         let mut nodes = vec![Vec::new()];
         for values in &self.axes {

@@ -1,4 +1,4 @@
-//! Surfaces on disk: the models file's sibling for tasks of two or three size parameters.
+//! Surfaces on disk: the counterpart of the models file for tasks of two or three size parameters.
 
 use super::{Model, Surface};
 use crate::error::{Error, Result};
@@ -94,8 +94,7 @@ impl Surfaces {
         serde_json::to_string_pretty(&raw).expect("numbers and strings always serialise")
     }
 
-    /// Every processor's model with all size parameters fixed but one (`None`): what shares are computed
-    /// from.
+    /// Every processor's model with all size parameters fixed but one (`None`), as input for shares.
     ///
     /// # Errors
     /// As [`Surface::section`].

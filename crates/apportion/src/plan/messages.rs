@@ -52,7 +52,7 @@ fn rectangles(pieces: &[Rect]) -> u64 {
 /// count twice: they are sent to the centre, and from there to the receiver.
 ///
 /// # Errors
-/// No such processor, or more than the 1024 for which the table of directions is made: exit code 2.
+/// No such processor, or more than 1024 processors, for which there is no table of directions: exit code 2.
 pub fn star_volume(layout: &Layout, centre: usize) -> Result<u64> {
     let wrong = |what: String, remedy| Err(Error::input("star", what, remedy));
     if centre >= layout.processors() {

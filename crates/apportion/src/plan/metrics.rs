@@ -127,7 +127,7 @@ pub fn interrupts(layout: &Layout) -> u64 {
 /// O(sum of R_i^2) for R_i rectangles of processor i.
 pub fn outlines(layout: &Layout) -> f64 {
     let Shape { m, n, .. } = layout.shape();
-    // An edge between two rectangles of the same part belongs to no outline.
+    // An edge between two rectangles of the same part is not part of an outline.
     let shared =
         |a: Span, b: Span, across: u64| if a.end == b.start || b.end == a.start { across } else { 0 };
     let (mut rows, mut cols) = (0, 0);

@@ -5,14 +5,14 @@ use super::{Network, Platform, Processor};
 use std::collections::BTreeSet;
 use std::fs;
 
-/// This machine as found.
+/// The description of this machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// Processor model, e.g. "AMD EPYC".
     pub model: String,
     /// One entry per usable physical core.
     pub cores: Vec<Core>,
-    /// Bytes of memory in all; `None` if unknown.
+    /// Total memory in bytes; `None` if unknown.
     pub memory: Option<u64>,
 }
 
@@ -23,7 +23,7 @@ pub struct Core {
     pub cpu: usize,
     /// Highest clock in kHz, if known; it distinguishes kinds of cores.
     pub max_khz: Option<u64>,
-    /// NUMA node, where known.
+    /// NUMA node, if known.
     pub node: Option<usize>,
 }
 
@@ -44,13 +44,13 @@ pub fn discover() -> Machine {
     Machine { model: cpu_model(), cores, memory: meminfo("MemTotal:") }
 }
 
-/// Bytes of memory that could be taken now without swapping; `None` if unknown.
+/// Bytes of memory available now without swapping; `None` if unknown.
 pub fn available_memory() -> Option<u64> {
     meminfo("MemAvailable:")
 }
 
 impl Machine {
-    /// One pinned processor per core; cores of one kind (same top clock) share a cluster.
+    /// One pinned processor per core; cores of one kind (same maximum clock) share a cluster.
     pub fn platform(&self) -> Platform {
         let processors = self
             .cores
@@ -89,7 +89,7 @@ fn usable_cpus() -> Vec<usize> {
     })
 }
 
-/// Reads a kernel list such as `0-3,8`.
+/// Parses a kernel list such as `0-3,8`.
 fn parse_list(text: &str) -> Option<Vec<usize>> {
     let mut out = Vec::new();
     for part in text.split(',') {

@@ -35,7 +35,7 @@ pub struct Emulated {
     drops: Vec<Drop>,
 }
 
-/// Speed falls to `factor` of what it was around `size`.
+/// Speed falls to `factor` times its value around `size`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Drop {
     size: f64,
@@ -99,7 +99,7 @@ impl std::str::FromStr for Emulated {
     }
 }
 
-/// As a field of a file: errors say what is wrong and what to write; the reader adds the place.
+/// As a field of a file: errors state what is wrong and what to write; the reader adds the place.
 impl TryFrom<String> for Emulated {
     type Error = String;
 

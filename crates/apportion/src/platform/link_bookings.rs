@@ -1,7 +1,7 @@
-//! Arrival times of messages: each wire carries one message at a time, in the order of booking. A message
-//! that a relay has still to receive leaves the wire to others until then.
+//! Arrival times of messages: each wire carries one message at a time, in the order of booking. While a relay
+//! is still receiving a message, the wire that will forward it is free for others.
 //!
-//! The threads engine uses it with the time of day, the simulator with a virtual clock: both follow one rule.
+//! The threads engine uses it with real time, the simulator with virtual time: both follow one rule.
 
 use crate::geometry::Rank;
 use crate::platform::{Network, Route, Topology, Wire};
@@ -23,7 +23,7 @@ impl Load {
     }
 }
 
-/// When a message travels, in seconds on the caller's clock.
+/// The times of a message, in seconds on the caller's clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transit {
     /// Its first byte leaves.
@@ -34,12 +34,12 @@ pub struct Transit {
     pub arrival: f64,
 }
 
-/// The wires of a network and the moment until which each is taken.
+/// The wires of a network, and the time until which each is booked.
 #[derive(Debug, Clone)]
 pub struct LinkBookings<'a> {
     network: &'a Network,
     taken: BTreeMap<Wire, f64>,
-    /// Idle stretches before that moment, in order: a relayed message comes after each.
+    /// Idle intervals before that time, in order: each is followed by a relayed message.
     gaps: BTreeMap<Wire, Vec<(f64, f64)>>,
 }
 
@@ -49,10 +49,10 @@ impl<'a> LinkBookings<'a> {
         Self { network, taken: BTreeMap::new(), gaps: BTreeMap::new() }
     }
 
-    /// Books the way of a message posted at `now`: every hop takes `latency + bytes / bandwidth` (Hockney) on
-    /// all its wires, after whatever was booked there before; a relay passes a message on once it has it
-    /// whole, and until then its wire serves later ones, in pieces if they are longer. So when a wire is done
-    /// does not depend on the order in which different senders book.
+    /// Books the path of a message posted at `now`. Every hop takes `latency + bytes / bandwidth` (Hockney)
+    /// on all its wires, after everything booked there before. A relay forwards a message once it has
+    /// received all of it; until then its wire serves later messages, in pieces if they are longer. The time
+    /// at which a wire becomes idle therefore does not depend on the order in which different senders book.
     pub fn book(&mut self, from: Rank, to: Rank, load: Load, now: f64) -> Transit {
         let mut transit = Transit { start: now, sent: now, arrival: now };
         for (i, hop) in self.network.route(from, to).iter().enumerate() {
@@ -75,7 +75,7 @@ impl<'a> LinkBookings<'a> {
         transit
     }
 
-    /// Takes a wire for so many seconds from `ready` on, idle stretches first: the first moment and the last.
+    /// Books a wire for `seconds` from `ready` on, idle intervals first; returns the start and the end.
     fn occupy(&mut self, wire: Wire, ready: f64, seconds: f64, now: f64) -> (f64, f64) {
         let taken = self.taken.get(&wire).copied().unwrap_or(0.0);
         let (mut left, mut first) = (seconds, None);
@@ -83,7 +83,7 @@ impl<'a> LinkBookings<'a> {
             let mut rest = Vec::new();
             for &(from, to) in gaps.iter().filter(|gap| gap.1 > now) {
                 let start = from.max(ready);
-                // What rounding leaves of a message is nothing to wait for.
+                // A remainder of a message that is only rounding is not waited for.
                 if start >= to || left <= 1e-9 * seconds {
                     rest.push((from, to));
                     continue;
@@ -106,9 +106,9 @@ impl<'a> LinkBookings<'a> {
         (first.map_or(start, |(start, _)| start), start + left)
     }
 
-    /// Books a broadcast posted at `now`, to each receiver so much, `once` in all with every byte counted
-    /// once. A bus carries it as one message, at the pace of the slowest receiver's link; elsewhere there is
-    /// one for each, in this order.
+    /// Books a broadcast posted at `now`, given the size for each receiver, and `once`, the total size with
+    /// every byte counted once. A bus carries it as one message, at the speed of the slowest receiver's link;
+    /// other networks carry one message per receiver, in this order.
     pub fn book_broadcast(&mut self, from: Rank, to: &[(Rank, Load)], once: Load, now: f64) -> Vec<Transit> {
         if self.network.topology != Topology::Bus {
             return to.iter().map(|&(to, load)| self.book(from, to, load, now)).collect();
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(book(&network), (vec![3.5, 3.5], 6.5));
     }
 
-    /// What another sends through the centre holds the centre's wire only once the centre has it.
+    /// A message relayed by the centre occupies the centre's wire only after the centre has received it.
     #[test]
     fn a_relayed_message_leaves_the_wire_to_others_until_it_is_there() {
         let mut network = Network::uniform(0.0, 1.0);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// In any order of booking, each receiver has the last of its messages at the same moment.
+        /// In any order of booking, each receiver gets the last of its messages at the same time.
         #[test]
         fn the_order_of_senders_is_all_one(
             messages in prop::collection::vec((0usize..4, 1usize..4, 0.1f64..9.0), 1..24), centre in 0usize..4,

@@ -140,8 +140,8 @@ impl Platform {
         }
     }
 
-    /// True if its processors stand for ones that share no memory: the network between them is emulated, or
-    /// some have a `memory` of their own. On threads they then copy what they are sent.
+    /// True if its processors represent ones without shared memory: the network between them is emulated, or
+    /// some have a `memory` of their own. As threads they then copy the data sent to them.
     pub fn has_memories_of_its_own(&self) -> bool {
         self.network.emulate || self.processors.iter().any(|processor| processor.memory.is_some())
     }

@@ -1,5 +1,5 @@
-//! The network as numbers: latency and bandwidth of every ordered pair, topology, and which wires a message
-//! takes.
+//! The network as numbers: latency and bandwidth of every ordered pair, topology, and the wires of each
+//! message.
 
 mod route;
 
@@ -75,16 +75,16 @@ pub struct PairLink {
     pub link: Link,
 }
 
-/// What a platform file said of some pairs: applies where both ends match.
+/// An exception for some pairs in a platform file: it applies if both ends match.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Exception {
     /// Names of two processors or clusters.
     pub between: (String, String),
-    /// Latency, where it differs.
+    /// Latency, if it differs.
     pub latency: Option<f64>,
-    /// Bandwidth (horizontal, vertical), where it differs.
+    /// Bandwidth (horizontal, vertical), if it differs.
     pub bandwidth: Option<(f64, f64)>,
-    /// True if only the order (from, to) as written is meant: a table's entry.
+    /// True if it applies only in the order (from, to) as written: a table's entry.
     pub directed: bool,
     /// If all pairs that it covers share one link: its place in the platform file, from 0.
     pub shared: Option<usize>,
@@ -104,14 +104,14 @@ pub struct Network {
     classes: Vec<usize>,
     /// Row-major table, class × class.
     table: Vec<Link>,
-    /// By class × class: the link that all such pairs share, if they do.
+    /// By class × class: the link that all such pairs share, if any.
     shared: Vec<Option<Trunk>>,
     count: usize,
-    /// Between whom shared links are, by their place in the platform file.
+    /// The two ends of each shared link, by its place in the platform file.
     trunks: BTreeMap<usize, (String, String)>,
-    /// What joins processors and clusters, by name, to the rest.
+    /// The uplinks of processors and clusters, by name.
     uplinks: Vec<(String, Link)>,
-    /// By rank: the uplinks that its messages cross on their way out, from the inside.
+    /// By rank: the uplinks that its outgoing messages cross, innermost first.
     chains: Vec<Vec<usize>>,
 }
 
@@ -171,7 +171,7 @@ impl Network {
         network
     }
 
-    /// The link from one processor to another (free to itself), all wires together.
+    /// The link from one processor to another (free to itself), with all wires combined.
     pub fn link(&self, from: Rank, to: Rank) -> Link {
         if from == to || self.uplinks.is_empty() {
             return self.direct(from, to);
@@ -258,11 +258,11 @@ impl Network {
                 table[to.0 * p + from.0] = link;
             }
         }
-        // What is known of each pair now includes what it shares with others.
+        // The known link of each pair now includes the part that it shares with others.
         Self { classes: (0..p).collect(), table, count: p, ..self.unshared() }
     }
 
-    /// The link where nothing else is said.
+    /// The default link.
     pub(super) fn default_link(&self) -> Link {
         self.default
     }
@@ -279,8 +279,8 @@ impl Network {
     }
 }
 
-/// How exactly `pattern` names a processor: 0 not at all, 1.. a cluster (deeper is more), 7 the processor
-/// itself.
+/// How specifically `pattern` names a processor: 0 not at all, 1.. a cluster (deeper is more), 7 the
+/// processor itself.
 fn specificity(pattern: &str, name: &str, cluster: &str) -> u8 {
     if pattern == name {
         return 7;
@@ -290,7 +290,7 @@ fn specificity(pattern: &str, name: &str, cluster: &str) -> u8 {
 }
 
 /// The default, overridden by the most specific exception that matches (the later one among equals); and the
-/// link that the pair shares with others, if the exception that gives the bandwidth says so.
+/// link that the pair shares with others, if the exception that sets the bandwidth defines one.
 fn best_link(default: Link, exceptions: &[Exception], from: &[u8], to: &[u8]) -> (Link, Option<Trunk>) {
     let mut latency = (0, default.latency);
     let mut bandwidth = (0, (default.horizontal, default.vertical));

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Most processors that a platform file may list.
+/// Maximum number of processors in a platform file.
 const MOST_PROCESSORS: usize = 1_000_000;
 
 #[derive(Deserialize)]
@@ -45,7 +45,7 @@ struct RawSlowdownAfter {
 /// Reads a platform file.
 ///
 /// # Errors
-/// The file cannot be read, or [`parse_platform`] refuses it.
+/// The file cannot be read, or [`parse_platform`] rejects it.
 pub fn read_platform(path: &Path) -> Result<Platform> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))?;
     parse_platform(&text, &path.display().to_string())
@@ -54,8 +54,8 @@ pub fn read_platform(path: &Path) -> Result<Platform> {
 /// Reads the text of a platform file; `place` names it in errors.
 ///
 /// # Errors
-/// Malformed TOML or an unknown field (with its line); a quantity that is NaN, negative, zero where that
-/// has no meaning, or has an unknown unit (with its field); names used twice; links between unknown names.
+/// Malformed TOML or an unknown field (with its line); a quantity that is NaN, negative, zero where zero has
+/// no meaning, or has an unknown unit (with its field); duplicate names; links between unknown names.
 pub fn parse_platform(text: &str, place: &str) -> Result<Platform> {
     let raw: RawPlatform = toml::from_str(text).map_err(|e| {
         let line = e.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());

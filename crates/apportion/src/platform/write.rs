@@ -55,7 +55,7 @@ impl Network {
             let (link, default) = (self.direct(i, j), self.default_link());
             let fields = match self.trunk(i, j) {
                 Some(_) => link_fields(Link { latency: link.latency, ..default }, default),
-                // Where a shared link might cover the pair, everything is said.
+                // If a shared link might cover the pair, all its values are written.
                 None if shared && link.horizontal.is_finite() => link_fields(link, UNSAID),
                 None => link_fields(link, default),
             };
@@ -83,7 +83,7 @@ fn exception(from: &str, to: &str, directed: bool, fields: &str) -> String {
     format!("\n[[network.link]]\nbetween = [{}, {}]\n{directed}{fields}", quoted(from), quoted(to))
 }
 
-/// Latency and bandwidth where they differ from what holds without them.
+/// Latency and bandwidth, if they differ from the values without them.
 fn link_fields(link: Link, otherwise: Link) -> String {
     let mut out = String::new();
     if link.latency != otherwise.latency {

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 /// Names that viewers know for the colours of [`KINDS`].
 const COLOURS: [&str; 4] = ["good", "yellow", "bad", "grey"];
 
-/// The trace as a JSON object; times in microseconds. Each lane's time is told apart as compute, send (wait
-/// until what was sent has left), receive and wait (for what has not been sent yet), with the other end as
-/// `peer`. Counters show the elements that each processor received from each other, and the messages, at the
-/// end; viewers show them beside the lanes.
+/// The trace as a JSON object; times in microseconds. Each lane distinguishes compute, send (wait until sent
+/// data have left), receive, and wait (for data not sent yet), with the other end as `peer`. At the end,
+/// counters show the elements that each processor received from each other one, and the messages; viewers
+/// show them beside the lanes.
 pub fn chrome_trace(trace: &Trace, names: &[String]) -> Value {
     let mut events = Vec::new();
     for (i, name) in names.iter().enumerate() {

@@ -5,26 +5,26 @@ use crate::trace::{Event, KINDS, Lane, Trace};
 use crate::units::{show_count, show_seconds};
 use std::fmt::Write;
 
-/// White space around everything.
+/// Margin around everything.
 const MARGIN: f64 = 20.0;
 /// Height of title and legend.
 const HEAD: f64 = 66.0;
 /// Width of the time axis.
 const WIDTH: f64 = 900.0;
-/// Characters of a name shown at most.
+/// Maximum number of characters of a name.
 const LONGEST_NAME: usize = 24;
-/// Above this many events a lane is drawn by pixel columns, so that the picture stays small.
+/// Above this number of events a lane is drawn by pixel columns, so that the picture stays small.
 const MOST_EVENTS: usize = 1500;
 
-/// The colours of [`KINDS`] (Okabe and Ito's, the most common the calmest).
+/// The colours of [`KINDS`] (from Okabe and Ito; the most common kind gets the calmest).
 const COLOURS: [&str; 4] = ["#56b4e9", "#e69f00", "#d55e00", "#dddddd"];
 
-/// Draws a trace as a self-contained SVG 1.1 document: a lane per processor, its time coloured by what it did
-/// (compute; wait until what it sent has left; receive; wait for what has not been sent yet), white where it
-/// has ended.
+/// Draws a trace as a self-contained SVG 1.1 document with one lane per processor. Its time is coloured by
+/// activity (compute; wait until sent data have left; receive; wait for data not sent yet), and white after
+/// its end.
 ///
-/// Lanes are 36 pixels high, less where there are many. A lane of more than 1,500 events is drawn by columns
-/// of a pixel, each divided in the proportions of its time. The same trace gives the same bytes. O(events).
+/// Lanes are 36 pixels high, or less if there are many. A lane of more than 1,500 events is drawn by columns
+/// of one pixel, each divided in the proportions of its time. The same trace gives the same bytes. O(events).
 pub fn trace_svg(trace: &Trace, names: &[String]) -> String {
     let seconds = trace.seconds();
     let names: Vec<String> = (0..trace.lanes.len())
@@ -77,7 +77,7 @@ pub fn trace_svg(trace: &Trace, names: &[String]) -> String {
     svg
 }
 
-/// What a processor sent to whom, for those who point at its name.
+/// The elements that a processor sent to each other one, shown when the pointer is on its name.
 fn exchanged(lane: &Lane, names: &[String]) -> String {
     let to = |(to, name): (usize, &String)| {
         let (messages, elements) = (lane.messages[to], lane.sent[to]);
@@ -94,7 +94,7 @@ fn rectangle(path: &mut String, [x, y, width, height]: [f64; 4]) {
     let _ = write!(path, "M{x:.2} {y:.2}h{width:.2}v{height:.2}h-{width:.2}z");
 }
 
-/// Every event as it is.
+/// Every event separately.
 fn events(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [String; 4] {
     let mut shapes: [String; 4] = Default::default();
     for event in events {
@@ -104,7 +104,7 @@ fn events(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [String; 4] {
     shapes
 }
 
-/// Columns of one pixel, divided from bottom to top in the proportions of their time; neighbours alike are
+/// Columns of one pixel, divided from bottom to top in the proportions of their time; equal neighbours are
 /// joined.
 fn columns(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [String; 4] {
     let mut times = vec![[0.0; 4]; WIDTH as usize];
@@ -118,7 +118,7 @@ fn columns(events: &[Event], scale: f64, [top, bar]: [f64; 2]) -> [String; 4] {
             time[event.kind()] += end - start;
         }
     }
-    // In hundredths, so that what looks alike is alike.
+    // In hundredths, so that columns that look the same are joined.
     let parts: Vec<[u32; 4]> = times.iter().map(|t| t.map(|x| (x * 100.0).round() as u32)).collect();
     let mut shapes: [String; 4] = Default::default();
     let mut pixel = 0;

@@ -4,16 +4,16 @@ use super::svg::{INK, escape, grouped, percent};
 use crate::plan::Plan;
 use std::fmt::Write;
 
-/// Above this many processors the legend lists clusters, if that is shorter.
+/// Above this number of processors the legend lists clusters, if that list is shorter.
 const MOST_PROCESSORS: usize = 64;
 
-/// Entries shown at most; the rest is counted.
+/// Maximum number of entries shown; the rest is counted.
 const MOST_ENTRIES: usize = 240;
 
-/// Above this many entries they are set in small type.
+/// Above this number of entries they are set in small type.
 const ROOMY: usize = 26;
 
-/// Characters of a name shown at most.
+/// Maximum number of characters of a name.
 const LONGEST_NAME: usize = 24;
 
 /// Lines of text with a swatch, ready to be placed.
@@ -21,7 +21,7 @@ pub(super) struct Legend {
     heading: &'static str,
     entries: Vec<Entry>,
     left_out: usize,
-    /// All shares together, and the smallest that is not zero: of those left out, too.
+    /// The sum of all shares, and the smallest that is not zero, including entries that are left out.
     total: u64,
     least: u64,
     font: f64,
@@ -37,7 +37,7 @@ struct Entry {
 }
 
 impl Legend {
-    /// The processors of a plan, or their clusters where these are many fewer.
+    /// The processors of a plan, or their clusters if these are far fewer.
     pub(super) fn new(plan: &Plan, clusters: &[&str], colours: &[String]) -> Self {
         let mut entries: Vec<Entry> = Vec::new();
         let mut members: Vec<usize> = Vec::new();
@@ -87,17 +87,17 @@ impl Legend {
         1.5 * self.font + self.widths.iter().sum::<f64>() + 2.0 * self.font
     }
 
-    /// How many lines fit a height, that of the heading included.
+    /// Number of lines that fit a height, including the heading.
     pub(super) fn lines_in(&self, height: f64) -> usize {
         ((height / self.line) as usize).max(2)
     }
 
-    /// How many lines there are if set in some columns, that of the heading included.
+    /// Number of lines if set in the given number of columns, including the heading.
     pub(super) fn lines_for(&self, columns: usize) -> usize {
         self.entries.len().div_ceil(columns.max(1)).max(1) + 1
     }
 
-    /// Width and height when set in columns of so many lines.
+    /// Width and height when set in columns of `lines` lines.
     pub(super) fn size(&self, lines: usize) -> [f64; 2] {
         let columns = self.entries.len().div_ceil(lines - 1);
         let note = if self.left_out > 0 { 1 } else { 0 };
@@ -115,7 +115,7 @@ impl Legend {
         }))
     }
 
-    /// Draws it from (left, top), in columns of so many lines, each under the heading.
+    /// Draws the legend from (left, top), in columns of `lines` lines, each under the heading.
     pub(super) fn draw(&self, svg: &mut String, [left, top]: [f64; 2], lines: usize) {
         let _ = writeln!(svg, "<g font-size=\"{}\" fill=\"{INK}\">", self.font);
         let rows: Vec<_> = self.rows().collect();
@@ -164,7 +164,7 @@ impl Legend {
     }
 }
 
-/// A name cut to what a legend has room for.
+/// A name, shortened to the space of a legend.
 fn shortened(name: &str) -> String {
     if name.chars().count() <= LONGEST_NAME {
         return name.to_owned();

@@ -1,4 +1,4 @@
-//! What people and other programs read: tables, run reports, traces, pictures. Pure functions of results.
+//! Output for people and other programs: tables, run reports, traces, pictures. Pure functions of results.
 
 mod chrome;
 mod gantt;

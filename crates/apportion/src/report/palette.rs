@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-/// Okabe and Ito's colours, grey for black, the most unlike first: red, green, blue.
+/// Okabe and Ito's colours, with grey for black, the most distinct first: red, green, blue.
 const HUES: [[u8; 3]; 8] = [
     [0, 114, 178],
     [230, 159, 0],
@@ -16,8 +16,8 @@ const HUES: [[u8; 3]; 8] = [
     [150, 150, 150],
 ];
 
-/// Parts of white, ordered so that neighbours differ: from what leaves dark text 4.5:1 contrast to what
-/// leaves a hue.
+/// Fractions of white, ordered so that neighbours differ: from the one that gives dark text a contrast of
+/// 4.5:1 to the one that still shows a hue.
 const TINTS: [f64; 6] = [0.3, 0.56, 0.42, 0.68, 0.36, 0.62];
 
 /// One colour per processor, as `#rrggbb`: a hue per cluster, in the order in which they first appear, and a
@@ -28,7 +28,7 @@ pub(super) fn colours(clusters: &[&str]) -> Vec<String> {
     for &cluster in clusters {
         let next = numbers.len();
         let (hue, members) = numbers.entry(cluster).or_insert((next, 0));
-        // Once the hues are used up, they come again in other tints.
+        // Once the hues are used up, they are repeated in other tints.
         let white = TINTS[(*hue / HUES.len() + *members) % TINTS.len()];
         let mix = |part: u8| (f64::from(part) * (1.0 - white) + 255.0 * white).round() as u8;
         let [red, green, blue] = HUES[*hue % HUES.len()].map(mix);
@@ -38,7 +38,7 @@ pub(super) fn colours(clusters: &[&str]) -> Vec<String> {
     colours
 }
 
-/// The colour of a line on white, as `#rrggbb`: the hues that are dark enough, the most unlike first.
+/// The colour of a line on white, as `#rrggbb`: the hues that are dark enough, the most distinct first.
 pub(super) fn lines(number: usize) -> String {
     let [red, green, blue] = HUES[[0, 5, 2, 3, 1, 6, 7][number % 7]];
     format!("#{red:02x}{green:02x}{blue:02x}")

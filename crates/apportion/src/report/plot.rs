@@ -10,23 +10,23 @@ const PAGE: [f64; 2] = [760.0, 470.0];
 const AREA: [f64; 4] = [76.0, 74.0, 736.0, 414.0];
 /// The colour of the grid.
 const GRID: &str = "#e3e3e3";
-/// Points are marked up to this many in a series.
+/// Series of at most this number of points have markers.
 const MOST_MARKED: usize = 60;
-/// Ticks aimed at on each axis.
+/// Desired number of ticks on each axis.
 const TICKS: f64 = 8.0;
-/// Width of an average character, in parts of the size of the type.
+/// Width of an average character, as a fraction of the font size.
 const CHARACTER: f64 = 0.63;
 
-/// What a plot shows.
+/// The contents of a plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
     /// The heading, and a line beneath it.
     pub title: [String; 2],
-    /// What the horizontal axis shows, and the vertical one.
+    /// The labels of the horizontal and the vertical axis.
     pub axes: [String; 2],
     /// The curves, in the order of the legend.
     pub series: Vec<Series>,
-    /// Heights at which a line is drawn across, with their names.
+    /// Heights of horizontal lines across the plot, with their names.
     pub references: Vec<(f64, String)>,
 }
 
@@ -49,8 +49,8 @@ pub fn plot_svg(plot: &Plot) -> String {
     plot_svg_on(plot, [false; 2])
 }
 
-/// As [`plot_svg`], with axes on which equal steps are equal ratios where `logarithmic` (horizontal,
-/// vertical) says so: their values must be positive.
+/// As [`plot_svg`], with logarithmic axes where `logarithmic` (horizontal, vertical) is true: the values of
+/// such an axis must be positive.
 pub fn plot_svg_on(plot: &Plot, logarithmic: [bool; 2]) -> String {
     let points = || plot.series.iter().flat_map(|s| &s.points).filter(|p| finite(p));
     let on = |axis: usize, values: Vec<f64>, from, to, rounded| match logarithmic[axis] {
@@ -96,7 +96,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// A scale that shows all values; one that is `rounded` begins and ends at a tick.
+    /// A scale that shows all values; if `rounded`, it begins and ends at a tick.
     fn over(values: impl Iterator<Item = f64>, from: f64, to: f64, rounded: bool) -> Self {
         let (mut least, mut most) =
             values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
@@ -109,7 +109,7 @@ impl Scale {
         }
         let step = step((most - least) / TICKS);
         if rounded {
-            // What lies on the border but for rounding errors stays on it.
+            // A value on the border except for rounding errors stays on it.
             least = (least / step + 1e-4).floor() * step;
             most = (most / step - 1e-4).ceil() * step;
         }
@@ -147,7 +147,7 @@ impl Scale {
 }
 
 impl Scale {
-    /// Powers of ten, and twice and five times them where there is room.
+    /// Powers of ten, with twice and five times them if there is room.
     fn round_ratios(&self) -> Vec<(f64, String)> {
         let decades = self.most - self.least;
         let factors: &[f64] = if decades > 4.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -235,7 +235,7 @@ fn draw_series(svg: &mut String, series: &Series, xs: &Scale, ys: &Scale) {
     }
 }
 
-/// Names on white in the corner, the upper right one if it can be, that hides the fewest points.
+/// Names on white in the corner that hides the fewest points, preferably the upper right one.
 fn draw_legend(svg: &mut String, plot: &Plot, xs: &Scale, ys: &Scale) {
     let longest = plot.series.iter().map(|s| s.name.chars().count()).max().unwrap_or(0);
     let [width, height] = [46.0 + longest as f64 * 12.0 * CHARACTER, plot.series.len() as f64 * 19.0 + 10.0];

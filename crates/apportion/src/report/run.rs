@@ -62,7 +62,7 @@ impl RunReport {
             "ideal_seconds": self.ideal_seconds,
             "io_seconds": self.io_seconds,
             "verify_seconds": self.verify_seconds,
-            // Null where this run computed nothing.
+            // Null if this run computed nothing.
             "verified": self.error_probability.map(|_| true),
             "error_probability": self.error_probability,
             // The name of earlier versions.
@@ -86,7 +86,7 @@ impl RunReport {
         value
     }
 
-    /// Who sent what to whom: from, to, messages, elements and bytes of every pair that talked.
+    /// The traffic of every pair that communicated: sender, receiver, messages, elements and bytes.
     fn pairs(&self) -> impl Iterator<Item = [u64; 5]> + '_ {
         let size = self.element_bytes;
         let ranks = 0..self.trace.lanes.len();
@@ -99,7 +99,7 @@ impl RunReport {
         )
     }
 
-    /// Messages, elements and bytes of every pair that talked, as a table.
+    /// Messages, elements and bytes of every pair that communicated, as a table.
     pub fn pairs_text(&self) -> String {
         let names = &self.plan.processors;
         let rows = self.pairs().map(|[from, to, messages, elements, bytes]| {
@@ -110,7 +110,7 @@ impl RunReport {
         table(&["from", "to", "messages", "elements", "bytes"], rows)
     }
 
-    /// The text for people: one line per processor, then the totals.
+    /// The text for readers: one line per processor, then the totals.
     pub fn to_text(&self) -> String {
         let (compute, communicate, idle) =
             (self.trace.compute(), self.trace.communicate(), self.trace.idle());
@@ -136,14 +136,14 @@ impl RunReport {
             Some(odds) => {
                 let claim = match self.sampled {
                     Some(elements) => format!(
-                        "{} elements recomputed, odds of missing 0.1 % wrong ones {odds:.0e}",
+                        "{} elements recomputed, probability of missing 0.1 % wrong ones {odds:.0e}",
                         show_count(u128::from(elements))
                     ),
-                    None => format!("odds of a miss {odds:.0e}"),
+                    None => format!("error probability {odds:.0e}"),
                 };
                 format!("yes ({claim}, {})", show_seconds(self.verify_seconds))
             }
-            None => "not asked for".into(),
+            None => "not requested".into(),
         };
         if self.products == 0 {
             return "nothing was left to compute\n".into();
@@ -198,7 +198,7 @@ impl RunReport {
     }
 }
 
-/// By how much a forecast is off what was measured, in words that cannot be misread.
+/// The error of a forecast relative to the measurement, in words that cannot be misread.
 pub fn off(forecast: f64, measured: f64) -> String {
     let percent = 100.0 * (forecast / measured - 1.0);
     match percent {

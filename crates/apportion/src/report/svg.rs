@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// The colour of text and lines.
 pub(super) const INK: &str = "#1a1a1a";
 
-/// White space around everything.
+/// Margin around everything.
 const MARGIN: f64 = 24.0;
 /// Height of the two lines of title.
 const TITLE: f64 = 52.0;
@@ -18,19 +18,19 @@ const TITLE: f64 = 52.0;
 const SIDE: f64 = 600.0;
 /// Longest side of a picture that is much wider than high: the legend goes beneath it.
 const WIDE: f64 = 900.0;
-/// Ratio of sides beyond which a picture is no longer true to scale.
+/// Ratio of sides beyond which a picture is no longer to scale.
 const LONGEST: f64 = 10.0;
-/// The smallest type that a region is labelled in.
+/// The smallest font size of a region's label.
 const SMALLEST_TYPE: f64 = 8.0;
-/// Width of an average character of a sans-serif face, in parts of its size.
+/// Width of an average character of a sans-serif font, as a fraction of its size.
 const CHARACTER: f64 = 0.62;
 
 /// Draws a plan as a self-contained SVG 1.1 document: every processor's region in the colour of its cluster,
-/// with name and part of the whole where there is room, and a legend. 1-D shares are a bar.
+/// with its name and percentage if there is room, and a legend. 1-D shares are drawn as a bar.
 ///
-/// `clusters` holds the cluster of each processor, by rank; where it is shorter, a processor stands for
-/// itself. The picture has the matrix's proportions, up to 10:1. The same plan gives the same bytes. O(R log
-/// R) for R rectangles.
+/// `clusters` holds the cluster of each processor, by rank; a processor beyond its end is its own cluster.
+/// The picture has the matrix's proportions, up to 10:1. The same plan gives the same bytes. O(R log R) for R
+/// rectangles.
 pub fn plan_svg(plan: &Plan, clusters: &[String]) -> String {
     let names = plan.processors.iter().enumerate();
     let clusters: Vec<&str> = names.map(|(i, name)| clusters.get(i).unwrap_or(name).as_str()).collect();
@@ -71,7 +71,7 @@ pub fn plan_svg(plan: &Plan, clusters: &[String]) -> String {
     svg
 }
 
-/// What is shown, and what it costs.
+/// The title lines: the subject and its costs.
 fn titles(plan: &Plan) -> [String; 2] {
     let p = plan.processors.len();
     let processors =
@@ -94,7 +94,7 @@ fn titles(plan: &Plan) -> [String; 2] {
     [format!("{}: {what}, {processors}", plan.method), costs.join(" · ")]
 }
 
-/// Rectangles by owner, and how large they are drawn.
+/// Rectangles by owner, and the scale at which they are drawn.
 struct Picture {
     rects: Vec<Vec<Rect>>,
     /// Width and height in pixels.
@@ -152,7 +152,7 @@ impl Picture {
         svg.push_str("</g>\n");
     }
 
-    /// Lines where the owner changes, and round the whole.
+    /// Lines where the owner changes, and around the whole.
     fn draw_borders(&self, svg: &mut String) {
         let (across, down) =
             (borders(&self.rects, |r| (r.rows, r.cols)), borders(&self.rects, |r| (r.cols, r.rows)));
@@ -177,8 +177,8 @@ impl Picture {
     }
 }
 
-/// For every cut across the first of the two axes: where along the second it separates owners. An edge that
-/// two rectangles of one owner share cancels out.
+/// For every cut across the first of the two axes: the spans of the second along which it separates owners.
+/// An edge that two rectangles of one owner share cancels out.
 fn borders(rects: &[Vec<Rect>], axes: impl Fn(&Rect) -> (Span, Span)) -> BTreeMap<u64, SpanSet> {
     let mut lines: BTreeMap<u64, Vec<Span>> = BTreeMap::new();
     for own in rects {
@@ -210,7 +210,7 @@ fn bar(shares: &[u64]) -> Vec<Vec<Rect>> {
     shares.iter().map(place).collect()
 }
 
-/// Two lines of text, or the first alone, or neither; upright or turned, whichever can be larger.
+/// Two lines of text, or the first alone, or neither; upright or rotated, whichever can be larger.
 fn draw_label(svg: &mut String, [left, top, right, bottom]: [f64; 4], words: &[String; 2]) {
     let (width, height) = (right - left, bottom - top);
     let length = |word: &String| word.chars().count() as f64 * CHARACTER;
@@ -235,7 +235,7 @@ fn draw_label(svg: &mut String, [left, top, right, bottom]: [f64; 4], words: &[S
     svg.push_str("</text>\n");
 }
 
-/// A part of the whole in percent, with as many digits as tell it from zero.
+/// A percentage, with enough digits to distinguish it from zero.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     let x = 100.0 * part as f64 / whole.max(1) as f64;
     match x {
@@ -245,7 +245,7 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// A whole number with its thousands set apart.
+/// An integer with separated thousands.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -258,7 +258,7 @@ pub(super) fn grouped(number: u64) -> String {
     out
 }
 
-/// Text that XML can hold: markup is escaped, what XML forbids becomes U+FFFD.
+/// Text that XML can hold: markup is escaped, and characters that XML forbids become U+FFFD.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

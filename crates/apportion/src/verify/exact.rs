@@ -1,6 +1,6 @@
-//! One element by its definition: sums that do not overflow, and which infinities are among the products.
+//! One element by its definition: sums that do not overflow, and the infinities among the products.
 
-/// The sum of the products that make one element: of finite ones, scaled, with the sum of their absolute
+/// The sum of the products that make one element: of the finite ones, scaled, with the sum of their absolute
 /// values; and of the others, which is 0 if there are none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exact {
@@ -9,7 +9,7 @@ pub(super) struct Exact {
     exceptional: f64,
 }
 
-/// An [`Exact`] as it travels.
+/// An [`Exact`] as it is sent.
 pub(super) type Share = [f64; 3];
 
 impl From<Share> for Exact {
@@ -18,7 +18,7 @@ impl From<Share> for Exact {
     }
 }
 
-/// Adds a product, given its factors scaled and as they are.
+/// Adds a product, given its factors both scaled and unscaled.
 pub(super) fn add_product(share: &mut Share, scaled: f64, (x, y): (f64, f64)) {
     if x.is_finite() && y.is_finite() {
         share[0] += scaled;
@@ -54,13 +54,13 @@ impl Exact {
         }
     }
 
-    /// The element, given how to undo the scaling.
+    /// The element, given the exponent that undoes the scaling.
     pub fn value(&self, back: impl Fn(f64) -> f64) -> f64 {
         if self.exceptional == 0.0 { back(self.sum) } else { self.exceptional }
     }
 
-    /// True if an element, as it is and scaled, is the right one up to `margin`. One that `overflows` may be
-    /// infinite or NaN.
+    /// True if an element, both unscaled and scaled, is right up to `margin`. An element that `overflows` may
+    /// be infinite or NaN.
     pub fn allows(&self, (seen, scaled): (f64, f64), margin: f64, overflows: bool) -> bool {
         if self.exceptional.is_nan() {
             seen.is_nan()

@@ -1,4 +1,4 @@
-//! Where infinities and NaN are, and the powers of two by which finite numbers are scaled to about 1.
+//! Positions of infinities and NaN, and the powers of two that scale finite numbers to about 1.
 
 use super::parts::{Parts, each_piece, threads};
 use super::scale::{Scale, exponent};
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::matrix::Element;
 use crate::run::World;
 
-/// Of a row of A and of the initial C, the same on all ranks.
+/// Exponents of a row of A and of the initial C, the same on all ranks.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     of_a: i32,
@@ -16,20 +16,20 @@ struct Row {
 }
 
 /// Binary exponents of B as a whole and of each row of A and of the initial C: scaled by them, no sum
-/// overflows. The same on all ranks. Where there are only zeros, any exponent does.
+/// overflows. The same on all ranks. If all elements are zero, any exponent will do.
 pub(super) struct Exponents {
     of_b: i32,
     rows: Vec<Row>,
     /// True for each column of B that holds an infinity or NaN.
     pub exceptional_columns: Vec<bool>,
-    /// True if alpha or beta is infinite or NaN and counts.
+    /// True if alpha or beta is infinite or NaN and its operand is used.
     exceptional_scalars: bool,
     alpha: f64,
     beta: f64,
 }
 
-/// Exponents of rows that hold only zeros: of factors, and of the initial C, whose exponent is then not the
-/// greater.
+/// Exponents of rows that hold only zeros: of the factors, and of the initial C, whose exponent is then not
+/// the larger one.
 const NONE: i32 = -1000;
 const NO_INITIAL: i32 = -2000;
 
@@ -78,7 +78,7 @@ impl Exponents {
         })
     }
 
-    /// True if sums do not tell anything of row i of C: infinities or NaN reach all of it.
+    /// True if sums say nothing about row i of C, because infinities or NaN reach all of it.
     pub fn exceptional_row(&self, i: usize) -> bool {
         self.exceptional_scalars || self.rows[i].exceptional
     }
@@ -108,7 +108,7 @@ impl Exponents {
         Scale::down(self.exponents_of_c(i)[2])
     }
 
-    /// Of row i of alpha A B, of beta C0, and of their sum.
+    /// Exponents of row i of alpha A B, of beta C0, and of their sum.
     fn exponents_of_c(&self, i: usize) -> [i32; 3] {
         let Row { of_a, of_initial, .. } = self.rows[i];
         let product = of_a + self.of_b + exponent(&[self.alpha]).unwrap_or(0);

@@ -1,14 +1,14 @@
 //! Freivalds' check: C x = alpha A (B x) + beta C0 x for random signs x, in quadratic time.
 //!
-//! Each rank multiplies its own parts by the same vectors; sums of vectors travel along trees. Source:
+//! Each rank multiplies its own parts by the same vectors; the sums of vectors travel along trees. Source:
 //! Freivalds 1979, "Fast probabilistic algorithms", doi:10.1007/3-540-09526-8_5.
 //!
-//! Rounding never fails it: a row that looks wrong is recomputed, and is wrong only if an element is off by
-//! more than (k + 1) ε |A| |B|. A single wrong element is found for certain beyond that and 8 sqrt(k + 1) ε
-//! sqrt(sum * largest) of its row of |A| |B| (with k + 1 for 2 sqrt(k + 1) once four rows were suspected in
-//! vain); several together are missed with probability 2^-16. Rounding of any order of summation passes, and
-//! of either order of scaling and multiplying. Rows and columns of C that infinities or NaN reach, from the
-//! operands or by overflow, are sampled.
+//! Rounding never fails the check: a suspicious row is recomputed, and is wrong only if an element is off by
+//! more than (k + 1) ε |A| |B|. A single wrong element is certainly found if its error also exceeds 8 sqrt(k
+//! + 1) ε sqrt(sum * largest) of its row of |A| |B| (with k + 1 for 2 sqrt(k + 1) after four suspicious rows
+//! turned out to be right). Several wrong elements together are missed with probability 2^-16. Any order of
+//! summation passes, and either order of scaling and multiplying. Rows and columns of C that infinities or
+//! NaN reach, from the operands or by overflow, are sampled.
 
 use super::exact::{Exact, Share, add_product};
 use super::exponents::Exponents;
@@ -22,14 +22,14 @@ use crate::matrix::Element;
 use crate::random::Random;
 use crate::run::World;
 
-/// Random vectors, and elements recomputed of each row and column that infinities or NaN reach.
+/// Number of random vectors, and of elements recomputed in each row and column that infinities or NaN reach.
 const LANES: usize = 16;
 
-/// Rows that rounding alone made suspicious before the margin is widened.
+/// Number of rows that may become suspicious by rounding alone before the margin is widened.
 const FALSE_ALARMS: usize = 4;
 
-/// Of a row of a matrix of numbers: sums with each random vector, the sum of the absolute values, and the
-/// largest of them at most.
+/// Of a row of a matrix of numbers: the sums with each random vector, the sum of the absolute values, and an
+/// upper bound of the largest of them.
 type Sums = [f64; LANES + 2];
 const SIZE: usize = LANES;
 const LARGEST: usize = LANES + 1;
@@ -55,20 +55,20 @@ pub(super) fn verify<T: Element>(parts: &Parts<'_, T>, seed: u64, world: &World)
     }
 }
 
-/// A wrong element, and what it should be.
+/// A wrong element, and its right value.
 struct Wrong {
     place: Place,
     seen: f64,
     wanted: f64,
 }
 
-/// A check under way; all of it is the same on every rank, and so are the decisions.
+/// A check in progress; all its fields and decisions are the same on every rank.
 struct Check<'a, T> {
     parts: &'a Parts<'a, T>,
     exponents: Exponents,
-    /// Of each row of C.
+    /// For each row of C.
     seen: Vec<Sums>,
-    /// Of each row of alpha A (B x) + beta C0 x, and of |alpha A| |B| + |beta C0|.
+    /// For each row of alpha A (B x) + beta C0 x, and of |alpha A| |B| + |beta C0|.
     wanted: Vec<Sums>,
     false_alarms: usize,
 }
@@ -77,7 +77,7 @@ impl<'a, T: Element> Check<'a, T> {
     fn new(parts: &'a Parts<'a, T>, random: &mut Random, world: &World) -> Result<Self> {
         let threads = threads(world);
         let exponents = Exponents::of(parts, world)?;
-        // Nothing is asked of columns with infinities.
+        // Columns with infinities are not checked here.
         let signs = |exceptional: &bool| -> Sums {
             let bits = random.word();
             let sign = |t: usize| if t < LANES { 1.0 - 2.0 * (bits >> t & 1) as f64 } else { 1.0 };
@@ -159,8 +159,8 @@ impl<'a, T: Element> Check<'a, T> {
         Ok((exceptional, places))
     }
 
-    /// Of each of these rows, the first column without infinities in B in which C or the initial C has one;
-    /// else a column beyond the last.
+    /// For each of these rows, the first column without infinities in B in which C or the initial C has one;
+    /// otherwise a column beyond the last.
     fn first_exceptional(&self, rows: &[usize], world: &World) -> Result<Vec<u64>> {
         let mut first = vec![u64::MAX; rows.len()];
         for (rect, elements) in self.parts.c.iter().chain(self.parts.initial.iter().flatten()) {
@@ -178,7 +178,7 @@ impl<'a, T: Element> Check<'a, T> {
         world.all_reduce(&first, u64::min)
     }
 
-    /// The first wrong element of the first row that differs by more than rounding should and is wrong.
+    /// The first wrong element of the first row that differs by more than rounding explains and is wrong.
     fn rows(&mut self, exceptional: &[bool], world: &World) -> Result<Option<Wrong>> {
         for i in (0..exceptional.len()).filter(|i| !exceptional[*i]) {
             let margin = self.margin(i);
@@ -195,8 +195,8 @@ impl<'a, T: Element> Check<'a, T> {
         Ok(None)
     }
 
-    /// By how much the two sums of row i may differ. Errors of random sign add up like the norm of the row of
-    /// |A| |B|, which is at most sqrt(sum * largest).
+    /// The largest permitted difference of the two sums of row i. Errors of random sign add up like the norm
+    /// of the row of |A| |B|, which is at most sqrt(sum * largest).
     fn margin(&self, i: usize) -> f64 {
         let [k, n] = [self.parts.shape.k, self.parts.shape.n].map(|size| size as f64);
         let (sum, largest, roundings) = (self.wanted[i][SIZE], self.wanted[i][LARGEST], self.roundings());
@@ -205,19 +205,20 @@ impl<'a, T: Element> Check<'a, T> {
         rounding + (k + 2.0 * n) * f64::EPSILON * sum + self.underflow(i) * n
     }
 
-    /// How often an element was rounded: each product and each sum, and the scaling.
+    /// Number of roundings of an element: each product and each sum, and the scaling.
     fn roundings(&self) -> f64 {
         let scaled = self.parts.scaling.alpha.to_f64() != 1.0 || self.parts.initial.is_some();
         self.parts.shape.k as f64 + if scaled { 4.0 } else { 1.0 }
     }
 
-    /// By how much one scaled element of row i may be off because products underflow.
+    /// The largest error of one scaled element of row i that underflow of products can cause.
     fn underflow(&self, i: usize) -> f64 {
         let tiny = T::TINY * self.parts.scaling.alpha.to_f64().abs().max(1.0);
         2.0 * self.roundings() * (self.exponents.scale_of_c(i).of(tiny) + f64::MIN_POSITIVE)
     }
 
-    /// Recomputes a row: all get its row of A, and each multiplies what it has of B. O(k n / p) on each rank.
+    /// Recomputes a row: all ranks receive its row of A, and each multiplies its part of B. O(k n / p) on
+    /// each rank.
     fn row(&self, i: usize, world: &World) -> Result<Option<Wrong>> {
         let (k, n) = (self.parts.shape.k as usize, self.parts.shape.n as usize);
         let row = elements_at(&self.parts.a, (0..k).map(|l| (i, l)), world)?;
@@ -295,8 +296,8 @@ impl<T: Element> Recipe<T> for Check<'_, T> {
     }
 }
 
-/// Adds a row's products with each vector to its sums, and the same of absolute values, of which the last are
-/// put together by `largest`. Where the vectors are 0, the row may hold infinities.
+/// Adds a row's products with each vector to its sums, and the same for absolute values, the last of which
+/// are combined by `largest`. Where the vectors are 0, the row may hold infinities.
 fn project<T: Element>(
     row: &[T],
     scaled: impl Fn(f64) -> f64,

@@ -1,4 +1,4 @@
-//! Verification of a result: is C really alpha A B + beta C0?
+//! Verification of a result: whether C equals alpha A B + beta C0.
 //!
 //! * Plus-times: `freivalds`. Quadratic time; only vectors travel between ranks.
 //! * Other semirings, which lack subtraction: `samples`. Elements are drawn, recomputed and compared exactly.
@@ -22,8 +22,8 @@ use crate::plan::Shape;
 use crate::run::{Monitor, World};
 use parts::{Parts, Place, borrowed, whole};
 
-/// The claim that C = alpha A B + beta C0: the blocks of each matrix that this process holds. Together the
-/// ranks of a world hold each element once; a process alone holds whole matrices.
+/// The claim that C = alpha A B + beta C0: the blocks of each matrix that this process holds. The ranks of a
+/// world together hold each element once; a single process holds whole matrices.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a, T> {
     /// The left factor.
@@ -38,29 +38,29 @@ pub struct Claim<'a, T> {
     pub scaling: Scaling<T>,
 }
 
-/// What a passed check means.
+/// The meaning of a passed check.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Verified {
-    /// Upper bound of the probability that a wrong result passes: over plus-times one whose errors do not
-    /// look like rounding; over the other semirings one in which a fraction of [`WRONG_FRACTION`] of the
+    /// Upper bound of the probability that a wrong result passes. Over plus-times: a result whose errors
+    /// exceed rounding. Over the other semirings: a result in which a fraction of [`WRONG_FRACTION`] of the
     /// elements is wrong.
     pub error_probability: f64,
-    /// Number of elements recomputed, where sampling was the check; `None` for Freivalds' check.
+    /// Number of elements recomputed by the check by samples; `None` for Freivalds' check.
     pub sampled: Option<u64>,
-    /// Number of elements that Freivalds' check recomputed in rows and columns reached by infinities or NaN:
+    /// Number of elements that Freivalds' check recomputed in rows and columns that infinities or NaN reach:
     /// all of them, or a sample, which `error_probability` does not cover.
     pub exceptional: u64,
 }
 
 /// Checks a claim. Every rank calls it and gets the same answer.
 ///
-/// Over plus-times it is Freivalds' check with 16 random vectors: time O(16 elements) on each rank, O(16 (m +
-/// k + n)) numbers held and sent. Rows and columns reached by infinities or NaN are sampled; all others are
-/// checked in full. What is sampled are 16 elements of each such row and column, and those among 11,085 drawn
-/// from all of C; or all elements there, if they are at most 11,085. Over the other semirings a sample of
-/// elements is recomputed and compared exactly. The same seed draws the same vectors and elements. A process
-/// alone uses up to eight of its cores; the outcome does not depend on their number.
+/// Over plus-times it uses Freivalds' check with 16 random vectors: time O(16 elements) on each rank, and
+/// O(16 (m + k + n)) numbers held and sent. Rows and columns that infinities or NaN reach are sampled; all
+/// others are checked in full. The sample holds 16 elements of each such row and column, and those among
+/// 11,085 drawn from all of C; or all elements there, if they are at most 11,085. Over the other semirings a
+/// sample of elements is recomputed and compared exactly. The same seed draws the same vectors and elements.
+/// A single process uses up to eight of its cores; the outcome does not depend on their number.
 ///
 /// # Errors
 /// [`Error::WrongResult`] names a wrong element with both values (in a world of several ranks as
@@ -83,7 +83,7 @@ pub fn verify<T: Element>(
     judge(parts, kernel, seed, world)
 }
 
-/// Checks that C = A B on this process alone, as [`verify`] does, for A of m x k, B of k x n and C of m x n
+/// Checks that C = A B on a single process, as [`verify`] does, for A of m x k, B of k x n and C of m x n
 /// elements.
 ///
 /// ```
@@ -117,7 +117,7 @@ pub fn verify_product<T: Element>(
     judge(parts, kernel, seed, &World::solo(&Monitor::new()))
 }
 
-/// Both checks; what a zero scalar multiplies does not count.
+/// Both checks; the operand of a zero scalar is ignored.
 fn judge<T: Element>(
     mut parts: Parts<'_, T>,
     kernel: Kernel<T>,

@@ -1,4 +1,4 @@
-//! The matrices of a claim as this rank holds them, and passes over them.
+//! The matrices of a claim as this rank holds them, and passes over their elements.
 
 use crate::error::Result;
 use crate::geometry::{Rect, Span};
@@ -33,17 +33,17 @@ pub(super) fn whole<T: Element>(matrix: &Matrix<T>) -> Blocks<'_, T> {
     vec![(rect, matrix.as_slice())]
 }
 
-/// Rows that are passed over together, so that what belongs to some columns stays in the first-level cache.
+/// Rows processed together, so that the data of a group of columns stay in the first-level cache.
 const TALL: usize = 64;
-/// Columns that are passed over together.
+/// Columns processed together.
 const WIDE: usize = 128;
-/// A thread is started for this many elements or more: tens of milliseconds. Each thread more keeps some
-/// memory of the allocator's.
+/// Elements per thread, at least: tens of milliseconds of work. Each further thread keeps some memory of the
+/// allocator.
 const WORTH_A_THREAD: u64 = 1 << 22;
-/// Threads at most.
+/// Maximum number of threads.
 const THREADS: usize = 8;
 
-/// Threads that a pass may use: a process alone has its cores to itself; ranks share them.
+/// Threads that a pass may use: a single process has its cores to itself, ranks share them.
 pub(super) fn threads(world: &World) -> usize {
     if !world.is_solo() {
         return 1;
@@ -52,8 +52,8 @@ pub(super) fn threads(world: &World) -> usize {
 }
 
 /// Adds every element to its row's entry in `sums`, which has one for each row of the matrix. `add` takes the
-/// row, its first column, and consecutive elements. Threads divide the rows of a block; each row is added up
-/// in one order.
+/// row, its first column, and consecutive elements. Threads divide the rows of a block; each row is summed in
+/// a fixed order.
 pub(super) fn each_piece<T: Sync, S: Send>(
     blocks: &Blocks<'_, T>,
     sums: &mut [S],
@@ -112,7 +112,7 @@ pub(super) fn elements_at<T: Element>(
             target.copy_from_slice(bytemuck::bytes_of(element));
         }
     }
-    // Each element is on one rank; the others bring zeros.
+    // Each element is on one rank; the others contribute zeros.
     let bytes = world.all_reduce(&bytes, |x, y| x | y)?;
     Ok(bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
 }

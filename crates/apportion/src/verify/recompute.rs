@@ -1,4 +1,4 @@
-//! Elements of A B by definition, each rank adding what its own part of A contributes.
+//! Elements of A B by definition; each rank adds the contribution of its own part of A.
 
 use super::parts::{Blocks, Parts, Place, threads};
 use crate::error::Result;
@@ -7,28 +7,28 @@ use crate::matrix::{Element, LocalBlocks};
 use crate::run::{World, redistribute};
 use bytemuck::Pod;
 
-/// How an element is put together.
+/// How an element is computed from contributions.
 pub(super) trait Recipe<T>: Sync {
-    /// What some of the pairs of factors contribute.
+    /// The contribution of some of the pairs of factors.
     type Share: Pod + Send + Sync;
 
-    /// What no pair contributes.
+    /// The contribution of no pairs.
     fn nothing(&self) -> Self::Share;
 
     /// Adds pairs of an element of row `i`.
     fn add(&self, share: &mut Self::Share, i: usize, left: &[T], right: &[T]);
 
-    /// What both contribute.
+    /// The contribution of both together.
     fn join(&self, x: Self::Share, y: Self::Share) -> Self::Share;
 }
 
-/// Rows of B that travel together, at least.
+/// Minimum number of rows of B that travel together.
 const BLOCK: u64 = 64;
-/// Elements of B that a process alone transposes at a time: they fit a cache.
+/// Elements of B that a single process transposes at a time: they fit a cache.
 const CACHED: u64 = 1 << 19;
 
-/// The elements of A B at these places, on every rank. A rank gets those rows of B that go with its own part
-/// of A, each once, in chunks of its own part's size, or of 64 rows. Time O(places k / p + k n).
+/// The elements of A B at these places, on every rank. A rank receives the rows of B that its own part of A
+/// needs, each once, in chunks of the size of its own part, or of 64 rows. Time O(places k / p + k n).
 ///
 /// # Errors
 /// Interrupted, or another rank failed.
@@ -128,7 +128,7 @@ fn transposed<T: Element>(blocks: &Blocks<'_, T>, rows: Span, cols: Span, thread
     turned
 }
 
-/// Some rows of a matrix, as far as they are here.
+/// Some rows of a matrix, as far as this rank holds them.
 fn rows_of<T: Element>(blocks: &Blocks<'_, T>, rows: Span) -> LocalBlocks<T> {
     let common = blocks.iter().map(|(rect, elements)| (*rect, rect.rows.intersect(rows), elements));
     let cut = common.filter(|(rect, common, _)| !Rect::new(*common, rect.cols).is_empty());

@@ -9,27 +9,27 @@ use crate::matrix::Element;
 use crate::random::Random;
 use crate::run::World;
 
-/// Elements drawn: a result in which [`WRONG_FRACTION`] of them is wrong passes with probability 2^-16 at
-/// most.
+/// Number of elements drawn: a result in which [`WRONG_FRACTION`] of the elements is wrong passes with
+/// probability 2^-16 at most.
 pub(super) const DRAWS: u64 = 11_085;
 
-/// The fraction of wrong elements that [`Verified::error_probability`] refers to over other semirings than
+/// The fraction of wrong elements that [`Verified::error_probability`] refers to over semirings other than
 /// plus-times.
 pub const WRONG_FRACTION: f64 = 0.001;
 
-/// What a passed check by samples means.
+/// The meaning of a passed check by samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sampled {
-    /// Elements recomputed; those drawn twice count twice.
+    /// Number of elements recomputed; those drawn twice count twice.
     pub elements: u64,
-    /// Those of them that were drawn independently and uniformly from all of C.
+    /// Number of them that were drawn independently and uniformly from all of C.
     pub drawn: u64,
-    /// True if every element of C was recomputed: then nothing was missed.
+    /// True if every element of C was recomputed: then no error was missed.
     pub all: bool,
 }
 
 impl Sampled {
-    /// Upper bound of the probability that the check passes though a `fraction` of C's elements is wrong:
+    /// Upper bound of the probability that the check passes although a `fraction` of C's elements is wrong:
     /// `(1 - fraction)^drawn`, or 0 if all were recomputed. It does not cover fewer wrong elements: a single
     /// one among n is missed with probability `(1 - 1 / n)^drawn`.
     pub fn error_probability(&self, fraction: f64) -> f64 {
@@ -56,8 +56,8 @@ pub(super) fn verify<T: Element>(
 }
 
 /// Recomputes `draws` elements drawn independently and uniformly, and one of every row and of every column,
-/// so that a row or a column that is wrong throughout is found for certain; or all elements, if there are at
-/// most `draws`. Exact, since each candidate is a single sum, whatever the order. NaN equals NaN.
+/// so that a row or a column that is wrong throughout is certainly found; or all elements, if there are at
+/// most `draws`. Exact in any order, since each candidate is a single sum. NaN equals NaN.
 ///
 /// Time O((draws + m + n) k / p + k n); memory O(draws + m + n) and as much as a rank's part of A.
 ///
@@ -100,7 +100,7 @@ pub(super) fn drawn((m, n): (usize, usize), draws: u64, seed: u64) -> Vec<Place>
     places
 }
 
-/// The best of candidates, which is the semiring's sum.
+/// The best of the candidates, which is the semiring's sum.
 impl<T: Element> Recipe<T> for Kernel<T> {
     type Share = T;
 

@@ -2,7 +2,7 @@
 
 use crate::matrix::Element;
 
-/// The binary exponent of the largest finite absolute value, within ±1000; `None` if there is none but zero.
+/// The binary exponent of the largest finite absolute value, within ±1000; `None` if all are zero.
 pub(super) fn exponent<T: Element>(values: &[T]) -> Option<i32> {
     // Positive doubles are ordered as their bits are.
     let sizes = values.iter().map(|v| v.to_f64().abs().to_bits());

@@ -14,7 +14,7 @@ pub enum Distribution {
     Simplex,
     /// Each speed's logarithm uniform, over two decades.
     LogUniform,
-    /// Each speed of a Pareto law, P(speed > x) = x^-0.8: a few far faster than the rest.
+    /// Each speed from a Pareto law, P(speed > x) = x^-0.8: a few are far faster than the rest.
     Pareto,
 }
 
@@ -26,7 +26,7 @@ impl Distribution {
         (Self::Pareto, "pareto"),
     ];
 
-    /// The speed below which a part `u` of all speeds lies: increasing.
+    /// The speed at the quantile `u`; it increases with `u`.
     fn quantile(self, u: f64) -> f64 {
         match self {
             Self::Uniform => u,

@@ -3,10 +3,10 @@
 use crate::plan::shapes::least_cost;
 use crate::plan::{Metrics, Shape};
 
-/// Side of the matrix that the portfolio lays out: rounding to elements costs less than 1e-6.
+/// Side of the matrix that the portfolio lays out: rounding to elements changes costs by less than 1e-6.
 const SIDE: u64 = 1 << 26;
 
-/// Room for the prices of draws of one number of processors.
+/// Memory for the prices of draws of one number of processors.
 pub(super) struct Prices {
     prefix: Vec<f64>,
     best: Vec<f64>,
@@ -26,7 +26,7 @@ impl Prices {
     ///
     /// A column of q processors and width w costs 1 + q w. The last column of the cheapest prefix never
     /// begins further left than that of a shorter prefix (the quadrangle inequality of `shapes::columns`), so
-    /// that few beginnings are left to try.
+    /// that few beginnings have to be tried.
     pub(super) fn columns(&mut self, areas: &[f64]) -> f64 {
         let mut start = 0;
         for (j, area) in areas.iter().enumerate() {
@@ -101,7 +101,7 @@ mod tests {
             prop_assert!((price - every_assignment(&areas)).abs() < 1e-9);
         }
 
-        /// What is priced is what is laid out.
+        /// The priced layout is the one that is laid out.
         #[test]
         fn prices_are_those_of_the_layouts(speeds in prop::collection::vec(0.001f64..1.0, 2..41)) {
             let areas = ascending(speeds);

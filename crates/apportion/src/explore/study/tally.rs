@@ -1,4 +1,4 @@
-//! What is kept of the draws.
+//! The statistics kept of the draws.
 
 use crate::error::{Error, Result};
 use crate::explore::Study;
@@ -17,10 +17,10 @@ pub struct StudyRatio {
     pub max: f64,
 }
 
-/// The draws that squares on the diagonal serve with less than columns cost.
+/// The draws for which squares on the diagonal cost less than columns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StudyCorner {
-    /// How many they are.
+    /// Number of these draws.
     pub draws: u64,
     /// The squares' ratios on these draws.
     pub ratio: StudyRatio,
@@ -31,13 +31,13 @@ pub struct StudyCorner {
 /// The study of one number of processors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StudyRow {
-    /// How many processors.
+    /// Number of processors.
     pub processors: usize,
-    /// Draws that were counted, without those that are too unequal.
+    /// Number of draws counted, without those that are too unequal.
     pub draws: u64,
     /// Optimal columns.
     pub columns: StudyRatio,
-    /// Squares on the diagonal, where they cost less; none if they nowhere do.
+    /// Squares on the diagonal, where they cost less; `None` if they never do.
     pub corner: Option<StudyCorner>,
     /// The cheaper of columns and squares.
     pub best: StudyRatio,
@@ -48,7 +48,7 @@ pub struct StudyRow {
 /// The draws that the portfolio laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StudySearched {
-    /// How many they are.
+    /// Number of these draws.
     pub draws: u64,
     /// The portfolio's ratios.
     pub ratio: StudyRatio,
@@ -56,7 +56,7 @@ pub struct StudySearched {
     pub columns: StudyRatio,
 }
 
-/// Sums of ratios, minus 1 so that little is lost.
+/// Sums of ratios minus 1, which keeps rounding errors small.
 #[derive(Debug, Clone, Copy)]
 struct Ratios {
     count: u64,
@@ -110,7 +110,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts a draw by its costs and bound.
+    /// Adds a draw, given its costs and its bound.
     pub(super) fn take(&mut self, columns: f64, corner: f64, bound: f64) {
         self.columns.take(columns / bound);
         self.best.take(columns.min(corner) / bound);
@@ -120,7 +120,7 @@ impl Tally {
         }
     }
 
-    /// Counts a searched draw.
+    /// Adds a searched draw.
     pub(super) fn search(&mut self, columns: f64, searched: f64, bound: f64) {
         self.searched.take(searched / bound);
         self.columns_at_searched.take(columns / bound);

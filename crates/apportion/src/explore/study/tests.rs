@@ -44,11 +44,11 @@ fn three_processors_as_in_the_thesis() {
     assert!((row.columns.mean - 1.1044).abs() < 2.0 * row.columns.ci);
     assert!((row.ratio.mean - 1.0616).abs() < 2.0 * row.ratio.ci);
     assert!(row.ratio.ci < 0.001);
-    // 100:1:1 is the best that the limit leaves.
+    // 100:1:1 is the most unequal that the limit permits.
     let least = (1.0 + 2.0 / 102f64.sqrt()) / ((100.0 / 102f64).sqrt() + 2.0 / 102f64.sqrt());
     assert!(row.ratio.min >= least && row.ratio.min < least + 0.002);
-    // Where the square corner wins, columns are never nearer than this: below the thesis's 1.0595 none can
-    // be.
+    // Where the square corner wins, columns are never closer than this; the thesis's 1.0595 is the lower
+    // limit.
     assert!(row.columns.min > 1.06);
 }
 

@@ -1,25 +1,25 @@
-//! What is varied, from where to where.
+//! The parameter that a sweep varies, and its range.
 
 use crate::units;
 use crate::units::Dimension;
 use std::fmt;
 use std::str::FromStr;
 
-/// Most values of a sweep.
+/// Maximum number of values of a sweep.
 const MOST_POINTS: usize = 1000;
-/// Most processors that a sweep goes up to.
+/// Maximum number of processors of a sweep.
 const MOST_PROCESSORS: f64 = 10_000.0;
 
-/// What is varied.
+/// The parameter that is varied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parameter {
     /// Bytes per second of the slowest link; the others keep their ratio to it.
     Bandwidth,
     /// Seconds of the longest latency; the others keep their ratio to it.
     Latency,
-    /// How many times as fast the first processor is as the others are on average.
+    /// Speed of the first processor divided by the mean speed of the others.
     Ratio,
-    /// How many processors: those of the platform, and again from the first.
+    /// Number of processors: those of the platform, repeated from the first.
     Processors,
 }
 
@@ -31,13 +31,13 @@ impl Parameter {
         (Self::Processors, "processors"),
     ];
 
-    /// True if processors and speeds stay as they are.
+    /// True if processors and their speeds do not vary.
     pub fn is_of_the_network(self) -> bool {
         matches!(self, Self::Bandwidth | Self::Latency)
     }
 
-    /// The value half-way, in ratio; `None` if there is none, or the two are within the part `near` of each
-    /// other.
+    /// The geometric mean of two values; `None` if there is none, or the two are within the fraction `near`
+    /// of each other.
     pub(super) fn middle(self, low: f64, high: f64, near: f64) -> Option<f64> {
         if self == Self::Processors {
             let middle = (low + (high - low) / 2.0).floor();
@@ -47,7 +47,7 @@ impl Parameter {
         (high > low * (1.0 + near) && middle > low && middle < high).then_some(middle)
     }
 
-    /// A value for people: `100 Mbit/s`, `50 us`, `3.00`, `12`.
+    /// A value for readers: `100 Mbit/s`, `50 us`, `3.00`, `12`.
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Bandwidth => {
@@ -64,7 +64,7 @@ impl Parameter {
     }
 }
 
-/// Four figures, without zeros at the end.
+/// Four significant digits, without trailing zeros.
 fn figures(x: f64) -> String {
     let decimals = if x >= 1000.0 { 0 } else { (3.0 - x.abs().max(1e-3).log10().floor()) as usize };
     let text = format!("{x:.decimals$}");
@@ -81,19 +81,20 @@ impl fmt::Display for Parameter {
 /// A parameter's values from one to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ParameterSweep {
-    /// What is varied.
+    /// The parameter that is varied.
     pub parameter: Parameter,
-    /// The least value, in base units; positive.
+    /// The smallest value, in base units; positive.
     pub from: f64,
-    /// The greatest.
+    /// The largest value.
     pub to: f64,
-    /// How many values; `None`: every whole ratio or number of processors if those are at most 25, else 13.
+    /// Number of values. `None`: every whole ratio or number of processors if there are at most 25, otherwise
+    /// 13 values.
     pub points: Option<usize>,
 }
 
 impl ParameterSweep {
-    /// The values, ascending: both ends, and between them in equal ratios; numbers of processors are whole,
-    /// and so are ratios where the number of values is left open and there are at most 25.
+    /// The values, ascending: both ends, and values in equal ratios between them. Numbers of processors are
+    /// whole, and so are ratios if the number of values is not given and there are at most 25.
     pub fn values(&self) -> Vec<f64> {
         let whole = self.from.fract() == 0.0 && self.to.fract() == 0.0;
         let steps = self.to - self.from;
@@ -117,16 +118,18 @@ impl ParameterSweep {
 
 impl FromStr for ParameterSweep {
     type Err = String;
-    /// Reads `bandwidth=100Mbit/s..10Gbit/s`, `latency=1us..1ms`, `ratio=1..25` or `processors=2..64`.
+    /// Parses `bandwidth=100Mbit/s..10Gbit/s`, `latency=1us..1ms`, `ratio=1..25` or `processors=2..64`.
     fn from_str(text: &str) -> Result<Self, String> {
         let example =
             "write bandwidth=100Mbit/s..10Gbit/s, latency=1us..1ms, ratio=1..25 or processors=2..64";
         let refuse = |what: &str| Err(format!("\"{text}\" {what}: {example}"));
         let Some((name, range)) = text.split_once('=') else { return refuse("names no range") };
         let Some(&(parameter, _)) = Parameter::ALL.iter().find(|(_, known)| *known == name.trim()) else {
-            return refuse("varies nothing that is known");
+            return refuse("names an unknown parameter");
         };
-        let Some((from, to)) = range.split_once("..") else { return refuse("has no two ends") };
+        let Some((from, to)) = range.split_once("..") else {
+            return refuse("is not a range from one value to another");
+        };
         let number = |end: &str| match parameter {
             Parameter::Bandwidth => units::parse(end, Dimension::Bandwidth),
             Parameter::Latency => units::parse(end, Dimension::Time),
@@ -134,7 +137,7 @@ impl FromStr for ParameterSweep {
         };
         let (from, to) = (number(from)?, number(to)?);
         if !(from > 0.0 && to > from && to.is_finite()) {
-            return refuse("does not go from a positive number to a greater one");
+            return refuse("is not a range from a positive number to a larger one");
         }
         let whole = from.fract() == 0.0 && to.fract() == 0.0 && to <= MOST_PROCESSORS;
         if parameter == Parameter::Processors && !whole {

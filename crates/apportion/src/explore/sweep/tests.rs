@@ -63,8 +63,8 @@ fn the_square_corner_overtakes_the_straight_line() {
     }
 }
 
-/// Two messages that share a half-duplex link fairly end when the later of two in turn does: the same
-/// crossover.
+/// Two messages that share a half-duplex link fairly end at the same time as the later of two in turn: the
+/// crossover is the same.
 #[test]
 fn crossovers_under_fair_sharing() {
     for (duplex, crossing) in [(false, 3.0), (true, 2.0)] {
@@ -73,7 +73,7 @@ fn crossovers_under_fair_sharing() {
         let [one] = found.crossovers[..] else { panic!("{:?}", found.crossovers) };
         assert!((one.at - crossing).abs() < 0.02, "{duplex}: {}", one.at);
     }
-    // Rendezvous: the same bulk exchange, since everybody receives at once.
+    // Rendezvous: the same bulk exchange, since all processors receive at once.
     let ring = contenders(&[Method::Rows], Some(Flow::Ring));
     let fifo = swept("latency=1us..1s", true, &ring).unwrap();
     let late = swept_by(Some(&Fluid::default()), "latency=1us..1s", true, &ring).unwrap();

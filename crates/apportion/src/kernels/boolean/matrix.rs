@@ -29,7 +29,7 @@ impl BitMatrix {
         matrix
     }
 
-    /// From one byte an element, row by row: any byte but 0 is a 1.
+    /// From one byte per element, row by row: any byte but 0 is a 1.
     ///
     /// # Panics
     /// If there are not `rows * cols` bytes.
@@ -39,7 +39,7 @@ impl BitMatrix {
         Self::from_rows(rows, cols, |i| &bytes[i * cols..][..cols])
     }
 
-    /// From one byte an element, wherever the rows lie: `row(i)` is row `i`, any byte but 0 a 1.
+    /// From one byte per element, with rows anywhere in memory: `row(i)` is row `i`, any byte but 0 is a 1.
     ///
     /// # Panics
     /// If a row has not `cols` bytes.
@@ -62,7 +62,7 @@ impl BitMatrix {
         matrix
     }
 
-    /// One byte an element, 0 or 1, row by row.
+    /// One byte per element, 0 or 1, row by row.
     pub fn to_bytes(&self) -> Vec<u8> {
         (0..self.rows).flat_map(|i| (0..self.cols).map(move |j| self.get(i, j).into())).collect()
     }
@@ -88,7 +88,7 @@ impl BitMatrix {
         self.words(i)[j / 64] >> (j % 64) & 1 == 1
     }
 
-    /// Makes element (`i`, `j`) a 1.
+    /// Sets element (`i`, `j`) to 1.
     pub fn set(&mut self, i: usize, j: usize) {
         assert!(j < self.cols, "column {j} is one of {}", self.cols);
         self.row_mut(i).as_flattened_mut()[j / 64] |= 1 << (j % 64);
@@ -115,7 +115,7 @@ impl BitMatrix {
         &mut self.chunks[i * width..][..width]
     }
 
-    /// What chunk `place` of a row holds when all its columns are 1.
+    /// The contents of chunk `place` of a row whose columns are all 1.
     pub(super) fn full(&self, place: usize) -> [u64; CHUNK] {
         std::array::from_fn(|i| {
             let left = self.cols.saturating_sub((place * CHUNK + i) * 64);
@@ -133,8 +133,8 @@ impl BitMatrix {
     }
 }
 
-/// Eight bytes as eight bits, the first in the lowest: their flags are moved to the highest byte by one
-/// product, in which no two meet.
+/// Packs eight bytes into eight bits, the first in the lowest. One multiplication moves their flags to the
+/// highest byte without collisions.
 fn packed(bytes: [u8; 8]) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let word = u64::from_le_bytes(bytes);

@@ -22,8 +22,8 @@ impl BitMatrix {
     /// `self` or (A and B): element (i, j) also becomes 1 where some p has ones at (i, p) of A and (p, j) of
     /// B.
     ///
-    /// Takes the cheaper, by the count of ones in A, of the plain method (ones of A x n / 512 steps) and of
-    /// the Four Russians' (k / 4 x (m + 16) x n / 512 steps, which run four times as fast).
+    /// Counts the ones of A and takes the cheaper method: the plain one (ones of A x n / 512 steps) or the
+    /// Four Russians' (k / 4 x (m + 16) x n / 512 steps, which run four times as fast).
     ///
     /// # Panics
     /// If the shapes do not fit: A is m x k, B k x n, `self` m x n.
@@ -44,7 +44,7 @@ impl BitMatrix {
         }
     }
 
-    /// [`BitMatrix::or_product`] row by row: each one of A adds a row of B. Best where A has few ones.
+    /// [`BitMatrix::or_product`] row by row: each 1 of A adds a row of B. Best where A has few ones.
     ///
     /// # Panics
     /// If the shapes do not fit.
@@ -52,19 +52,19 @@ impl BitMatrix {
         self.check_shapes(a, b);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: just asked.
+            // SAFETY: the feature was just detected.
             return unsafe { by_rows_avx512(self, a, b) };
         } else if is_x86_feature_detected!("avx2") {
-            // SAFETY: just asked.
+            // SAFETY: the feature was just detected.
             return unsafe { by_rows_avx2(self, a, b) };
         }
-        // SAFETY: asks nothing of the processor.
+        // SAFETY: needs no processor feature.
         unsafe { by_rows::<Chunk>(self, a, b) }
     }
 
     /// [`BitMatrix::or_product`] by tables of all unions of four rows of B. Best where A is dense.
     ///
-    /// Rows of C that are full of ones within a strip of 512 columns drop out.
+    /// Rows of C whose bits are all 1 within a strip of 512 columns are skipped from then on.
     ///
     /// Source: Arlazarov, Dinic, Kronrod and Faradzhev 1970; tables that fit the cache as in Albrecht, Bard
     /// and Hart, Algorithm 898, 2010.
@@ -75,13 +75,13 @@ impl BitMatrix {
         self.check_shapes(a, b);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: just asked.
+            // SAFETY: the feature was just detected.
             return unsafe { by_tables_avx512(self, a, b) };
         } else if is_x86_feature_detected!("avx2") {
-            // SAFETY: just asked.
+            // SAFETY: the feature was just detected.
             return unsafe { by_tables_avx2(self, a, b) };
         }
-        // SAFETY: asks nothing of the processor.
+        // SAFETY: needs no processor feature.
         unsafe { by_tables::<Chunk>(self, a, b) }
     }
 
@@ -99,13 +99,13 @@ impl BitMatrix {
     }
 }
 
-/// A body compiled for wider registers than every processor has.
+/// The same body, compiled for wider registers, which only some processors have.
 macro_rules! compiled_for {
     ($name:ident = $body:ident::<$wide:ty>, $feature:literal) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $feature)]
         fn $name(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
-            // SAFETY: the feature is enabled here, which callers answer for.
+            // SAFETY: the feature is enabled here; callers guarantee that the processor has it.
             unsafe { $body::<$wide>(c, a, b) }
         }
     };
@@ -117,13 +117,13 @@ compiled_for!(by_tables_avx512 = by_tables::<__m512i>, "avx512f");
 compiled_for!(by_tables_avx2 = by_tables::<[__m256i; 2]>, "avx2");
 
 /// # Safety
-/// The processor has the feature of `W`; so for all below.
+/// The processor has the feature of `W`; the same holds for all functions below.
 #[inline(always)]
 unsafe fn by_rows<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
     for i in 0..a.rows() {
         for p in a.ones_of(i) {
             for (c, b) in c.row_mut(i).iter_mut().zip(b.row(p)) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { W::load(c).or(W::load(b)).store(c) }
             }
         }
@@ -133,7 +133,8 @@ unsafe fn by_rows<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
 #[inline(always)]
 unsafe fn by_tables<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
     let m = a.rows();
-    // Word after word, as they are read: rows a power of two apart would fight for the same cache lines.
+    // Word after word, in the order in which they are read: rows a power of two apart would compete for the
+    // same cache lines.
     let words: Vec<u64> =
         (0..a.cols().div_ceil(64)).flat_map(|w| (0..m).map(move |i| a.words(i)[w])).collect();
     let mut tables = Tables([[[0; CHUNK]; 1 << GROUP]; 64 / GROUP]);
@@ -150,13 +151,13 @@ unsafe fn by_tables<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
                 break;
             }
             for (table, first) in tables.0.iter_mut().zip((start..).step_by(GROUP)) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { fill::<W>(table, b, place, first..b.rows().min(first + GROUP)) }
             }
             let mut kept = 0;
             for at in 0..unfinished.len() {
                 let i: usize = unfinished[at];
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { add::<W>(&mut strip[i], words[i], &tables) }
                 unfinished[kept] = i;
                 kept += usize::from(strip[i] != full);
@@ -169,10 +170,10 @@ unsafe fn by_tables<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
     }
 }
 
-/// Adds the entries that the word's groups of bits choose, one of each table.
+/// Adds the table entries that the word's groups of bits select, one from each table.
 #[inline(always)]
 unsafe fn add<W: Wide>(chunk: &mut Chunk, word: u64, tables: &Tables) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sum = W::load(chunk);
         for (t, table) in tables.0.iter().enumerate() {
@@ -182,15 +183,15 @@ unsafe fn add<W: Wide>(chunk: &mut Chunk, word: u64, tables: &Tables) {
     }
 }
 
-/// Entry x becomes the union of the rows whose bits are set in x; one union each, from the entry without the
-/// highest bit.
+/// Sets entry x to the union of the rows whose bits are set in x. Each entry takes one union, with the entry
+/// that lacks the highest bit of x.
 #[inline(always)]
 unsafe fn fill<W: Wide>(table: &mut Table, b: &BitMatrix, place: usize, rows: Range<usize>) {
     table[0] = [0; CHUNK];
     for (bit, row) in rows.enumerate() {
         let (known, new) = table.split_at_mut(1 << bit);
         for (new, known) in new.iter_mut().zip(known) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { W::load(known).or(W::load(&b.row(row)[place])).store(new) }
         }
     }
@@ -247,7 +248,7 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             let (mut by_rows, mut by_tables) = (before.clone(), before);
-            // SAFETY: just asked.
+            // SAFETY: the feature was just detected.
             unsafe {
                 by_rows_avx2(&mut by_rows, &a, &b);
                 by_tables_avx2(&mut by_tables, &a, &b);

@@ -1,4 +1,5 @@
-//! 512 bits in registers. Spelled out, since a compiler left to itself gathers single words from many tables.
+//! 512 bits in registers. Written with explicit vectors, since the compiler would gather single words from
+//! many tables.
 
 #![allow(unsafe_code)]
 

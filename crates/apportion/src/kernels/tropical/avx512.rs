@@ -51,7 +51,7 @@ fn settle_i32<const MIN: bool>(sum: __m512i, over: __m512i, other: __m512i) -> _
 #[target_feature(enable = "avx512f")]
 unsafe fn interleave<T: Element>(columns: usize, rows: [*const T; 8], to: *mut T) {
     for p in (0..columns).step_by(8) {
-        // SAFETY: the caller's promise; elements are of 4 or 8 bytes, and only moved.
+        // SAFETY: guaranteed by the caller; elements have 4 or 8 bytes, and are only moved.
         unsafe {
             let to = to.add(p * 8);
             if size_of::<T>() == 4 {

@@ -1,4 +1,5 @@
-//! The outer loops: A and B cut into blocks that fit the caches, copied so that tiles read them straight on.
+//! The outer loops: they cut A and B into blocks that fit the caches, and copy them so that tiles read memory
+//! in order.
 
 #![allow(unsafe_code)]
 
@@ -10,10 +11,10 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::slice::from_raw_parts_mut;
 
-/// Bytes of a row of a block: its depth is 384 elements of eight bytes, 768 of four. C is read and written
-/// once for each: at 2,048 x 2,048 x 2,048 depths of 128, 256 and 384 reach 0.77, 0.85 and 0.89 of the
-/// registers' peak in f64, 384 and 768 about 0.80 and 0.83 in i32 (one Zen 5 core), though a strip of B
-/// leaves the first-level cache.
+/// Bytes in a row of a block: its depth is 384 elements of eight bytes, or 768 of four. Each block reads and
+/// writes C once. At 2,048 x 2,048 x 2,048, depths of 128, 256 and 384 reach 0.77, 0.85 and 0.89 of the
+/// registers' peak in f64; 384 and 768 reach about 0.80 and 0.83 in i32 (one Zen 5 core), although a strip of
+/// B no longer fits the first-level cache.
 const DEPTH_BYTES: usize = 3 << 10;
 /// Bytes of a cache line, and of the widest vector.
 const LINE: usize = 64;
@@ -22,9 +23,9 @@ const A_BYTES: usize = 512 << 10;
 /// Bytes of a packed block of B: a share of the last cache.
 const B_BYTES: usize = 4 << 20;
 
-/// C := C over A x B with the given tile; false, with C over only some of the sums, if an integer is not
-/// tame. Shapes must fit. Inlined, as all below, into functions compiled for the tile's registers: packing is
-/// worth vectors, too.
+/// C := C over A x B with the given tile. Returns false, with C updated by only some of the sums, if an
+/// integer is too large for plain sums. Shapes must fit. Inlined, as is everything below, into functions
+/// compiled for the tile's registers, since packing also benefits from vectors.
 #[inline(always)]
 pub(super) fn product<T: Element, const MIN: bool>(
     tile: &MicroKernel<T>,
@@ -72,13 +73,13 @@ fn pieces(n: usize, most: usize, unit: usize) -> impl Iterator<Item = Range<usiz
 struct Line(#[expect(dead_code, reason = "only its room is wanted")] [u8; LINE]);
 
 thread_local! {
-    /// Each thread's memory for packed blocks: taken anew for every product, its pages would cost as much as
-    /// the packing.
+    /// Each thread's memory for packed blocks. It is kept between products, since fresh pages would cost as
+    /// much as the packing.
     static SCRATCH: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `work` with two blocks of so many elements each, both on cache lines, so that no vector straddles
-/// two. What they hold is left over from earlier.
+/// Calls `work` with two blocks of the given numbers of elements, both aligned to cache lines, so that no
+/// vector straddles two. Their contents are unspecified.
 #[inline(always)]
 fn with_scratch<T: Element, R>(a: usize, b: usize, work: impl FnOnce(&mut [T], &mut [T]) -> R) -> R {
     let lines = |elements: usize| (elements * size_of::<T>()).div_ceil(LINE);
@@ -88,7 +89,7 @@ fn with_scratch<T: Element, R>(a: usize, b: usize, work: impl FnOnce(&mut [T], &
             scratch.resize(needed, Line([0; LINE]));
         }
         let (for_a, for_b) = scratch.split_at_mut(lines(a));
-        // SAFETY: the lines are initialised bytes, enough of them and aligned beyond any number; every bit
+        // SAFETY: the lines are initialised bytes, enough of them, and aligned for any number; every bit
         // pattern is a number of the four types that are `Tropical`; the two slices do not overlap and live
         // as long as the borrow.
         let (for_a, for_b) = unsafe {
@@ -101,8 +102,8 @@ fn with_scratch<T: Element, R>(a: usize, b: usize, work: impl FnOnce(&mut [T], &
     })
 }
 
-/// A block of B as strips of `width` columns, row after row, the last strip filled up with zeros. False if
-/// not all are tame.
+/// A block of B as strips of `width` columns, row after row, with the last strip padded with zeros. False if
+/// an element is too large for plain sums.
 #[inline(always)]
 fn pack_rows<T: Element, const MIN: bool>(
     block: &mut [T],
@@ -123,8 +124,8 @@ fn pack_rows<T: Element, const MIN: bool>(
     tame
 }
 
-/// A block of A as strips of `tile.rows` rows, column after column, the last strip filled up with zeros.
-/// False if not all are tame.
+/// A block of A as strips of `tile.rows` rows, column after column, with the last strip padded with zeros.
+/// False if an element is too large for plain sums.
 #[inline(always)]
 fn pack_cols<T: Element, const MIN: bool>(
     tile: &MicroKernel<T>,
@@ -141,9 +142,9 @@ fn pack_cols<T: Element, const MIN: bool>(
         if let Some(interleave) = tile.interleave.filter(|_| first + 8 <= rows.end) {
             done = depth.len() / 8 * 8;
             let from: [&[T]; 8] = std::array::from_fn(|i| &a.row(first + i)[depth.clone()]);
-            // SAFETY: eight rows of at least `done` elements, a multiple of eight, and room for them all;
-            // `Element::tiles` offers only what the processor has, and only tiles of eight rows have the
-            // function.
+            // SAFETY: there are eight rows of at least `done` elements, a multiple of eight, and room for
+            // them all. `Element::tiles` offers only tiles that the processor supports, and only tiles of
+            // eight rows have the function.
             unsafe { interleave(done, from.map(<[T]>::as_ptr), to.as_mut_ptr()) }
         }
         let to = &mut to[done * height..];
@@ -155,13 +156,13 @@ fn pack_cols<T: Element, const MIN: bool>(
                 to.for_each(|to| *to = T::zero::<MIN>());
             }
         }
-        // While it is in the first-level cache.
+        // While the strip is in the first-level cache.
         tame &= T::prepare::<MIN>(whole);
     }
     tame
 }
 
-/// All tiles of a part of C, a strip of B at a time.
+/// All tiles of a part of C, one strip of B at a time.
 #[inline(always)]
 fn sweep<T: Element, const MIN: bool>(
     tile: &MicroKernel<T>,
@@ -179,7 +180,7 @@ fn sweep<T: Element, const MIN: bool>(
             if rows == tile.rows && cols == tile.cols {
                 let stride = part.stride();
                 // SAFETY: the strips hold `depth` columns and rows of the tile's height and width, `part` is
-                // a whole tile, and `Element::tiles` offers only what the processor has.
+                // a whole tile, and `Element::tiles` offers only tiles that the processor supports.
                 unsafe { (tile.update)(depth, a, b, part.as_mut_ptr(), stride) }
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The numbers: their infinities, their sums, and the tiles that work on them.
+//! The elements: their infinities, their sums, and the tiles that work on them.
 
 use crate::kernels::tropical::portable::Lanes;
 use crate::kernels::tropical::tile::MicroKernel;
@@ -13,7 +13,7 @@ pub trait Element: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug +
     const NOUGHT: Self;
     /// The number 1.
     const UNIT: Self;
-    /// The greatest magnitude of a sum of two packed numbers; sums with a packed zero in them lie beyond it.
+    /// The largest magnitude of a sum of two packed numbers; a sum that involves a packed zero exceeds it.
     const REACH: Self;
     /// The neutral element of the sum.
     #[inline(always)]
@@ -29,19 +29,19 @@ pub trait Element: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug +
     fn times<const MIN: bool>(self, other: Self) -> Self;
     /// The plain sum of two packed elements.
     fn plus(self, other: Self) -> Self;
-    /// Turns elements into [`Element::packed`] ones; false if plain sums with them might go wrong.
+    /// Turns elements into [`Element::packed`] ones; false if plain sums with them might overflow.
     fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool;
-    /// The element as it stands in a packed block.
+    /// The representation of the element in a packed block.
     fn packed<const MIN: bool>(self) -> Self;
-    /// Whether a sum of packed elements is a true one, not one with a packed zero in it.
+    /// Whether a sum of packed elements is an actual sum, and does not involve a packed zero.
     fn is_true<const MIN: bool>(self) -> bool;
-    /// Whether the argument checks let it pass.
+    /// Whether the argument checks accept it.
     fn is_taken<const MIN: bool>(&self) -> bool;
     /// The tiles that this processor can run, best first; the last is the portable one.
     fn tiles<const MIN: bool>() -> Vec<MicroKernel<Self>>;
 }
 
-/// The tiles at hand for vectors of one name in `avx512`, `avx2` and `neon`.
+/// The tiles available for vectors of one name in `avx512`, `avx2` and `neon`.
 macro_rules! tiles {
     ($vector:ident, $lanes:literal) => {
         fn tiles<const MIN: bool>() -> Vec<MicroKernel<Self>> {
@@ -69,7 +69,8 @@ macro_rules! float {
             const REACH: Self = $float::INFINITY;
             #[inline(always)]
             fn times<const MIN: bool>(self, other: Self) -> Self {
-                // The infinities' sum is NaN, which is never better than anything: the zero absorbs.
+                // The sum of opposite infinities is NaN, which is never better than anything: the zero
+                // absorbs.
                 self + other
             }
             #[inline(always)]
@@ -103,8 +104,8 @@ macro_rules! integer {
             const HIGHEST: Self = $integer::MAX;
             const NOUGHT: Self = 0;
             const UNIT: Self = 1;
-            // Packed zeros stand at half the range, Z. With numbers up to R, a sum of two lies within 2 R and
-            // a sum with Z in it beyond Z - R: 3 R < Z keeps them apart.
+            // Packed zeros are at half the range, Z. With numbers up to R, a sum of two is within 2 R and a
+            // sum that involves Z is beyond Z - R: 3 R < Z keeps them apart.
             const REACH: Self = 2 * ($integer::MAX / 6 - 1);
             #[inline(always)]
             fn times<const MIN: bool>(self, other: Self) -> Self {
@@ -118,7 +119,7 @@ macro_rules! integer {
             #[inline(always)]
             fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool {
                 let largest = Self::REACH / 2;
-                // A number, and no early end: so the loop runs on vectors.
+                // A number, and no early return, so that the loop vectorizes.
                 let mut wild: Self = 0;
                 for x in elements {
                     let too_large = (*x > largest) | (*x < -largest);

@@ -1,8 +1,8 @@
 //! Products over max-plus and min-plus, packed and blocked like a gemm.
 //!
-//! One body serves every register file: [`tile`](tile::tile) is written against the operations of a
-//! [`Vector`](vector::Vector), and `avx512`, `avx2`, `neon` and `portable` supply them. All give the same
-//! bits, since among equal sums (+0 and -0 among them) the first in the order C, p = 0, 1, … stands.
+//! One body serves every register file: [`tile`](tile::tile) is written in terms of the operations of a
+//! [`Vector`](vector::Vector), which `avx512`, `avx2`, `neon` and `portable` implement. All return the same
+//! bits: among equal sums (+0 and -0 among them) the first in the order C, p = 0, 1, … is kept.
 
 #![allow(unsafe_code)]
 
@@ -25,10 +25,10 @@ use element::Element;
 
 /// An element type of max-plus and min-plus matrices: `f64`, `f32`, `i64`, `i32`.
 ///
-/// The zero of max-plus is -infinity or the integers' `MIN`, that of min-plus +infinity or `MAX`; it absorbs:
-/// added to anything, even to the opposite infinity, it gives itself. Sums of floats round, and may overflow
-/// to an infinity; sums of integers saturate. NaN counts as absent: callers refuse it, and the opposite
-/// infinity, by [`check_max_plus`] and [`check_min_plus`].
+/// The zero of max-plus is -infinity or the integers' `MIN`, that of min-plus is +infinity or `MAX`. It
+/// absorbs: zero plus anything, even the opposite infinity, is zero. Sums of floats round, and may overflow
+/// to an infinity; sums of integers saturate. NaN is treated as absent. Callers reject NaN and the opposite
+/// infinity with [`check_max_plus`] and [`check_min_plus`].
 pub trait Tropical: Element {}
 
 impl Tropical for f64 {}
@@ -39,8 +39,8 @@ impl Tropical for i32 {}
 /// C := max(C, max over p of a(i, p) + b(p, j)). 2 m n k operations; each thread keeps memory for two packed
 /// blocks (about 5 MB).
 ///
-/// Exact up to the rounding of each single sum, and the same bits on every processor. Integers whose
-/// magnitude stays below 2^30 / 3 (2^62 / 3 for `i64`), zeros apart, run at full speed; larger ones take a
+/// Exact up to the rounding of each single sum, and bit-identical on every processor. Integers whose
+/// magnitude is below 2^30 / 3 (2^62 / 3 for `i64`), apart from zeros, run at full speed; larger ones use a
 /// plain loop of saturating sums.
 ///
 /// Source: blocking of Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008.
@@ -59,7 +59,7 @@ pub fn max_plus<T: Tropical>(a: View<T>, b: View<T>, c: ViewMut<T>) {
     product::<T, false>(a, b, c);
 }
 
-/// C := min(C, min over p of a(i, p) + b(p, j)); in all else like [`max_plus`].
+/// C := min(C, min over p of a(i, p) + b(p, j)); otherwise the same as [`max_plus`].
 ///
 /// # Panics
 /// If the shapes do not fit: A is m x k, B k x n, C m x n.
@@ -67,18 +67,18 @@ pub fn min_plus<T: Tropical>(a: View<T>, b: View<T>, c: ViewMut<T>) {
     product::<T, true>(a, b, c);
 }
 
-/// The place of the first element that max-plus does not take: NaN or +infinity. Every integer is taken.
+/// Checks that max-plus accepts all elements: neither NaN nor +infinity. Every integer is accepted.
 ///
 /// # Errors
-/// That place.
+/// The position of the first element that is not accepted.
 pub fn check_max_plus<T: Tropical>(elements: &[T]) -> Result<(), usize> {
     elements.iter().position(|x| !x.is_taken::<false>()).map_or(Ok(()), Err)
 }
 
-/// The place of the first element that min-plus does not take: NaN or -infinity. Every integer is taken.
+/// Checks that min-plus accepts all elements: neither NaN nor -infinity. Every integer is accepted.
 ///
 /// # Errors
-/// That place.
+/// The position of the first element that is not accepted.
 pub fn check_min_plus<T: Tropical>(elements: &[T]) -> Result<(), usize> {
     elements.iter().position(|x| !x.is_taken::<true>()).map_or(Ok(()), Err)
 }
@@ -89,14 +89,14 @@ pub fn instruction_set() -> &'static str {
     f64::tiles::<false>()[0].name
 }
 
-/// The product with the widest registers at hand, or with saturating sums where plain ones might overflow.
+/// The product with the widest registers available, or with saturating sums where plain ones might overflow.
 fn product<T: Tropical, const MIN: bool>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
     check_shapes(&a, &b, &c);
     let tile = &T::tiles::<MIN>()[0];
-    // SAFETY: `Element::tiles` offers only what the processor has.
+    // SAFETY: `Element::tiles` offers only tiles that the processor supports.
     let done = unsafe { (tile.product)(tile, a, b, c.tile(0, 0, a.rows(), b.cols())) };
     if !done {
-        // What has been done was true, and does no harm twice.
+        // The updates made so far are correct, and repeating them has no effect.
         saturating::<T, MIN>(a, b, c);
     }
 }

@@ -21,7 +21,7 @@ impl<T: Element, const N: usize> Lanes<T, N> {
     }
 }
 
-// No function here needs any feature; only pointers need care.
+// No function here needs any processor feature; only the pointers must be valid.
 impl<T: Element, const N: usize> Vector for Lanes<T, N> {
     type Element = T;
     const LANES: usize = N;
@@ -32,7 +32,7 @@ impl<T: Element, const N: usize> Vector for Lanes<T, N> {
     }
     #[inline(always)]
     unsafe fn load(from: *const T) -> Self {
-        // SAFETY: good for N elements by the trait's contract; read_unaligned asks nothing else.
+        // SAFETY: valid for N elements by the trait's contract; read_unaligned requires nothing else.
         Self(unsafe { from.cast::<[T; N]>().read_unaligned() })
     }
     #[inline(always)]

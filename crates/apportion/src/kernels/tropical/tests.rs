@@ -186,7 +186,7 @@ fn large_integers_saturate_and_their_zeros_absorb() {
     assert_eq!(c, [i64::MIN]);
 }
 
-/// An integer that is not tame far behind in A or B: what was done before it is found does no harm.
+/// An integer that is too large, far inside A or B: the work done before it is found has no effect.
 #[test]
 fn a_late_large_integer_changes_the_way_and_not_the_result() {
     for wild in [0, 1] {

@@ -37,7 +37,7 @@ pub(super) unsafe fn tile<V: Vector, const ROWS: usize, const WIDE: usize, const
     c: *mut V::Element,
     stride: usize,
 ) {
-    // SAFETY: every address lies within the packed blocks and the tile of C, by the caller's promise.
+    // SAFETY: every address is within the packed blocks and the tile of C, as the caller guarantees.
     unsafe {
         let place = |i: usize, j: usize| c.wrapping_add(i * stride + j * V::LANES);
         let mut best = [[V::splat(V::Element::zero::<MIN>()); WIDE]; ROWS];

@@ -1,5 +1,5 @@
-//! Registers full of elements: what the innermost loop needs of them, and its implementation once for every
-//! instruction set, which names only its instructions.
+//! Registers full of elements: the operations that the innermost loop needs, and one implementation for every
+//! instruction set, which supplies only its instructions.
 
 use crate::kernels::tropical::element::Element;
 
@@ -24,7 +24,7 @@ pub(super) trait Vector: Copy {
     unsafe fn settled_over<const MIN: bool>(self, other: Self) -> Self;
 }
 
-/// Asks for the cache line at an address, which need not be valid.
+/// Prefetches the cache line at an address, which need not be valid.
 #[inline(always)]
 pub(super) fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -38,8 +38,8 @@ pub(super) fn prefetch<T>(at: *const T) {
 }
 
 /// A vector of one element type, by the instructions that fill, load, store, add and compare it. `$max` and
-/// `$min` return their second operand where neither is better, or one is NaN. `settle` turns (sum, sum over
-/// other, other) into what [`Vector::settled_over`] returns; without it, every sum is a true one.
+/// `$min` return their second operand if neither is better, or one is NaN. `settle` turns (sum, sum over
+/// other, other) into the result of [`Vector::settled_over`]; without it, every sum is an actual one.
 macro_rules! vector {
     ($name:ident($register:ty) of $element:ty: $splat:ident, $load:ident, $store:ident, $plus:ident, $max:ident,
      $min:ident $(, settle: $settle:ident)?) => {
@@ -57,7 +57,7 @@ macro_rules! vector {
             }
             #[inline(always)]
             unsafe fn load(from: *const $element) -> Self {
-                // SAFETY: the trait's contract grants the pointer, too.
+                // SAFETY: the trait's contract also grants the pointer.
                 Self(unsafe { $load(from.cast()) })
             }
             #[inline(always)]
@@ -115,7 +115,7 @@ macro_rules! micro_kernels {
             c: *mut V::Element,
             stride: usize,
         ) {
-            // SAFETY: the caller's promise, passed on.
+            // SAFETY: guaranteed by the caller.
             unsafe { tile::<V, $rows, $wide, MIN>(depth, a, b, c, stride) }
         }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 /// The longest line that is read, in bytes; the format allows 1024.
 const LONGEST_LINE: u64 = 1 << 16;
 
-/// Whole numbers beyond it are not exact in a double.
+/// Larger integers are not exact in a double.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -28,7 +28,7 @@ enum Symmetry {
     Skew,
 }
 
-/// The lines of a file, with what an error needs to name them.
+/// The lines of a file, with the context that an error message needs.
 struct Lines<'a> {
     path: &'a Path,
     reader: BufReader<File>,
@@ -74,14 +74,14 @@ impl Lines<'_> {
             Ok(x) if field == Field::Real || (x.fract() == 0.0 && x.abs() <= LARGEST_EXACT) => Ok(x),
             Ok(_) => Err(self
                 .refuse(format!("\"{word}\" is not a whole number up to 2^53"), "declare the matrix real")),
-            Err(_) => Err(self.refuse(format!("\"{word}\" is not a number"), "mend the entry")),
+            Err(_) => Err(self.refuse(format!("\"{word}\" is not a number"), "fix the entry")),
         }
     }
 }
 
 /// Reads a Matrix Market file: coordinate or array; real, integer or pattern (ones); general, symmetric or
-/// skew-symmetric. Entries given twice add up; those of a coordinate file that are not given are `absent`.
-/// O(rows cols + entries).
+/// skew-symmetric. Duplicate entries are added up; entries that a coordinate file does not list become
+/// `absent`. O(rows cols + entries).
 pub(in crate::matrix) fn read(path: &Path, absent: f64) -> Result<Matrix<f64>> {
     let (file, length) = open(path)?;
     let mut lines = Lines { path, reader: BufReader::new(file), number: 0, text: String::new() };
@@ -107,20 +107,21 @@ pub(in crate::matrix) fn read(path: &Path, absent: f64) -> Result<Matrix<f64>> {
             lines.refuse(format!("a symmetric matrix cannot be {rows} x {cols}"), "declare it general")
         );
     }
-    // An entry takes at least "1 1\n" in a sparse file and "1\n" in a dense one, where a triangle may do.
+    // An entry takes at least "1 1\n" in a sparse file and "1\n" in a dense one, where a triangle may
+    // suffice.
     let (count, least) = match entries {
         Some(entries) => (Some(entries), 4),
         None => (stored(rows, cols, symmetry), 2),
     };
     if count.is_none_or(|count| count as u64 > length / least + 1) {
         let what = format!("declares more entries than a file of {length} bytes can hold");
-        return Err(lines.refuse(what, "copy the file again, or mend the sizes"));
+        return Err(lines.refuse(what, "copy the file again, or fix the sizes"));
     }
     let mut matrix = allocate(path, rows, cols)?;
     match entries {
         Some(entries) => {
-            // -0 marks what is not given: a sum that began with it is never -0 again, unless of nothing but
-            // -0.
+            // -0 marks entries that are not given: a sum that starts at -0 is never -0 again, unless all its
+            // terms are -0.
             matrix.as_mut_slice().fill(-0.0);
             coordinates(&mut lines, &mut matrix, entries, (field, symmetry))?;
             let missing = |x: &&mut f64| **x == 0.0 && x.is_sign_negative();
@@ -140,7 +141,7 @@ fn stored(rows: usize, cols: usize, symmetry: Symmetry) -> Option<usize> {
     }
 }
 
-/// Reads the first line: is it sparse, of what numbers, of what symmetry?
+/// Parses the first line: whether the file is sparse, and its kind of numbers and symmetry.
 fn banner(lines: &Lines) -> Result<(bool, Field, Symmetry)> {
     let lower = lines.text.to_ascii_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
@@ -184,17 +185,17 @@ fn coordinates(
     for done in 0..entries {
         if !lines.advance_to_data()? {
             let what = format!("ends after {done} of {entries} entries");
-            return Err(lines.refuse(what, "copy the file again, or mend the sizes"));
+            return Err(lines.refuse(what, "copy the file again, or fix the sizes"));
         }
         let words: Vec<&str> = lines.text.split_whitespace().collect();
         let (row, col, value) = match (words.as_slice(), field) {
             (&[row, col], Field::Pattern) => (row, col, 1.0),
             (&[row, col, value], Field::Real | Field::Integer) => (row, col, lines.value(value, field)?),
-            _ => return Err(lines.refuse("is not an entry of the declared kind", "mend the entry")),
+            _ => return Err(lines.refuse("is not an entry of the declared kind", "fix the entry")),
         };
         let index = |word: &str, size: usize| {
             word.parse().ok().filter(|i| (1..=size).contains(i)).map(|i: usize| i - 1).ok_or_else(|| {
-                lines.refuse(format!("\"{word}\" is not an index from 1 to {size}"), "mend the entry")
+                lines.refuse(format!("\"{word}\" is not an index from 1 to {size}"), "fix the entry")
             })
         };
         let (i, j) = (index(row, rows)?, index(col, cols)?);
@@ -207,7 +208,7 @@ fn coordinates(
             let what = format!("entry ({row}, {col}) does not lie in the lower triangle");
             return Err(lines.refuse(what, "store the lower triangle, or declare the matrix general"));
         }
-        // 0 given as -0 is given nevertheless.
+        // An entry given as -0 still counts as given.
         put(matrix, (i, j), value + 0.0, symmetry);
     }
     finish(lines)
@@ -225,7 +226,7 @@ fn array(lines: &mut Lines, matrix: &mut Matrix<f64>, (field, symmetry): (Field,
     while lines.advance_to_data()? {
         for word in lines.text.split_whitespace() {
             let Some(place) = places.next() else {
-                return Err(lines.refuse("holds more values than declared", "mend the sizes"));
+                return Err(lines.refuse("holds more values than declared", "fix the sizes"));
             };
             put(matrix, place, lines.value(word, field)?, symmetry);
         }
@@ -234,12 +235,12 @@ fn array(lines: &mut Lines, matrix: &mut Matrix<f64>, (field, symmetry): (Field,
         None => Ok(()),
         Some((i, j)) => {
             let what = format!("the value of ({}, {}) is missing", i + 1, j + 1);
-            Err(lines.refuse(what, "copy the file again, or mend the sizes"))
+            Err(lines.refuse(what, "copy the file again, or fix the sizes"))
         }
     }
 }
 
-/// Adds a value, and its mirror image where there is one.
+/// Adds a value, and its mirror image if there is one.
 fn put(matrix: &mut Matrix<f64>, (i, j): (usize, usize), value: f64, symmetry: Symmetry) {
     let cols = matrix.cols();
     let data = matrix.as_mut_slice();
@@ -251,10 +252,10 @@ fn put(matrix: &mut Matrix<f64>, (i, j): (usize, usize), value: f64, symmetry: S
     }
 }
 
-/// Refuses data after the last entry.
+/// Rejects data after the last entry.
 fn finish(lines: &mut Lines) -> Result<()> {
     if lines.advance_to_data()? {
-        return Err(lines.refuse("holds more entries than declared", "mend the sizes"));
+        return Err(lines.refuse("holds more entries than declared", "fix the sizes"));
     }
     Ok(())
 }
@@ -354,7 +355,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens to a file: it is read, or refused in one line; never a panic.
+        /// A damaged file is read or rejected in one line, and never causes a panic.
         #[test]
         fn damage_is_refused(
             flips in prop::collection::vec((0..SPARSE.len(), any::<u8>()), 0..4), keep in 0..=SPARSE.len(),

@@ -11,10 +11,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The longest header that is read, in bytes; NumPy writes 128 and refuses above 10,000.
+/// The longest header that is read, in bytes; NumPy writes 128 and rejects more than 10,000.
 const LONGEST_HEADER: usize = 10_000;
 
-/// What an `.npy` file holds, and where: enough to map it. The file's length has been checked against it.
+/// The contents of an `.npy` file and their location: enough to map it. The file's length has been checked
+/// against them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NpyHeader {
     /// Number of rows, at least 1.
@@ -32,7 +33,7 @@ pub struct NpyHeader {
 }
 
 impl NpyHeader {
-    /// That of the transpose, read from the same bytes: rows in C order are columns in Fortran order.
+    /// The header of the transpose, read from the same bytes: rows in C order are columns in Fortran order.
     #[must_use]
     pub fn transposed(self) -> Self {
         Self { rows: self.cols, cols: self.rows, fortran: !self.fortran, ..self }
@@ -42,8 +43,9 @@ impl NpyHeader {
 /// Reads and checks the header of an `.npy` file, and the file's length against it.
 ///
 /// # Errors
-/// Exit code 2: not a readable regular file, no or a damaged header, elements other than f32, f64, i32, i64,
-/// bool and u8, not exactly two dimensions, a dimension of zero, bytes missing or left over.
+/// Exit code 2: the file is not a readable regular file; the header is missing or damaged; the elements are
+/// not f32, f64, i32, i64, bool or u8; there are not exactly two dimensions; a dimension is zero; bytes are
+/// missing or left over.
 pub fn read_npy_header(path: &Path) -> Result<NpyHeader> {
     open_npy(path).map(|(header, _)| header)
 }
@@ -160,8 +162,8 @@ pub(in crate::matrix) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
     Ok((header, file))
 }
 
-/// The element's name, and whether it is big-endian, from NumPy's description; `None` for one that no matrix
-/// has here.
+/// The element's name, and whether it is big-endian, from NumPy's description; `None` if no matrix of this
+/// crate has such elements.
 fn element_type(descr: Option<&str>) -> Option<(&'static str, bool)> {
     let (order, kind) = descr?.split_at_checked(1)?;
     let big = match order {
@@ -182,13 +184,13 @@ fn element_type(descr: Option<&str>) -> Option<(&'static str, bool)> {
     }
 }
 
-/// The header that NumPy writes for a matrix in C order: version 1.0, little-endian, padded to 64 bytes and
-/// with its room for growth.
+/// The header that NumPy writes for a matrix in C order: version 1.0, little-endian, padded to 64 bytes, with
+/// NumPy's room for growth.
 pub fn npy_header<T: Element>(rows: usize, cols: usize) -> Vec<u8> {
     header_of(T::DESCR, rows, cols)
 }
 
-/// [`npy_header`] of truth values.
+/// [`npy_header`] for truth values.
 pub fn npy_header_bool(rows: usize, cols: usize) -> Vec<u8> {
     header_of("|b1", rows, cols)
 }

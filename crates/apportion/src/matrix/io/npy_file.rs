@@ -11,7 +11,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash64;
 
-/// An `.npy` file, or the transpose of what it holds, whose elements are read by rectangles.
+/// An `.npy` file, or the transpose of its matrix, whose elements are read by rectangles.
 #[derive(Debug)]
 pub struct NpyFile {
     path: PathBuf,
@@ -30,7 +30,7 @@ impl NpyFile {
         Ok(Self { path: path.to_path_buf(), header, file })
     }
 
-    /// Sizes and element type, as transposed.
+    /// Sizes and element type, after any transposition.
     pub fn header(&self) -> &NpyHeader {
         &self.header
     }
@@ -40,11 +40,11 @@ impl NpyFile {
         &self.path
     }
 
-    /// Reads a rectangle; truth values become 0 and 1. Memory: the rectangle's, and sixteen columns' more if
-    /// the file is in Fortran order.
+    /// Reads a rectangle; truth values become 0 and 1. Memory: the rectangle's, and that of sixteen more
+    /// columns if the file is in Fortran order.
     ///
     /// # Errors
-    /// The file cannot be read, or has become shorter; the rectangle needs more memory than is free.
+    /// The file cannot be read or has become shorter, or the rectangle needs more memory than is free.
     ///
     /// # Panics
     /// If the rectangle reaches outside the matrix, or T is not of the file's element type.
@@ -86,7 +86,7 @@ mod tests {
         let swapped = String::from_utf8_lossy(&npy_header::<f64>(5, 7)).replace("False", "True ");
         for bytes in [plain.clone(), {
             let mut bytes = plain;
-            // The header's first bytes are no text: only its dictionary is changed.
+            // The header's first bytes are not text: only its dictionary is changed.
             bytes[10..128].copy_from_slice(&swapped.as_bytes()[swapped.len() - 118..]);
             bytes
         }] {

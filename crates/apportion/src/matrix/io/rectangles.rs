@@ -1,4 +1,4 @@
-//! Rectangles of an `.npy` file, read and written without the rest; the whole matrix is one of them.
+//! Rectangles of an `.npy` file, read and written separately; the whole matrix is one of them.
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
@@ -11,13 +11,13 @@ use std::path::Path;
 /// Rectangles of one matrix, each with its elements row by row.
 pub type LocalBlocks<T> = Vec<(Rect, Vec<T>)>;
 
-/// Columns of a file in Fortran order that are read together: two cache lines of a row of f64, and little
-/// memory.
+/// Columns of a file in Fortran order that are read together: two cache lines of a row of f64, at a small
+/// cost in memory.
 const WIDE: usize = 16;
 
 /// Reads rectangles of the matrix in an `.npy` file whose header is known, in C or Fortran order and either
-/// byte order; truth values become 0 and 1. Memory: the rectangles', and for Fortran order sixteen columns'
-/// more.
+/// byte order; truth values become 0 and 1. Memory: that of the rectangles, and of sixteen more columns for
+/// Fortran order.
 ///
 /// # Errors
 /// The file cannot be read, or a rectangle needs more memory than is free: exit code 2.
@@ -79,7 +79,7 @@ struct Body<'a> {
 
 impl Body<'_> {
     /// Reads parts of lines of `length` elements each (rows, or columns in Fortran order), one after the
-    /// other; whole lines at once.
+    /// other, and whole lines at once.
     fn read_lines<T: Element>(
         &self,
         file: &mut File,
@@ -102,7 +102,7 @@ impl Body<'_> {
     }
 }
 
-/// Reads a rectangle of a body in Fortran order, some columns at a time: no second copy is held.
+/// Reads a rectangle of a body in Fortran order, a few columns at a time, without a second copy.
 fn read_columns<T: Element>(
     file: &mut File,
     body: &Body<'_>,
@@ -145,8 +145,9 @@ pub fn tiles_header<T: Element>(rows: usize, cols: usize, truth: bool) -> Vec<u8
     header_of(if truth { "|b1" } else { T::DESCR }, rows, cols)
 }
 
-/// Writes rectangles of a matrix of `cols` columns, in C order, into a file that has its header of `header`
-/// bytes and its full length already; then they are on the disk. Others may write other rectangles meanwhile.
+/// Writes rectangles of a matrix of `cols` columns, in C order, into a file that already has its header of
+/// `header` bytes and its full length. The data are on disk when it returns. Other processes may write other
+/// rectangles at the same time.
 ///
 /// # Errors
 /// The file cannot be written: exit code 2.
@@ -159,7 +160,7 @@ pub fn write_tiles<T: Element>(
         let mut file = OpenOptions::new().write(true).open(path)?;
         for (rect, tile) in tiles {
             let width = rect.cols.len();
-            // Whole rows lie together.
+            // Whole rows are contiguous.
             let (step, rows) =
                 if width == cols { (tile.len(), 1) } else { (width as usize, rect.rows.len()) };
             for (i, row) in (0..rows).zip(tile.chunks_exact(step.max(1))) {
@@ -185,7 +186,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
-        /// Any rectangle, of either order and byte order, is the same part of the whole.
+        /// Any rectangle, of either order and byte order, equals the same part of the whole.
         #[test]
         fn parts_are_parts_of_the_whole(
             rows in 1u64..40, cols in 1u64..40, top in 0.0f64..1.0, left in 0.0f64..1.0, fortran: bool, big: bool,
@@ -217,7 +218,7 @@ mod tests {
             }
         }
 
-        /// Rectangles written one by one make the file that is written at once.
+        /// Rectangles written one by one produce the same file as one write.
         #[test]
         fn written_parts_make_the_whole(rows in 1u64..30, cols in 1u64..30, cut in 0.0f64..1.0, truth: bool) {
             let directory = tempfile::tempdir().unwrap();

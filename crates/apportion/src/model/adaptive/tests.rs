@@ -117,8 +117,8 @@ fn seeded(seed: u64, knee: bool, cliff: bool) -> Emulated {
     text.parse().unwrap()
 }
 
-/// The sweep's model over `smallest`..`largest` with at most 20 points, each time off by up to `noise`, which
-/// its interval says.
+/// The sweep's model over `smallest`..`largest` with at most 20 points. Each time has an error of up to
+/// `noise`, which its interval states.
 fn measured(processor: &Emulated, (smallest, largest): (f64, f64), noise: f64) -> Model {
     let mut sweep = AdaptiveSweep::new(smallest, largest, 0.03).unwrap().with_most(20);
     let mut random = Random::new(12345);
@@ -131,7 +131,7 @@ fn measured(processor: &Emulated, (smallest, largest): (f64, f64), noise: f64) -
     sweep.model("p").unwrap()
 }
 
-/// How much longer the worst division by 20 points takes, in truth, than that by 100 points even in scale.
+/// True longest time of the worst division by 20 points, relative to that by 100 points even in scale.
 fn worst_loss(processors: &[Emulated], (smallest, largest): (f64, f64), noise: f64) -> f64 {
     let few: Vec<Model> = processors.iter().map(|p| measured(p, (smallest, largest), noise)).collect();
     let size = |i: i32| smallest * (largest / smallest).powf(f64::from(i) / 99.0);
@@ -147,7 +147,7 @@ fn worst_loss(processors: &[Emulated], (smallest, largest): (f64, f64), noise: f
     (0..=30).map(|i| truth(&few, units(i)) / truth(&many, units(i))).fold(0.0, f64::max)
 }
 
-/// Each kind of function on six decades: a line through two ends says nothing of a knee near the small one.
+/// Each kind of function on six decades: a line through two ends does not show a knee near the small end.
 #[test]
 fn seeded_functions_over_six_decades() {
     let range = (1e3, 1e9);
@@ -176,7 +176,7 @@ fn a_refused_size_becomes_a_cap() {
     assert!((3.7e7 / 1.05..=3.7e7).contains(&cap), "{cap}");
     assert_eq!(sweep.model("p").unwrap().max_size(), Some(cap));
     assert!(sweep.points().len() < 40);
-    // Nothing fits: no model, and no endless search.
+    // Nothing fits: no model, and the search ends.
     let mut none = AdaptiveSweep::new(1e3, 1e9, 0.05).unwrap();
     none.refuse(none.next_size().unwrap());
     assert_eq!((none.next_size(), none.cap()), (None, None));

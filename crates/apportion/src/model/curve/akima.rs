@@ -13,7 +13,7 @@ struct Cubic {
     c: [f64; 4],
 }
 
-/// The spline, and where its time function turns.
+/// The spline, and the extrema of its time function.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Akima {
     cubics: Vec<Cubic>,
@@ -22,9 +22,9 @@ pub(super) struct Akima {
 }
 
 impl Akima {
-    /// The spline of speed through `points` (sorted). With fewer than five points, and on an interval where
-    /// the cubic would leave half the lower to twice the higher of its end speeds, it is a straight line:
-    /// a speed must stay positive and near what was measured. O(points).
+    /// The spline of speed through `points` (sorted). It is a straight line if there are fewer than five
+    /// points, and on an interval where the cubic would fall below half the lower or exceed twice the higher
+    /// of its end speeds: a speed must stay positive and near the measured ones. O(points).
     pub(super) fn new(points: &[Point]) -> Self {
         let slopes = (points.len() >= 5).then(|| slopes(points));
         let cubics: Vec<Cubic> = points
@@ -70,8 +70,8 @@ impl Akima {
         before.max(x / self.speed(points, x))
     }
 
-    /// The most units such that they and any fewer take at most `seconds`: the monotone repair of a time
-    /// function that may turn. O(log points) and a bisection to the last bit.
+    /// The largest number of units such that it and any smaller one take at most `seconds`: the monotone
+    /// repair of a time function that may turn. O(log points) and a bisection to the last bit.
     pub(super) fn units_within(&self, points: &[Point], seconds: f64) -> f64 {
         if seconds <= points[0].seconds {
             return seconds * points[0].speed();
@@ -150,8 +150,8 @@ impl Cubic {
             .all(|u| (0.5 * lower..=2.0 * higher).contains(&self.at(u)))
     }
 
-    /// Where time x / s(x) turns inside the interval: the roots of s - x s', which itself turns at most once
-    /// for x > 0, where s'' = 0.
+    /// The extrema of time x / s(x) inside the interval: the roots of s - x s', which itself turns at most
+    /// once for x > 0, where s'' = 0.
     fn time_turns(&self) -> Vec<f64> {
         let [_, _, c2, c3] = self.c;
         let h = |u: f64| self.at(u) - (self.start + u) * self.slope(u);

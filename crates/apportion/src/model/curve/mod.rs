@@ -42,7 +42,7 @@ pub struct Model {
     /// `peak[i]` = longest time up to and including point i: makes time monotone where speed rises
     /// faster than size.
     peak: Vec<f64>,
-    /// The spline, for that interpolation.
+    /// The spline, for Akima interpolation.
     akima: Option<Akima>,
 }
 
@@ -67,11 +67,11 @@ impl Model {
         Self::new(processor, Interpolation::Constant, vec![Point::new(1.0, 1.0 / speed)], None)
     }
 
-    /// A model from its points, which are sorted by size here.
+    /// A model from its points, in any order: they are sorted by size.
     ///
     /// # Errors
-    /// No point; a size twice; a size, time or cap that is not finite and positive; an interval or speed
-    /// that is no number. The error names processor and field.
+    /// No point; two points of one size; a size, time or cap that is not finite and positive; an interval or
+    /// speed that is not a number. The error names processor and field.
     pub fn new(
         processor: impl Into<String>,
         interpolation: Interpolation,
@@ -87,7 +87,7 @@ impl Model {
             ))
         };
         if points.is_empty() {
-            return refuse("points", "there is none".into());
+            return refuse("points", "there are none".into());
         }
         if let Some((field, what)) = points.iter().find_map(Point::defect) {
             return refuse(field, what);
@@ -150,8 +150,9 @@ impl Model {
         if x <= 0.0 { 0.0 } else { x / self.speed(x) }
     }
 
-    /// The most units, at most `limit` and the cap, such that they and any fewer take no longer than
-    /// `seconds`: where time is not monotone, the larger sizes behind a hump are left out. O(log points).
+    /// The largest number of units, at most `limit` and the cap, such that it and any smaller one take no
+    /// longer than `seconds`. If time is not monotone, the larger sizes behind a hump are left out. O(log
+    /// points).
     pub fn units_within(&self, seconds: f64, limit: f64) -> f64 {
         let limit = self.max_size.map_or(limit, |cap| cap.min(limit));
         let x = match (&self.akima, self.interpolation) {

@@ -30,7 +30,8 @@ pub(super) fn peaks(points: &[Point]) -> Vec<f64> {
         .collect()
 }
 
-/// The most units such that they and any fewer take at most `seconds`. O(log points), in closed form.
+/// The largest number of units such that it and any smaller one take at most `seconds`. O(log points), closed
+/// form.
 pub(super) fn units_within(points: &[Point], peaks: &[f64], seconds: f64) -> f64 {
     if seconds <= points[0].seconds {
         return seconds * points[0].speed();

@@ -6,11 +6,11 @@ use super::distance::Distances;
 use super::rings::{Rings, links};
 use super::{Cost, Edges, bandwidth};
 
-/// cost_H (as `a`) = sum over rows of (height in bytes x sum over neighbours of 1 / horizontal bandwidth),
-/// cost_V (as `b`) alike: one line of doubles across every border between two sub-domains.
+/// cost_H (as `a`) = sum over rows of (height in bytes x sum over neighbours of 1 / horizontal bandwidth);
+/// cost_V (as `b`) likewise: one line of doubles across every border between two sub-domains.
 ///
 /// With [`Edges::Periodic`], as in the equations, the last of a row is a neighbour of the first. The costs
-/// that the source prints (Table 4.2) are those of [`Edges::Open`], where it is not.
+/// that the source prints (Table 4.2) are those of [`Edges::Open`], where the two are not neighbours.
 pub(super) fn asymmetric(rings: &Rings, distances: &Distances<'_>, owner: &[usize], edges: Edges) -> Cost {
     let sum = |rings: &[super::rings::Ring], axis| -> f64 {
         rings
@@ -34,8 +34,8 @@ mod tests {
     use crate::plan::arrange::{Objective, arrangement_cost};
     use crate::platform::parse_platform;
 
-    /// Four quarters of 10 x 10: each border of 5 lines once, or twice if the opposite border is a neighbour
-    /// too.
+    /// Four quarters of 10 x 10: each border of 5 lines once, or twice if the opposite border is also a
+    /// neighbour.
     #[test]
     fn by_hand() {
         let mut text =

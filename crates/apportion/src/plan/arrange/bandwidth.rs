@@ -6,12 +6,12 @@ use super::distance::Distances;
 use super::rings::{Rings, links, one_to_all};
 use super::{Cost, Pivots};
 
-/// cost_A = sum over A's rings of (height in bytes x sum over the ring's links of 1 / bandwidth), cost_B
-/// alike: the seconds that one pivot column and one pivot row of doubles would spend on all links one after
-/// the other.
+/// cost_A = sum over A's rings of (height in bytes x sum over the ring's links of 1 / bandwidth); cost_B
+/// likewise. This is the time in seconds for one pivot column and one pivot row of doubles on all links, one
+/// after the other.
 ///
-/// A ring of one has no link. Where a link's directions differ, A takes the horizontal bandwidth, B the
-/// vertical.
+/// A ring of one has no link. If a link's directions differ, A takes the horizontal bandwidth, and B the
+/// vertical one.
 pub(super) fn bandwidth(rings: &Rings, distances: &Distances<'_>, owner: &[usize], pivots: Pivots) -> Cost {
     if pivots == Pivots::OneToAll {
         let (a, b) = one_to_all(rings, distances, owner);
@@ -38,8 +38,8 @@ mod tests {
     use crate::plan::arrange::{Objective, arrangement_cost};
     use crate::platform::parse_platform;
 
-    /// Two columns of one: 6 rows of 8 bytes there and back at 8 MB/s; alone in a column nothing travels
-    /// down.
+    /// Two columns of one: 6 rows of 8 bytes there and back at 8 MB/s. A column of one sends nothing
+    /// downwards.
     #[test]
     fn by_hand() {
         let text = "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n[network]\n\

@@ -1,7 +1,8 @@
 //! A column-based layout as something to rearrange: columns of blocks, and what every neighbourhood costs.
 //!
-//! The cost of A's rings falls apart into neighbouring columns (the overlap of two blocks does not depend on
-//! the other columns), the cost of B's into single columns. So a move costs only the columns that it touches.
+//! The cost of A's rings separates into pairs of neighbouring columns (the overlap of two blocks does not
+//! depend on the other columns), the cost of B's rings into single columns. A move therefore changes only the
+//! cost of the columns that it touches.
 
 use super::distance::Distances;
 use super::{Cost, Edges, Objective, Pivots};
@@ -28,22 +29,22 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Elements of a block of this column: owners of equal shares may change places.
+    /// Number of elements of a block of this column: owners of equal shares may be exchanged.
     pub(super) fn share(&self, height: u64) -> u128 {
         u128::from(self.width) * u128::from(height)
     }
 }
 
-/// Which links count, of all between neighbours.
+/// The links between neighbours that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// All of a ring but the cheapest.
+    /// All links of a ring except the cheapest.
     AllButLeast,
-    /// All of a ring.
+    /// All links of a ring.
     Ring,
-    /// All but the one that closes the ring.
+    /// All links except the one that closes the ring.
     Chain,
-    /// From each to all others, each as often as it holds the pivot.
+    /// From each member to all others, weighted by the number of times that it holds the pivot.
     OneToAll,
 }
 
@@ -86,15 +87,15 @@ impl Rule {
 pub(super) struct Columns<'a> {
     /// From left to right.
     pub columns: Vec<Column>,
-    /// Which links count.
+    /// The links that count.
     pub rule: Rule,
-    /// How far apart owners are.
+    /// The distances between owners.
     pub distances: &'a Distances<'a>,
 }
 
 impl<'a> Columns<'a> {
     /// The columns of a layout; `None` unless each column of rectangles spans the matrix and each owner has
-    /// one.
+    /// one rectangle.
     pub(super) fn of(layout: &Layout, distances: &'a Distances<'a>, objective: Objective) -> Option<Self> {
         let mut by_cols: BTreeMap<Span, Vec<&Part>> = BTreeMap::new();
         for part in layout.parts() {
@@ -118,7 +119,7 @@ impl<'a> Columns<'a> {
         Some(Self { columns, rule: Rule::of(objective), distances })
     }
 
-    /// The rectangles, laid anew from left to right and from top to bottom.
+    /// The rectangles, laid out from left to right and from top to bottom.
     pub(super) fn parts(&self) -> Vec<Part> {
         let mut left = 0;
         let mut parts = Vec::new();
@@ -145,7 +146,7 @@ impl<'a> Columns<'a> {
         column.width as f64 * self.rule.total(blocks.len(), between)
     }
 
-    /// How often one of so many lines of all holds the pivot: the part of the pivots, where that counts.
+    /// The fraction of the pivots that `lines` of `all` lines hold, if the rule counts it; otherwise 1.
     fn held(&self, lines: u64, all: u64) -> f64 {
         if self.rule == Rule::OneToAll { lines as f64 / all as f64 } else { 1.0 }
     }
@@ -175,7 +176,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// What the arrangement costs, counted anew.
+    /// The cost of the arrangement, computed from scratch.
     pub(super) fn cost(&self) -> Cost {
         let c = &self.columns;
         let a = self.rule.total(c.len(), |i, j| self.beside(&c[i], &c[j]));
@@ -194,7 +195,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     /// `p` processors dealt in turn to three clusters on two sites, with six different bandwidths, one of
-    /// them different by direction.
+    /// which differs by direction.
     pub(in crate::plan::arrange) fn three_clusters(p: usize) -> Platform {
         let mut text = String::new();
         for i in 0..p {

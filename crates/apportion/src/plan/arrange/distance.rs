@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Bytes of one element of a pivot row or column: a double.
 const BYTES: f64 = 8.0;
 
-/// Above this many kinds of processors distances are worked out when asked for instead of tabled.
+/// Above this number of kinds of processors, distances are computed on demand instead of tabulated.
 const LARGEST_TABLE: usize = 2048;
 
 /// Distances between the processors of a plan: hops, or seconds per element.
@@ -20,7 +20,7 @@ pub(super) struct Distances<'a> {
     hops: bool,
     /// The platform's rank of each of the plan's processors.
     ranks: Vec<Rank>,
-    /// Processors of one kind have the same distance to everyone.
+    /// Processors of one kind have the same distance to every other processor.
     kind: Vec<usize>,
     kinds: usize,
     table: Option<Vec<[f64; 2]>>,
@@ -78,7 +78,7 @@ impl<'a> Distances<'a> {
         self.ranks.len()
     }
 
-    /// The kind of a processor: any two of a kind can change places at no cost.
+    /// The kind of a processor: two of a kind can be exchanged without changing the cost.
     pub(super) fn kind(&self, owner: usize) -> usize {
         self.kind[owner]
     }
@@ -140,7 +140,7 @@ impl<'a> Distances<'a> {
         self.table = Some(table);
     }
 
-    /// True if the two could change places without anyone noticing.
+    /// True if exchanging the two changes no distance.
     fn alike(&self, x: usize, y: usize) -> bool {
         self.measure(x, y) == self.measure(y, x)
             && (0..self.ranks.len())

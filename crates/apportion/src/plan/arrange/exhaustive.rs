@@ -8,12 +8,12 @@ use super::order::permutations;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Most arrangements that are tried.
+/// Maximum number of arrangements tried.
 const MOST: u64 = 1_000_000;
 
 /// The cheapest of all orders of columns and of rectangles in them, and of all exchanges of owners of equal
-/// shares. Processors that the network does not tell apart are not told apart here either, and a ring of
-/// columns starts at one of them. One evaluation of O(p) each.
+/// shares. Processors that the network does not distinguish are interchangeable here, and a ring of columns
+/// starts at a fixed one. One evaluation of O(p) each.
 ///
 /// # Errors
 /// More than a million arrangements.
@@ -49,8 +49,8 @@ pub(super) fn columns<'a>(given: &Columns<'a>) -> Result<(Columns<'a>, u64)> {
     Ok((best.1, count * orders.len() as u64))
 }
 
-/// The orders of columns that differ: columns of the same width and heights keep their order, since they are
-/// filled in every way; a ring starts at column 0; to all others, order is all one.
+/// The distinct orders of columns. Columns of the same width and heights keep their order, since they are
+/// filled in every way. A ring starts at column 0. If each sends to all others, the order does not matter.
 fn orders(given: &Columns<'_>) -> Result<Vec<Vec<usize>>> {
     let n = given.columns.len();
     if given.rule == Rule::OneToAll {
@@ -90,7 +90,7 @@ fn extend(n: usize, order: &mut Vec<usize>, classes: &mut [Vec<usize>], all: &mu
     true
 }
 
-/// Fills the columns with blocks in every way, top to bottom, left to right; `visit` returns false to end.
+/// Fills the columns with blocks in every way, top to bottom, left to right; `visit` returns false to stop.
 fn fill(given: &Columns<'_>, visit: &mut impl FnMut(&[Column]) -> bool) {
     // Per share and kind, the owners not yet placed.
     let mut owners: BTreeMap<(u128, usize), Vec<usize>> = BTreeMap::new();

@@ -1,8 +1,8 @@
 //! The order of an arrangement in the words of process launchers.
 //!
 //! MPI numbers processes along the arrangement (down the first column, then the next), so that process i of
-//! the launcher is `order[i]` of the plan. One process a processor; the host of a processor is its name, or
-//! whatever stands before its first colon.
+//! the launcher is `order[i]` of the plan. Each processor gets one process. The host of a processor is its
+//! name, up to the first colon if there is one.
 
 use crate::geometry::Rank;
 use crate::plan::{Layout, Part};
@@ -50,7 +50,7 @@ pub fn machinefile(order: &[Rank], platform: &Platform) -> String {
     runs.iter().map(|(host, count)| format!("{host}:{count}\n")).collect()
 }
 
-/// Slurm: the text of a `SLURM_HOSTFILE`, one host a line, for `srun --distribution=arbitrary`.
+/// Slurm: the text of a `SLURM_HOSTFILE`, one host per line, for `srun --distribution=arbitrary`.
 pub fn slurm_hostfile(order: &[Rank], platform: &Platform) -> String {
     hosts(order, platform).map(|host| format!("{host}\n")).collect()
 }

@@ -1,4 +1,4 @@
-//! A grid of equal sub-domains for equal processors: its shape, and who sits where.
+//! A grid of equal sub-domains for equal processors: its shape, and the mapping of processors to its cells.
 //!
 //! Source: Malik 2016, Algorithm 3 (section 4.4.2).
 
@@ -12,18 +12,18 @@ use crate::plan::shares::even;
 use crate::plan::{Layout, Part, Plan, Shape};
 use crate::platform::Platform;
 
-/// After this many rounds the fixed point is given up; each round costs less than the one before.
+/// Maximum number of rounds of the search for a fixed point; each round costs less than the one before.
 const MOST_ROUNDS: usize = 50;
 
-/// Cuts an m x n domain into an r x c grid, r c = p, one equal sub-domain for each processor of the platform,
-/// and seats the processors so that a halo exchange ([`Objective::Asymmetric`]) costs little.
+/// Cuts an m x n domain into an r x c grid, r c = p, with one equal sub-domain for each processor of the
+/// platform, and maps the processors so that a halo exchange ([`Objective::Asymmetric`]) costs little.
 ///
-/// [`Search::Published`] is Algorithm 3: all shapes, filled by rows and by columns in the present order of
-/// processors; the cheapest is rearranged by groups of a cluster; its order is the next round's, until a
-/// round gains nothing. [`Search::Heuristic`] goes beyond that: the last order is then rearranged in every
-/// other shape too, which escapes fixed points such as the source's own (Table 4.2). [`Search::Exhaustive`]
-/// and [`Search::Local`] rearrange every shape by themselves. `cost_before` is that of the most nearly square
-/// shape, filled by columns in the platform's order.
+/// [`Search::Published`] is Algorithm 3. It fills all shapes by rows and by columns in the current order of
+/// processors and rearranges the cheapest by groups of a cluster. The resulting order is that of the next
+/// round, until a round gains nothing. [`Search::Heuristic`] then also rearranges the last order in every
+/// other shape, which escapes fixed points such as the source's own (Table 4.2). [`Search::Exhaustive`] and
+/// [`Search::Local`] rearrange every shape separately. `cost_before` is that of the most nearly square shape,
+/// filled by columns in the platform's order.
 ///
 /// # Errors
 /// A domain with fewer rows or columns than every shape needs; more than a million arrangements for the
@@ -94,7 +94,7 @@ fn largest(layout: &Layout) -> f64 {
     layout.shares().into_iter().max().unwrap_or(0) as f64
 }
 
-/// The domain and those who sit at it.
+/// The domain and the processors mapped to it.
 struct Table<'a> {
     shape: Shape,
     edges: Edges,
@@ -102,8 +102,8 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// An r x c grid filled by columns or by rows. All cells are taken as equal, in units that make them
-    /// whole: heights in m/r, widths in n/c, so the columns' costs are those of a domain of m c x n r lines.
+    /// An r x c grid filled by columns or by rows. All cells are equal, in units that make them whole:
+    /// heights in m/r, widths in n/c. The columns' costs are therefore those of a domain of m c x n r lines.
     fn seated(&self, (r, c): (usize, usize), order: &[usize], by_columns: bool) -> Columns<'a> {
         let owner = |i: usize, j: usize| order[if by_columns { j * r + i } else { i * c + j }];
         let column = |j| Column {
@@ -129,7 +129,7 @@ impl<'a> Table<'a> {
         Layout::new(self.shape, self.distances.len(), parts).expect("a grid covers the domain exactly once")
     }
 
-    /// Algorithm 3: shape and seats in turn, until neither gains.
+    /// Algorithm 3: shape and mapping in turn, until neither gains.
     fn fixed_point(
         &self,
         sides: &[(usize, usize)],
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::plan::arrange::columns::tests::three_clusters;
 
-    /// Small enough for every arrangement of every shape: the others against it.
+    /// Small enough for every arrangement of every shape, which the other searches are compared with.
     #[test]
     fn near_the_best_grid() {
         let shape = Shape::new(24, 1, 24, "t").unwrap();

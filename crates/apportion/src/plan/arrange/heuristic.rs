@@ -6,21 +6,21 @@
 use super::columns::{Block, Column, Columns, Rule};
 use super::order::{best_order, permutations};
 
-/// Up to this many groups of a column, every order is tried: 720 at most; beyond, exchanges.
+/// Up to this number of groups of a column, every order is tried (720 at most); beyond, exchanges.
 const MOST_GROUPS: usize = 6;
-/// A pass over all columns that changes nothing ends the search; so does this many.
+/// Maximum number of passes over all columns; a pass that changes nothing ends the search earlier.
 const MOST_PASSES: u64 = 20;
-/// Beyond this many processors the columns are not gone over again where each sends to all others.
+/// Beyond this number of processors there are no later passes if each processor sends to all others.
 const MOST_SETTLED: usize = 1_000;
 
 /// The source's Algorithms 1 and 2, and the second step of 3. In each column, rectangles of one cluster are
-/// put together; then the columns are built up from the left, each with the order of groups that costs least
-/// beside those already there; at last the columns' own order is sought.
+/// grouped. The columns are then built up from the left, each with the order of groups that costs least
+/// beside those already placed. Finally the order of the columns is searched.
 ///
-/// By hops the first column's order stays and the others are judged by cost_A alone; by bandwidth both costs
-/// count everywhere. sum(g_i!) + c! evaluations for up to 6 groups and 7 columns, as printed; polynomially
-/// many beyond (exchanges of groups, Held and Karp for columns). May be worse than `given`: the caller keeps
-/// the better.
+/// By hops, the first column's order stays and the others are judged by cost_A alone; by bandwidth, both
+/// costs count everywhere. sum(g_i!) + c! evaluations for up to 6 groups and 7 columns, as printed; beyond
+/// that, their number is polynomial (exchanges of groups, Held and Karp for columns). The result may be worse
+/// than `given`: the caller keeps the better one.
 pub(super) fn published<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
     let mut state = given.clone();
     let mut evaluations = 0;
@@ -35,8 +35,8 @@ pub(super) fn published<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
     (state, evaluations)
 }
 
-/// [`published`], and ours beyond that: later passes judge each column beside both neighbours, by both costs,
-/// until a pass changes nothing (a fixed point), at most 20 of them.
+/// [`published`], extended: later passes judge each column beside both neighbours, by both costs, until a
+/// pass changes nothing (a fixed point), with at most 20 passes.
 pub(super) fn heuristic<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
     let (mut state, mut evaluations) = published(given);
     let blocks: usize = state.columns.iter().map(|c| c.blocks.len()).sum();
@@ -86,7 +86,7 @@ fn settle(state: &mut Columns<'_>, i: usize, count: usize, a_alone: bool) -> u64
         evaluations += 1;
         let inside = if a_alone { 0.0 } else { state.inside(&column) };
         let cost = inside + links.with(state, &column);
-        // An order that only rounding tells from the best is no better: the fixed point must be one.
+        // An order that is better only by rounding is not better: the result must be a fixed point.
         if cost < best.0 - 1e-12 * best.0.min(f64::MAX) {
             *best = (cost, column);
             return true;
@@ -110,7 +110,7 @@ fn settle(state: &mut Columns<'_>, i: usize, count: usize, a_alone: bool) -> u64
                     order.swap(x, y);
                 }
             }
-            // From each to all others a test touches every column: one sweep has to do.
+            // If each sends to all others, a test touches every column: one pass must suffice.
             improving &= state.rule != Rule::OneToAll;
         }
     }
@@ -118,7 +118,7 @@ fn settle(state: &mut Columns<'_>, i: usize, count: usize, a_alone: bool) -> u64
     evaluations
 }
 
-/// The links of A that column `i` has a part in, and what the others cost.
+/// The links of A that involve column `i`, and the cost of the others.
 struct Links {
     i: usize,
     count: usize,
@@ -158,7 +158,7 @@ fn pairs(rule: Rule, count: usize) -> Vec<(usize, usize)> {
     }
 }
 
-/// Seeks the best order of the columns.
+/// Searches for the best order of the columns.
 pub(super) fn reorder(state: &mut Columns<'_>) -> u64 {
     let n = state.columns.len();
     if n < 2 || state.rule == Rule::OneToAll {
@@ -182,7 +182,8 @@ mod tests {
     use crate::plan::arrange::distance::Distances;
     use crate::plan::arrange::every_objective;
 
-    /// Groups stay together in every column, nobody is lost, and another run changes nothing that matters.
+    /// Groups stay together in every column, no processor is lost, and another run changes nothing
+    /// significant.
     #[test]
     fn clusters_stand_together_at_a_fixed_point() {
         let platform = three_clusters(24);

@@ -13,13 +13,13 @@ pub(super) fn tree_hops(a: &str, b: &str) -> usize {
     a.split('/').count().max(b.split('/').count()) - common
 }
 
-/// cost_A = sum over A's rings of height x hops, cost_B = sum over B's rings of width x hops: the most hops
-/// that a piece of a pivot makes on its way round the ring, where the link that leads back to its holder is
-/// not taken.
+/// cost_A = sum over A's rings of height x hops, cost_B = sum over B's rings of width x hops. The hops are
+/// the largest number that a piece of a pivot makes around the ring, without the link that leads back to its
+/// holder.
 ///
-/// B's pivot row is held by one rectangle of each column: each column's ring counts its own worst holder. A's
-/// pivot column stands in one column of rectangles for all rings at once: the worst such column counts. O(p)
-/// per band.
+/// One rectangle of each column holds B's pivot row: each column's ring counts its own worst holder. One
+/// column of rectangles holds A's pivot column for all rings at once: the worst such column counts. O(p) per
+/// band.
 pub(super) fn hops(rings: &Rings, distances: &Distances<'_>, owner: &[usize], pivots: Pivots) -> Cost {
     if pivots == Pivots::OneToAll {
         let (a, b) = one_to_all(rings, distances, owner);

@@ -1,4 +1,4 @@
-//! Any layout as something to rearrange: owners of equal shares change places, the rectangles stay.
+//! Any layout as something to rearrange: owners of equal shares are exchanged, the rectangles stay.
 
 use super::distance::Distances;
 use super::rings::Rings;
@@ -8,27 +8,27 @@ use crate::geometry::Rank;
 use crate::plan::{Layout, Part, repeated};
 use std::collections::BTreeMap;
 
-/// Stops of rings (from each to all others: pairs of them) that may be visited by a search.
+/// Number of stops of rings (or of pairs of stops, if each sends to all others) that a search may visit.
 const MOST_WORK: u64 = 500_000_000;
-/// Evaluations that every search may make.
+/// Number of evaluations that every search may make.
 const LEAST: u64 = 500;
 
-/// Who stands on whose places.
+/// The mapping of owners to places.
 #[derive(Debug, Clone)]
 pub(super) struct Labels<'a> {
-    /// `owner[i]` stands on the places of the layout's owner i.
+    /// `owner[i]` has the places of the layout's owner i.
     pub owner: Vec<usize>,
-    /// Owners that may change places, class by class; those alone in their class are left out.
+    /// Owners that may be exchanged, class by class; classes of one are left out.
     pub classes: Vec<Vec<usize>>,
-    /// How far apart owners are.
+    /// The distances between owners.
     pub distances: &'a Distances<'a>,
     rings: Rings,
     objective: Objective,
 }
 
 impl<'a> Labels<'a> {
-    /// The owners of a layout, where they are. An owner's rows and columns move with its places, so that
-    /// shares and volume stay when two owners of one class change places.
+    /// The owners of a layout in their present places. An owner's rows and columns move with its places, so
+    /// that shares and volume stay the same when two owners of one class are exchanged.
     pub(super) fn of(layout: &Layout, distances: &'a Distances<'a>, objective: Objective) -> Self {
         let mut classes: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (owner, share) in layout.shares().into_iter().enumerate() {
@@ -44,12 +44,12 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// What it costs. O(rectangles in all bands).
+    /// The cost of the mapping. O(rectangles in all bands).
     pub(super) fn cost(&self) -> Cost {
         arrangement_cost_of(&self.rings, self.distances, &self.owner, self.objective)
     }
 
-    /// The layout's rectangles with their new owners; of a repeated block the block's.
+    /// The layout's rectangles with their new owners; for a repeated block, the block's rectangles.
     pub(super) fn relabelled(&self, layout: &Layout) -> Result<Layout> {
         let part = |p: &Part| Part { owner: Rank(self.owner[p.owner.0]), ..*p };
         match layout.block() {
@@ -58,7 +58,7 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// How many of `wished` evaluations are affordable: a few seconds of them.
+    /// The number of the `wished` evaluations that take no more than a few seconds.
     pub(super) fn affordable(&self, wished: u64) -> u64 {
         let stops = self.rings.rows.iter().chain(&self.rings.cols).map(|ring| ring.stops.len() as u64);
         let one_to_all = matches!(
@@ -70,8 +70,8 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// Exchanges two owners of a class wherever that costs less, over and over, until no exchange does (a local
-/// optimum) or as many were weighed as are affordable. At most the cost of `given`.
+/// Exchanges two owners of a class whenever that costs less, until no exchange does (a local optimum) or the
+/// limit of evaluations is reached. At most the cost of `given`.
 pub(super) fn exchanged<'a>(given: &Labels<'a>) -> (Labels<'a>, u64) {
     let mut state = given.clone();
     let most = given.affordable(u64::MAX);
@@ -86,7 +86,7 @@ pub(super) fn exchanged<'a>(given: &Labels<'a>) -> (Labels<'a>, u64) {
                 state.owner.swap(class[i], class[j]);
                 let cost = state.cost().total;
                 evaluations += 1;
-                // What only rounding tells from the best is no better.
+                // A difference that is only rounding is no improvement.
                 if cost < best * (1.0 - 1e-12) {
                     best = cost;
                 } else {

@@ -9,28 +9,28 @@ use super::moves::Moves;
 use super::{exhaustive, heuristic};
 use crate::random::Random;
 
-/// Heat that forgets where it started, in mean sizes of a change.
+/// Initial temperature that forgets the start, in mean sizes of a change.
 const HOT: f64 = 0.5;
-/// Heat that mends a good start.
+/// Initial temperature that improves a good start.
 const WARM: f64 = 0.02;
 
-/// Beyond this many processors the changes that can be afforded do not reach the heuristic's result from
-/// elsewhere.
+/// Beyond this number of processors, the affordable changes do not reach the heuristic's result from another
+/// start.
 const MOST_HOT: u64 = 1_000;
 
-/// Something that can be changed a little, and back.
+/// A state that supports small changes and their reversal.
 pub(super) trait Changing {
     /// Makes one random change and returns the new cost.
     fn change(&mut self, random: &mut Random) -> f64;
-    /// Takes the last change back.
+    /// Reverts the last change.
     fn undo(&mut self);
     /// Remembers the present state as the best so far.
     fn keep(&mut self);
 }
 
-/// Anneals: accepts what is dearer with a probability that falls with the temperature, which falls
-/// geometrically over `steps` from `heat` times the mean size of a change to a thousandth of that. What is
-/// best is kept.
+/// Anneals: accepts a more expensive state with a probability that falls with the temperature. Over `steps`
+/// the temperature falls geometrically, from `heat` times the mean size of a change to a thousandth of that.
+/// The best state is kept.
 fn anneal(state: &mut impl Changing, cost: f64, heat: f64, steps: u64, random: &mut Random) {
     let sample = 64;
     let mut mean = 0.0;
@@ -59,12 +59,12 @@ fn anneal(state: &mut impl Changing, cost: f64, heat: f64, steps: u64, random: &
     }
 }
 
-/// A column-based arrangement at most as dear as the heuristic's and the given one; the same seed, the same
-/// result.
+/// A column-based arrangement that costs at most as much as the heuristic's and the given one. The same seed
+/// gives the same result.
 ///
-/// 2,000 changes per processor, between 10,000 and 4 million (fewer from each to all others, where a change
-/// costs more), each costing the columns that it touches: warm from the heuristic's result and, up to 1,000
-/// processors, as many hot from the given arrangement.
+/// 2,000 changes per processor, between 10,000 and 4 million (fewer if each processor sends to all others,
+/// where a change costs more); each evaluates only the columns that it touches. They start warm from the
+/// heuristic's result and, up to 1,000 processors, the same number starts hot from the given arrangement.
 pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) {
     let (start, mut evaluations) = heuristic::heuristic(given);
     let blocks: u64 = given.columns.iter().map(|c| c.blocks.len() as u64).sum();
@@ -99,8 +99,8 @@ pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) 
     (best, evaluations)
 }
 
-/// The same for any layout: exchanges of owners of equal shares, 500 a processor, between 2,000 and 100,000,
-/// or fewer where each costs much; all of them where there are at most 5,000.
+/// The same for any layout, by exchanges of owners of equal shares: 500 per processor, between 2,000 and
+/// 100,000, or fewer if each is expensive; all exchanges if there are at most 5,000.
 pub(super) fn labels<'a>(given: &Labels<'a>, seed: u64) -> (Labels<'a>, u64) {
     if given.classes.is_empty() {
         return (given.clone(), 1);

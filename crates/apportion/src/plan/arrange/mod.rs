@@ -31,7 +31,7 @@ use distance::Distances;
 use labels::Labels;
 use rings::Rings;
 
-/// What an arrangement is judged by.
+/// The cost function of an arrangement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
     /// Elements times levels of the platform's tree that they cross (Malik 2016, 3.3.1).
@@ -42,12 +42,12 @@ pub enum Objective {
     Asymmetric(Edges),
 }
 
-/// How a pivot row or column spreads (Malik 2016, 3.2.1).
+/// The flow of a pivot row or column (Malik 2016, 3.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pivots {
-    /// From neighbour to neighbour: the flow that the source's cost functions are for.
+    /// From neighbour to neighbour: the flow of the source's cost functions.
     Ring,
-    /// From its holder to everyone.
+    /// From its holder to all others.
     OneToAll,
 }
 
@@ -60,34 +60,34 @@ pub enum Edges {
     Open,
 }
 
-/// How to look for a better arrangement.
+/// The search for a better arrangement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// Try every one: the optimum, for a few processors.
+    /// Every arrangement: the optimum, for a few processors.
     Exhaustive,
     /// The source's Algorithms 1, 2 and 3 as printed: whole groups of a cluster, one column after the other,
     /// once.
     Published,
-    /// The same again and again, until nothing changes; exchanges of owners where there are no columns.
+    /// The same repeatedly, until nothing changes; exchanges of owners if the layout has no columns.
     Heuristic,
     /// Simulated annealing from the heuristic's result.
     Local,
 }
 
-/// What an arrangement costs: elements x hops, or seconds.
+/// The cost of an arrangement: elements x hops, or seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     /// For the pieces of A, which travel along rows.
     pub a: f64,
     /// For the pieces of B, which travel along columns.
     pub b: f64,
-    /// Both.
+    /// The sum of both.
     pub total: f64,
 }
 
 impl Cost {
     fn of(a: f64, b: f64) -> Self {
-        // An empty sum is -0.0: not for people to see.
+        // An empty sum is -0.0, which should not be printed.
         let (a, b) = (a + 0.0, b + 0.0);
         Self { a, b, total: a + b }
     }
@@ -98,21 +98,21 @@ impl Cost {
 pub struct Arranged {
     /// The plan: shares and volume as before.
     pub plan: Plan,
-    /// What the arrangement given costs.
+    /// The cost of the given arrangement.
     pub cost_before: Cost,
-    /// What the new one costs; never more.
+    /// The cost of the new arrangement; never more.
     pub cost_after: Cost,
-    /// Arrangements, or parts of one, whose cost was worked out.
+    /// Number of arrangements, or parts of one, that were evaluated.
     pub evaluations: u64,
 }
 
-/// Moves the parts of a plan to places where they communicate for less. Shares and volume stay.
+/// Maps the parts of a plan to processors so that communication costs less. Shares and volume stay the same.
 ///
-/// In a column-based layout columns change places, and so do rectangles inside their column: widths and
-/// heights move with their owners. Owners of equal shares change places anywhere, and only they do in other
-/// layouts. Of a repeated block whose repetitions are all whole the block is arranged; where some are cut
-/// off, owners of equal shares of the whole change places. The same seed gives the same plan. The forecast is
-/// dropped, since it was for the old places.
+/// In a column-based layout, columns are permuted, and so are rectangles inside their column; widths and
+/// heights move with their owners. Owners of equal shares are exchanged anywhere; other layouts allow only
+/// these exchanges. If all repetitions of a repeated block are whole, the block is arranged; if some are cut
+/// off, owners of equal shares of the whole matrix are exchanged. The same seed gives the same plan. The
+/// forecast is dropped, since it belongs to the old mapping.
 ///
 /// # Errors
 /// A plan without a layout, or with processors that the platform lacks; [`Search::Exhaustive`] with more than
@@ -238,7 +238,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
-        /// Whatever the search: shares and volume stay, the cost is what is said and never more than before,
+        /// For every search: shares and volume stay, the reported cost is right and never higher than before,
         /// and the same seed gives the same plan.
         #[test]
         fn only_places_change(

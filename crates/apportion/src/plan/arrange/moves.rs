@@ -1,11 +1,11 @@
-//! Small changes of a column-based arrangement, each paid for by the columns that it touches.
+//! Small changes of a column-based arrangement; each evaluates only the columns that it touches.
 
 use super::columns::{Column, Columns, Rule};
 use super::local::Changing;
 use crate::random::Random;
 use std::collections::BTreeMap;
 
-/// What a change replaced, to be put back in reverse.
+/// The state that a change replaced, to be restored in reverse order.
 enum Old {
     Column(usize, Column),
     Inside(usize, f64),
@@ -14,7 +14,7 @@ enum Old {
     Order(Vec<usize>),
 }
 
-/// An arrangement with the cost of every column and of every pair of neighbours at hand.
+/// An arrangement with the stored cost of every column and of every pair of neighbours.
 pub(super) struct Moves<'a> {
     state: Columns<'a>,
     /// Place -> column.
@@ -25,7 +25,7 @@ pub(super) struct Moves<'a> {
     beside: Vec<f64>,
     /// Owner -> column.
     home: Vec<usize>,
-    /// Owners of equal shares that stand in more than one column, by class.
+    /// Owners of equal shares that occur in more than one column, by class.
     equals: Vec<Vec<usize>>,
     /// Columns with at least two blocks.
     movable: Vec<usize>,
@@ -34,7 +34,7 @@ pub(super) struct Moves<'a> {
 }
 
 impl<'a> Moves<'a> {
-    /// Works everything out once. O(p), for one-to-all O(c p).
+    /// Computes all costs once. O(p), for one-to-all O(c p).
     pub(super) fn of(state: Columns<'a>) -> Self {
         let n = state.columns.len();
         let mut home = vec![usize::MAX; state.distances.len()];
@@ -70,7 +70,7 @@ impl<'a> Moves<'a> {
         !self.movable.is_empty() || !self.equals.is_empty() || self.orders_matter()
     }
 
-    /// The cost now, from what is at hand. O(c), for one-to-all O(c^2).
+    /// The current cost, from the stored ones. O(c), for one-to-all O(c^2).
     pub(super) fn cost(&self) -> f64 {
         let n = self.order.len();
         self.state.rule.total(n, |i, j| self.beside[i * n + j]) + self.inside.iter().sum::<f64>()
@@ -90,7 +90,7 @@ impl<'a> Moves<'a> {
         }
     }
 
-    /// Works out anew what a place costs beside its neighbours.
+    /// Recomputes the cost of a place beside its neighbours.
     fn neighbours(&mut self, place: usize) {
         let n = self.order.len();
         if n < 2 {
@@ -109,7 +109,7 @@ impl<'a> Moves<'a> {
     }
 
     fn replace(&mut self, id: usize, column: Column, same_owners: bool) {
-        // From each to all others: the order in a column is all one.
+        // If each sends to all others, the order in a column does not matter.
         if !(same_owners && self.state.rule == Rule::OneToAll) {
             let new = self.state.inside(&column);
             let old = std::mem::replace(&mut self.inside[id], new);
@@ -123,7 +123,7 @@ impl<'a> Moves<'a> {
         self.order.iter().position(|&x| x == id).expect("every column has a place")
     }
 
-    /// Two blocks change places, a stretch turns round, a stretch moves on, or the whole column turns.
+    /// Exchanges two blocks, reverses or moves a range of blocks, or reverses the whole column.
     fn inside_a_column(&mut self, random: &mut Random) {
         let id = self.movable[random.below(self.movable.len())];
         let mut column = self.state.columns[id].clone();
@@ -143,7 +143,7 @@ impl<'a> Moves<'a> {
         self.neighbours(self.place_of(id));
     }
 
-    /// Owners of equal shares in different columns change places.
+    /// Exchanges owners of equal shares in different columns.
     fn across_columns(&mut self, random: &mut Random) {
         let class = &self.equals[random.below(self.equals.len())];
         let (a, b) = (class[random.below(class.len())], class[random.below(class.len())]);
@@ -163,7 +163,7 @@ impl<'a> Moves<'a> {
         self.neighbours(self.place_of(cb));
     }
 
-    /// Two columns change places, or one moves next to another.
+    /// Exchanges two columns, or moves one next to another.
     fn columns(&mut self, random: &mut Random) {
         let n = self.order.len();
         let (i, j) = (random.below(n), random.below(n));
@@ -220,7 +220,7 @@ mod tests {
     use super::super::every_objective;
     use super::*;
 
-    /// After any changes, taken back or not, what is at hand is what counting anew gives.
+    /// After any changes, reverted or not, the stored costs equal those computed from scratch.
     #[test]
     fn the_incremental_cost_is_the_cost() {
         let platform = three_clusters(17);

@@ -1,18 +1,18 @@
-//! The order of things of which only neighbours matter: permutations, Held-Karp, or exchanges.
+//! The order of items of which only neighbours matter: permutations, Held-Karp, or exchanges.
 
 use super::columns::Rule;
 
-/// Up to this many, every order is tried.
+/// Up to this number, every order is tried.
 const MOST_PERMUTED: usize = 7;
-/// Up to this many, orders are built up from subsets.
+/// Up to this number, orders are built up from subsets.
 const MOST_SUBSETS: usize = 12;
 
-/// The cheapest order of `n` things found, and how many were weighed; `cost(order)` is the whole truth, and
-/// `between[i * n + j]` what j costs right after i.
+/// The cheapest order found of `n` items, and the number of orders evaluated. `cost(order)` is the full cost,
+/// and `between[i * n + j]` the cost of j directly after i.
 ///
-/// Up to 7: all (optimal). Up to 12: Held and Karp 1962 over subsets, O(2^n n^2), optimal for a ring and a
-/// chain. Beyond: exchanges and moves of single things until none helps. Never worse than the order 0, 1, 2,
-/// …
+/// Up to 7: all orders (optimal). Up to 12: Held and Karp 1962 over subsets, O(2^n n^2), optimal for a ring
+/// and a chain. Beyond: exchanges and moves of single items until none helps. Never worse than the order 0,
+/// 1, 2, …
 pub(super) fn best_order(n: usize, rule: Rule, between: &[f64]) -> (Vec<usize>, u64) {
     let cost = |order: &[usize]| rule.total(n, |i, j| between[order[i] * n + order[j]]);
     let start: Vec<usize> = (0..n).collect();
@@ -161,7 +161,7 @@ mod tests {
             }
         }
 
-        /// Exchanges come near and are never worse than the start.
+        /// Exchanges come close to the optimum and are never worse than the start.
         #[test]
         fn exchanges_help(n in 13usize..16, distances in prop::collection::vec(0.0f64..1.0, 225)) {
             let between = &distances[..n * n];

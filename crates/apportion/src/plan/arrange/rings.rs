@@ -1,7 +1,7 @@
 //! The rings that a layout's data travel in: one for each band of rows (pieces of A) and of columns (pieces
 //! of B).
 //!
-//! A band of rows lies between two neighbouring horizontal cuts of the layout: in it every row meets the same
+//! A band of rows is between two neighbouring horizontal cuts of the layout: every row in it meets the same
 //! rectangles. Malik 2016, section 3.2.1, calls its height the "overlap" of those rectangles.
 
 use super::distance::Distances;
@@ -57,7 +57,7 @@ fn bands(mut parts: Vec<(Span, Span, Rank)>) -> Vec<Ring> {
         .collect()
 }
 
-/// What one link of a ring costs, by the direction `axis` (0 along rows, 1 along columns), per element.
+/// The cost of one link of a ring, by the direction `axis` (0 along rows, 1 along columns), per element.
 pub(super) fn links<'a>(
     ring: &'a Ring,
     distances: &'a Distances<'_>,
@@ -71,12 +71,12 @@ pub(super) fn links<'a>(
     })
 }
 
-/// One-to-all: the holder of the pivot sends to everyone in its ring; the mean over all positions of the
-/// pivot.
+/// One-to-all: the holder of the pivot sends to all others in its ring. The result is the mean over all
+/// positions of the pivot.
 ///
-/// `owner[i]` is who stands on the places of the layout's owner i. Not in the source, which gives a cost
-/// function for the ring flow alone, and takes the pivot's worst position. A product takes every position
-/// once: its sum is this mean times their number.
+/// `owner[i]` has the places of the layout's owner i. Not in the source, which gives a cost function for the
+/// ring flow only, and takes the pivot's worst position. A product takes every position once: its sum is this
+/// mean times the number of positions.
 pub(super) fn one_to_all(rings: &Rings, distances: &Distances<'_>, owner: &[usize]) -> (f64, f64) {
     let sum = |rings: &[Ring], axis: usize| -> f64 {
         let mean = |ring: &Ring| {
@@ -95,7 +95,7 @@ pub(super) fn one_to_all(rings: &Rings, distances: &Distances<'_>, owner: &[usiz
     (sum(&rings.rows, 0), sum(&rings.cols, 1))
 }
 
-/// The greatest over all positions across the rings of the sum of what each ring's stop there weighs.
+/// The maximum over all positions across the rings of the sum of the weights of each ring's stop there.
 pub(super) fn most_at_one_cut(rings: &[Ring], weight: impl Fn(&Ring, usize) -> f64) -> f64 {
     let mut cuts: Vec<u64> = rings.iter().flat_map(|r| r.stops.iter().map(|s| s.1.start)).collect();
     cuts.sort_unstable();

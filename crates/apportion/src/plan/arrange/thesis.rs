@@ -10,7 +10,7 @@ use crate::platform::parse_platform;
 /// Columns as (width, [(height, cluster)]).
 type Figure<'a> = &'a [(u64, &'a [(u64, usize)])];
 
-/// A plan with one processor a rectangle, numbered down the columns, and a platform of those clusters.
+/// A plan with one processor per rectangle, numbered down the columns, and a platform of those clusters.
 fn figure(columns: Figure<'_>, scale: u64, links: &str) -> (Plan, Platform) {
     let mut text = String::new();
     let mut parts = Vec::new();
@@ -60,10 +60,10 @@ fn figures_3_6_and_3_7_optimal() {
 /// Figures 3.6 and 3.7, the worst case: three hops in the last column, two in every ring of A, for overlaps
 /// of 11, 3, 3, 3, 4, 2, 6 rows.
 ///
-/// With the pivot column in the same place for all rings, no choice of clusters for these rectangles was
-/// found (all were tried) that gives all four printed numbers. A ring of three at its own worst place never
-/// has a single hop, so that the printed 50 cannot count each ring by itself, while 64 can. So the worst case
-/// stands here with clusters of its own, one choice of several that give the printed 63 and 64.
+/// With the pivot column in the same place for all rings, no choice of clusters for these rectangles (all
+/// were tried) gives all four printed numbers. A ring of three at its own worst place never has a single hop,
+/// so that the printed 50 cannot count each ring separately, while 64 can. The worst case therefore uses
+/// clusters of its own here, one choice of several that give the printed 63 and 64.
 #[test]
 fn figures_3_6_and_3_7_worst() {
     let worst: Figure<'_> = &[
@@ -129,8 +129,8 @@ const SECONDS: Objective = Objective::Bandwidth(Pivots::Ring);
 /// links. B's rows do not: they add up to 2051.08 and 1884.08, where 1948.15 and 1825.23 are printed. The
 /// printed totals are right and three entries wrong. The second row of both tables has 56.39 (clusters 0 and
 /// 3) for 71.93 (2 and 3): by Tables 3.6 and 3.7 that column holds clusters 1, 2 and 3. The last row of Table
-/// 3.4 has 36.39 for 56.39, and lacks the link of 249.53 that closes its ring of six. So mended, the rows
-/// give the printed totals.
+/// 3.4 has 36.39 for 56.39, and lacks the link of 249.53 that closes its ring of six. With these corrections,
+/// the rows give the printed totals.
 #[test]
 fn tables_3_4_to_3_7() {
     let cases = [
@@ -224,8 +224,8 @@ fn table_4_2() {
     assert!(printed(ours.cost_after) <= 2_143_978.0);
 }
 
-/// The source's ten initial mappings end at the same cost (4.5); ours, from all orders of the clusters, do
-/// too.
+/// The source's ten initial mappings end at the same cost (4.5); so do those of this search, from all orders
+/// of the clusters.
 #[test]
 fn every_initial_order_ends_alike() {
     let shape = Shape::new(512, 1, 512, "t").unwrap();
@@ -257,7 +257,7 @@ fn reordered(platform: &Platform, order: &[usize]) -> Platform {
 }
 
 /// On the source's own shape, 6 x 2 cells of 85 x 256, nothing costs less than 2143735.78: the printed
-/// 2143978 is within 0.02 % of it, and ours is it.
+/// 2143978 is within 0.02 % of it, and this search reaches it.
 #[test]
 fn the_source_s_shape() {
     let platform = table_4_1();

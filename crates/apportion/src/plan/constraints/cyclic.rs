@@ -62,8 +62,8 @@ pub fn repeated(shape: Shape, block: &Layout) -> Result<Layout> {
     Ok(layout.with_block(block.clone()))
 }
 
-/// The span and its repetitions every `period` indices, cut off at `end`; all indices at once where it fills
-/// the period.
+/// The span and its repetitions every `period` indices, cut off at `end`; all indices at once if it fills the
+/// period.
 fn recurring(span: Span, period: u64, end: u64) -> impl Iterator<Item = Span> {
     let (span, period) = if span.len() == period { (Span::new(0, end), end) } else { (span, period) };
     (0..end.div_ceil(period))
@@ -103,7 +103,7 @@ mod tests {
         Shape::new(m, 5, n, "test").unwrap()
     }
 
-    /// Who owns each element, row by row.
+    /// The owner of each element, row by row.
     fn paint(layout: &Layout) -> Vec<usize> {
         let n = layout.shape().n as usize;
         let mut map = vec![usize::MAX; layout.shape().elements() as usize];

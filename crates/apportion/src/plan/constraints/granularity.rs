@@ -55,8 +55,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// For every method: cuts at multiples of the block except the ends, everything covered (checked by
-        /// `Layout::new`), and the blocks' own layout seen from afar.
+        /// For every method: cuts are at multiples of the block except at the ends, everything is covered
+        /// (checked by `Layout::new`), and each block has the owner that the layout of blocks gives it.
         #[test]
         fn cuts_are_whole_blocks(
             m in 1u64..200, n in 1u64..200, block in 1u64..40, weights in prop::collection::vec(0.1f64..10.0, 1..6),

@@ -4,7 +4,7 @@ use super::{Exported, without_zeros};
 use crate::plan::shares::gcd;
 use std::fmt::Write;
 
-/// One line `part = fraction` a part.
+/// One line `part = fraction` per part.
 pub(super) fn metis(names: &[String], shares: &[u64]) -> Exported {
     let (parts, warnings) = without_zeros(names, shares, "METIS");
     let total: f64 = parts.iter().map(|(_, share)| *share as f64).sum();
@@ -15,7 +15,7 @@ pub(super) fn metis(names: &[String], shares: &[u64]) -> Exported {
     Exported { text, warnings }
 }
 
-/// `cmpltw`, the number of processors, their integer weights: reduced, and scaled where their sum would not
+/// `cmpltw`, the number of processors, and their integer weights: reduced, and scaled if their sum would not
 /// fit into 31 bits.
 pub(super) fn scotch(names: &[String], shares: &[u64]) -> Exported {
     let (parts, warnings) = without_zeros(names, shares, "Scotch");

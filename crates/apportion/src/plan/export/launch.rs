@@ -4,7 +4,7 @@ use super::{Exported, Parts, without_zeros};
 use crate::error::{Error, Result};
 use std::fmt::Write;
 
-/// One line a rank: `rank I=HOST slot=J`.
+/// One line per rank: `rank I=HOST slot=J`.
 pub(super) fn open_mpi(names: &[String], shares: &[u64]) -> Result<Exported> {
     let (hosts, warnings) = hosts(names, shares, "an Open MPI rankfile")?;
     let mut text = String::new();
@@ -15,7 +15,7 @@ pub(super) fn open_mpi(names: &[String], shares: &[u64]) -> Result<Exported> {
     Ok(Exported { text, warnings })
 }
 
-/// One line a host: `HOST:RANKS`.
+/// One line per host: `HOST:RANKS`.
 pub(super) fn mpich(names: &[String], shares: &[u64]) -> Result<Exported> {
     let (hosts, warnings) = hosts(names, shares, "an MPICH machinefile")?;
     let text = hosts.iter().map(|(host, ranks)| format!("{host}:{ranks}\n")).collect();

@@ -2,7 +2,7 @@
 
 use super::{Exported, without_zeros};
 
-/// Proportions by device; 0 is legal and keeps the devices' numbers.
+/// Proportions by device; 0 is allowed and preserves the device numbers.
 pub(super) fn llama_cpp(shares: &[u64]) -> Exported {
     Exported { text: format!("--tensor-split {}\n", list(shares.iter().copied())), warnings: Vec::new() }
 }

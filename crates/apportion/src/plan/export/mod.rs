@@ -17,7 +17,7 @@ pub enum ExportFormat {
     /// Scotch target architecture `cmpltw`: a complete graph of weighted processors (Scotch user's guide,
     /// target files).
     Scotch,
-    /// Open MPI `--rankfile FILE`: as many ranks on each host as its share.
+    /// Open MPI `--rankfile FILE`: each host gets its share as its number of ranks.
     OpenMpi,
     /// MPICH (Hydra) `-f FILE`: `host:ranks`.
     Mpich,

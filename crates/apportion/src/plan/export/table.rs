@@ -1,4 +1,4 @@
-//! Plain tables for everyone else: CSV (RFC 4180) and JSON.
+//! Plain tables for other programs: CSV (RFC 4180) and JSON.
 
 use super::Exported;
 

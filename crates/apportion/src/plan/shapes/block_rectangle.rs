@@ -8,11 +8,11 @@ use super::{descending, serves};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
-/// The fastest has a strip across the shorter side; the slower two share the rest, each as long as the
-/// strip's rest is wide. O(1).
+/// The fastest processor has a strip across the shorter side; the two slower ones share the rest, each as
+/// long as the rest is wide. O(1).
 ///
-/// On the unit square the sum of half-perimeters is 3 + a2 + a3: the least of any three rectangles. The lower
-/// right corner belongs to the slowest.
+/// On the unit square the sum of half-perimeters is 3 + a2 + a3, the smallest of any three rectangles. The
+/// lower right corner belongs to the slowest processor.
 ///
 /// # Errors
 /// More than three processors: exit code 1.
@@ -23,7 +23,7 @@ pub fn block_rectangle(shape: Shape, weights: &[f64]) -> Result<Layout> {
     Ok(tiling.layout(shape, weights, 1.0))
 }
 
-/// The fastest on the left, the others on the right, one below the other.
+/// The fastest processor on the left, the others on the right, one below the other.
 pub(super) fn strip_and_block(order: &[usize]) -> Tiling {
     let (first, rest) = order.split_at(1);
     let mut parts = vec![Tiling::Whole(first[0])];
@@ -71,8 +71,8 @@ mod tests {
 
     type Map = [[u8; SIDE]; SIDE];
 
-    /// Push: the elements of one edge line of an owner's enclosing rectangle change places with others'
-    /// inside it, so that the rectangle shrinks; `None` where there is no room for them.
+    /// Push: exchanges the elements of one edge line of an owner's bounding rectangle with others' elements
+    /// inside it, so that the rectangle shrinks; `None` if there is no room for them.
     fn push(map: &Map, owner: u8, edge: usize, pick: &mut impl FnMut() -> usize) -> Option<Map> {
         let cells: Vec<(usize, usize)> = (0..SIDE * SIDE).map(|at| (at / SIDE, at % SIDE)).collect();
         let own: Vec<_> = cells.iter().copied().filter(|&(i, j)| map[i][j] == owner).collect();
@@ -160,7 +160,8 @@ mod tests {
         }
     }
 
-    /// The oracle has teeth: the best of some descents ends at the closed form, two 3 x 3 squares in corners.
+    /// The oracle can detect a better shape: the best of some descents ends at the closed form, two 3 x 3
+    /// squares in corners.
     #[test]
     fn push_descent_finds_the_square_corner() {
         let best = (0..300).map(|seed| descent(9, 9, seed * 7919)).min();

@@ -1,27 +1,27 @@
 //! Cartesian layouts: rectangles that make up columns and rows, so that each has at most four neighbours.
 //!
-//! Source: Beaumont et al. 2001, with Lastovetsky's shape search in front (Becker 2010, Algorithm 2.5;
-//! slides, Algorithms 4 and 5). The inner solver is ours: alternating optima.
+//! Source: Beaumont et al. 2001, preceded by Lastovetsky's shape search (Becker 2010, Algorithm 2.5; slides,
+//! Algorithms 4 and 5). The inner solver is this project's own: alternating optima.
 
 use super::{consecutive, descending, grid_shape, layout};
 use crate::error::Result;
 use crate::plan::shares::proportional;
 use crate::plan::{Layout, Shape};
 
-/// Rounds of sorting and solving before the best so far is taken.
+/// Maximum number of rounds of sorting and solving.
 const MOST_ROUNDS: usize = 50;
 
-/// Lines of each direction that the inner solver starts from.
+/// Number of lines of each direction that the inner solver starts from.
 const MOST_STARTS: usize = 16;
 
-/// An r x c grid of straight cuts, r and c as in [`grid_shape`], that makes the largest `h_i w_j / s_ij`
+/// An r x c grid of straight cuts, with r and c as in [`grid_shape`], that keeps the largest `h_i w_j / s_ij`
 /// small.
 ///
-/// Processors go row by row from the fastest to the slowest; heights and widths are fitted; the processors
-/// are sorted anew by the areas; and so on until the arrangement stays. Balance is perfect (up to rounding)
-/// where the arranged weights have rank one; else some imbalance is inherent, and the metrics report it. At
-/// most 50 rounds of 33 starts at most, O(p) for each alternation of a start; those end when they gain less
-/// than 1e-9.
+/// Processors are placed row by row from the fastest to the slowest. Heights and widths are fitted, the
+/// processors are sorted again by the areas, and this repeats until the arrangement no longer changes. The
+/// balance is perfect (up to rounding) if the arranged weights have rank one; otherwise some imbalance is
+/// inherent, and the metrics report it. At most 50 rounds of at most 33 starts, with O(p) for each
+/// alternation of a start; alternations end when they gain less than 1e-9.
 ///
 /// # Errors
 /// None; the signature is that of every method.
@@ -39,7 +39,7 @@ pub fn cartesian(shape: Shape, weights: &[f64]) -> Result<Layout> {
     ))
 }
 
-/// Who sits where (row by row), the heights and the widths, both of sum 1.
+/// The processors (row by row), the heights and the widths, both of sum 1.
 fn arrange(weights: &[f64], order: &[usize], rows: usize, cols: usize) -> (Vec<usize>, Vec<f64>, Vec<f64>) {
     let mut cells = order.to_vec();
     let mut least = f64::INFINITY;
@@ -67,11 +67,11 @@ fn arrange(weights: &[f64], order: &[usize], rows: usize, cols: usize) -> (Vec<u
     best
 }
 
-/// Heights and widths of sum 1 that make the largest h_i w_j / s_ij small, and that value.
+/// Heights and widths of sum 1 that keep the largest h_i w_j / s_ij small, and that value.
 ///
-/// For given widths the best heights are in proportion to min_j s_ij / w_j, and the other way round: the two
-/// optima alternate until nothing improves, from the sums (exact for rank one) and with one line's cells all
-/// tight, for up to [`MOST_STARTS`] lines of each direction (exact for two rows or two columns).
+/// For given widths the best heights are in proportion to min_j s_ij / w_j, and vice versa: the two optima
+/// alternate until nothing improves. They start from the sums (exact for rank one) and with one line's cells
+/// all tight, for up to [`MOST_STARTS`] lines of each direction (exact for two rows or two columns).
 fn fit(rows: usize, cols: usize, speed: impl Fn(usize, usize) -> f64) -> (f64, Vec<f64>, Vec<f64>) {
     let best_heights = |widths: &[f64]| -> Vec<f64> {
         (0..rows).map(|i| (0..cols).map(|j| speed(i, j) / widths[j]).fold(f64::INFINITY, f64::min)).collect()
@@ -110,7 +110,7 @@ fn spread(n: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |i| i * n / count)
 }
 
-/// Scales to sum 1 and returns what the sum was.
+/// Scales to sum 1 and returns the previous sum.
 fn normalise(values: &mut [f64]) -> f64 {
     let sum: f64 = values.iter().sum();
     values.iter_mut().for_each(|v| *v /= sum);

@@ -6,14 +6,14 @@ use super::tiling::Tiling;
 use crate::error::{Error, Result};
 use crate::plan::{Layout, Shape};
 
-/// One column for each group, from the left, as wide as the group's sum of weights; in it the members from
-/// the top in the order given, as high as their weights. O(p log p).
+/// One column for each group, from the left, as wide as the group's sum of weights. Its members are placed
+/// from the top in the given order, as high as their weights. O(p log p).
 ///
 /// Loads balance as well as whole numbers allow; volume k (c m + sum of r_j w_j - m - n) for c columns of r_j
 /// processors and width w_j.
 ///
 /// # Errors
-/// A processor that does not exist, that is in two groups, or that has a weight and is in none: exit code 2.
+/// A processor that does not exist, that is in two groups, or that has a weight but no group: exit code 2.
 pub fn column_groups(shape: Shape, weights: &[f64], groups: &[Vec<usize>]) -> Result<Layout> {
     let wrong = |what: String| Err(Error::input("column groups", what, "name every processor exactly once"));
     let mut seen = vec![false; weights.len()];

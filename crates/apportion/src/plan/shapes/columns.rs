@@ -1,4 +1,4 @@
-//! The optimal column-based layout: columns of rectangles, as many and as composed as moves least.
+//! The optimal column-based layout: columns of rectangles, in the number and composition that move least.
 //!
 //! Source: Beaumont et al. 2001 (Becker 2010, Algorithm 2.1, O(p^3)); here as a concave least-weight
 //! subsequence in O(p log p) (Bui, Vidal and Ha 2018).
@@ -9,10 +9,11 @@ use crate::error::Result;
 use crate::plan::{Layout, Shape};
 use std::ops::Range;
 
-/// Columns whose widths, and rectangles whose heights, are in proportion to the weights, such that
-/// k sum(r_i + c_i) is least among all column-based layouts of these areas. O(p log p).
+/// Columns whose widths, and rectangles whose heights, are in proportion to the weights, such that k sum(r_i
+/// + c_i) is the smallest of all column-based layouts of these areas. O(p log p).
 ///
-/// Processors of like weight share a column, the fastest in the leftmost; a weight of zero gets no part.
+/// Processors of similar weight share a column, with the fastest in the leftmost; a weight of zero gets no
+/// part.
 ///
 /// # Errors
 /// None; the signature is that of every method.
@@ -30,7 +31,7 @@ pub(super) fn best_columns(weights: &[f64], order: &[usize], high: f64, wide: f6
     Tiling::columns(ranges.into_iter().rev().map(|r| &order[p - r.end..p - r.start]))
 }
 
-/// What [`best_columns`] costs: the sum of the half-perimeters, or the largest.
+/// The cost of [`best_columns`]: the sum of the half-perimeters, or the largest.
 pub(super) fn columns_cost(weights: &[f64], order: &[usize], high: f64, wide: f64, total: Total) -> f64 {
     let ascending: Vec<f64> = order.iter().rev().map(|&i| weights[i]).collect();
     let all: f64 = ascending.iter().sum();

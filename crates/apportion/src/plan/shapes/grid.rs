@@ -1,4 +1,4 @@
-//! Grid-based layouts: as many processors in every column.
+//! Grid-based layouts: the same number of processors in every column.
 //!
 //! Source: Lastovetsky 2007 (Becker 2010, Algorithms 2.3 and 2.4; slides, Algorithms 2 and 3).
 
@@ -7,8 +7,8 @@ use super::tiling::Tiling;
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
-/// Rows and columns (r, c) of the processor grid, r c = p, whose cost r n + c m is least; on a square matrix
-/// that is r + c, and r is the largest divisor up to sqrt(p). O(sqrt(p)).
+/// Rows and columns (r, c) of the processor grid, r c = p, with the smallest cost r n + c m. On a square
+/// matrix that is r + c, and r is the largest divisor up to sqrt(p). O(sqrt(p)).
 ///
 /// # Panics
 /// If there is no processor.
@@ -27,10 +27,11 @@ pub fn grid_shape(processors: usize, m: u64, n: u64) -> (usize, usize) {
     best
 }
 
-/// c columns of r rectangles each, areas in proportion to the weights: cost r + c on the unit square, whoever
-/// sits where. Processors fill the grid from the fastest to the slowest, column by column. O(p log p).
+/// c columns of r rectangles each, with areas in proportion to the weights. The cost is r + c on the unit
+/// square, for any mapping. Processors fill the grid from the fastest to the slowest, column by column. O(p
+/// log p).
 ///
-/// Processors without a weight take no place in the grid. A prime number of them gives strips.
+/// Processors without a weight take no place in the grid. A prime number of processors gives strips.
 ///
 /// # Errors
 /// None; the signature is that of every method.

@@ -19,11 +19,11 @@ use crate::plan::{Hierarchy, Layout, Part, Shape};
 /// selects the method with the smallest volume, as [`choose`] does. Up to rounding at each level, the shares
 /// equal those of a division without levels.
 ///
-/// The method of the level lays out a part that is one rectangle. A part of R rectangles, as around a square
-/// corner, is filled one rectangle after the other: a member that does not fit into a rectangle continues in
-/// the next one, and the method lays out the members of each rectangle. So p members have at most p + R - 1
-/// pieces, and rounding errors of one rectangle are corrected in the next. The cheapest of eight ways is
-/// taken: cuts along rows or columns, both directions, and both orders of the members.
+/// A part that is one rectangle is laid out by the method of the level. A part of R rectangles, as around a
+/// square corner, is filled one rectangle after the other: a member that does not fit into a rectangle
+/// continues in the next one, and the method lays out the members of each rectangle. Thus p members have at
+/// most p + R - 1 pieces, and rounding errors of one rectangle are corrected in the next. The cheapest of
+/// eight ways is taken: cuts along rows or columns, both directions, and both orders of the members.
 ///
 /// Time: up to 8 times that of the methods at each level, and three times that for `None`.
 ///
@@ -145,8 +145,7 @@ impl Division<'_> {
         let ascending: Vec<usize> = descending.iter().rev().copied().collect();
         let mut best: Option<(u64, Vec<Vec<Rect>>)> = None;
         let mut refusal = None;
-        // The least volume in each rectangle need not give the least in all of them: auto tries strips as
-        // well.
+        // The smallest volume in each rectangle need not give the smallest total: auto also tries strips.
         let methods = match self.method(depth) {
             None => vec![None, Some(Method::Rows), Some(Method::Columns)],
             named => vec![named],
@@ -199,7 +198,7 @@ impl Division<'_> {
             while let Some((&who, rest)) = waiting.split_first()
                 && (room > 0 || last)
             {
-                // The last rectangle takes all that is left, however rounding has changed it.
+                // The last rectangle takes everything that is left, however rounding has changed it.
                 let piece = if last { left[who] } else { left[who].min(room) };
                 if piece > 0 {
                     pieces.push((who, piece));
@@ -211,7 +210,7 @@ impl Division<'_> {
                 waiting = rest;
             }
             if pieces.is_empty() {
-                // Rounding has served all already: the last in order takes the remnant.
+                // After rounding, all members are already full: the last in order takes the remainder.
                 pieces.push((order[order.len() - 1], 1));
             }
             let among: Vec<(&Member, f64)> =

@@ -13,21 +13,21 @@ pub enum Communication {
     Parallel,
 }
 
-/// The square corner where it moves no more than the straight line by exact shares, else the straight line.
+/// The square corner if it moves no more than the straight line by exact shares, otherwise the straight line.
 ///
 /// On square matrices with two processors the switch is at 3:1 for serial and at 2:1 for parallel
 /// communication; at the switch point the two are equal and the square corner is taken.
 ///
-/// This is the least of all corner rectangles a x b of the slower share, also on rectangular products m x k x
-/// n. Inside the matrix (a < m, b < n) both processors' touched lines make the volume k (a + b), least for
-/// the square (Becker 2010, Proposition 8.2). At a = m the faster one no longer touches the b columns, and
-/// the volume drops to k m whatever b is (k n at b = n). So where the square's side exceeds the shorter side,
-/// the case that the thesis leaves open, a strip across the shorter side is the optimum: k min(m, n), less
-/// than any corner, as a + b > min(m, n). It is the optimum already where the side is more than half the
-/// shorter side. The inner dimension k only scales: A's and B's parts are cut in C's proportions, so that no
-/// side has to fit into it.
+/// This is the smallest volume of all corner rectangles a x b of the slower share, also on rectangular
+/// products m x k x n. Inside the matrix (a < m, b < n) the lines that both processors touch make the volume
+/// k (a + b), which is smallest for the square (Becker 2010, Proposition 8.2). At a = m the faster one no
+/// longer touches the b columns, and the volume drops to k m for any b (k n at b = n). If the square's side
+/// exceeds the shorter side, the case that the thesis leaves open, a strip across the shorter side is
+/// therefore the optimum: k min(m, n), less than any corner, since a + b > min(m, n). It is already the
+/// optimum if the side is more than half the shorter side. The inner dimension k only scales: A's and B's
+/// parts are cut in C's proportions, so that no side has to fit into it.
 ///
-/// Three processors: fully connected, see [`hybrid_three`]. O(1).
+/// For three processors, fully connected, see [`hybrid_three`]. O(1).
 ///
 /// # Errors
 /// Neither two nor three processors: exit code 1.

@@ -4,12 +4,13 @@ use super::{Communication, block_rectangle, serves, square_corner, square_rectan
 use crate::error::{Error, Result};
 use crate::plan::{Layout, Metrics, Shape, relayed};
 
-/// Of the square corner, the square-rectangle and the straight line (block-rectangle), those that fit, the
-/// layout that communicates least; ties go to the first named. `centre` is the middle of a star, whose other
-/// two processors' data it relays; `None` means fully connected. O(1).
+/// Of the square corner, the square-rectangle and the straight line (block-rectangle), the layout that fits
+/// and communicates least; ties go to the first in this order. `centre` is the centre of a star, which relays
+/// the other two processors' data; `None` means fully connected. O(1).
 ///
-/// Serial communication counts every element, relayed ones twice; parallel communication the busiest
-/// direction of a link: between two processors, or between one and the centre with all that passes there.
+/// Serial communication counts every element, and relayed ones twice. Parallel communication counts the
+/// busiest direction of a link: between two processors, or between one and the centre with all traffic
+/// through it.
 ///
 /// # Errors
 /// Not three processors: exit code 1. A centre that does not exist: exit code 2.

@@ -11,12 +11,12 @@ use super::{descending, grid_shape};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
-/// What a layout is chosen for.
+/// The objective by which a layout is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
     /// The sum of half-perimeters, r_i/m + c_i/n.
     Sum,
-    /// The largest half-perimeter, r_i/m + c_i/n: what parallel communication waits for.
+    /// The largest half-perimeter, r_i/m + c_i/n: the bottleneck of parallel communication.
     Largest,
     /// The elements moved, k sum(r_i + c_i) - m k - k n.
     Volume,
@@ -24,9 +24,9 @@ pub enum Objective {
 
 /// The method that moves the fewest elements in real arithmetic, and its layout in whole numbers.
 ///
-/// Compared are columns, grid, Nagamochi-Abe, squares on the diagonal, square-rectangle, block-rectangle
-/// (where they serve) and recursive; ties go to the first named. On squares, the worst ratio to the lower
-/// bound that a search for bad speeds found is 1.0981, that of two processors at 3:1. Time: that of
+/// Compares columns, grid, Nagamochi-Abe, squares on the diagonal, square-rectangle, block-rectangle (if they
+/// support the processors) and recursive; ties go to the first in this order. On squares, the worst ratio to
+/// the lower bound that a search for bad speeds found is 1.0981, that of two processors at 3:1. Time: that of
 /// `recursive`.
 ///
 /// # Errors
@@ -35,7 +35,7 @@ pub fn least_cost(shape: Shape, weights: &[f64]) -> Result<(&'static str, Layout
     choose(shape, weights, Objective::Volume)
 }
 
-/// The method that serves an objective best in real arithmetic, and its layout in whole numbers.
+/// The best method for an objective in real arithmetic, and its layout in whole numbers.
 ///
 /// # Errors
 /// None; the signature is that of every method.
@@ -63,7 +63,7 @@ pub fn choose(shape: Shape, weights: &[f64], objective: Objective) -> Result<(&'
 fn candidates(weights: &[f64], high: f64, wide: f64, total: Total) -> Vec<(&'static str, Tiling)> {
     let order = descending(weights);
     let turn = |tiling: Tiling| if high > wide { tiling.turned() } else { tiling };
-    // The shape search asks for whole sides; only their ratio matters.
+    // The shape search needs whole sides; only their ratio matters.
     let side = |length: f64| ((length / high.max(wide) * 1e9) as u64).max(1);
     let (rows, _) = grid_shape(order.len(), side(high), side(wide));
     let mut all = vec![

@@ -7,21 +7,21 @@ use super::tiling::Tiling;
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
-/// From the fastest on, the fewest processors that have a third of the weight get one piece of the rectangle,
-/// cut off its longer side, the others the other piece; and so on in each piece. O(p log p) for like weights,
-/// O(p^2) where each is far faster than all that follow.
+/// Splits off the fewest processors, from the fastest on, that have a third of the weight. They get one piece
+/// of the rectangle, cut off its longer side, and the others get the other piece; each piece is divided in
+/// the same way. O(p log p) for similar weights, O(p^2) if each processor is far faster than all that follow.
 ///
 /// On a square, in real arithmetic, the sum of half-perimeters is at most 1.25 times that of the best
 /// rectangles: tested against max(3, 2 sum sqrt(a_i)), which no two or more rectangles beat. Against the
 /// bound for any shape, 2 sum sqrt(a_i), one fast processor costs up to 1.5.
 ///
-/// Where no processor is more than twice as fast as another and the matrix is at most 3:1, every rectangle is
-/// at most 3:1, and the sum at most 2 / sqrt(3) = 1.1547 of that bound: the piece cut off a rectangle of
-/// sides 1 : r, 1 <= r <= 3, has a part x of it between 1/3 and 2/3 (if one processor makes it up, x <= 2/3
-/// as others are half as fast at least; if more, x < 1/3 + 1/3), so that both pieces' sides r x and r (1 - x)
-/// are between 1/3 and 2 of the other; and h + w <= (3 + 1) / sqrt(3) sqrt(h w) for sides up to 3:1. (The
-/// bound that Mohammadi and Behroozi 2023, arXiv 2308.16899, state in their abstract for this case; their
-/// 1.203 for all areas is not established here.)
+/// If no processor is more than twice as fast as another and the matrix is at most 3:1, every rectangle is at
+/// most 3:1, and the sum at most 2 / sqrt(3) = 1.1547 of that bound. The piece cut off a rectangle of sides 1
+/// : r, 1 <= r <= 3, has a fraction x of it between 1/3 and 2/3 (with one processor, x <= 2/3, since others
+/// are at least half as fast; with more, x < 1/3 + 1/3). Both pieces' sides r x and r (1 - x) are therefore
+/// between 1/3 and 2 of the other; and h + w <= (3 + 1) / sqrt(3) sqrt(h w) for sides up to 3:1. (Mohammadi
+/// and Behroozi 2023, arXiv 2308.16899, state this bound in their abstract for this case; their 1.203 for all
+/// areas is not established here.)
 ///
 /// # Errors
 /// None; the signature is that of every method.

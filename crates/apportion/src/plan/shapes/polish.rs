@@ -3,17 +3,17 @@
 
 use super::tiling::{Tiling, Total};
 
-/// Above this many processors a tiling stays as it is: exchanges are tried in pairs.
+/// Above this number of processors a tiling stays unchanged: exchanges are tried in pairs.
 const MOST_PROCESSORS: usize = 64;
 
-/// Rounds over all pairs and blocks.
+/// Maximum number of rounds over all pairs and blocks.
 const MOST_ROUNDS: usize = 8;
 
 /// Lowers the sum of half-perimeters (or the largest) on a `high` x `wide` rectangle until no exchange of two
-/// processors and no change of one block's proportions does so any more, or for 8 rounds. O(p^3 depth) a
-/// round, p <= 64.
+/// processors and no change of one block's proportions reduces it, or for 8 rounds. O(p^3 depth) per round, p
+/// <= 64.
 pub(super) fn polish(mut tiling: Tiling, weights: &[f64], high: f64, wide: f64, total: Total) -> Tiling {
-    // `seats[i]` is the weight that sits where the tiling says processor i.
+    // `seats[i]` is the weight in the place that the tiling calls processor i.
     let mut owners = Vec::new();
     tiling.each(weights, high, wide, &mut |owner, _, _| owners.push(owner));
     if owners.len() > MOST_PROCESSORS {

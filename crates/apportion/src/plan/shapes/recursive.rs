@@ -14,24 +14,24 @@ use crate::error::Result;
 use crate::plan::{Layout, Shape};
 use std::collections::HashMap;
 
-/// Items looked at before the search ends every open branch with columns: a few seconds.
+/// Number of items visited before the search ends every open branch with columns: a few seconds.
 const MOST_WORK: usize = 20_000_000;
 
-/// Up to how many processors how many steps are looked ahead; one step above.
+/// Numbers of processors, each with the number of steps to look ahead up to it; above them, one step.
 const LOOK_AHEAD: [(usize, usize); 5] = [(FEW, FEW - 1), (16, 5), (64, 4), (200, 3), (1000, 2)];
 
-/// A branch this close to the lower bound is not looked into any further.
+/// A branch this close to the lower bound is not searched further.
 const CLOSE: f64 = 1e-4;
 
-/// Rectangles, and L-shaped or diagonal surroundings of blocks, such that k sum(r_i + c_i) is small; any
+/// Rectangles, and L-shaped or diagonal surroundings of blocks, such that k sum(r_i + c_i) is small, for any
 /// number of processors. Never more than [`columns`](super::columns()) in real arithmetic.
 ///
-/// Processors are sorted, and every step divides a run of them on its rectangle by the cheapest, some steps
-/// ahead, of: optimal columns (in either direction), a cut of the rectangle (the most balanced, the fastest
-/// alone, a third), the fastest around a block with the others, around two blocks, or around squares on the
-/// diagonal. Then the same with the processors in two groups, exchanges of processors and changes of the
-/// blocks' proportions. About O(p log^2 p) for like weights; the work is bounded, so that no input takes
-/// longer than seconds.
+/// Processors are sorted. Every step divides a run of them on its rectangle by the choice that is cheapest
+/// when looking a few steps ahead: optimal columns (in either direction); a cut of the rectangle (the most
+/// balanced, the fastest alone, a third); the fastest around a block with the others, around two blocks, or
+/// around squares on the diagonal. The search is repeated with the processors in two groups, and followed by
+/// exchanges of processors and changes of the blocks' proportions. About O(p log^2 p) for similar weights;
+/// the work is bounded, so that no input takes longer than seconds.
 ///
 /// # Errors
 /// None; the signature is that of every method.
@@ -60,7 +60,7 @@ pub(super) fn search(weights: &[f64], order: &[usize], high: f64, wide: f64, tot
         consider(found(&order, Total::Sum));
     }
     if total == Total::Largest {
-        // Looking ahead for the largest alone leaves ties open that the sum decides well: both are tried.
+        // Looking ahead for the largest alone leaves ties that the sum decides well: both are tried.
         consider(found(order, total));
     }
     best.1
@@ -96,7 +96,7 @@ impl<'a> Search<'a> {
     }
 
     /// The tiling and its cost. Small runs follow the look-ahead, which sees to their end. In larger ones the
-    /// best step but columns is followed to its end, and kept if that turns out cheaper than columns.
+    /// best step other than columns is followed to its end, and kept if it is cheaper than columns.
     fn build(&mut self, run: Run) -> (f64, Tiling) {
         let count = run.to - run.from;
         let depth = self.depth(run);
@@ -113,7 +113,7 @@ impl<'a> Search<'a> {
                     ahead = (cost, step);
                 }
             }
-            // The parts look further ahead than this did: what is known serves only small runs.
+            // The parts look further ahead than this step did: the known costs are valid for small runs only.
             self.known = HashMap::new();
             let (cost, tiling) = self.follow(run, ahead.1);
             if cost < columns {
@@ -163,7 +163,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The least cost found looking `depth` steps ahead, and the first step.
+    /// The smallest cost found by looking `depth` steps ahead, and the first step.
     fn best(&mut self, run: Run, depth: usize) -> (f64, Choice) {
         let Run { from, to, high } = run;
         let wide = self.areas.area(from, to) / high;
@@ -197,7 +197,7 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// What a choice costs, or something above `limit` once it is clear that it costs more.
+    /// The cost of a choice, or a value above `limit` once it is clear that it costs more.
     fn price(&mut self, run: Run, choice: Choice, depth: usize, limit: f64) -> f64 {
         let Run { from, to, high } = run;
         let total = self.areas.total;
@@ -213,7 +213,7 @@ impl<'a> Search<'a> {
                 (own, vec![self.areas.block(from + 1, at, 1.0), self.areas.block(at, to, 1.0)])
             }
         };
-        // The parts' bounds give way to their costs one after the other.
+        // The parts' bounds are replaced by their costs one after the other.
         let mut costs: Vec<f64> = parts.iter().map(|&part| self.areas.bound(part)).collect();
         let sum = |costs: &[f64]| costs.iter().fold(own, |sum, &cost| total.of(sum, cost));
         for (i, part) in parts.into_iter().enumerate() {
@@ -240,8 +240,8 @@ mod tests {
         weights.iter().map(|w| 2.0 * (w / total).sqrt()).sum()
     }
 
-    /// The least of all ways to cut straight through, again and again, with any processors on either side:
-    /// slow and obviously right.
+    /// The smallest cost of all recursive straight cuts, with any processors on either side: slow and
+    /// obviously right.
     fn all_cuts(areas: &[f64], high: f64, wide: f64) -> f64 {
         if areas.len() == 1 {
             return high + wide;
@@ -262,8 +262,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(100))]
 
-        /// Sorting costs little: runs of the sorted processors, then exchanges, come within a hundredth of
-        /// all cuts.
+        /// Sorting loses little: runs of the sorted processors, followed by exchanges, come within a
+        /// hundredth of all cuts.
         #[test]
         fn close_to_all_cuts(weights in prop::collection::vec(0.05f64..1.0, 2..6), wide in 0.3f64..3.0) {
             let order = descending(&weights);

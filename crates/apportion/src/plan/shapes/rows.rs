@@ -6,7 +6,8 @@ use crate::geometry::Span;
 use crate::plan::shares::proportional;
 use crate::plan::{Layout, Shape};
 
-/// Processor i gets consecutive rows in proportion to its weight, left-over rows where they end soonest.
+/// Processor i gets consecutive rows in proportion to its weight; left-over rows go to the processors that
+/// finish them soonest.
 ///
 /// Volume (p - 1) k n for p processors with a share. O(p log p).
 ///

@@ -8,8 +8,8 @@ use super::tiling::Tiling;
 use crate::error::{Error, Result};
 use crate::plan::{Layout, Shape};
 
-/// Squares of sides sqrt(s_i m n) on the diagonal, the slowest processor's in the lower right corner, the
-/// next one's in the upper left, further ones following that; the fastest processor (ties: the first) has the
+/// Squares of sides sqrt(s_i m n) on the diagonal: the slowest processor's in the lower right corner, the
+/// next one's in the upper left, and further ones after that. The fastest processor (ties: the first) has the
 /// rest. O(p log p).
 ///
 /// Volume 2 k sum of the sides. No square shares a row or column with another, so that only the fastest
@@ -17,8 +17,8 @@ use crate::plan::{Layout, Shape};
 /// balance best, and differ by one at most.
 ///
 /// # Errors
-/// Squares that do not fit along the shorter side without sharing rows or columns: exit code 1. A single
-/// square that is too long is no loss: then a strip across the shorter side moves less than any corner.
+/// Squares that do not fit along the shorter side without sharing rows or columns: exit code 1. For a single
+/// square that is too long, a strip across the shorter side moves less than any corner.
 pub fn square_corner(shape: Shape, weights: &[f64]) -> Result<Layout> {
     let order = descending(weights);
     let total: f64 = weights.iter().sum();
@@ -42,7 +42,7 @@ pub fn square_corner(shape: Shape, weights: &[f64]) -> Result<Layout> {
                     shape.m,
                     shape.n
                 ),
-                "use recursive or auto, which serve any speeds",
+                "use recursive or auto, which support any speeds",
             )
         };
         return Err(Error::infeasible(what, remedy));

@@ -7,11 +7,11 @@ use super::{descending, serves};
 use crate::error::{Error, Result};
 use crate::plan::{Layout, Shape};
 
-/// The second fastest has a strip across the shorter side, the slowest a square in a corner of the rest, the
-/// fastest what is left. O(1).
+/// The second fastest processor has a strip across the shorter side, the slowest a square in a corner of the
+/// rest, and the fastest the remainder. O(1).
 ///
 /// On the unit square the sum of half-perimeters is 3 + 2 sqrt(a3). With fewer than three processors of
-/// positive weight, this is the strip or the whole.
+/// positive weight, the layout is the strip or the whole matrix.
 ///
 /// # Errors
 /// More than three processors, or a square that does not fit beside the strip (on the unit square:

@@ -1,14 +1,14 @@
-//! The steps of [`recursive`](super::recursive()): what can be done with a run of processors on a rectangle.
+//! The steps of [`recursive`](super::recursive()): the ways to divide a rectangle among a run of processors.
 
 use super::tiling::Total;
 
-/// Up to this many processors every cut of both sides is tried.
+/// Up to this number of processors every cut of both sides is tried.
 pub(super) const FEW: usize = 8;
 
-/// Up to this many processors all groups are tried for the first cut.
+/// Up to this number of processors all groups are tried for the first cut.
 const FEWEST: usize = 6;
 
-/// Up to this many processors one more grouping is tried.
+/// Up to this number of processors one more grouping is tried.
 const MOST_REGROUPED: usize = 1000;
 
 /// A run of the sorted processors on a rectangle of the given height; the width follows from their areas.
@@ -19,7 +19,7 @@ pub(super) struct Run {
     pub(super) high: f64,
 }
 
-/// What to do with a run.
+/// A way to divide a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Choice {
     /// Optimal columns, or optimal rows.
@@ -34,8 +34,8 @@ pub(super) enum Choice {
     Squares,
 }
 
-/// Other orders to cut runs from: processors in two groups, each sorted. All groups for the fewest; else the
-/// two that a fair deal makes.
+/// Other orders to cut runs from: processors in two groups, each sorted. All groups for few processors;
+/// otherwise the two that dealing in turn makes.
 pub(super) fn regrouped(weights: &[f64], order: &[usize]) -> Vec<Vec<usize>> {
     let p = order.len();
     let deal = |first: &dyn Fn(usize) -> bool| {
@@ -62,7 +62,7 @@ pub(super) fn regrouped(weights: &[f64], order: &[usize]) -> Vec<Vec<usize>> {
     vec![deal(&|i| first[i])]
 }
 
-/// Areas of the processors, fastest first, and what they say about runs.
+/// Areas of the processors, fastest first, and their sums over runs.
 pub(super) struct Areas {
     pub(super) total: Total,
     /// Areas from each place to the end: differences of runs stay exact for the smallest.
@@ -90,7 +90,7 @@ impl Areas {
         self.sums[from] - self.sums[to]
     }
 
-    /// What a run costs at least: its squares.
+    /// Lower bound of the cost of a run: that of squares.
     pub(super) fn bound(&self, run: Run) -> f64 {
         2.0 * match self.total {
             Total::Sum => self.roots[run.from] - self.roots[run.to],
@@ -114,7 +114,7 @@ impl Areas {
         Run { from, to, high: (self.area(from, to) * ratio).sqrt() }
     }
 
-    /// The steps worth a look.
+    /// The steps to consider.
     pub(super) fn choices(&self, run: Run) -> Vec<Choice> {
         let Run { from, to, high } = run;
         let wide = self.area(from, to) / high;
@@ -160,7 +160,7 @@ impl Areas {
         choices
     }
 
-    /// The first place in (from, to) with at least a part of the run's area before it.
+    /// The first place in (from, to) with at least a given fraction of the run's area before it.
     fn place(&self, from: usize, to: usize, part: f64) -> usize {
         let wanted = self.sums[from] - self.area(from, to) * part;
         let inside = &self.sums[from + 1..to];

@@ -6,8 +6,8 @@ use crate::geometry::Span;
 use crate::plan::shares::proportional;
 use crate::plan::{Layout, Shape};
 
-/// One straight cut for two processors; for three, the fastest in a strip of its own and the other two
-/// sharing the rest. Cuts run along the shorter side, so that the least is moved. O(1).
+/// One straight cut for two processors. For three, the fastest has a strip of its own and the other two share
+/// the rest. Cuts run along the shorter side, so that the volume is smallest. O(1).
 ///
 /// Square matrices: volume N^2 for two, N^2 + s2 + s3 for three (shares s2, s3 of the two slower).
 ///
@@ -15,7 +15,7 @@ use crate::plan::{Layout, Shape};
 /// More than three processors: exit code 1.
 pub fn straight_line(shape: Shape, weights: &[f64]) -> Result<Layout> {
     serves("straight-line", weights.len(), 1, 3)?;
-    // Work on the matrix as if it were at least as wide as high, and turn it back at the end.
+    // Works on the matrix as if it were at least as wide as high, and transposes the result.
     let turned = shape.m > shape.n;
     let (high, wide) = if turned { (shape.n, shape.m) } else { (shape.m, shape.n) };
     let turn = |(owner, rows, cols): (usize, Span, Span)| {

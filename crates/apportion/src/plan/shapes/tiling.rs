@@ -7,26 +7,26 @@ use crate::geometry::{Rank, Rect, Span};
 use crate::plan::shares::proportional;
 use crate::plan::{Layout, Part, Shape};
 
-/// How a rectangle is divided among processors, each of positive weight and in it once.
+/// The division of a rectangle among processors, each with a positive weight and contained once.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Tiling {
-    /// One processor owns it all.
+    /// One processor owns the whole rectangle.
     Whole(usize),
     /// Pieces one below the other.
     Rows(Vec<Tiling>),
     /// Pieces side by side.
     Cols(Vec<Tiling>),
-    /// `owner` has everything but the blocks, which lie on the diagonal from the upper left corner to the
-    /// lower right one and share no row and no column. A single block lies in the lower right corner.
+    /// `owner` has everything except the blocks. These are on the diagonal from the upper left corner to the
+    /// lower right one and share no row and no column. A single block is in the lower right corner.
     Corners {
-        /// Who has the rest.
+        /// The owner of the rest.
         owner: usize,
-        /// Height over width of each block, and how it is divided.
+        /// Height over width of each block, and its division.
         blocks: Vec<(f64, Tiling)>,
     },
 }
 
-/// How the processors' half-perimeters make one number.
+/// How the processors' half-perimeters are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Total {
     /// Their sum.
@@ -36,7 +36,7 @@ pub(crate) enum Total {
 }
 
 impl Total {
-    /// One more half-perimeter, or the total of some more.
+    /// Adds one more half-perimeter, or the total of several.
     pub(crate) fn of(self, total: f64, more: f64) -> f64 {
         match self {
             Self::Sum => total + more,
@@ -105,7 +105,7 @@ impl Tiling {
     }
 
     /// Calls `visit` with every processor, and the height and width that it touches of a `high` x `wide`
-    /// rectangle. Infinite where a block does not fit. O(p depth).
+    /// rectangle. They are infinite if a block does not fit. O(p depth).
     pub(crate) fn each(
         &self,
         weights: &[f64],
@@ -148,13 +148,13 @@ impl Tiling {
     }
 
     /// The integer layout, on a matrix whose element is `stretch` times as high as wide in the tiling's unit
-    /// (1 where ratios are meant in elements).
+    /// (1 if ratios are meant in elements).
     ///
-    /// From the outside in: every cut goes where the two sides' loads balance best given the cuts around it,
-    /// so that rounding never accumulates; a block's sides are rounded up or down. A column's width weighs in
-    /// what rounding its heights costs (and a row's height likewise): columns of rectangles end as early as
-    /// any whole numbers let them. An element is never lost or doubled, for each step divides one rectangle
-    /// into disjoint ones. O(p depth).
+    /// Rounds from the outside in: every cut is placed where the loads of its two sides balance best given
+    /// the cuts around it, so that rounding never accumulates; a block's sides are rounded up or down. A
+    /// column's width takes into account the cost of rounding its heights (and a row's height likewise):
+    /// columns of rectangles finish as early as any whole numbers allow. No element is lost or doubled, since
+    /// each step divides one rectangle into disjoint ones. O(p depth).
     pub(crate) fn layout(&self, shape: Shape, weights: &[f64], stretch: f64) -> Layout {
         let mut parts = Vec::new();
         let whole = Rect::new(Span::new(0, shape.m), Span::new(0, shape.n));
@@ -162,9 +162,9 @@ impl Tiling {
         Layout::new(shape, weights.len(), parts).expect("a tiling covers the matrix exactly once")
     }
 
-    /// The weight that counts when a line of `length` elements is divided in whole numbers: less than the sum
-    /// where processors one below the other (`rows`, else side by side) round badly, for the slowest of them
-    /// sets the pace.
+    /// The effective weight when a line of `length` elements is divided in whole numbers. It is less than the
+    /// sum if processors one below the other (`rows`, else side by side) round badly, since the slowest of
+    /// them determines the time.
     fn pace(&self, weights: &[f64], rows: bool, length: u64) -> f64 {
         let sum = self.weight(weights);
         let parts = match self {
@@ -239,7 +239,7 @@ fn divide(span: Span, parts: &[Tiling], pace: impl Fn(&Tiling) -> f64) -> Vec<Sp
         .collect()
 }
 
-/// Whole-numbered sides of each block: of those next to the exact ones, the pair that ends soonest.
+/// Whole-numbered sides of each block: the pair next to the exact ones that finishes soonest.
 fn block_sides(
     owner: f64,
     blocks: &[(f64, Tiling)],
@@ -260,7 +260,7 @@ fn block_sides(
         let exact_wide = if exact_high > 0.0 { (area / exact_high).min(cols as f64) } else { 0.0 };
         let time = |area: f64, weight: f64| if area <= 0.0 { 0.0 } else { area / weight };
         let near = |exact: f64, limit: u64| {
-            // A side that is whole but for rounding stays as it is.
+            // A side that is whole except for rounding stays as it is.
             let below = ((exact + 1e-9).floor() as u64).min(limit);
             [below, (below + 1).min(limit)]
         };
@@ -306,7 +306,7 @@ mod tests {
     }
 
     proptest! {
-        /// Columns of rectangles in whole numbers: no widths and heights end earlier.
+        /// Columns of rectangles in whole numbers: no widths and heights finish earlier.
         #[test]
         fn columns_are_rounded_best(
             weights in prop::collection::vec(0.1f64..5.0, 1..6), cut in 0usize..5, m in 1u64..9, n in 1u64..9,

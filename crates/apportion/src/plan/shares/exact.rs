@@ -8,19 +8,18 @@ use super::limits::resolve;
 use crate::error::{Error, Result};
 use crate::model::Model;
 
-/// More table entries than this (two bytes each) are refused.
+/// Maximum number of table entries (two bytes each).
 const LARGEST_TABLE: u128 = 1 << 31;
 
-/// The shares that minimise the longest time and add up to `n`, where every share is a measured size of its
-/// processor or
-/// 0. Among several optima, those with the fewest processors are returned.
+/// The shares that minimise the longest time and add up to `n`, where every share is 0 or a measured size of
+/// its processor. Among several optima, those with the fewest processors are returned.
 ///
 /// Time functions are arbitrary: they may fall, jump and rise again. Only points whose size is a whole number
-/// are used. O(p m n / 64 log(p m)) for m points each, and O(p n) memory, sizes being counted in their
-/// greatest common divisor.
+/// are used. O(p m n / 64 log(p m)) time for m points each, and O(p n) memory; sizes are counted in units of
+/// their greatest common divisor.
 ///
 /// # Errors
-/// No combination of sizes adds up to `n` (exit code 1); the message names the largest sum below.
+/// No combination of sizes adds up to `n` (exit code 1); the message states the largest smaller sum.
 ///
 /// # Example
 /// ```
@@ -35,7 +34,7 @@ pub fn exact(models: &[Model], n: u64) -> Result<Vec<u64>> {
     exact_within(models, n, &[])
 }
 
-/// [`exact`] with limits: a share is a measured size within them; 0 only where the least share is 0.
+/// [`exact`] with limits: a share is a measured size within them, or 0 if the minimum share is 0.
 ///
 /// # Errors
 /// As [`exact`], and those of the limits.
@@ -43,9 +42,9 @@ pub fn exact_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u
     solve(&measured(models, n, limits)?, n)
 }
 
-/// The least longest time over **all** integer shares within the limits, by each model's own interpolation
-/// without monotone repair: the oracle of `fpm`, and the answer where granularities differ. O(p n^2 / 64
-/// log(p n)).
+/// Minimises the longest time over **all** integer shares within the limits, by each model's own
+/// interpolation without monotone repair. It is the oracle of `fpm`, and the solution if granularities
+/// differ. O(p n^2 / 64 log(p n)).
 ///
 /// # Errors
 /// As [`exact_within`]; more than 2^31 table entries.
@@ -66,11 +65,11 @@ pub fn exact_interpolated(models: &[Model], n: u64, limits: &[Limits]) -> Result
     solve(&choices, n)
 }
 
-/// What one processor can be given.
+/// The possible shares of one processor.
 pub(super) struct Choices {
     /// Sizes > 0 with their times.
     pub options: Vec<(u64, f64)>,
-    /// True if it may get nothing.
+    /// True if its share may be 0.
     pub may_rest: bool,
 }
 
@@ -126,7 +125,7 @@ fn solve(choices: &[Choices], n: u64) -> Result<Vec<u64>> {
     Ok(fewest(&within(best), n_blocks).into_iter().map(|x| x as u64 * unit).collect())
 }
 
-/// The sizes of one processor that are in time.
+/// The sizes of one processor that finish in time.
 struct Sizes {
     sizes: Vec<usize>,
     may_rest: bool,
@@ -147,14 +146,14 @@ fn reaches(processors: &[Sizes], n: usize) -> bool {
     let mut sums = Bits::zero(n);
     for sizes in processors {
         rest -= sizes.largest() as u128;
-        // Lower sums could not be made up for by those that follow.
+        // The remaining sizes could not compensate for smaller sums.
         let lowest = (n as u128).saturating_sub(rest) as usize;
         sums = sums.plus_one_of(sizes, lowest);
     }
     sums.contains(n)
 }
 
-/// A set of sums 0..=n, a bit each.
+/// A set of sums 0..=n, one bit each.
 struct Bits {
     bytes: Vec<u8>,
     /// No sum is larger.
@@ -204,7 +203,7 @@ impl Bits {
     }
 }
 
-/// Sizes that add up to n with the fewest processors at work; there are some.
+/// Sizes that add up to n with the fewest working processors. The caller has checked that such sizes exist.
 fn fewest(processors: &[Sizes], n: usize) -> Vec<usize> {
     const NEVER: u16 = u16::MAX;
     let mut rows = vec![vec![NEVER; n + 1]];
@@ -244,12 +243,14 @@ fn too_fine(n: u64) -> Error {
     )
 }
 
-/// The error for a sum that cannot be had, with the next lower one that can.
+/// The error for a sum that cannot be reached, with the next smaller sum that can.
 fn unreachable_sum(processors: &[Sizes], n: u64, unit: u64) -> Error {
     let blocks = (n / unit) as usize;
     let sums = processors.iter().fold(Bits::zero(blocks), |sums, sizes| sums.plus_one_of(sizes, 0));
     let below = (0..blocks).rev().find(|&s| sums.contains(s));
-    let near = below.map_or("nor to any less".into(), |s| format!("the most below is {}", s as u64 * unit));
+    let near = below.map_or("or to any smaller number".into(), |s| {
+        format!("the largest smaller sum is {}", s as u64 * unit)
+    });
     Error::infeasible(
         format!("no measured sizes add up to {n} units, {near}"),
         "measure more sizes, divide another number of units, or use method fpm",

@@ -33,14 +33,14 @@ pub fn fpm(models: &[Model], n: u64) -> Result<Vec<u64>> {
     fpm_within(models, n, &[])
 }
 
-/// [`fpm`] with limits on each share; an empty slice means none. Optimal over all shares that keep them.
+/// [`fpm`] with limits on each share; an empty slice means no limits. Optimal over all shares within the
+/// limits.
 ///
-/// Where the granularities differ between processors, the sum is a knapsack: [`exact_interpolated`] solves
-/// it.
+/// If granularities differ between processors, the problem is a knapsack: [`exact_interpolated`] solves it.
 ///
 /// # Errors
-/// As [`fpm`]; limits that cannot hold together, or a common granularity that does not divide `n`: the
-/// message says what is missing.
+/// As [`fpm`]; limits that contradict each other, or a common granularity that does not divide `n`. The
+/// message states the difference.
 pub fn fpm_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64>> {
     let allowed = resolve(models, n, limits)?;
     let step = allowed[0].step;
@@ -99,7 +99,7 @@ pub fn ideal_seconds(models: &[Model], n: u64) -> Result<f64> {
     Ok(high)
 }
 
-/// Whole blocks that fit into `seconds` on each processor, in units; never less than its least share.
+/// Whole blocks that fit into `seconds` on each processor, in units; at least its minimum share.
 fn floors(models: &[Model], allowed: &[Allowed], seconds: f64) -> Vec<u64> {
     models.iter().zip(allowed).map(|(m, a)| floor(m, a, seconds)).collect()
 }
@@ -109,8 +109,8 @@ fn floor(model: &Model, allowed: &Allowed, seconds: f64) -> u64 {
     (units - units % allowed.step).clamp(allowed.least, allowed.most)
 }
 
-/// Two times: by the first at most n whole units are done, by the second at least n; at most p blocks apart,
-/// or as close as doubles get.
+/// Two times: by the first at most n whole units are done, by the second at least n. They are at most p
+/// blocks apart, or as close as doubles allow.
 fn bracket(models: &[Model], n: u64, allowed: &[Allowed]) -> (f64, f64) {
     let count = |seconds: f64| {
         models.iter().zip(allowed).map(|(m, a)| u128::from(floor(m, a, seconds))).sum::<u128>()
@@ -118,7 +118,7 @@ fn bracket(models: &[Model], n: u64, allowed: &[Allowed]) -> (f64, f64) {
     let longest = models.iter().zip(allowed).map(|(m, a)| m.longest(a.most as f64));
     let (mut low, mut high) = (0.0, longest.fold(0.0, f64::max));
     let enough = allowed.iter().map(|a| u128::from(a.step)).sum::<u128>();
-    // Rounding in the last bit must not leave the upper end short.
+    // Rounding in the last bit must not make the upper end too small.
     while count(high) < u128::from(n) {
         high *= 1.0 + 1e-12;
     }
@@ -152,7 +152,7 @@ mod tests {
     use crate::model::Point;
     use proptest::prelude::*;
 
-    /// The least longest time over all integer shares, by dynamic programming: slow and obviously right.
+    /// The smallest longest time over all integer shares, by dynamic programming: slow and obviously right.
     fn oracle(models: &[Model], n: u64) -> Option<f64> {
         let n = n as usize;
         let mut best = vec![f64::INFINITY; n + 1];

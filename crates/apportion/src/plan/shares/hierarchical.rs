@@ -1,7 +1,7 @@
 //! Shares in two levels: among clusters, then among the nodes of each cluster.
 //!
-//! Source: Becker 2010, section 1.2 (a top-level partition, anything below); Lastovetsky and Reddy 2007 for
-//! either level. A cluster is to the top level one processor with an aggregate speed function.
+//! Source: Becker 2010, section 1.2 (a top-level partition, any method below); Lastovetsky and Reddy 2007 for
+//! either level. To the top level, a cluster is one processor with an aggregate speed function.
 
 use super::proportional::Seconds;
 use super::{fpm, ideal_seconds};
@@ -12,16 +12,17 @@ use std::collections::BinaryHeap;
 
 /// Shares of `n` units: among the groups by their aggregate speed functions, then inside each group. By rank.
 ///
-/// The top level knows of a group only how many whole units it ends within T, summed over its members, and
-/// when it would end one more. The longest time is that of the flat [`fpm`]. O(p log n log points).
+/// The top level sees a group as two functions: the number of whole units that it completes within T, summed
+/// over its members, and the time at which it would complete one more. The longest time is that of the flat
+/// [`fpm`]. O(p log n log points).
 ///
 /// # Errors
-/// Groups that miss a rank, name one twice or one that there is not; and those of [`fpm`].
+/// Groups that omit a rank, name one twice, or name one that does not exist; and those of [`fpm`].
 pub fn hierarchical(groups: &[Vec<usize>], models: &[Model], n: u64) -> Result<Vec<u64>> {
     check(groups, models.len())?;
     let members: Vec<Vec<Model>> =
         groups.iter().map(|g| g.iter().map(|&rank| models[rank].clone()).collect()).collect();
-    // Divisible units would all end together now; whole ones leave less than one a processor over.
+    // Divisible units would all finish together now; whole ones leave fewer than one per processor.
     let together = ideal_seconds(models, n)? * (1.0 - 1e-12);
     let mut tops: Vec<Group> = members.iter().map(|m| Group::at(m, together, n)).collect();
     let mut left = n.saturating_sub(tops.iter().map(Group::units).sum());
@@ -51,7 +52,7 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// With all the whole units that it ends within `seconds`.
+    /// With all the whole units that it completes within `seconds`.
     fn at(members: &'a [Model], seconds: f64, n: u64) -> Self {
         Self { members, shares: members.iter().map(|m| m.units_within(seconds, n as f64) as u64).collect() }
     }
@@ -60,7 +61,8 @@ impl<'a> Group<'a> {
         self.shares.iter().sum()
     }
 
-    /// When it would end one unit more, and by which member; none if its memory is full.
+    /// The time at which it would complete one unit more, and the member that does; `None` if its memory is
+    /// full.
     fn next(&self) -> Option<(f64, usize)> {
         let times = self.members.iter().zip(&self.shares).map(|(m, &share)| m.seconds((share + 1) as f64));
         let soonest = times.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
@@ -74,7 +76,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Every rank in exactly one group.
+/// Checks that every rank is in exactly one group.
 fn check(groups: &[Vec<usize>], processors: usize) -> Result<()> {
     let mut seen = vec![0_u32; processors];
     for &rank in groups.iter().flatten() {
@@ -93,11 +95,11 @@ fn wrong_group(rank: usize, what: &str) -> Error {
     Error::input("groups", format!("processor {rank} {what}"), "put every processor into exactly one group")
 }
 
-/// The aggregate speed function of processors that always divide their work well: as one model with `points`
-/// points, at times spread evenly on a logarithmic scale up to the time that `n` units need together.
+/// The aggregate speed function of processors that always divide their work optimally, as one model with
+/// `points` points. Their times are spread evenly on a logarithmic scale up to the time for `n` units.
 ///
 /// # Errors
-/// No processors, fewer than two points, `n` = 0 or beyond their caps.
+/// No processors, fewer than two points, `n` = 0, or `n` beyond their caps.
 pub fn aggregate(name: &str, members: &[Model], n: u64, points: usize) -> Result<Model> {
     if points < 2 || n == 0 {
         return Err(Error::input(

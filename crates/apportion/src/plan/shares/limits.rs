@@ -15,9 +15,9 @@ use crate::model::Model;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The least share; default 0. A processor with a least share is never left out.
+    /// The minimum share; default 0. A processor with a minimum share is never left out.
     pub least: u64,
-    /// The largest share; default: no limit.
+    /// The maximum share; default: no limit.
     pub most: Option<u64>,
     /// The share is a multiple of this many units; default 1.
     pub multiple_of: u64,
@@ -29,7 +29,7 @@ impl Default for Limits {
     }
 }
 
-/// Limits as they bind: both ends are multiples of `step`, caps and n are worked in.
+/// Effective limits: both ends are multiples of `step`, with caps and n taken into account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Allowed {
     pub least: u64,
@@ -37,14 +37,14 @@ pub(super) struct Allowed {
     pub step: u64,
 }
 
-/// Works the caps of the models and n into the limits; an empty slice means no limits.
+/// Combines the limits with the caps of the models and n; an empty slice means no limits.
 ///
 /// # Errors
-/// No model, a limit too many or too few, a granularity of 0; no multiple between the ends; least shares that
-/// add up to more than n or largest shares that add up to less (the message says by how much).
+/// No model; not one limit per model; a granularity of 0; no multiple between the ends; minimum shares that
+/// add up to more than n, or maximum shares that add up to less (the message states the difference).
 pub(super) fn resolve(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Allowed>> {
     if models.is_empty() {
-        return Err(Error::input("models", "there is none", "give one model per processor"));
+        return Err(Error::input("models", "there are none", "give one model per processor"));
     }
     if !limits.is_empty() && limits.len() != models.len() {
         return Err(Error::input(

@@ -25,18 +25,19 @@ struct State {
     seconds: f64,
     joules: f64,
     share: u64,
-    /// Index of the state of the processors before, in their front for the units that remain.
+    /// Index of the state of the previous processors, in their front for the remaining units.
     before: usize,
 }
 
 /// All Pareto-optimal divisions of `n` units: no other division has both a shorter longest time and less
 /// energy. They are sorted by time. Shares are measured sizes or 0, and 0 needs neither time nor energy.
 ///
-/// Dynamic programming over processors with dominated states dropped: O(p m n f log(m f)) time and O(p n f)
-/// memory for m points each and fronts of f states, sizes being counted in their greatest common divisor.
+/// Dynamic programming over processors, with dominated states dropped: O(p m n f log(m f)) time and O(p n f)
+/// memory for m points each and fronts of f states. Sizes are counted in units of their greatest common
+/// divisor.
 ///
 /// # Errors
-/// A whole size that could be used carries no energy; more than 10^7 sums; no measured sizes add up to `n`.
+/// A whole size that could be used has no energy; more than 10^7 sums; no measured sizes add up to `n`.
 ///
 /// # Example
 /// ```
@@ -115,7 +116,7 @@ fn fronts(options: &[Vec<State>], unit: u64, blocks: usize) -> Vec<Vec<Vec<State
     layers
 }
 
-/// The states that no other beats in both, fastest first.
+/// The states that no other state beats in both time and energy, fastest first.
 fn undominated(mut states: Vec<State>) -> Vec<State> {
     states.sort_by(|a, b| a.seconds.total_cmp(&b.seconds).then(a.joules.total_cmp(&b.joules)));
     let mut least = f64::INFINITY;
@@ -141,8 +142,8 @@ fn trace_back(layers: &[Vec<Vec<State>>], end: &State, blocks: usize, unit: u64)
 fn no_energy(model: &Model, size: f64) -> Error {
     Error::input(
         format!("model of \"{}\": energy", model.processor()),
-        format!("the point of size {size} has none"),
-        "measure energy too, or ask for time alone",
+        format!("the point of size {size} has no energy"),
+        "measure energy too, or optimise time alone",
     )
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Source: DFPA (Lastovetsky and Reddy, "Distributed data partitioning for heterogeneous processors based on
 //! partial estimation of their functional performance models", HeteroPar 2009). Added: a cap on rounds, reuse
-//! of near points, best so far, and processors that turn slower or faster while they work.
+//! of near points, the best shares so far, and processors that become slower or faster during the search.
 
 use super::{even, fpm};
 use crate::error::{Error, Result};
@@ -15,12 +15,12 @@ pub enum Step {
     Balanced,
     /// Measure another round with the new shares.
     Again,
-    /// The shares are the best seen: rounds are used up, or the estimate offers nothing new (a unit more or
-    /// less may be all there is to move).
+    /// The shares are the best seen: no rounds are left, or the estimate offers nothing new (a single unit
+    /// more or less may be the only possible change).
     GaveUp,
 }
 
-/// A search for balance, driven with measured times; it measures nothing itself.
+/// A search for balance, driven by measured times; it measures nothing itself.
 ///
 /// # Example
 /// ```
@@ -44,7 +44,7 @@ pub struct Dfpa {
     most_rounds: u32,
     /// Points of each processor, ascending by size.
     known: Vec<Vec<Point>>,
-    /// The largest share that each may get, where one is known.
+    /// The maximum share of each processor, if known.
     caps: Vec<Option<f64>>,
     /// Speed functions from an earlier measurement, used until the first round has measured the current
     /// speeds.
@@ -89,14 +89,14 @@ impl Dfpa {
         })
     }
 
-    /// The same with another cap on rounds.
+    /// The same search with another cap on rounds.
     pub fn with_rounds(self, most_rounds: u32) -> Self {
         Self { most_rounds, ..self }
     }
 
-    /// The same starting from known speed functions instead of equal shares; their caps hold throughout.
-    /// After the first round each function is scaled by what its processor took: its shape is believed, not
-    /// its height.
+    /// The same search, starting from known speed functions instead of equal shares; their caps hold
+    /// throughout. After the first round each function is scaled by the time measured on its processor: the
+    /// search relies on its shape, not on its height.
     ///
     /// # Errors
     /// Not one model per processor; caps that leave too little room (exit code 1).
@@ -114,21 +114,21 @@ impl Dfpa {
         })
     }
 
-    /// The shares to work with next, or to keep.
+    /// The shares to use next, or to keep.
     pub fn shares(&self) -> &[u64] {
         &self.shares
     }
 
-    /// Rounds observed since the search began or last ended.
+    /// Number of rounds observed since the search began or last ended.
     pub fn rounds(&self) -> u32 {
         self.rounds
     }
 
-    /// The speed functions as far as they are known, one per processor; one that never worked is believed to
-    /// be as fast as the fastest.
+    /// The speed functions as far as they are known, one per processor. A processor that never worked is
+    /// assumed to be as fast as the fastest.
     ///
     /// # Errors
-    /// Nothing was observed yet.
+    /// Nothing has been observed yet.
     pub fn models(&self) -> Result<Vec<Model>> {
         let fastest = self.known.iter().flatten().map(Point::speed).fold(0.0, f64::max);
         self.known
@@ -142,9 +142,9 @@ impl Dfpa {
             .collect()
     }
 
-    /// Takes the times in which the processors did their [`Dfpa::shares`] (ignored where a share is 0) and
-    /// says what to do. After the search has ended, further observations start another one from what is
-    /// known.
+    /// Takes the times that the processors needed for their [`Dfpa::shares`] (ignored for shares of 0) and
+    /// returns the next step. After the search has ended, further observations start another search from the
+    /// known points.
     ///
     /// # Errors
     /// Not one time per processor, or a time that is not positive.
@@ -159,7 +159,7 @@ impl Dfpa {
         }
         for (i, &time) in seconds.iter().enumerate().filter(|(i, _)| self.shares[*i] > 0) {
             if learn(&mut self.known[i], Point::new(self.shares[i] as f64, time), self.tolerance) {
-                // The processor is not the one that it was: what was tried before says nothing now.
+                // The processor has changed: shares tried before are no longer meaningful.
                 self.tried.clear();
             }
         }
@@ -209,8 +209,8 @@ impl Dfpa {
     }
 }
 
-/// Adds a point, in place of those of nearly the same size. If the speed at this very size was quite another,
-/// the processor itself has changed: all its points are scaled by the same factor. True if so.
+/// Adds a point and replaces those of nearly the same size. If the speed at this size was very different, the
+/// processor itself has changed: all its points are then scaled by the same factor, and the result is true.
 fn learn(points: &mut Vec<Point>, new: Point, tolerance: f64) -> bool {
     let within = |p: &Point, fraction: f64| (p.size - new.size).abs() <= fraction * new.size;
     let slower = points.iter().find(|p| within(p, 1e-3)).map_or(1.0, |old| old.speed() / new.speed());
@@ -242,7 +242,7 @@ mod tests {
         .collect()
     }
 
-    /// Shapes from files, heights from today: one round tells, where equal shares need several.
+    /// Shapes from files, heights measured: one round is enough, whereas equal shares need several.
     #[test]
     fn known_models_save_rounds_even_if_all_are_slower_today() {
         let processors = processors();

@@ -1,12 +1,13 @@
 //! Shares in proportion to one speed per processor, integer-optimal.
 //!
-//! Source: Tinetti, chapter 3, equations (3.3) and (3.4): normalised relative power; left-over units go where
-//! they end soonest (Beaumont et al. 2001; Lastovetsky and Reddy 2007, Algorithm 1.2).
+//! Source: Tinetti, chapter 3, equations (3.3) and (3.4): normalised relative power. Left-over units are
+//! given to the processors that finish them soonest (Beaumont et al. 2001; Lastovetsky and Reddy 2007,
+//! Algorithm 1.2).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A time that orders totally.
+/// A time with a total order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Seconds(pub f64);
 
@@ -24,7 +25,7 @@ impl Ord for Seconds {
 
 /// The shares that minimise `max share_i / speed_i` and add up to `n`. O(p log p).
 ///
-/// A speed of zero gets no unit. Ties go to the lower rank.
+/// A processor with a speed of zero gets no units. Ties go to the lower rank.
 ///
 /// # Panics
 /// If a speed is negative, infinite or NaN, or none is positive.
@@ -44,7 +45,7 @@ pub fn proportional(n: u64, speeds: &[f64]) -> Vec<u64> {
     let total: f64 = weights.iter().sum();
     let mut shares: Vec<u64> = weights
         .iter()
-        // A hair less than the exact quotient: rounding must never hand out more than n.
+        // Slightly less than the exact quotient: rounding must never distribute more than n.
         .map(|w| ((n as f64 * (w / total)) * (1.0 - 1e-15)).floor() as u64)
         .collect();
     let mut left = n.saturating_sub(shares.iter().sum());
@@ -73,8 +74,8 @@ mod tests {
 
     #[test]
     fn hybrid_cpu_by_hand() {
-        // Ten fast cores (3.6) and ten slow ones: an equal split is paced by the slow, and reaches
-        // 20 / 46 = 43 % of the weighted one.
+        // Ten fast cores (3.6) and ten slow ones: the slow ones limit an equal split, which reaches 20 / 46 =
+        // 43 % of the weighted one.
         let speeds: Vec<f64> = [3.6; 10].into_iter().chain([1.0; 10]).collect();
         let shares = proportional(4600, &speeds);
         assert_eq!(&shares[..10], [360; 10]);

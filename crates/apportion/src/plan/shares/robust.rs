@@ -1,13 +1,13 @@
-//! Shares that are safe against the whole width of the speed bands.
+//! Shares that are safe over the whole width of the speed bands.
 //!
-//! Source: the bands are those of Lastovetsky and Reddy 2007, section 2 (fluctuating workload); the criterion
-//! is the least worst case, and the regret of Kouvelis and Yu, "Robust Discrete Optimization", 1997.
+//! Source: the bands are those of Lastovetsky and Reddy 2007, section 2 (fluctuating workload); the criteria
+//! are the smallest worst case, and the regret of Kouvelis and Yu, "Robust Discrete Optimization", 1997.
 
 use super::{Limits, fpm_within, makespan};
 use crate::error::Result;
 use crate::model::Model;
 
-/// Shares with the least worst case, and what the safety costs.
+/// Shares with the smallest worst case, and the cost of this safety.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Robust {
     /// Units of each processor.
@@ -16,7 +16,7 @@ pub struct Robust {
     pub worst_seconds: f64,
     /// The longest time at the mean times.
     pub expected_seconds: f64,
-    /// What the shares best at the mean times ([`fpm_within`]) would need at the mean times …
+    /// The longest time of the shares that are best at the mean times ([`fpm_within`]): at the mean times …
     pub plain_expected_seconds: f64,
     /// … and in the worst case.
     pub plain_worst_seconds: f64,
@@ -25,9 +25,10 @@ pub struct Robust {
 /// The shares that minimise the longest time over all times inside the bands. O(p log n log points).
 ///
 /// Processors fluctuate independently inside their bands, so the worst case of max t_i(x_i) is max
-/// high_i(x_i): exactly the divisions by the slow edges ([`Model::slowest`]). Hence the guarantee: whatever
-/// the times inside the bands, these shares end by `worst_seconds`, and no integer shares promise less (where
-/// the slow edges never fall in time). Between points the edges are interpolated like the model itself.
+/// high_i(x_i): the problem is to divide by the slow edges ([`Model::slowest`]). Guarantee: for any times
+/// inside the bands, these shares finish by `worst_seconds`, and no integer shares have a smaller bound (if
+/// time never decreases along the slow edges). Between points the edges are interpolated like the model
+/// itself.
 ///
 /// # Errors
 /// As [`fpm_within`].
@@ -44,13 +45,12 @@ pub fn robust(models: &[Model], n: u64, limits: &[Limits]) -> Result<Robust> {
     })
 }
 
-/// The regret of `shares`: how many times longer than the best shares they can take, over the p scenarios in
-/// which one working processor is at its slow edge and all others at their fast edges. 1.0 = never beaten.
-/// O(p^2 log n log points).
+/// The regret of `shares`: the largest ratio of their time to that of the best shares, over the p scenarios
+/// in which one working processor is at its slow edge and all others at their fast edges. 1.0 means that no
+/// other shares are ever better. O(p^2 log n log points).
 ///
-/// If the slow edge is a multiple of the fast one this is the largest ratio over the whole box of times: the
-/// processor that ends last only looks worse the slower it is, and the best shares only better the faster the
-/// others are.
+/// If the slow edge is a multiple of the fast one, this is the largest ratio over the whole box of times: a
+/// slower last processor only increases the ratio, and faster others only improve the best shares.
 ///
 /// # Errors
 /// As [`fpm_within`].

@@ -4,7 +4,7 @@ use super::{Link, Network, Topology, specificity};
 use crate::geometry::Rank;
 use std::collections::BTreeMap;
 
-/// A link that many pairs share, and which way a pair uses it.
+/// A link that several pairs share, and the direction in which a pair uses it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::platform) struct Trunk {
     /// Its place in the platform file, from 0.
@@ -15,27 +15,27 @@ pub(in crate::platform) struct Trunk {
     pub bandwidth: f64,
 }
 
-/// What messages compete for: a link, or one direction of it.
+/// A resource that messages compete for: a link, or one direction of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wire {
-    /// Between two processors: from the first to the second, or both ways where the network is half duplex
+    /// Between two processors: from the first to the second, or both directions if the network is half duplex
     /// (then the lower rank comes first).
     Pair(Rank, Rank),
     /// The medium of a bus.
     Bus,
     /// A link shared by all pairs of two clusters: its place in the platform file, and the direction.
     Shared {
-        /// Which `[[network.link]]`, from 0.
+        /// Index of the `[[network.link]]`, from 0.
         number: usize,
-        /// From the second of `between` to the first; never true where it is half duplex or inside one
+        /// From the second of `between` to the first; never true if the link is half duplex or inside one
         /// cluster.
         backward: bool,
     },
-    /// What joins a processor or a cluster to the rest: its place in the platform file, and the direction.
+    /// The uplink of a processor or a cluster: its place in the platform file, and the direction.
     Uplink {
-        /// Which `[[network.uplink]]`, from 0.
+        /// Index of the `[[network.uplink]]`, from 0.
         number: usize,
-        /// Into the processor or cluster; never true where it is half duplex.
+        /// Into the processor or cluster; never true if the uplink is half duplex.
         down: bool,
     },
 }
@@ -43,26 +43,26 @@ pub enum Wire {
 /// One of the wires that a hop crosses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
-    /// What messages compete for.
+    /// The resource that messages compete for.
     pub wire: Wire,
-    /// What this wire costs this message.
+    /// The cost of this wire for this message.
     pub link: Link,
-    /// The wire's own bytes per second, which is the same for every message on it: along rows, from the lower
-    /// rank to the higher where both directions share it, between the first two processors on a bus.
+    /// The wire's own bytes per second, the same for every message on it: along rows; from the lower rank to
+    /// the higher if both directions share it; between the first two processors on a bus.
     pub capacity: f64,
 }
 
-/// One hop of a message: from one processor to the next, which has it whole before it goes on.
+/// One hop of a message: from one processor to the next, which receives all of it before forwarding it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
-    /// The cost of all its wires together: latencies add up, the slowest sets the pace.
+    /// The cost of all its wires together: latencies add up, and the slowest wire sets the bandwidth.
     pub link: Link,
-    /// The wires, in order, that it occupies at once.
+    /// The wires, in order, that it occupies at the same time.
     pub crossings: Vec<Crossing>,
 }
 
 impl Network {
-    /// Joins processors and clusters to the rest by links of their own: `uplinks` are names with costs.
+    /// Gives processors and clusters uplinks of their own: `uplinks` are names with costs.
     pub(in crate::platform) fn join(&mut self, names: &[(String, String)], uplinks: &[(String, Link)]) {
         self.uplinks = uplinks.to_vec();
         self.chains = names
@@ -76,7 +76,7 @@ impl Network {
             .collect();
     }
 
-    /// The uplinks that a message crosses on its way out and on its way in: those that the two ends do not
+    /// The uplinks that a message crosses on its way out and on its way in: those that its two ends do not
     /// share.
     pub(super) fn uplinks_between(
         &self,
@@ -90,7 +90,7 @@ impl Network {
         (up, down)
     }
 
-    /// The link that a pair shares with others, if it does.
+    /// The link that a pair shares with others, if any.
     pub(in crate::platform) fn trunk(&self, from: Rank, to: Rank) -> Option<Trunk> {
         match (self.classes.get(from.0), self.classes.get(to.0)) {
             (Some(a), Some(b)) => self.shared.get(a * self.count + b).copied().flatten(),
@@ -130,13 +130,13 @@ impl Network {
         Route { link, crossings }
     }
 
-    /// The same without what pairs share.
+    /// The same without shared links.
     pub(super) fn unshared(&self) -> Self {
         let (trunks, uplinks, chains) = (BTreeMap::new(), Vec::new(), Vec::new());
         Self { shared: Vec::new(), trunks, uplinks, chains, ..self.clone() }
     }
 
-    /// The shared links that some pair uses: between whom, and whether from the first to the second only.
+    /// The shared links that some pair uses: their two ends, and whether only from the first to the second.
     pub(in crate::platform) fn trunks(&self) -> impl Iterator<Item = (usize, &(String, String))> {
         let used = |number: &usize| self.shared.iter().flatten().any(|t| t.number == *number);
         self.trunks.iter().filter(move |(number, _)| used(number)).map(|(number, between)| (*number, between))

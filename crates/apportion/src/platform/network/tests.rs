@@ -1,4 +1,4 @@
-//! What pairs compete for.
+//! The resources that pairs compete for.
 
 use super::*;
 

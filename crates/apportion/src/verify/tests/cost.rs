@@ -1,4 +1,4 @@
-//! What the checks cost: words that a rank receives; and that threads change no bit.
+//! The cost of the checks: the words that a rank receives. Threads change no bit.
 
 use super::super::parts::{each_piece, whole};
 use super::*;
@@ -46,7 +46,7 @@ fn a_rank_receives_only_its_rows_of_b_over_other_semirings() {
     assert!(received < k * n / 2, "{received} of {} words of B", k * n);
 }
 
-/// Rows are divided among threads, so sums are the same bits for any number of them.
+/// Rows are divided among threads, so that the sums have the same bits for any number of threads.
 #[test]
 fn threads_change_no_bit() {
     let matrix = random::<f64>(1000, 500, 3, 1.0);

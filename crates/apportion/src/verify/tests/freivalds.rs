@@ -1,4 +1,4 @@
-//! The laws of Freivalds' check, against the product as written in textbooks.
+//! The laws of Freivalds' check, compared with the product as defined in textbooks.
 
 use super::*;
 use crate::kernels::Real;
@@ -32,7 +32,7 @@ fn rounding_passes() {
     });
 }
 
-/// Sums that drift, since every rounding goes the same way, are still rounding.
+/// Sums that drift because every rounding has the same sign are still rounding.
 #[test]
 fn drifting_sums_pass() {
     on_each_world(|world| {
@@ -114,7 +114,7 @@ fn nan_infinities_and_overflow_where_they_belong_pass() {
     on_each_world(|world| {
         let verified = plus(&a, &b).verify(&c, world).unwrap();
         assert_eq!(verified.exceptional, 2 * 7 + 7, "two rows, and a column of the other seven");
-        // Every element is checked: by Freivalds where all is finite, else by recomputing so few.
+        // Every element is checked: by Freivalds where all is finite, otherwise by recomputing these few.
         for at in 0..63 {
             let value = if c.as_slice()[at].is_finite() { c.as_slice()[at] + 0.1 } else { 0.0 };
             let error = plus(&a, &b).verify(&with(&c, at, value), world).unwrap_err().to_string();
@@ -124,7 +124,7 @@ fn nan_infinities_and_overflow_where_they_belong_pass() {
     });
 }
 
-/// Beside many rows and columns with infinities, which are sampled, each finite element is still checked.
+/// Many rows and columns with infinities are sampled; each finite element is still checked.
 #[test]
 fn finite_rows_and_columns_are_checked_in_full() {
     let (m, k, n) = (400, 3, 300);
@@ -205,7 +205,7 @@ fn rounding_of_the_whole_expression_passes_and_a_flipped_bit_does_not() {
                         product.verify(&c, world).unwrap();
                         for at in [0, m * n / 2, m * n - 1] {
                             let flipped = f64::from_bits(c.as_slice()[at].to_bits() ^ 1 << 40);
-                            // A bit far below the rounding of what cancelled may pass for rounding.
+                            // An error far below the rounding of cancelled terms may pass as rounding.
                             let change = (flipped - c.as_slice()[at]).abs();
                             if change > 1e-9 * (alpha.abs() * 1e3 * k as f64 + beta.abs() * size) {
                                 let seen = product.verify(&with(&c, at, flipped), world);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Elements by number, and what a right one with a number is made into.
+/// Elements by number, and a wrong value for a right one with a number.
 type Values<T> = (fn(usize) -> T, fn(T, usize) -> T);
 
 fn each_wrong_element_is_found<T: Element>(

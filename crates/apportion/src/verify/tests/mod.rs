@@ -1,4 +1,4 @@
-//! The same test bodies alone, with whole matrices, and on ranks that hold unequal parts.
+//! The same test bodies on a single process, with whole matrices, and on ranks that hold unequal parts.
 
 mod cost;
 mod freivalds;
@@ -65,7 +65,8 @@ impl<'a, T: Element> Product<'a, T> {
     }
 }
 
-/// This rank's parts of a matrix: alone, all of it; else some of nine unequal ones, if any.
+/// This rank's parts of a matrix: a single process holds all of it; otherwise some of nine unequal ones, if
+/// any.
 fn own<T: Element>(matrix: &Matrix<T>, salt: usize, world: &World) -> LocalBlocks<T> {
     let (rows, cols) = (matrix.rows() as u64, matrix.cols() as u64);
     if world.is_solo() {

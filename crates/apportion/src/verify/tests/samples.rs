@@ -54,7 +54,7 @@ proptest! {
         });
     }
 
-    /// A whole row or column is found with no luck at all.
+    /// A wrong row or column is found without any luck.
     #[test]
     fn a_wrong_row_or_column_is_found_for_certain(line in 0usize..30, row: bool, seed: u64) {
         let factors = factors(30, 3, 30);
@@ -67,7 +67,8 @@ proptest! {
     }
 }
 
-/// Misses over many seeds are as rare as stated: 30 of 900 elements wrong, 20 draws alone would miss half.
+/// Misses over many seeds are as rare as stated: with 30 of 900 elements wrong, 20 draws alone would miss
+/// half.
 #[test]
 fn misses_are_no_more_frequent_than_stated() {
     let factors = factors(30, 2, 30);

@@ -2,7 +2,7 @@
 //!
 //! Source: NumPy's NEP 1, "A simple file format for NumPy arrays".
 
-/// What a header's text says.
+/// The fields of a header's text.
 #[derive(Debug, PartialEq)]
 pub(super) struct HeaderText<'a> {
     /// The element type, such as `<f8`; `None` for a structure.
@@ -11,7 +11,7 @@ pub(super) struct HeaderText<'a> {
     pub shape: Vec<u64>,
 }
 
-/// Parses a header's text in one pass; what NumPy does not write is refused. O(length).
+/// Parses a header's text in one pass, and rejects anything that NumPy does not write. O(length).
 pub(super) fn parse(text: &[u8]) -> Result<HeaderText<'_>, String> {
     let text = std::str::from_utf8(text).map_err(|_| "its header is not UTF-8 text".to_owned())?;
     let mut cursor = Cursor { rest: text };
@@ -22,7 +22,7 @@ pub(super) fn parse(text: &[u8]) -> Result<HeaderText<'_>, String> {
         cursor.expect(':')?;
         let first = match key {
             "descr" if cursor.comes('[') => {
-                // Its names and types are of no interest: no structure is read.
+                // Its names and types do not matter: structures are rejected.
                 return Ok(HeaderText { descr: None, fortran: false, shape: Vec::new() });
             }
             "descr" => descr.replace(cursor.quoted()?).is_none(),
@@ -48,19 +48,19 @@ pub(super) fn parse(text: &[u8]) -> Result<HeaderText<'_>, String> {
     })
 }
 
-/// What is left of the text.
+/// The rest of the text.
 struct Cursor<'a> {
     rest: &'a str,
 }
 
 impl<'a> Cursor<'a> {
-    /// True if the next character, spaces aside, is this one.
+    /// True if the next character, ignoring spaces, is this one.
     fn comes(&mut self, c: char) -> bool {
         self.rest = self.rest.trim_start();
         self.rest.starts_with(c)
     }
 
-    /// The same, and passes it.
+    /// The same, and consumes it.
     fn takes(&mut self, c: char) -> bool {
         let comes = self.comes(c);
         if comes {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the text: parsed or refused, in time proportional to its length.
+        /// Any text is parsed or rejected, in time proportional to its length.
         #[test]
         fn no_text_panics(text in r#"\{?('descr'|'shape'|'fortran_order'|[:,] ?|[\[\](){}]|True|False|'<f[48]'|"|[0-9]{1,21}|é|\\|\PC){0,40}\}?"#) {
             let _ = parse(text.as_bytes());

@@ -62,7 +62,7 @@ proptest! {
         prop_assert_eq!(read, AnyMatrix::F64(Matrix::new(rows, cols, expected)));
     }
 
-    /// Whatever happens to a file: it is read, or refused in one line; never a panic.
+    /// A damaged file is read or rejected in one line, and never causes a panic.
     #[test]
     fn damage_is_refused(
         flips in prop::collection::vec((0usize..152, any::<u8>()), 0..4), keep in 0usize..160,
@@ -80,7 +80,7 @@ proptest! {
         }
     }
 
-    /// Whatever the header says, made of what headers are made of.
+    /// Random headers, composed of the parts that headers are made of.
     #[test]
     fn odd_headers_are_refused(
         dict in r#"\{?('descr'|'shape'|'fortran_order'|[:,] ?|[\[\](){}]|True|False|'<f[48]'|"|[0-9]{1,9}|é|\\|\PC){0,30}\}?"#,

@@ -73,7 +73,7 @@ proptest! {
         weights in prop::collection::vec(1.0f64..10.0, 2..9), corners in prop::collection::vec(0.5f64..2.0, 1..4),
     ) {
         let mut all = weights.clone();
-        // Squares on the diagonal around whom the cluster of the others lies.
+        // Squares on the diagonal, surrounded by the part of the other cluster.
         all.extend(corners.iter().map(|c| c * 0.02 * weights.iter().sum::<f64>()));
         let mut paths = vec!["around"; weights.len()];
         let names = ["x", "y", "z"];

@@ -18,8 +18,11 @@ use apportion::report::table;
 use apportion::run::Monitor;
 use apportion::schedule::{Flow, ScheduleOptions};
 use apportion::select::{PlanOptions, plan_matmul};
-use product::{BLOCK, RUNS, matrix, seconds, verdict};
+use product::{RUNS, matrix, seconds, verdict};
 use std::time::Instant;
+
+/// Pivot block: the default of the command line where operands are read in place.
+const BLOCK: u64 = 1024;
 
 /// Slowdowns, whose inverses add up to at most two cores.
 const PLATFORMS: [&[f64]; 5] =
@@ -86,7 +89,7 @@ fn engine_seconds(size: u64, factors: (&Matrix<f64>, &Matrix<f64>)) -> f64 {
     let layout = shapes::rows(shape, &[1.0, 1.0]).expect("two strips");
     let plan = Plan::of_layout("rows", platform.names(), layout, 1.0);
     let models = ["p0", "p1"].map(|name| Model::constant(name, 1e9).expect("a speed"));
-    seconds(&plan, ScheduleOptions::new(Flow::Bulk, BLOCK), (&platform, &models), factors).measured
+    seconds(&plan, ScheduleOptions::new(Flow::Bulk, BLOCK), (&platform, &models, BLOCK), factors).measured
 }
 
 fn row(size: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> Vec<String> {
@@ -99,7 +102,7 @@ fn row(size: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> 
     let choices = plan_matmul(shape, platform, &models, BLOCK, &PlanOptions::open(BLOCK, 8))
         .expect("columns serve all");
     let (plan, order) = (&choices[0].plan, choices[0].order);
-    let took = seconds(plan, order, (platform, &models), (a, b));
+    let took = seconds(plan, order, (platform, &models, BLOCK), (a, b));
     let (slower, forecast) = (took.measured / took.ideal, took.forecast / took.measured);
     let slowdowns: Vec<String> = platform.processors.iter().map(|p| p.slowdown.to_string()).collect();
     vec![

@@ -4,8 +4,11 @@ use super::numbers::within;
 use apportion::schedule::Flow;
 use clap::Args;
 
-/// Default pivot block size: where the gemm kernel is at its best.
+/// Default pivot block size: a block's copies stay in cache.
 pub const BLOCK: u64 = 256;
+
+/// Default pivot block size where operands are read in place: C is read and written less often.
+pub const BLOCK_IN_PLACE: u64 = 1024;
 
 /// How operands travel and in which blocks.
 #[derive(Debug, Args)]
@@ -21,7 +24,8 @@ pub struct FlowArgs {
     /// --overlap.
     #[arg(long, value_name = "N", value_parser = within(1..=1 << 20))]
     pub look_ahead: Option<u64>,
-    /// Pivot block size [default: 256, or less where a processor's memory requires it].
+    /// Pivot block size [default: 256, or less where a processor's memory requires it; 1024 where threads read
+    /// operands in place].
     #[arg(long, value_name = "N", value_parser = within(1..=1 << 20))]
     pub block: Option<u64>,
     /// Number of messages in which a processor broadcasts its part, instead of --block; broadcast flow only.

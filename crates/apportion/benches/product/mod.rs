@@ -24,14 +24,14 @@ pub struct Seconds {
     pub ideal: f64,
 }
 
-/// Runs a product of f64 [`RUNS`] times.
+/// Runs a product of f64 [`RUNS`] times; the models are of pivot blocks of `block`.
 pub fn seconds(
     plan: &Plan,
     order: ScheduleOptions,
-    (platform, models): (&Platform, &[Model]),
+    (platform, models, block): (&Platform, &[Model], u64),
     (a, b): (&Matrix<f64>, &Matrix<f64>),
 ) -> Seconds {
-    let job = MatmulJob::new(Kernel::plus_times(), plan, order, models, BLOCK);
+    let job = MatmulJob::new(Kernel::plus_times(), plan, order, models, block);
     let (monitor, a, b) = (Monitor::new(), whole_block(a.clone()), whole_block(b.clone()));
     let world = World::solo(&monitor);
     let run = |_| {

@@ -4,11 +4,11 @@
 //! Freivalds 1979, "Fast probabilistic algorithms", doi:10.1007/3-540-09526-8_5.
 //!
 //! Rounding never fails the check: a suspicious row is recomputed, and is wrong only if an element is off by
-//! more than (k + 1) ε |A| |B|. A single wrong element is certainly found if its error also exceeds 8 sqrt(k
-//! + 1) ε sqrt(sum * largest) of its row of |A| |B| (with k + 1 for 2 sqrt(k + 1) after four suspicious rows
-//! turned out to be right). Several wrong elements together are missed with probability 2^-16. Any order of
-//! summation passes, and either order of scaling and multiplying. Rows and columns of C that infinities or
-//! NaN reach, from the operands or by overflow, are sampled.
+//! more than (k + 1) ε |A| |B|. A single wrong element is certainly found if its error also exceeds
+//! 8 sqrt(k + 1) ε sqrt(sum * largest) of its row of |A| |B| (with k + 1 for 2 sqrt(k + 1) after four
+//! suspicious rows turned out to be right). Several wrong elements together are missed with probability
+//! 2^-16. Any order of summation passes, and either order of scaling and multiplying. Rows and columns of C
+//! that infinities or NaN reach, from the operands or by overflow, are sampled.
 
 use super::exact::{Exact, Share, add_product};
 use super::exponents::Exponents;

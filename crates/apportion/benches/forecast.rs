@@ -16,7 +16,7 @@ use apportion::platform::{Platform, parse_platform};
 use apportion::report::table;
 use apportion::run::Monitor;
 use apportion::schedule::{Flow, ScheduleOptions};
-use product::{BLOCK, RUNS, matrix, seconds, verdict};
+use product::{RUNS, matrix, seconds, verdict};
 
 /// Slowdowns whose inverses add up to less than two cores, and the runs on processors with these slowdowns.
 const MACHINES: [(&[f64], &[Setting]); 4] = [
@@ -73,6 +73,9 @@ enum Meanwhile {
     Overlap,
 }
 use Meanwhile::{Overlap, Wait};
+
+/// Pivot block, of the runs and of the models.
+const BLOCK: u64 = 256;
 
 const SERIAL: Net = ("half duplex", "latency = \"200 us\"\nbandwidth = \"400 Mbit/s\"\nduplex = false\n");
 const FULL: Net = ("full duplex", "latency = \"200 us\"\nbandwidth = \"400 Mbit/s\"\n");
@@ -142,7 +145,7 @@ fn run(
         method.layout(shape, &speeds, &MethodOptions::default()).expect("the method serves these speeds");
     let order = ScheduleOptions::new(*flow, BLOCK).with_look_ahead(u64::from(*meanwhile == Overlap));
     let plan = plan(method, &platform, layout);
-    let took = seconds(&plan, order, (&platform, models), (a, b));
+    let took = seconds(&plan, order, (&platform, models, BLOCK), (a, b));
     let error = took.forecast / took.measured - 1.0;
     let slowdowns: Vec<String> = slowdowns.iter().map(f64::to_string).collect();
     let row = vec![

@@ -9,8 +9,6 @@ use apportion::product::{MatmulJob, Operands, multiply, whole_block};
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::ScheduleOptions;
 
-/// Pivot block, of the runs and of the models.
-pub const BLOCK: u64 = 256;
 /// Runs of which the median is taken.
 pub const RUNS: usize = 5;
 

@@ -34,6 +34,19 @@ pub struct FlowArgs {
     pub blocks: Option<u64>,
 }
 
+impl FlowArgs {
+    /// Each flag, and whether it was given.
+    pub fn given(&self) -> [(&'static str, bool); 5] {
+        [
+            ("--flow", self.flow.0.is_some()),
+            ("--overlap", self.overlap),
+            ("--look-ahead", self.look_ahead.is_some()),
+            ("--block", self.block.is_some()),
+            ("--blocks", self.blocks.is_some()),
+        ]
+    }
+}
+
 /// A flow, or the choice left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowChoice(pub Option<Flow>);

@@ -78,15 +78,7 @@ pub fn minimise(args: &PartitionArgs) -> Minimise {
 pub fn check(args: &PartitionArgs) -> Result<()> {
     let refuse = |flag: &str, what: &str, remedy: &str| Err(Error::input(flag, what, remedy));
     if args.units.is_some() {
-        let flow = &args.flow;
-        let given = [
-            ("--flow", flow.flow.0.is_some()),
-            ("--overlap", flow.overlap),
-            ("--look-ahead", flow.look_ahead.is_some()),
-            ("--block", flow.block.is_some()),
-            ("--blocks", flow.blocks.is_some()),
-        ];
-        return match given.into_iter().find(|(_, given)| *given) {
+        return match args.flow.given().into_iter().find(|(_, given)| *given) {
             Some((flag, _)) => {
                 refuse(flag, "cannot be used with --units, which send no messages", "remove the flag")
             }

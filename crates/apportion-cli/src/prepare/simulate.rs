@@ -46,13 +46,7 @@ pub fn rank_of(who: &str, names: &[String]) -> Result<Rank> {
 
 /// Rejects flags that do not apply to units, which send no messages.
 pub fn refuse_for_units(args: &SimulateArgs) -> Result<()> {
-    let flow = &args.flow;
-    let given = [
-        ("--flow", flow.flow.0.is_some()),
-        ("--overlap", flow.overlap),
-        ("--look-ahead", flow.look_ahead.is_some()),
-        ("--block", flow.block.is_some()),
-        ("--blocks", flow.blocks.is_some()),
+    let others = [
         ("--element", args.element.is_some()),
         ("--sharing", args.network.sharing.is_some()),
         ("--eager", args.network.eager.is_some()),
@@ -61,7 +55,7 @@ pub fn refuse_for_units(args: &SimulateArgs) -> Result<()> {
         ("--export-simgrid", args.export_simgrid.is_some()),
         ("--explain", args.explain.is_some()),
     ];
-    match given.into_iter().find(|(_, given)| *given) {
+    match args.flow.given().into_iter().chain(others).find(|(_, given)| *given) {
         None => Ok(()),
         Some((flag, _)) => Err(Error::input(
             flag,

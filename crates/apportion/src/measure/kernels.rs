@@ -3,21 +3,17 @@
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Real, View, ViewMut};
 use crate::matrix::Element;
+use crate::measure::repeated::{Repeat, Repeated};
 use crate::measure::sweep;
-use crate::measure::sweep::{Keep, MeasureOptions, Sizes, Subject, Sweep, Trial};
+use crate::measure::sweep::{Keep, MeasureOptions, Sizes, Subject, Sweep};
 use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
-use crate::run::clock;
 use crate::run::mailboxes::StopSignal;
 use crate::run::parallel;
 use crate::run::throttle::Throttle;
 use std::collections::BTreeMap;
 use std::time::Instant;
-
-/// Minimum duration of a repetition in CPU seconds: long compared with the clock's resolution and the error
-/// of a sleep.
-pub(super) const SHORTEST: f64 = 0.004;
 
 /// Speed functions of plus-times products for element type T.
 ///
@@ -79,7 +75,7 @@ pub fn sweep_kernel<T: Element>(
         largest: &|processor| largest::<T>(processor, block, platform.len()),
     };
     let trial = |processor: &Processor, _, size: f64| {
-        Bench::new(kernel, processor, size.sqrt() as usize, block as usize)
+        Repeated::new(Bench::new(kernel, processor, size.sqrt() as usize, block as usize))
     };
     sweep::run(&subject, sweep, trial, keep, monitor)
 }
@@ -149,8 +145,6 @@ struct Bench<T> {
     /// The pivot block of the next update.
     next: usize,
     c: Vec<T>,
-    /// Updates in a repetition.
-    count: u64,
 }
 
 impl<T: Element> Bench<T> {
@@ -172,11 +166,11 @@ impl<T: Element> Bench<T> {
             blocks,
             next: 0,
             c,
-            count: 1,
         }
     }
+}
 
-    /// Seconds per update over `count` updates.
+impl<T: Element> Repeat for Bench<T> {
     fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<f64> {
         let (kernel, side, block, threads) = (self.kernel, self.side, self.block, self.threads);
         let start = Instant::now();
@@ -192,23 +186,6 @@ impl<T: Element> Bench<T> {
             })?;
         }
         Ok(start.elapsed().as_secs_f64() / count as f64)
-    }
-}
-
-impl<T: Element> Trial for Bench<T> {
-    const FEWEST_WHEN_LATE: usize = 3;
-
-    /// Also determines the number of updates that make a repetition long enough.
-    fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-        let cpu = clock::thread_cpu_seconds();
-        let seconds = self.repeat(halt, 1)?;
-        let once = (clock::thread_cpu_seconds() - cpu).max(1e-7);
-        self.count = (SHORTEST / once).ceil().clamp(1.0, 1e6) as u64;
-        Ok(seconds)
-    }
-
-    fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-        self.repeat(halt, self.count)
     }
 }
 

@@ -7,6 +7,7 @@ mod kernels;
 mod links;
 mod links_threads;
 mod links_world;
+mod repeated;
 mod stencil;
 mod sweep;
 mod together;

@@ -2,9 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::{Advectable, Advected, donor_cell};
-use crate::measure::kernels::{SHORTEST, memory};
+use crate::measure::kernels::memory;
+use crate::measure::repeated::{Repeat, Repeated};
 use crate::measure::sweep;
-use crate::measure::sweep::{Keep, Sizes, Subject, Sweep, Trial};
+use crate::measure::sweep::{Keep, Sizes, Subject, Sweep};
 use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
@@ -56,7 +57,8 @@ pub fn sweep_stencil<T: Advectable>(
         rounded: |size| size.sqrt().round().powi(2),
         largest: &most,
     };
-    let trial = |processor: &Processor, _, size: f64| Grid::<T>::new(processor, size.sqrt() as usize);
+    let trial =
+        |processor: &Processor, _, size: f64| Repeated::new(Grid::<T>::new(processor, size.sqrt() as usize));
     sweep::run(&subject, sweep, trial, keep, monitor)
 }
 
@@ -68,8 +70,6 @@ struct Grid<T> {
     psi: Vec<T>,
     courant: [Vec<T>; 2],
     out: Vec<T>,
-    /// Steps in a repetition.
-    count: u64,
 }
 
 impl<T: Advectable> Grid<T> {
@@ -85,13 +85,13 @@ impl<T: Advectable> Grid<T> {
             psi: filled((side + 2) * (side + 2), 0.1, 0.1),
             courant: [filled(faces, 0.04, -0.24), filled(faces, 0.03, -0.18)],
             out: filled(side * side, 0.0, 0.0),
-            count: 1,
         }
     }
+}
 
-    /// Seconds per step over `count` steps.
+impl<T: Advectable> Repeat for Grid<T> {
     fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<f64> {
-        let Self { side, threads, governor, psi, courant: [down, right], out, .. } = self;
+        let Self { side, threads, governor, psi, courant: [down, right], out } = self;
         let field = Advected { rows: *side, cols: *side, psi, down, right };
         let start = Instant::now();
         for _ in 0..count {
@@ -122,23 +122,6 @@ fn in_bands<T: Advectable>(field: &Advected<'_, T>, threads: usize, out: &mut [T
         }
         helpers.into_iter().map(|h| h.join().expect("a kernel does not panic")).fold(0.0, f64::max)
     })
-}
-
-impl<T: Advectable> Trial for Grid<T> {
-    const FEWEST_WHEN_LATE: usize = 3;
-
-    /// Also determines the number of steps that make a repetition long enough.
-    fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-        let cpu = clock::thread_cpu_seconds();
-        let seconds = self.repeat(halt, 1)?;
-        let once = (clock::thread_cpu_seconds() - cpu).max(1e-7);
-        self.count = (SHORTEST / once).ceil().clamp(1.0, 1e6) as u64;
-        Ok(seconds)
-    }
-
-    fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-        self.repeat(halt, self.count)
-    }
 }
 
 #[cfg(test)]

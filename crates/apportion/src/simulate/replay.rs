@@ -188,7 +188,7 @@ mod tests {
             ("0 send 0 -1 1\n", "is not a tag"),
             ("x compute 1\n", "t:1: \"x\" is not a rank"),
             ("99999999 compute 1\n", "rank 99999999 does not exist"),
-            ("0\n", "no action"),
+            ("0\n", "the action is missing"),
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!(error.exit_code(), 2);

@@ -251,8 +251,8 @@ mod tests {
                 }
                 moves.keep();
                 let columns = moves.best.1.iter().map(|&i| moves.best.0[i].clone()).collect();
-                let anew = Columns { columns, ..moves.state.clone() }.cost();
-                assert!((cost - anew.total).abs() <= 1e-9 * anew.total, "{objective:?} {cost} {anew:?}");
+                let whole = Columns { columns, ..moves.state.clone() }.cost();
+                assert!((cost - whole.total).abs() <= 1e-9 * whole.total, "{objective:?} {cost} {whole:?}");
             }
         }
     }

@@ -294,7 +294,7 @@ mod tests {
         let models = [model("4:1 10:2"), model("4:1")];
         let error = exact(&models, 9).unwrap_err();
         assert_eq!(error.exit_code(), 1);
-        assert!(error.to_string().contains("below is 8"), "{error}");
+        assert!(error.to_string().contains("largest smaller sum is 8"), "{error}");
         assert_eq!(exact(&models, 14).unwrap(), [10, 4]);
         let must = Limits { least: 1, ..Limits::default() };
         assert!(exact_within(&models, 4, &[must, must]).is_err(), "both have to work");

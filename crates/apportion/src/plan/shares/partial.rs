@@ -264,8 +264,8 @@ mod tests {
         let seeded = fresh.clone().with_models(&models).unwrap();
         assert_eq!(rounds(seeded.clone(), |_| 1.0), 1);
         let uneven: fn(usize) -> f64 = |i| [3.0, 1.5, 1.0, 1.0][i];
-        let (slow, anew) = (rounds(seeded, uneven), rounds(fresh.clone(), uneven));
-        assert!(slow <= 3 && slow < anew, "{slow} rounds against {anew}");
+        let (slow, unseeded) = (rounds(seeded, uneven), rounds(fresh.clone(), uneven));
+        assert!(slow <= 3 && slow < unseeded, "{slow} rounds against {unseeded}");
         let capped: Vec<Model> = models.iter().map(|m| m.clone().with_cap(1e5).unwrap()).collect();
         assert_eq!(fresh.clone().with_models(&capped).unwrap_err().exit_code(), 1);
         assert_eq!(fresh.with_models(&models[..2]).unwrap_err().exit_code(), 2);

@@ -2,7 +2,7 @@
 //! processors. On equal cores, also the engine compared with the bare kernel, called by one thread per core
 //! on rows of C.
 //!
-//! `cargo bench --bench efficiency` takes about two minutes on a quiet machine; `-- 1500` runs at another N
+//! `cargo bench --bench efficiency` takes about four minutes on a quiet machine; `-- 1500` runs at another N
 //! than 4,000. Each run is printed beside its targets: at most 1.03 of the ideal, a forecast within 5 %, and
 //! the engine within 3 % of the bare kernel. Operands are read in place: nothing is copied or waited for.
 
@@ -21,8 +21,8 @@ use apportion::select::{PlanOptions, plan_matmul};
 use product::{RUNS, matrix, seconds, verdict};
 use std::time::Instant;
 
-/// Pivot block: the default of the command line where operands are read in place.
-const BLOCK: u64 = 1024;
+/// Pivot blocks: the default of the command line, and one with which C is read and written less often.
+const BLOCKS: [u64; 2] = [256, 1024];
 
 /// Slowdowns, whose inverses add up to at most two cores.
 const PLATFORMS: [&[f64]; 5] =
@@ -30,8 +30,14 @@ const PLATFORMS: [&[f64]; 5] =
 
 fn main() {
     let size = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(4000);
-    println!("f64, N = {size}, medians of {RUNS}\n");
     let (a, b) = (matrix(size, 1), matrix(size, 2));
+    for block in BLOCKS {
+        println!("f64, N = {size}, pivot block {block}, medians of {RUNS}\n");
+        report(size, block, (&a, &b));
+    }
+}
+
+fn report(size: u64, block: u64, (a, b): (&Matrix<f64>, &Matrix<f64>)) {
     let mut rows = Vec::new();
     for slowdowns in PLATFORMS {
         let mut platform = Platform::from_speeds(&vec![1.0; slowdowns.len()]).expect("equal speeds");
@@ -39,7 +45,7 @@ fn main() {
         for (processor, &slowdown) in platform.processors.iter_mut().zip(slowdowns) {
             processor.slowdown = slowdown;
         }
-        rows.push(row(size, &platform, (&a, &b)));
+        rows.push(row(size, block, &platform, (a, b)));
     }
     let head = [
         "slowdowns",
@@ -53,9 +59,9 @@ fn main() {
         "",
     ];
     println!("{}", table(&head, rows));
-    let (bare, engine) = (bare_seconds(&a, &b), engine_seconds(size, (&a, &b)));
+    let (bare, engine) = (bare_seconds(a, b), engine_seconds(size, block, (a, b)));
     println!(
-        "two equal cores: engine {engine:.3} s, bare kernel {bare:.3} s, engine / bare {:.3} {}",
+        "two equal cores: engine {engine:.3} s, bare kernel {bare:.3} s, engine / bare {:.3} {}\n",
         engine / bare,
         verdict(engine / bare <= 1.03)
     );
@@ -83,26 +89,26 @@ fn bare_seconds(a: &Matrix<f64>, b: &Matrix<f64>) -> f64 {
 }
 
 /// The median of runs of the engine on the same halves.
-fn engine_seconds(size: u64, factors: (&Matrix<f64>, &Matrix<f64>)) -> f64 {
+fn engine_seconds(size: u64, block: u64, factors: (&Matrix<f64>, &Matrix<f64>)) -> f64 {
     let platform = Platform::from_speeds(&[1.0, 1.0]).expect("equal speeds");
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
     let layout = shapes::rows(shape, &[1.0, 1.0]).expect("two strips");
     let plan = Plan::of_layout("rows", platform.names(), layout, 1.0);
     let models = ["p0", "p1"].map(|name| Model::constant(name, 1e9).expect("a speed"));
-    seconds(&plan, ScheduleOptions::new(Flow::Bulk, BLOCK), (&platform, &models, BLOCK), factors).measured
+    seconds(&plan, ScheduleOptions::new(Flow::Bulk, block), (&platform, &models, block), factors).measured
 }
 
-fn row(size: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> Vec<String> {
+fn row(size: u64, block: u64, platform: &Platform, (a, b): (&Matrix<f64>, &Matrix<f64>)) -> Vec<String> {
     let largest = (size * size) as f64;
     let sizes = [0.05, 0.25, 0.5, 0.9].map(|part| largest * part);
-    let models = measure_gemm::<f64>(platform, &sizes, BLOCK, MeasureOptions::quick(), &Monitor::new())
+    let models = measure_gemm::<f64>(platform, &sizes, block, MeasureOptions::quick(), &Monitor::new())
         .expect("it is not interrupted")
         .models;
     let shape = Shape::new(size, size, size, "bench").expect("a small shape");
-    let choices = plan_matmul(shape, platform, &models, BLOCK, &PlanOptions::open(BLOCK, 8))
+    let choices = plan_matmul(shape, platform, &models, block, &PlanOptions::open(block, 8))
         .expect("columns serve all");
     let (plan, order) = (&choices[0].plan, choices[0].order);
-    let took = seconds(plan, order, (platform, &models, BLOCK), (a, b));
+    let took = seconds(plan, order, (platform, &models, block), (a, b));
     let (slower, forecast) = (took.measured / took.ideal, took.forecast / took.measured);
     let slowdowns: Vec<String> = platform.processors.iter().map(|p| p.slowdown.to_string()).collect();
     vec![

@@ -4,11 +4,8 @@ use super::numbers::within;
 use apportion::schedule::Flow;
 use clap::Args;
 
-/// Default pivot block size: a block's copies stay in cache.
+/// Default pivot block size: where the gemm kernel is at its best.
 pub const BLOCK: u64 = 256;
-
-/// Default pivot block size where operands are read in place: C is read and written less often.
-pub const BLOCK_IN_PLACE: u64 = 1024;
 
 /// How operands travel and in which blocks.
 #[derive(Debug, Args)]
@@ -24,8 +21,7 @@ pub struct FlowArgs {
     /// --overlap.
     #[arg(long, value_name = "N", value_parser = within(1..=1 << 20))]
     pub look_ahead: Option<u64>,
-    /// Pivot block size [default: 256, or less where a processor's memory requires it; 1024 where threads read
-    /// operands in place].
+    /// Pivot block size [default: 256, or less where a processor's memory requires it].
     #[arg(long, value_name = "N", value_parser = within(1..=1 << 20))]
     pub block: Option<u64>,
     /// Number of messages in which a processor broadcasts its part, instead of --block; broadcast flow only.

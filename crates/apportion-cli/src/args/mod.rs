@@ -31,7 +31,7 @@ pub use demo::DemoArgs;
 pub use detect::DetectArgs;
 pub use engine::EngineName;
 pub use export::ExportArgs;
-pub use flow::{BLOCK, BLOCK_IN_PLACE, FlowArgs};
+pub use flow::{BLOCK, FlowArgs};
 pub use matmul::MatmulArgs;
 pub use measure::MeasureArgs;
 pub use partition::PartitionArgs;

@@ -81,7 +81,7 @@ impl Part<'_> {
         // measured.
         let early =
             if world.is_solo() && !panelled { Some(self.timed(|| self.read(kernel, None))?) } else { None };
-        let (given, speeds) = speeds(kernel, task, world, self.console)?;
+        let (given, speeds) = speeds(kernel, task.running, world, self.console)?;
         let settled = if panelled {
             None
         } else {
@@ -126,7 +126,7 @@ impl Part<'_> {
         let kernel = world.all_ok(Kernel::<PathElement<T>>::paths(task.semiring))?;
         let lengths = world.all_ok(Kernel::<T>::tropical(task.semiring))?;
         let early = if world.is_solo() { Some(self.timed(|| self.read(lengths, None))?) } else { None };
-        let (given, speeds) = speeds(kernel, task, world, self.console)?;
+        let (given, speeds) = speeds(kernel, task.running, world, self.console)?;
         let prepared =
             settled_on::<PathElement<T>>(task, (&given, &speeds), self.shape, world, self.console)?;
         let prepared = prepared.expect("only a product is cut into panels");

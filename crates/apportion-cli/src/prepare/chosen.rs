@@ -13,7 +13,7 @@ use std::path::Path;
 pub fn given(
     plan: &Plan,
     shape: Shape,
-    (args, default): (&RunningArgs, u64),
+    args: &RunningArgs,
     (platform, models, block): (&Platform, &[Model], u64),
     (element, fit): (u64, MemoryPolicy),
 ) -> Result<Vec<Choice>> {
@@ -32,7 +32,7 @@ pub fn given(
     let conditions = CostModel { rates: &rates, network: &platform.network, element };
     let mut choices = Vec::new();
     let mut refusal = Ok(());
-    for order in args.flow.orders_or(shape.k, default)? {
+    for order in args.flow.orders(shape.k)? {
         match fit_order(layout, order, platform, (element, fit)) {
             Ok((order, narrowed)) => {
                 let predicted = forecast(layout, order, conditions)?;

@@ -1,7 +1,7 @@
 //! How a product is cut into panels: as requested, or so that the process or its processors stay within their
 //! memory.
 
-use crate::args::{BLOCK, MatmulArgs};
+use crate::args::MatmulArgs;
 use crate::console::Console;
 use crate::prepare::product::{Given, Prepared, Speeds, settled};
 use apportion::error::{Error, Result};
@@ -46,7 +46,7 @@ pub fn cut<T: Element>(
     }
     let settle = |panels: Panels, console: &Console| {
         let panel = Shape { m: panels.rows, k: panels.segment, ..shape };
-        let mut prepared = settled::<T>(given, speeds, panel, (&args.running, path, BLOCK), console)?;
+        let mut prepared = settled::<T>(given, speeds, panel, (&args.running, path), console)?;
         let frugal = |choice: &Choice| choice.order.flow != Flow::Bulk;
         if asked.memory.is_some() && prepared.choices.iter().any(frugal) {
             // The flow that holds whole operands is unsuitable if memory is short.

@@ -44,20 +44,12 @@ impl FlowArgs {
     /// # Errors
     /// A block count for a flow other than broadcast.
     pub fn pivot(&self, k: u64) -> Result<u64> {
-        self.pivot_or(k, BLOCK)
-    }
-
-    /// The same with another default.
-    ///
-    /// # Errors
-    /// As [`FlowArgs::pivot`].
-    pub fn pivot_or(&self, k: u64, default: u64) -> Result<u64> {
         match (self.blocks, self.flow.0) {
-            (None, _) => Ok(self.block.unwrap_or(default)),
+            (None, _) => Ok(self.block()),
             (Some(blocks), Some(Flow::Broadcast)) => Ok(k.div_ceil(blocks)),
             (Some(_), _) => Err(Error::input(
                 "--blocks",
-                "counts the messages of the broadcast flow, which was not requested",
+                "applies to the broadcast flow only",
                 "add --flow broadcast, or give --block N, the size of a pivot block",
             )),
         }
@@ -68,14 +60,6 @@ impl FlowArgs {
     /// # Errors
     /// As [`FlowArgs::look_ahead`] and [`FlowArgs::pivot`].
     pub fn orders(&self, k: u64) -> Result<Vec<ScheduleOptions>> {
-        self.orders_or(k, BLOCK)
-    }
-
-    /// The same with another default of the pivot block size.
-    ///
-    /// # Errors
-    /// As [`FlowArgs::orders`].
-    pub fn orders_or(&self, k: u64, default: u64) -> Result<Vec<ScheduleOptions>> {
-        Ok(orders(self.flow.0, self.pivot_or(k, default)?, self.overlaps(), self.look_ahead()?))
+        Ok(orders(self.flow.0, self.pivot(k)?, self.overlaps(), self.look_ahead()?))
     }
 }

@@ -1,12 +1,12 @@
 //! The decisions before a product: processors, speeds, plan and order; the same on all ranks.
 
-use crate::args::{BLOCK, BLOCK_IN_PLACE, RunningArgs};
+use crate::args::RunningArgs;
 use crate::console::Console;
 use crate::prepare::chosen::given;
 use crate::prepare::processors::{
     as_run, constant, in_plan_order, method_at, quick_models, terms, this_machine,
 };
-use crate::prepare::task::{Job, Task};
+use crate::prepare::task::Task;
 use crate::prepare::world::{fits, processes};
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
@@ -63,11 +63,10 @@ pub type Speeds = (Vec<Model>, u64);
 /// A file that cannot be read or does not fit, an engine that cannot run the platform; known to all ranks.
 pub fn speeds<T: Element>(
     kernel: Kernel<T>,
-    task: &Task<'_>,
+    args: &RunningArgs,
     world: &World,
     console: &Console,
 ) -> Result<(Given, Speeds)> {
-    let args = task.running;
     let here = processes(world)?;
     let given = world.all_ok(given_by(args, || here.unwrap_or_else(this_machine)).and_then(|given| {
         if world.is_solo() {
@@ -81,7 +80,7 @@ pub fn speeds<T: Element>(
     let speeds = match world.all_ok(known_models(&given))? {
         Some(known) => known,
         None => {
-            let block = args.flow.block.unwrap_or(default_block(task, &given.platform, world));
+            let block = args.flow.block();
             let models = quick_models(kernel, &given.platform, block, args.remeasure, (world, console))?;
             (world.all_ok(models.in_order(&given.platform.names()))?, block)
         }
@@ -156,14 +155,6 @@ pub fn data_path(args: &RunningArgs, platform: &Platform, world: &World) -> Data
     }
 }
 
-/// The pivot block size where none was given: larger where operands are read in place, but for runs that may
-/// repartition after each block.
-fn default_block(task: &Task<'_>, platform: &Platform, world: &World) -> u64 {
-    let adaptive = matches!(task.job, Job::Product(args) if args.adaptive);
-    let in_place = data_path(task.running, platform, world) == DataPath::InPlace;
-    if in_place && !adaptive { BLOCK_IN_PLACE } else { BLOCK }
-}
-
 /// Makes the remaining decisions, on rank 0, for all ranks. `None` if no plan fits the processors' memory,
 /// but panels may.
 ///
@@ -177,8 +168,7 @@ pub fn settled_on<T: Element>(
     console: &Console,
 ) -> Result<Option<Prepared>> {
     let path = data_path(task.running, &given.platform, world);
-    let block = default_block(task, &given.platform, world);
-    let settle = || match settled::<T>(given, speeds, shape, (task.running, path, block), console) {
+    let settle = || match settled::<T>(given, speeds, shape, (task.running, path), console) {
         // Panels of C need less memory on each processor.
         Err(error @ Error::TooLittleMemory { .. }) if task.can_be_cut() => {
             console.detail(format!("{}: cutting C into panels", crate::flags::told(&error)));
@@ -218,18 +208,17 @@ pub fn settled<T: Element>(
     given: &Given,
     (models, block): &Speeds,
     shape: Shape,
-    (args, path, default): (&RunningArgs, DataPath, u64),
+    (args, path): (&RunningArgs, DataPath),
     console: &Console,
 ) -> Result<Prepared> {
     let (element, policy) = (size_of::<T>() as u64, args.flow.fit(path));
     let Given { platform, plan, .. } = given;
     let (choices, relative) = match plan {
         Some(plan) => {
-            let choices =
-                self::given(plan, shape, (args, default), (platform, models, *block), (element, policy))?;
+            let choices = self::given(plan, shape, args, (platform, models, *block), (element, policy))?;
             (choices, false)
         }
-        None => made(shape, (args, default), (platform, models, *block), (element, policy), console)?,
+        None => made(shape, args, (platform, models, *block), (element, policy), console)?,
     };
     Ok(Prepared { platform: platform.clone(), models: models.clone(), block: *block, choices, relative })
 }
@@ -249,7 +238,7 @@ fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
 /// A new plan, followed by its competitors; true if they were ranked by communication alone.
 fn made(
     shape: Shape,
-    (args, default): (&RunningArgs, u64),
+    args: &RunningArgs,
     (platform, models, block): (&Platform, &[Model], u64),
     (element, fit): (u64, MemoryPolicy),
     console: &Console,
@@ -261,7 +250,7 @@ fn made(
         look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,
         fit,
-        ..PlanOptions::open(args.flow.pivot_or(shape.k, default)?, element)
+        ..PlanOptions::open(args.flow.pivot(shape.k)?, element)
     };
     let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
     let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));

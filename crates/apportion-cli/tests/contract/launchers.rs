@@ -45,7 +45,7 @@ fn launched(directory: &Path, (need, program): (Need, &str), arguments: &[&str])
     };
     let version = String::from_utf8_lossy(&version.stdout).to_lowercase();
     let expected = if arguments.contains(&"--rankfile") { "open mpi" } else { "hydra" };
-    if !version.contains(expected) && !version.contains("open-rte") {
+    if !version.contains(expected) && !version.contains("openrte") {
         skip(need, format!("{program} is not of {expected}"));
         return None;
     }

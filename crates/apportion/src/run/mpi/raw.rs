@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Maximum number of bytes of one MPI message on one host: longer ones travel in parts of this size.
 const LARGEST: usize = 8 << 20;
@@ -279,6 +280,8 @@ impl Mpi {
 
     /// Ends all ranks.
     pub fn abort(&self, code: u8) -> ! {
+        // Launchers may drop output that they have not yet forwarded when a rank aborts.
+        std::thread::sleep(Duration::from_millis(100));
         // SAFETY: may be called at any time between init and finalize.
         unsafe { (self.functions().abort)(self.dialect.world, code.into()) };
         std::process::exit(code.into())

@@ -41,8 +41,8 @@ impl Panels {
 
     /// Predicted peak memory of a process in bytes: the panel of C three times (computed, as it was before
     /// the segment, and assembled), the segments of A and B, the pivot blocks that each of the `processors`
-    /// of a single process copies if it copies, and the vectors of the check. For a rank of several, which
-    /// holds one processor's part and MPI's own memory, this is an upper bound.
+    /// of a single process copies if it copies, what their kernels pack, and the vectors of the check. For a
+    /// rank of several, which holds one processor's part and MPI's own memory, this is an upper bound.
     pub fn predicted_bytes(
         self,
         shape: Shape,
@@ -50,17 +50,18 @@ impl Panels {
         order: ScheduleOptions,
         element: u64,
     ) -> u64 {
-        let (copiers, base) = match path {
-            DataPath::InPlace => (0, BASE),
-            DataPath::Copied => (processors, BASE),
-            DataPath::Packed => (2, BASE + MPI_BASE),
+        let (copiers, kernels, base) = match path {
+            DataPath::InPlace => (0, processors, BASE),
+            DataPath::Copied => (processors, processors, BASE),
+            DataPath::Packed => (2, 1, BASE + MPI_BASE),
         };
         let (r, s, n) = (self.rows.min(shape.m), self.segment.min(shape.k), shape.n);
         let in_flight = match order.flow {
             Flow::Bulk => s,
             _ => (order.block * (2 + order.look_ahead)).min(s),
         };
-        let elements = 3 * r * n + 2 * (r * s + s * n) + copiers * (r + n) * in_flight;
+        let packed = kernels * (r + n) * order.block.min(s);
+        let elements = 3 * r * n + 2 * (r * s + s * n) + copiers * (r + n) * in_flight + packed;
         base + elements * element + 96 * s + 80 * n + 48 * r
     }
 

@@ -33,8 +33,7 @@ impl Console {
 
     /// The result: one JSON object, or text. A reader that has closed the pipe (`| head`) is not an error.
     pub fn result(&self, value: impl FnOnce() -> Value, text: impl FnOnce() -> String) {
-        let out = if self.json { format!("{:#}\n", value()) } else { text() };
-        let _ = std::io::stdout().write_all(out.as_bytes());
+        print_text(&if self.json { format!("{:#}\n", value()) } else { text() });
     }
 
     /// A note on stderr.
@@ -81,6 +80,26 @@ fn follow<R>(bar: &ProgressBar, monitor: &Monitor, work: impl FnOnce() -> R) -> 
         let _working = working;
         work()
     })
+}
+
+/// The first error of stdout; a closed pipe is none.
+static UNPRINTED: Mutex<Option<std::io::Error>> = Mutex::new(None);
+
+/// Writes to stdout. An error is kept for [`unprinted`].
+pub fn print_text(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let outcome = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = outcome
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        UNPRINTED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+}
+
+/// The error of output that could not be written to stdout, if there is one.
+pub fn unprinted() -> Option<Error> {
+    let error = UNPRINTED.lock().unwrap_or_else(PoisonError::into_inner).take();
+    error.map(|error| Error::file("stdout", "write", error))
 }
 
 /// An error as one line, written in one piece: output of mpirun cannot split it.

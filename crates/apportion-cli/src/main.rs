@@ -25,10 +25,6 @@ fn main() -> ExitCode {
         Err(error) => usage(&error),
     });
     outcome.unwrap_or_else(|panic| {
-        // The reader of a pipe (`| head`) has closed it.
-        if console::reason(&*panic).starts_with("failed printing to stdout: Broken pipe") {
-            return ExitCode::SUCCESS;
-        }
         eprintln!("{}", console::internal_error(&*panic));
         ExitCode::from(1)
     })
@@ -50,13 +46,18 @@ fn run(arguments: Arguments) -> ExitCode {
         Command::Study(a) => commands::study::run(a, &console),
         Command::Demo(a) => commands::demo::run(a, &console),
     };
-    match outcome {
+    match outcome.and_then(|()| printed()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report(&error);
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// The error of a result that could not be printed.
+fn printed() -> Result<(), Error> {
+    console::unprinted().map_or(Ok(()), Err)
 }
 
 /// Prints the error; among the processes of an mpirun only the first does.
@@ -70,8 +71,14 @@ fn report(error: &Error) {
 fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            print!("{error}");
-            ExitCode::SUCCESS
+            console::print_text(&error.to_string());
+            match printed() {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    report(&error);
+                    ExitCode::from(error.exit_code())
+                }
+            }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             eprint!("{error}");

@@ -22,7 +22,7 @@ pub enum Error {
         /// How to fix it.
         remedy: String,
     },
-    /// A file cannot be read or written. Exit code 2.
+    /// A file cannot be read or written. Exit code 2; 1 if the disk is full.
     #[error("{}: cannot {action}: {source}", one_line(&path.display().to_string()))]
     File {
         /// The file.
@@ -113,6 +113,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Agreed { code, .. } => *code,
+            Self::File { source, .. } if is_full(source) => 1,
             Self::Input { .. } | Self::File { .. } => 2,
             Self::Infeasible { .. }
             | Self::TooLittleMemory { .. }
@@ -121,6 +122,12 @@ impl Error {
             | Self::Interrupted => 1,
         }
     }
+}
+
+/// True if there was no room for the data: the request was right, but the work failed.
+fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull, WriteZero};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | WriteZero)
 }
 
 /// Joins the lines of a text with spaces and escapes other control characters: an error is one line, and

@@ -63,6 +63,7 @@ pub mod run;
 pub mod schedule;
 pub mod select;
 pub mod simulate;
+mod threads;
 pub mod trace;
 pub mod units;
 pub mod verify;

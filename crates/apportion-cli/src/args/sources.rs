@@ -2,7 +2,7 @@
 
 use super::numbers::{self, Speeds};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where speeds come from.
 #[derive(Debug, Args)]
@@ -16,4 +16,11 @@ pub struct Sources {
     /// Read the processors and the network from this file (platform.toml).
     #[arg(long, value_name = "FILE")]
     pub platform: Option<PathBuf>,
+}
+
+impl Sources {
+    /// The files that are read, for checks of outputs.
+    pub fn files(&self) -> [Option<&Path>; 2] {
+        [self.models.as_deref(), self.platform.as_deref()]
+    }
 }

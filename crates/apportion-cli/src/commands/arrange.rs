@@ -3,7 +3,7 @@
 use crate::args::ArrangeArgs;
 use crate::args::arrange::OrderFormat;
 use crate::console::Console;
-use crate::output::{appear, open, picture};
+use crate::output::{appear, distinct, open, picture};
 use crate::prepare::processors::in_plan_order;
 use crate::prepare::shape;
 use apportion::error::{Error, Result};
@@ -22,6 +22,8 @@ use std::time::Instant;
 pub fn run(args: &ArrangeArgs, console: &Console) -> Result<()> {
     args.check()?;
     let outputs = [&args.export_to, &args.svg, &args.output];
+    let named = ["--export-to", "--svg", "-o"].into_iter().zip(outputs.map(Option::as_ref));
+    distinct(&named.collect::<Vec<_>>(), &[Some(&args.platform)])?;
     let [order, svg, output] = outputs.map(|path| open(path.as_ref()));
     let outputs = [order?, svg?, output?];
     let (arranged, platform, milliseconds) = match (&args.grid, &args.plan) {

@@ -6,7 +6,7 @@ use crate::args::PartitionArgs;
 use crate::console::Console;
 use crate::output::chosen::Chosen;
 use crate::output::plan::text;
-use crate::output::{appear, open, picture};
+use crate::output::{appear, distinct, open, picture};
 use crate::prepare::partition::{check, minimise, wishes};
 use crate::prepare::processors::Processors;
 use crate::prepare::sections::{sections, surfaces};
@@ -18,6 +18,7 @@ use std::path::Path;
 
 pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
     check(args)?;
+    distinct(&[("-o", args.output.as_ref()), ("--svg", args.svg.as_ref())], &args.sources.files())?;
     let (svg, output) = (open(args.svg.as_ref())?, open(args.output.as_ref())?);
     let mut division = None;
     let (plan, processors, others) = match (&args.units, &args.shape) {

@@ -2,7 +2,9 @@
 
 use super::panels;
 use crate::console::{Console, monitor};
+use crate::output::distinct;
 use crate::output::results::{Outputs, tell_and_keep};
+use crate::prepare::agreement::agree;
 use crate::prepare::operands::{Inputs, Kind, inputs_of};
 use crate::prepare::product::{Prepared, copies, settled_on, speeds};
 use crate::prepare::task::{Job, Task};
@@ -16,6 +18,7 @@ use apportion::product::{
     products_of_closure, products_of_power,
 };
 use apportion::run::{Session, World};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Runs the task on its engine.
@@ -25,8 +28,10 @@ pub fn run(task: &Task<'_>, console: &Console) -> Result<()> {
 
 fn on_world(task: &Task<'_>, world: &World, console: &Console) -> Result<()> {
     let predecessors = if let Job::Closure(file) = task.job { file } else { None };
+    world.all_ok(apart(task, predecessors))?;
     let outputs = world.all_ok(Outputs::open(task, predecessors, world))?;
     let (inputs, shape, kind) = world.all_ok(inputs_of(task, world))?;
+    agree(task, world)?;
     let part = Part { task, world, console, inputs, shape };
     match (kind, predecessors.is_some()) {
         (Kind::F32, true) => part.paths::<f32>(outputs),
@@ -42,6 +47,20 @@ fn on_world(task: &Task<'_>, world: &World, console: &Console) -> Result<()> {
             part.product(Kernel::or_and(), Outputs { bool, ..outputs })
         }
     }
+}
+
+/// Checks that no output replaces another; C alone may replace an operand.
+fn apart(task: &Task<'_>, predecessors: Option<&PathBuf>) -> Result<()> {
+    let running = task.running;
+    let about = [
+        ("--report", running.report.as_ref()),
+        ("--trace", running.trace.as_ref()),
+        ("--svg", running.svg.as_ref()),
+    ];
+    let files = [&[running.plan.as_deref()], &running.sources.files()[..]].concat();
+    let inputs = [&[Some(task.factors.0), Some(task.factors.1)], &files[..]].concat();
+    distinct(&[("--predecessors", predecessors), about[0], about[1], about[2]], &inputs)?;
+    distinct(&[&[("-o", task.output), ("--predecessors", predecessors)], &about[..]].concat(), &files)
 }
 
 /// One process's part of the work.

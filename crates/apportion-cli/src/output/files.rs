@@ -16,6 +16,41 @@ pub fn open(path: Option<&PathBuf>) -> Result<Option<OutputFile>> {
     path.map(OutputFile::create).transpose()
 }
 
+/// Checks that outputs do not replace one another, nor an input. Each comes with its flag.
+///
+/// # Errors
+/// Two outputs with one target, or an output that is an input: exit code 2.
+pub fn distinct(outputs: &[(&str, Option<&PathBuf>)], inputs: &[Option<&Path>]) -> Result<()> {
+    let mut known: Vec<(&str, PathBuf)> = Vec::new();
+    for &(flag, path) in outputs {
+        let Some(path) = path else { continue };
+        let Some(target) = target(path) else { continue };
+        let name = path.display();
+        if let Some((other, _)) = known.iter().find(|(_, there)| *there == target) {
+            let what = format!("{name} is also the output of {other}, which it would replace");
+            return Err(Error::input(flag, what, "name different files"));
+        }
+        if inputs.iter().flatten().any(|input| self::target(input).as_ref() == Some(&target)) {
+            let what = format!("{name} is an input, which it would replace");
+            return Err(Error::input(flag, what, "name another file"));
+        }
+        known.push((flag, target));
+    }
+    Ok(())
+}
+
+/// The file that a path leads to; `None` for devices and pipes, which take any number of outputs, and for
+/// paths that cannot be opened anyway.
+fn target(path: &Path) -> Option<PathBuf> {
+    match std::fs::metadata(path) {
+        Ok(found) => found.is_file().then(|| path.canonicalize().ok())?,
+        Err(_) => {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            Some(parent.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?))
+        }
+    }
+}
+
 /// Fills the given files; they appear only when all are full.
 pub fn appear<const N: usize>(files: [(Option<OutputFile>, &dyn Fn() -> String); N]) -> Result<()> {
     let mut full = Vec::with_capacity(N);
@@ -51,4 +86,36 @@ pub fn is_csv(path: &Path) -> Result<bool> {
 pub fn picture(plan: &Plan, platform: &Platform) -> String {
     let clusters: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
     plan_svg(plan, &clusters)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test says what went wrong by failing.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_replace_neither_one_another_nor_an_input() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::write(at("a.npy"), "input").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("a.npy", at("link")).unwrap();
+        let (c, again, input) = (at("c"), directory.path().join("./c"), at("a.npy"));
+        let both =
+            |x: &PathBuf, y: &PathBuf| distinct(&[("-o", Some(x)), ("--report", Some(y))], &[Some(&input)]);
+        let refused = |x: &PathBuf, y: &PathBuf, word: &str| {
+            let error = both(x, y).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains(word), "{error}");
+        };
+        both(&c, &at("d")).unwrap();
+        refused(&c, &c, "also the output of -o");
+        refused(&c, &again, "also the output of -o");
+        refused(&c, &input, "is an input");
+        #[cfg(unix)]
+        refused(&c, &at("link"), "is an input");
+        let null = PathBuf::from("/dev/null");
+        both(&null, &null).unwrap();
+        distinct(&[("-o", None), ("--svg", Some(&c))], &[None]).unwrap();
+    }
 }

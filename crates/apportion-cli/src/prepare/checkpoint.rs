@@ -85,6 +85,7 @@ pub fn fingerprint<T: Element>(
     let scalar = |given: Option<f64>| given.map(|x| x.to_string());
     let settings = json!({
         "semiring": kernel.semiring().name(),
+        "kernel": kernel.about(),
         "transposed": [args.scaled.transpose_a, args.scaled.transpose_b],
         "alpha": scalar(args.scaled.alpha),
         "beta": scalar(args.scaled.beta),

@@ -287,9 +287,9 @@ fn outputs_that_cannot_be_written() {
 fn a_full_disk() {
     let bench = bench();
     let run = ["matmul", "a.npy", "b.npy", "--platform", "two.toml", "-o", "/dev/full"];
-    assert!(bench.fails(2, &run).contains("/dev/full"));
-    bench.fails(2, &["partition", "--units", "9", "--speeds", "9,1", "-o", "/dev/full"]);
-    bench.fails(2, &["detect", "-o", "/dev/full"]);
+    assert!(bench.fails(1, &run).contains("/dev/full"));
+    bench.fails(1, &["partition", "--units", "9", "--speeds", "9,1", "-o", "/dev/full"]);
+    bench.fails(1, &["detect", "-o", "/dev/full"]);
 }
 
 #[test]

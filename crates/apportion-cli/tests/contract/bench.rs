@@ -55,3 +55,9 @@ pub fn product(a: &Matrix<f64>, b: &Matrix<f64>) -> Matrix<f64> {
 pub const TWO: &str = "name = \"two\"\n\
     [[processor]]\nname = \"fast\"\nspeed = \"9 Gflop/s\"\n\
     [[processor]]\nname = \"slow\"\nspeed = \"1 Gflop/s\"\n";
+
+/// Numbers whose sums depend on every rounding.
+pub fn irrational<T: Element>(rows: usize, cols: usize, seed: f64) -> Matrix<T> {
+    let data = (0..rows * cols).map(|i| T::from_f64((i as f64 * 0.731 + seed).sin())).collect();
+    Matrix::new(rows, cols, data)
+}

@@ -25,6 +25,7 @@ mod matmul;
 mod memory;
 #[cfg(unix)]
 mod models;
+mod outputs;
 mod panels;
 mod reports;
 mod scaled;

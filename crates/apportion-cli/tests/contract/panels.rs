@@ -2,8 +2,8 @@
 //! damage.
 
 use super::Bench;
-use super::bench::{TWO, product, whole};
-use apportion::matrix::{AnyMatrix, Element, Matrix};
+use super::bench::{TWO, irrational, product, whole};
+use apportion::matrix::{AnyMatrix, Matrix};
 use apportion::random::Random;
 use std::process::Stdio;
 use std::time::Duration;
@@ -12,12 +12,6 @@ use std::time::Duration;
 const SLOW: &str = "name = \"slow\"\n\
     [[processor]]\nname = \"a\"\nspeed = \"2 Gflop/s\"\nslowdown = 60\n\
     [[processor]]\nname = \"b\"\nspeed = \"1 Gflop/s\"\nslowdown = 90\n";
-
-/// Numbers whose sums depend on every rounding.
-fn irrational<T: Element>(rows: usize, cols: usize, seed: f64) -> Matrix<T> {
-    let data = (0..rows * cols).map(|i| T::from_f64((i as f64 * 0.731 + seed).sin())).collect();
-    Matrix::new(rows, cols, data)
-}
 
 #[test]
 fn panels_make_the_same_product() {
@@ -232,7 +226,7 @@ fn a_full_disk_loses_nothing() {
 
     let output = bench.run(&[&run[..], &["-o", "/dev/full", "--checkpoint", "kept"]].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
     assert!(said.contains("/dev/full") && said.contains("panels kept in kept"), "{said}");
     bench.done(&[&run[..], &["-o", "c.npy", "--resume", "kept"]].concat());
     assert!(std::fs::read(bench.path("c.npy")).unwrap() == wanted);
@@ -255,7 +249,7 @@ fn a_full_disk_loses_nothing() {
     let again = bench.run(&[&run[..], &["-o", "c.npy", "--resume", "small", "--json"]].concat());
     let report: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap_or_default();
     let _ = std::process::Command::new("umount").arg(bench.path("small")).status();
-    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
     assert!(said.contains("No space left") && said.contains("of 8 panels kept in small"), "{said}");
     assert_eq!(earlier, "an earlier result");
     assert!(grown && again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));

@@ -101,3 +101,44 @@ fn a_missing_library_and_another_one() {
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output)[0].contains("mpirun started 2 processes"), "{:?}", said(&output));
 }
+
+/// Ranks that see other files, or were started with other arguments, do not compute one product.
+#[test]
+fn ranks_that_differ() {
+    let bench = Bench::new();
+    for rank in 0..3 {
+        std::fs::create_dir(bench.path(&format!("rank{rank}"))).unwrap();
+        let twice = if rank == 1 { 2 } else { 1 };
+        bench.matrix(&format!("rank{rank}/other.npy"), "<f8", (9 * twice, 9), false);
+        for name in ["same.npy", "copy.npy"] {
+            bench.matrix(&format!("rank{rank}/{name}"), "<f8", (9, 9), false);
+        }
+    }
+    let path = bench.path("rank1/copy.npy");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[200] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let start = |arguments: &str| {
+        let script = format!(
+            "cd rank${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} && exec {} {arguments} --engine mpi",
+            binary().display()
+        );
+        let mut command = Mpi::Open.program(3, "sh")?;
+        command.args(["-c", &script]).current_dir(bench.path(".")).env("XDG_CACHE_HOME", bench.cache());
+        Some(command.output().unwrap())
+    };
+    for (arguments, words) in [
+        ("matmul other.npy same.npy", &["other.npy", "rank 1 sees another file"][..]),
+        ("matmul copy.npy same.npy", &["copy.npy", "rank 1 sees another file"]),
+        ("matmul same.npy same.npy --alpha $OMPI_COMM_WORLD_RANK", &["arguments", "--alpha 1", "--alpha 0"]),
+    ] {
+        let Some(output) = start(arguments) else { return };
+        let lines = said(&output);
+        assert_eq!(lines.len(), 1, "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(words.iter().all(|word| lines[0].contains(word)), "{words:?}: {}", lines[0]);
+        assert_eq!(output.status.code(), Some(2), "{}", lines[0]);
+    }
+    // Copies with other times are the same product.
+    let Some(output) = start("matmul same.npy same.npy --speeds 1,1,1") else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

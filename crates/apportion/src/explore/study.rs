@@ -14,11 +14,11 @@ pub use tally::{StudyCorner, StudyRatio, StudyRow, StudySearched};
 use crate::error::{Error, Result};
 use crate::random::Random;
 use crate::run::Monitor;
+use crate::threads::share_out;
 use draw::Draws;
 use price::Prices;
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tally::Tally;
 
 /// Number of draws that share a seed: small enough that a stop takes effect soon, large enough that
@@ -66,22 +66,14 @@ pub fn study(study: &Study, threads: usize, monitor: &Monitor) -> Result<Vec<Stu
     check(study)?;
     let tasks = tasks(study);
     monitor.begin(tasks.iter().map(Task::cost).sum());
-    let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Tally)>> = Mutex::new(Vec::with_capacity(tasks.len()));
-    std::thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
-            scope.spawn(|| {
-                // The most expensive tasks are last in the list. They are taken first, so that no thread is
-                // left with one at the end.
-                while let Some(task) = tasks.iter().rev().nth(next.fetch_add(1, Ordering::Relaxed)) {
-                    if monitor.is_stopped() {
-                        return;
-                    }
-                    let tally = task.run(study);
-                    monitor.advance(task.cost());
-                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((task.number, tally));
-                }
-            });
+    // The most expensive tasks are last in the list. They are taken first, so that no thread is left with one
+    // at the end.
+    share_out(tasks.iter().rev().collect(), threads, |task| {
+        if !monitor.is_stopped() {
+            let tally = task.run(study);
+            monitor.advance(task.cost());
+            done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((task.number, tally));
         }
     });
     if monitor.is_stopped() {

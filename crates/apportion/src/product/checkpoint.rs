@@ -1,17 +1,22 @@
 //! Finished panels of C on disk, with the identity of their product: a run that was killed resumes from them.
 //!
-//! The file of a panel appears completely or not at all, and its name contains a hash of its elements. A
-//! panel that was not finished is missing; a panel that was changed later is detected and computed again.
+//! The file of a panel appears completely or not at all, and its name contains a hash of the product's
+//! identity, of the panel's number and of its elements. A panel that was not finished is missing; a panel
+//! that was changed, renamed or taken from another product is detected and computed again. A lock keeps
+//! other processes out of the directory.
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
 use crate::matrix::{Element, Matrix, NpyFile, write_npy};
-use crate::output::{OutputFile, write_whole};
+use crate::output::OutputFile;
 use crate::plan::Plan;
 use crate::product::Panels;
 use crate::schedule::ScheduleOptions;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::hash::Hasher;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Identity of a product: two products with the same fingerprint have the same bytes.
@@ -23,10 +28,20 @@ pub struct Fingerprint {
     pub settings: Value,
 }
 
-/// A directory of finished panels.
+impl Fingerprint {
+    fn to_value(&self) -> Value {
+        json!({"inputs": self.inputs, "settings": self.settings})
+    }
+}
+
+/// A directory of finished panels, locked while this value exists.
 #[derive(Debug)]
 pub struct Checkpoint {
     directory: PathBuf,
+    /// Hash of the product's fingerprint: panels of another product have other names.
+    identity: u64,
+    /// Holds the lock; the operating system releases it when the process ends.
+    _lock: File,
 }
 
 /// The decisions at the start of a checkpoint. With newly measured speeds they could differ.
@@ -71,24 +86,41 @@ impl Manifest {
 
 const MANIFEST: &str = "checkpoint.json";
 
+/// The file whose lock a running process holds.
+const LOCK: &str = "checkpoint.lock";
+
+/// Start of the names of files that are being written here; nothing else in the directory is called so.
+const UNFINISHED: &str = ".checkpoint-";
+
 impl Checkpoint {
-    /// Opens a directory, which is created if it is missing, and returns its manifest if it has one.
-    /// Temporary files of a killed run are deleted.
+    /// Opens and locks a directory, which is created if it is missing, and returns its manifest if it has
+    /// one. Unfinished files of a killed run are deleted.
     ///
     /// # Errors
-    /// Exit code 2: the directory cannot be created or read, its manifest is damaged, or it belongs to
-    /// another product.
+    /// Exit code 2: the directory cannot be created or read, another process uses it, its manifest is
+    /// damaged or missing although there are panels, or it belongs to another product.
     pub fn open(directory: &Path, identity: &Fingerprint) -> Result<(Self, Option<Manifest>)> {
         std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
-        let checkpoint = Self { directory: directory.to_path_buf() };
-        for name in checkpoint.names()?.iter().filter(|name| name.starts_with(".apportion-")) {
-            // Only this program writes here: the file was left behind by a killed run.
+        let lock = locked(directory)?;
+        let hash = twox_hash::XxHash64::oneshot(0, identity.to_value().to_string().as_bytes());
+        let checkpoint = Self { directory: directory.to_path_buf(), identity: hash, _lock: lock };
+        for name in checkpoint.names()?.iter().filter(|name| name.starts_with(UNFINISHED)) {
+            // Only the holder of the lock writes such files: this one was left behind by a killed run.
             let _ = std::fs::remove_file(directory.join(name));
         }
         let path = directory.join(MANIFEST);
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok((checkpoint, None)),
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                return match checkpoint.count()? {
+                    0 => Ok((checkpoint, None)),
+                    panels => Err(Error::input(
+                        directory.display().to_string(),
+                        format!("has {panels} panels of a product but no {MANIFEST} that says which"),
+                        "delete the panels, or name another directory",
+                    )),
+                };
+            }
             Err(e) => return Err(Error::file(path, "read", e)),
         };
         let damaged = |what: String| {
@@ -96,8 +128,8 @@ impl Checkpoint {
         };
         let manifest: Value =
             serde_json::from_str(&text).map_err(|e| damaged(format!("is not valid JSON: {e}")))?;
-        if (&manifest["format"], &manifest["version"]) != (&json!("apportion-checkpoint"), &json!(1)) {
-            return Err(damaged("is not the manifest of a checkpoint of version 1".into()));
+        if (&manifest["format"], &manifest["version"]) != (&json!("apportion-checkpoint"), &json!(2)) {
+            return Err(damaged("is not the manifest of a checkpoint of version 2".into()));
         }
         let other = |what: &str, then: &Value, now: &Value| {
             let what = format!("belongs to another product: its {what} were {then}, now they are {now}");
@@ -121,14 +153,16 @@ impl Checkpoint {
     pub fn begin(&self, identity: &Fingerprint, begun: &Manifest) -> Result<()> {
         let mut manifest = json!({
             "format": "apportion-checkpoint",
-            "version": 1,
+            "version": 2,
             "inputs": identity.inputs,
             "settings": identity.settings,
         });
         if let (Value::Object(all), Value::Object(decided)) = (&mut manifest, begun.to_value()) {
             all.extend(decided);
         }
-        write_whole(self.directory.join(MANIFEST), format!("{manifest:#}\n").as_bytes())
+        let mut file = OutputFile::create_as(self.directory.join(MANIFEST), UNFINISHED)?;
+        file.put(format!("{manifest:#}\n").as_bytes())?;
+        file.commit()
     }
 
     /// Saves a finished panel.
@@ -136,8 +170,7 @@ impl Checkpoint {
     /// # Errors
     /// The disk is full, or another error of the operating system.
     pub fn save<T: Element>(&self, index: usize, panel: &Matrix<T>) -> Result<()> {
-        let name = format!("{}{:016x}.npy", prefix(index), hash_of(panel));
-        let mut file = OutputFile::create(self.directory.join(name))?;
+        let mut file = OutputFile::create_as(self.directory.join(self.name_of(index, panel)), UNFINISHED)?;
         write_npy(&mut file, panel)?;
         file.commit()
     }
@@ -157,7 +190,7 @@ impl Checkpoint {
         for name in self.names()?.iter().filter(|name| name.starts_with(&prefix)) {
             let path = self.directory.join(name);
             let panel = read(&path, rows.len(), cols);
-            let whole = panel.filter(|panel| format!("{prefix}{:016x}.npy", hash_of(panel)) == **name);
+            let whole = panel.filter(|panel| self.name_of(index, panel) == **name);
             match whole {
                 Some(panel) => return Ok(Some(panel)),
                 None => {
@@ -178,6 +211,14 @@ impl Checkpoint {
         Ok(self.names()?.iter().filter_map(number).collect::<BTreeSet<String>>().len())
     }
 
+    /// The file name of a panel of this product.
+    fn name_of<T: Element>(&self, index: usize, panel: &Matrix<T>) -> String {
+        let mut hash = twox_hash::XxHash64::with_seed(self.identity);
+        hash.write_u64(index as u64);
+        hash.write(bytemuck::cast_slice(panel.as_slice()));
+        format!("{}{:016x}.npy", prefix(index), hash.finish())
+    }
+
     fn names(&self) -> Result<Vec<String>> {
         let unreadable = |e| Error::file(&self.directory, "read", e);
         let entries = std::fs::read_dir(&self.directory).map_err(unreadable)?;
@@ -192,8 +233,22 @@ fn prefix(index: usize) -> String {
     format!("panel-{index:06}-")
 }
 
-fn hash_of<T: Element>(panel: &Matrix<T>) -> u64 {
-    twox_hash::XxHash64::oneshot(0, bytemuck::cast_slice(panel.as_slice()))
+/// The lock of a directory, which no other process holds.
+fn locked(directory: &Path) -> Result<File> {
+    let path = directory.join(LOCK);
+    let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = open.map_err(|e| Error::file(&path, "create", e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        // Some network file systems have no locks.
+        Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => Ok(file),
+        Err(TryLockError::Error(e)) => Err(Error::file(&path, "lock", e)),
+        Err(TryLockError::WouldBlock) => Err(Error::input(
+            directory.display().to_string(),
+            "is in use by another process that computes this checkpoint",
+            "wait until it ends, or name another directory",
+        )),
+    }
 }
 
 fn begun(manifest: &Value, place: &str) -> Option<Manifest> {
@@ -250,12 +305,17 @@ mod tests {
         let (checkpoint, none) = Checkpoint::open(&path, &identity(1)).unwrap();
         assert!(none.is_none());
         checkpoint.begin(&identity(1), &begun()).unwrap();
-        std::fs::write(path.join(".apportion-left"), b"half").unwrap();
+        std::fs::write(path.join(".checkpoint-left"), b"half").unwrap();
+        std::fs::write(path.join(".apportion-other"), b"an output of another process").unwrap();
+        let busy = Checkpoint::open(&path, &identity(1)).unwrap_err();
+        assert!(busy.to_string().contains("in use by another process"), "{busy}");
+        assert!(path.join(".checkpoint-left").exists());
+        drop(checkpoint);
         let (_, again) = Checkpoint::open(&path, &identity(1)).unwrap();
         let again = again.unwrap();
         assert_eq!((again.order, again.panels), (begun().order, begun().panels));
         assert_eq!(again.plan.layout().unwrap(), begun().plan.layout().unwrap());
-        assert!(!path.join(".apportion-left").exists());
+        assert!(!path.join(".checkpoint-left").exists() && path.join(".apportion-other").exists());
         assert_eq!(Checkpoint::open(&path, &identity(2)).unwrap_err().exit_code(), 2);
         let settings = Fingerprint { settings: json!({"alpha": 2.5}), ..identity(1) };
         assert!(Checkpoint::open(&path, &settings).unwrap_err().to_string().contains("another product"));
@@ -263,6 +323,46 @@ mod tests {
             std::fs::write(path.join(MANIFEST), text).unwrap();
             assert_eq!(Checkpoint::open(&path, &identity(1)).unwrap_err().exit_code(), 2, "{text}");
         }
+    }
+
+    #[test]
+    fn panels_of_another_product_or_number_are_not_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let panel = |x: f64| Matrix::new(1, 2, vec![x, 2.0]);
+        let (checkpoint, _) = Checkpoint::open(path, &identity(1)).unwrap();
+        checkpoint.begin(&identity(1), &begun()).unwrap();
+        checkpoint.save(0, &panel(0.0)).unwrap();
+        checkpoint.save(1, &panel(1.0)).unwrap();
+        let of = |index: usize| {
+            let names = checkpoint.names().unwrap();
+            path.join(names.iter().find(|name| name.starts_with(&prefix(index))).unwrap())
+        };
+        let renamed = |from: &Path, index: usize| {
+            let name = from.file_name().unwrap().to_str().unwrap();
+            path.join(format!("{}{}", prefix(index), name.split_at(prefix(0).len()).1))
+        };
+        let (zero, one) = (of(0), of(1));
+        std::fs::rename(&zero, renamed(&zero, 1)).unwrap();
+        std::fs::rename(&one, renamed(&one, 0)).unwrap();
+        let mut damaged = 0;
+        for index in [0, 1] {
+            let found = checkpoint.load::<f64>(index, (Span::new(0, 1), 2), &mut |_| damaged += 1);
+            assert!(found.unwrap().is_none());
+        }
+        assert_eq!(damaged, 2);
+        checkpoint.save(0, &panel(0.0)).unwrap();
+        drop(checkpoint);
+        std::fs::remove_file(path.join(MANIFEST)).unwrap();
+        let orphaned = Checkpoint::open(path, &identity(2)).unwrap_err();
+        assert!(orphaned.to_string().contains("1 panels of a product but no"), "{orphaned}");
+        // Even with a manifest of the other product.
+        let (kept, name) = (path.join("kept"), zero.file_name().unwrap());
+        std::fs::rename(&zero, &kept).unwrap();
+        let (other, _) = Checkpoint::open(path, &identity(2)).unwrap();
+        other.begin(&identity(2), &begun()).unwrap();
+        std::fs::rename(&kept, path.join(name)).unwrap();
+        assert!(other.load::<f64>(0, (Span::new(0, 1), 2), &mut |_| ()).unwrap().is_none());
     }
 
     #[test]
@@ -280,7 +380,8 @@ mod tests {
         assert_eq!(checkpoint.count().unwrap(), 0);
         checkpoint.save(7, &panel).unwrap();
         assert_eq!(checkpoint.count().unwrap(), 1);
-        let path = directory.path().join(&checkpoint.names().unwrap()[0]);
+        let names = checkpoint.names().unwrap();
+        let path = directory.path().join(names.iter().find(|name| name.starts_with("panel-")).unwrap());
         let bytes = std::fs::read(&path).unwrap();
         let wanted: Vec<u64> = panel.as_slice().iter().map(|x| x.to_bits()).collect();
         assert_eq!(load(&mut Vec::new()), Some(wanted));

@@ -10,10 +10,12 @@ use super::world::first_failure;
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::schedule::Executable;
+use crate::threads;
 use crate::trace::Lane;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 /// Interval at which the progress of messages is driven during an update.
@@ -97,8 +99,15 @@ fn on_threads<'a, E: Executable>(
     };
     let outcomes = std::thread::scope(|scope| {
         let one = &one;
-        let workers: Vec<_> = (0..p).map(|rank| scope.spawn(move || one(rank))).collect();
-        workers.into_iter().map(|w| w.join().expect("a worker's panic is caught inside")).collect()
+        let started = |rank| {
+            // The others wait for all: without this one they must give up.
+            threads::start(scope, move || one(rank)).inspect_err(|_| stop.fail())
+        };
+        let workers: Vec<_> = (0..p).map(started).collect();
+        let outcome = |worker: Result<ScopedJoinHandle<'_, _>>| {
+            worker?.join().expect("a worker's panic is caught inside")
+        };
+        workers.into_iter().map(outcome).collect()
     });
     first_failure(outcomes)
 }
@@ -120,7 +129,8 @@ fn on_rank<'a, E: Executable>(app: &'a E, session: &Session<'_>, part: [f64; 2])
     };
     std::thread::scope(|scope| {
         if app.overlaps() && world.can_progress() {
-            scope.spawn(|| {
+            // Messages also progress without it, more slowly.
+            let _ = threads::start(scope, || {
                 // On its own worker's cores, not on another's.
                 clock::pin(&processor.cores);
                 while !over.load(Ordering::Relaxed) {

@@ -7,6 +7,7 @@ mod line;
 
 use super::fluid::Action;
 use crate::error::{Error, Result};
+use crate::threads::share_out;
 use line::Lines;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -57,14 +58,8 @@ pub fn read_traces(list: &Path) -> Result<Vec<Vec<Action>>> {
         let text = text_of(&path)?;
         trace_of(rank, (&path.display().to_string(), &text), names.len(), &actions)
     };
-    let parts: Vec<Vec<Result<Vec<Action>>>> = std::thread::scope(|scope| {
-        let part = |files: &[(usize, &str)]| files.iter().map(read).collect();
-        let running: Vec<_> = numbered
-            .chunks(names.len().div_ceil(threads))
-            .map(|files| scope.spawn(move || part(files)))
-            .collect();
-        running.into_iter().map(|thread| thread.join().expect("reading does not panic")).collect()
-    });
+    let mut parts: Vec<Option<Result<Vec<Action>>>> = names.iter().map(|_| None).collect();
+    share_out(numbered.iter().zip(&mut parts).collect(), threads, |(file, part)| *part = Some(read(file)));
     within(&list.display().to_string(), &actions)?;
     parts.into_iter().flatten().collect()
 }

@@ -1,10 +1,12 @@
 //! Positions of infinities and NaN, and the powers of two that scale finite numbers to about 1.
 
-use super::parts::{Parts, each_piece, threads};
+use super::parts::{Blocks, Parts, WORTH_A_THREAD, each_piece, threads};
 use super::scale::{Scale, exponent};
 use crate::error::Result;
 use crate::matrix::Element;
 use crate::run::World;
+use crate::threads::share_out;
+use std::sync::{Mutex, PoisonError};
 
 /// Exponents of a row of A and of the initial C, the same on all ranks.
 #[derive(Debug, Clone, Copy)]
@@ -15,12 +17,18 @@ struct Row {
     exceptional: bool,
 }
 
-/// Binary exponents of B as a whole and of each row of A and of the initial C: scaled by them, no sum
-/// overflows. The same on all ranks. If all elements are zero, any exponent will do.
+/// Binary exponents of B as a whole, of each row of A and of the initial C, and of each column of C: scaled
+/// by them, no sum overflows, and no column hides the others. The same on all ranks. If all elements are
+/// zero, any exponent will do.
+#[derive(Debug, Clone)]
 pub(super) struct Exponents {
     of_b: i32,
     rows: Vec<Row>,
+    /// Of each column of B and of the initial C, the larger one, when their rows are scaled: 0 at most.
+    columns: Vec<i32>,
     /// True for each column of B that holds an infinity or NaN.
+    pub reached_columns: Vec<bool>,
+    /// The same and columns of C that overflow: random vectors leave these out.
     pub exceptional_columns: Vec<bool>,
     /// True if alpha or beta is infinite or NaN and its operand is used.
     exceptional_scalars: bool,
@@ -32,6 +40,10 @@ pub(super) struct Exponents {
 /// the larger one.
 const NONE: i32 = -1000;
 const NO_INITIAL: i32 = -2000;
+
+/// B and C are scaled to about 2^500 instead of 1, so that columns that are smaller by 10^450 are not yet
+/// subnormal.
+const HEADROOM: i32 = 500;
 
 impl Exponents {
     pub fn of<T: Element>(parts: &Parts<'_, T>, world: &World) -> Result<Self> {
@@ -68,14 +80,53 @@ impl Exponents {
         let rows = world.all_reduce(&rows, greater)?.into_iter();
         let rows = rows.map(|[of_a, flag, of_initial]| Row { of_a, of_initial, exceptional: flag == 1 });
         let [alpha, beta] = parts.scaling.scalars().map(Element::to_f64);
-        Ok(Self {
+        let reached_columns: Vec<bool> =
+            world.all_reduce(&columns, u8::max)?.iter().map(|x| *x == 1).collect();
+        let mut exponents = Self {
             of_b: world.all_reduce(&[of_b], i32::max)?[0],
             rows: rows.collect(),
-            exceptional_columns: world.all_reduce(&columns, u8::max)?.iter().map(|x| *x == 1).collect(),
+            columns: Vec::new(),
+            exceptional_columns: reached_columns.clone(),
+            reached_columns,
             exceptional_scalars: !alpha.is_finite() || (parts.initial.is_some() && !beta.is_finite()),
             alpha,
             beta,
-        })
+        };
+        exponents.columns = exponents.of_columns(parts, threads, world)?;
+        Ok(exponents)
+    }
+
+    /// The exponent of the largest number in each column, when rows are scaled.
+    fn of_columns<T: Element>(
+        &self,
+        parts: &Parts<'_, T>,
+        threads: usize,
+        world: &World,
+    ) -> Result<Vec<i32>> {
+        let n = parts.shape.n as usize;
+        let of_b = self.scale_of_b();
+        let mut largest = largest_of_columns(&parts.b, n, threads, |_, x| of_b.of(x));
+        if let Some(initial) = &parts.initial {
+            let scaled = |i: usize, x: f64| self.factor_of_initial(i) * self.scale_of_initial(i).of(x);
+            let of_initial = largest_of_columns(initial, n, threads, scaled);
+            largest.iter_mut().zip(of_initial).for_each(|(x, y)| *x = (*x).max(y));
+        }
+        let largest = world.all_reduce(&largest, u64::max)?;
+        Ok(largest
+            .iter()
+            .map(|bits| exponent(&[f64::from_bits(*bits)]).map_or(0, |exponent| (exponent - HEADROOM).min(0)))
+            .collect())
+    }
+
+    /// The same with more exceptional columns, those with a flag of 1.
+    pub fn with_exceptional(&self, flags: &[u8]) -> Self {
+        let more = self.exceptional_columns.iter().zip(flags).map(|(known, flag)| *known || *flag == 1);
+        Self { exceptional_columns: more.collect(), ..self.clone() }
+    }
+
+    /// The factor of column j of C that makes all columns about equally large: a power of two, 1 at least.
+    pub fn weight_of_column(&self, j: usize) -> f64 {
+        Scale::down(self.columns[j]).of(1.0)
     }
 
     /// True if sums say nothing about row i of C, because infinities or NaN reach all of it.
@@ -83,9 +134,9 @@ impl Exponents {
         self.exceptional_scalars || self.rows[i].exceptional
     }
 
-    /// Scales B.
+    /// Scales B to 2^HEADROOM.
     pub fn scale_of_b(&self) -> Scale {
-        Scale::down(self.of_b)
+        Scale::down(self.of_b - HEADROOM)
     }
 
     /// Scales row i of A.
@@ -95,17 +146,17 @@ impl Exponents {
 
     /// Scales row i of the initial C.
     pub fn scale_of_initial(&self, i: usize) -> Scale {
-        Scale::down(self.rows[i].of_initial)
+        Scale::down(self.rows[i].of_initial.max(-1500) - HEADROOM)
     }
 
     /// Scales row i of A B.
     pub fn scale_of_product(&self, i: usize) -> Scale {
-        Scale::down(self.rows[i].of_a + self.of_b)
+        Scale::down((self.rows[i].of_a + self.of_b).max(-1500) - HEADROOM)
     }
 
     /// Scales row i of C.
     pub fn scale_of_c(&self, i: usize) -> Scale {
-        Scale::down(self.exponents_of_c(i)[2])
+        Scale::down(self.exponents_of_c(i)[2] - HEADROOM)
     }
 
     /// Exponents of row i of alpha A B, of beta C0, and of their sum.
@@ -113,7 +164,7 @@ impl Exponents {
         let Row { of_a, of_initial, .. } = self.rows[i];
         let product = of_a + self.of_b + exponent(&[self.alpha]).unwrap_or(0);
         let initial = of_initial + exponent(&[self.beta]).unwrap_or(0);
-        [product, initial, product.max(initial).clamp(-2000, 2000)]
+        [product, initial, product.max(initial).clamp(-1500, 2000)]
     }
 
     /// Alpha, from the scale of row i of A B to the scale of C.
@@ -127,6 +178,35 @@ impl Exponents {
         let [_, initial, c] = self.exponents_of_c(i);
         rescaled(self.beta, initial - c)
     }
+}
+
+/// The bits of the largest finite absolute value in each of the `n` columns of a matrix: positive doubles are
+/// ordered as their bits are. `scaled` takes the row and the element.
+fn largest_of_columns<T: Element>(
+    blocks: &Blocks<'_, T>,
+    n: usize,
+    threads: usize,
+    scaled: impl Fn(usize, f64) -> f64 + Sync,
+) -> Vec<u64> {
+    let mut largest = vec![0u64; n];
+    for (rect, elements) in blocks.iter().filter(|(rect, _)| !rect.is_empty()) {
+        let (height, width) = (rect.rows.len() as usize, rect.cols.len() as usize);
+        let rows = height.div_ceil(threads.min(height)).max(WORTH_A_THREAD as usize / width.max(1));
+        let parts = elements.chunks(rows * width).zip((rect.rows.start as usize..).step_by(rows));
+        let found = Mutex::new(&mut largest[rect.cols.start as usize..][..width]);
+        share_out(parts.collect(), threads, |(elements, first)| {
+            let mut own = vec![0u64; width];
+            for (row, i) in elements.chunks_exact(width).zip(first..) {
+                for (most, x) in own.iter_mut().zip(row) {
+                    let size = scaled(i, x.to_f64()).abs().to_bits();
+                    *most = (*most).max(if size < f64::INFINITY.to_bits() { size } else { 0 });
+                }
+            }
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.iter_mut().zip(own).for_each(|(x, y)| *x = (*x).max(y));
+        });
+    }
+    largest
 }
 
 /// A scalar scaled to about 1, times 2^exponent.

@@ -1,14 +1,17 @@
-//! Freivalds' check: C x = alpha A (B x) + beta C0 x for random signs x, in quadratic time.
+//! Freivalds' check: C x = alpha A (B x) + beta C0 x for random signs x, in quadratic time. The sign of a
+//! column is weighted with a power of two, so that a column of large numbers does not hide the others.
 //!
 //! Each rank multiplies its own parts by the same vectors; the sums of vectors travel along trees. Source:
 //! Freivalds 1979, "Fast probabilistic algorithms", doi:10.1007/3-540-09526-8_5.
 //!
 //! Rounding never fails the check: a suspicious row is recomputed, and is wrong only if an element is off by
 //! more than (k + 1) ε |A| |B|. A single wrong element is certainly found if its error also exceeds
-//! 8 sqrt(k + 1) ε sqrt(sum * largest) of its row of |A| |B| (with k + 1 for 2 sqrt(k + 1) after four
+//! 8 sqrt(k + 1) ε sqrt(sum * largest) of its row of weighted |A| |B| (with k + 1 for 2 sqrt(k + 1) after four
 //! suspicious rows turned out to be right). Several wrong elements together are missed with probability
-//! 2^-16. Any order of summation passes, and either order of scaling and multiplying. Rows and columns of C
-//! that infinities or NaN reach, from the operands or by overflow, are sampled.
+//! 2^-16. Any order of summation passes, and either order of scaling and multiplying.
+//!
+//! Where infinities or NaN of the operands reach C, a finite element is certainly found. Which of infinity,
+//! minus infinity and NaN stands there, and columns that overflow, are sampled.
 
 use super::exact::{Exact, Share, add_product};
 use super::exponents::Exponents;
@@ -40,7 +43,10 @@ const LARGEST: usize = LANES + 1;
 /// The first wrong element of the first row found wrong, the same on every rank; interrupted.
 pub(super) fn verify<T: Element>(parts: &Parts<'_, T>, seed: u64, world: &World) -> Result<Verified> {
     let mut random = Random::new(seed);
-    let mut check = Check::new(parts, &mut random, world)?;
+    let mut check = Check::new(parts, Exponents::of(parts, world)?, &mut random, world)?;
+    if let Some(exponents) = check.without_overflow(world)? {
+        check = Check::new(parts, exponents, &mut random, world)?;
+    }
     let (exceptional, places) = check.exceptional(&mut random, world)?;
     let found = [check.rows(&exceptional, world)?, check.sample(&places, world)?];
     match found.into_iter().flatten().min_by_key(|found| found.place) {
@@ -66,6 +72,8 @@ struct Wrong {
 struct Check<'a, T> {
     parts: &'a Parts<'a, T>,
     exponents: Exponents,
+    /// Sum of the weights of all columns.
+    weights: f64,
     /// For each row of C.
     seen: Vec<Sums>,
     /// For each row of alpha A (B x) + beta C0 x, and of |alpha A| |B| + |beta C0|.
@@ -74,16 +82,21 @@ struct Check<'a, T> {
 }
 
 impl<'a, T: Element> Check<'a, T> {
-    fn new(parts: &'a Parts<'a, T>, random: &mut Random, world: &World) -> Result<Self> {
+    fn new(
+        parts: &'a Parts<'a, T>,
+        exponents: Exponents,
+        random: &mut Random,
+        world: &World,
+    ) -> Result<Self> {
         let threads = threads(world);
-        let exponents = Exponents::of(parts, world)?;
         // Columns with infinities are not checked here.
-        let signs = |exceptional: &bool| -> Sums {
-            let bits = random.word();
+        let signs = |(j, exceptional): (usize, &bool)| -> Sums {
+            let (bits, weight) = (random.word(), exponents.weight_of_column(j));
             let sign = |t: usize| if t < LANES { 1.0 - 2.0 * (bits >> t & 1) as f64 } else { 1.0 };
-            std::array::from_fn(|t| if *exceptional { 0.0 } else { sign(t) })
+            std::array::from_fn(|t| if *exceptional { 0.0 } else { weight * sign(t) })
         };
-        let x: Vec<Sums> = exponents.exceptional_columns.iter().map(signs).collect();
+        let x: Vec<Sums> = exponents.exceptional_columns.iter().enumerate().map(signs).collect();
+        let weights = x.iter().map(|x| x[SIZE]).sum();
         let (m, k) = (parts.shape.m as usize, parts.shape.k as usize);
         let zeros = |rows: usize| vec![[0.0; LANES + 2]; rows];
         let together = |x: Sums, y: Sums, largest: fn(f64, f64) -> f64| -> Sums {
@@ -119,7 +132,7 @@ impl<'a, T: Element> Check<'a, T> {
             project(row, |v| scale.of(v), &x[j..], sums, f64::max);
         });
         let seen = world.all_reduce(&seen, |x, y| together(x, y, f64::max))?;
-        Ok(Self { parts, exponents, seen, wanted, false_alarms: 0 })
+        Ok(Self { parts, exponents, weights, seen, wanted, false_alarms: 0 })
     }
 
     /// The rows that infinities or NaN reach, and places to recompute, sorted: those rows and such columns,
@@ -128,10 +141,8 @@ impl<'a, T: Element> Check<'a, T> {
     fn exceptional(&self, random: &mut Random, world: &World) -> Result<(Vec<bool>, Vec<Place>)> {
         let (m, n) = (self.seen.len(), self.exponents.exceptional_columns.len());
         let mut exceptional: Vec<bool> = (0..m).map(|i| self.exponents.exceptional_row(i)).collect();
-        let finite = |sums: &Sums| sums[..LANES].iter().all(|sum| sum.is_finite());
-        let sound = |i: usize| exceptional[i] || (finite(&self.seen[i]) && finite(&self.wanted[i]));
-        let doubtful: Vec<usize> = (0..m).filter(|i| !sound(*i)).collect();
-        let mut places = Vec::new();
+        let doubtful = self.doubtful();
+        let mut places: Vec<Place> = self.finite_among_exceptional(world)?.into_iter().collect();
         for (i, j) in doubtful.iter().zip(self.first_exceptional(&doubtful, world)?) {
             if j < n as u64 {
                 exceptional[*i] = true;
@@ -157,6 +168,56 @@ impl<'a, T: Element> Check<'a, T> {
         places.sort_unstable();
         places.dedup();
         Ok((exceptional, places))
+    }
+
+    /// The rows of finite numbers whose sums are not finite: an element of C overflowed, or is wrong.
+    fn doubtful(&self) -> Vec<usize> {
+        let finite = |sums: &Sums| sums[..LANES].iter().all(|sum| sum.is_finite());
+        let sound = |i: usize| {
+            self.exponents.exceptional_row(i) || (finite(&self.seen[i]) && finite(&self.wanted[i]))
+        };
+        (0..self.seen.len()).filter(|i| !sound(*i)).collect()
+    }
+
+    /// If many rows of C overflow: the exponents with the columns that do so marked as exceptional, so that
+    /// the other columns of those rows are checked in full.
+    fn without_overflow(&self, world: &World) -> Result<Option<Exponents>> {
+        let rows = self.doubtful();
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let mut columns = vec![0u8; self.exponents.exceptional_columns.len()];
+        for (rect, elements) in self.parts.c.iter().filter(|(rect, _)| !rect.is_empty()) {
+            let width = rect.cols.len() as usize;
+            for i in rows.iter().filter(|i| (rect.rows.start..rect.rows.end).contains(&(**i as u64))) {
+                let row = &elements[(*i - rect.rows.start as usize) * width..][..width];
+                let flags = &mut columns[rect.cols.start as usize..];
+                flags.iter_mut().zip(row).for_each(|(flag, x)| *flag |= u8::from(!x.to_f64().is_finite()));
+            }
+        }
+        let columns = world.all_reduce(&columns, u8::max)?;
+        Ok(Some(self.exponents.with_exceptional(&columns)))
+    }
+
+    /// The first element of C that is finite although an infinity or NaN of A or B reaches it: a product with
+    /// either is never finite, nor is a sum.
+    fn finite_among_exceptional(&self, world: &World) -> Result<Option<Place>> {
+        let n = self.exponents.exceptional_columns.len();
+        let mut first = u64::MAX;
+        for (rect, elements) in self.parts.c.iter().filter(|(rect, _)| !rect.is_empty()) {
+            let (left, width) = (rect.cols.start as usize, rect.cols.len() as usize);
+            let columns = &self.exponents.reached_columns[left..][..width];
+            for (row, i) in elements.chunks_exact(width).zip(rect.rows.start as usize..) {
+                let whole = self.exponents.exceptional_row(i);
+                let finite = |(x, reached): (&T, &bool)| (whole || *reached) && x.to_f64().is_finite();
+                if let Some(at) = row.iter().zip(columns).position(finite) {
+                    first = first.min((i * n + left + at) as u64);
+                    break;
+                }
+            }
+        }
+        let first = world.all_reduce(&[first], u64::min)?[0];
+        Ok((first < u64::MAX).then(|| ((first as usize) / n, (first as usize) % n)))
     }
 
     /// For each of these rows, the first column without infinities in B in which C or the initial C has one;
@@ -201,8 +262,8 @@ impl<'a, T: Element> Check<'a, T> {
         let [k, n] = [self.parts.shape.k, self.parts.shape.n].map(|size| size as f64);
         let (sum, largest, roundings) = (self.wanted[i][SIZE], self.wanted[i][LARGEST], self.roundings());
         let usual = if self.false_alarms < FALSE_ALARMS { 4.0 * roundings.sqrt() } else { 2.0 * roundings };
-        let rounding = usual * T::EPSILON * (sum * largest).sqrt();
-        rounding + (k + 2.0 * n) * f64::EPSILON * sum + self.underflow(i) * n
+        let rounding = usual * T::EPSILON * sum.sqrt() * largest.sqrt();
+        rounding + (k + 2.0 * n) * f64::EPSILON * sum + self.underflow(i) * self.weights
     }
 
     /// Number of roundings of an element: each product and each sum, and the scaling.

@@ -5,6 +5,7 @@ use crate::geometry::{Rect, Span};
 use crate::matrix::{Element, LocalBlocks, Matrix, Scaling};
 use crate::plan::Shape;
 use crate::run::World;
+use crate::threads::share_out;
 
 /// A row and a column of C.
 pub(super) type Place = (usize, usize);
@@ -39,7 +40,7 @@ const TALL: usize = 64;
 const WIDE: usize = 128;
 /// Elements per thread, at least: tens of milliseconds of work. Each further thread keeps some memory of the
 /// allocator.
-const WORTH_A_THREAD: u64 = 1 << 22;
+pub(super) const WORTH_A_THREAD: u64 = 1 << 22;
 /// Maximum number of threads.
 const THREADS: usize = 8;
 
@@ -74,19 +75,14 @@ pub(super) fn each_piece<T: Sync, S: Send>(
                 }
             }
         };
-        let walk = &walk;
         let threads = threads.min((rect.area() / WORTH_A_THREAD) as usize).max(1);
         if threads == 1 {
             walk(first, elements, sums);
             continue;
         }
         let rows = height.div_ceil(threads);
-        std::thread::scope(|scope| {
-            let shares = elements.chunks(rows * width).zip(sums.chunks_mut(rows));
-            for ((elements, sums), first) in shares.zip((first..).step_by(rows)) {
-                scope.spawn(move || walk(first, elements, sums));
-            }
-        });
+        let shares = elements.chunks(rows * width).zip(sums.chunks_mut(rows)).zip((first..).step_by(rows));
+        share_out(shares.collect(), threads, |((elements, sums), first)| walk(first, elements, sums));
     }
 }
 

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::geometry::{Rect, Span, SpanSet};
 use crate::matrix::{Element, LocalBlocks};
 use crate::run::{World, redistribute};
+use crate::threads::share_out;
 use bytemuck::Pod;
 
 /// How an element is computed from contributions.
@@ -80,15 +81,8 @@ pub(super) fn recompute<T: Element, R: Recipe<T>>(
             }
         };
         let each = places.len().div_ceil(threads);
-        std::thread::scope(|scope| {
-            let mut divided = places.chunks(each).zip(shares.chunks_mut(each));
-            let own = divided.next();
-            let add = &add;
-            divided.for_each(|(places, shares)| {
-                scope.spawn(move || add(places, shares));
-            });
-            own.into_iter().for_each(|(places, shares)| add(places, shares));
-        });
+        let divided = places.chunks(each).zip(shares.chunks_mut(each)).collect();
+        share_out(divided, threads, |(places, shares)| add(places, shares));
     }
     world.all_reduce(&shares, |x, y| recipe.join(x, y))
 }
@@ -116,15 +110,8 @@ fn transposed<T: Element>(blocks: &Blocks<'_, T>, rows: Span, cols: Span, thread
         }
     };
     let each = width.div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        let turn = &turn;
-        let mut divided = cols.blocks(each as u64).zip(turned.chunks_mut(each * height));
-        let own = divided.next();
-        divided.for_each(|(cols, turned)| {
-            scope.spawn(move || turn(cols, turned));
-        });
-        own.into_iter().for_each(|(cols, turned)| turn(cols, turned));
-    });
+    let divided = cols.blocks(each as u64).zip(turned.chunks_mut(each * height)).collect();
+    share_out(divided, threads, |(cols, turned)| turn(cols, turned));
     turned
 }
 

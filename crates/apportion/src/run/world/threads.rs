@@ -4,10 +4,12 @@ use super::{Engine, Transfer, World};
 use crate::error::{Error, Result};
 use crate::run::Monitor;
 use crate::run::worker::last_words;
+use crate::threads::refused;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 /// State that all ranks share.
@@ -39,6 +41,14 @@ pub(super) struct ThreadRank {
     rank: usize,
 }
 
+impl Shared {
+    /// Stops all ranks.
+    fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+        self.boxes.iter().for_each(|mailbox| mailbox.news.notify_all());
+    }
+}
+
 /// Small stacks: a thousand ranks fit.
 const STACK: usize = 2 << 20;
 
@@ -59,7 +69,7 @@ pub(super) fn run<R: Send>(
             Err(Error::WorkerLost { processor: format!("of rank {rank}"), why: last_words(&*panic) })
         });
         if outcome.is_err() {
-            mine.fail();
+            mine.shared.fail();
         }
         outcome
     };
@@ -67,10 +77,14 @@ pub(super) fn run<R: Send>(
         let guarded = &guarded;
         let spawn = |rank| {
             let builder = std::thread::Builder::new().stack_size(STACK);
-            builder.spawn_scoped(scope, move || guarded(rank)).expect("the system has a thread for each rank")
+            let started = builder.spawn_scoped(scope, move || guarded(rank)).map_err(refused);
+            // The other ranks would wait for this one.
+            started.inspect_err(|_| shared.fail())
         };
         let ranks: Vec<_> = (0..size).map(spawn).collect();
-        ranks.into_iter().map(|rank| rank.join().expect("a rank's panic is caught inside")).collect()
+        let outcome =
+            |rank: Result<ScopedJoinHandle<'_, _>>| rank?.join().expect("a rank's panic is caught inside");
+        ranks.into_iter().map(outcome).collect()
     });
     first_failure(outcomes)
 }
@@ -102,12 +116,6 @@ impl ThreadRank {
 
     pub fn has_failed(&self) -> bool {
         self.shared.failed.load(Ordering::Relaxed)
-    }
-
-    /// Stops all ranks.
-    fn fail(&self) {
-        self.shared.failed.store(true, Ordering::Relaxed);
-        self.shared.boxes.iter().for_each(|mailbox| mailbox.news.notify_all());
     }
 
     pub fn send(&self, words: Vec<u64>, to: usize, tag: u16) -> Transfer {

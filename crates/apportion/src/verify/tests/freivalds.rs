@@ -124,6 +124,73 @@ fn nan_infinities_and_overflow_where_they_belong_pass() {
     });
 }
 
+/// A column of large numbers hides nothing: not the zeros that a faulty library leaves elsewhere, nor one
+/// wrong element.
+fn badly_scaled_columns<T: Real>(sizes: &[f64], smallest: f64, world: &World) {
+    let (m, k, n) = (40, 50, 30);
+    for &size in sizes {
+        for column in [0, 17] {
+            let (a, mut b) = (random::<T>(m, k, 1, 1.0), random::<T>(k, n, 2, 1.0));
+            let large = |x: &mut T| *x = T::from_f64(x.to_f64() * size);
+            b.as_mut_slice().iter_mut().skip(column).step_by(n).for_each(large);
+            let c = naive(&a, &b);
+            let mut initial = random::<T>(m, n, 3, 1.0);
+            initial.as_mut_slice().iter_mut().skip(column).step_by(n).for_each(large);
+            let scaling = Scaling { alpha: T::from_f64(-2.0), beta: T::from_f64(3.0) };
+            let whole = scaled([&a, &b], scaling, Some(&initial), false);
+            let plain = plus(&a, &b);
+            let scaled = plus(&a, &b).with_scaling(scaling, Some(&initial));
+            for (product, c) in [(plain, c), (scaled, whole)] {
+                product.verify(&c, world).unwrap();
+                let mut zeros = c.clone();
+                let others = zeros.as_mut_slice().iter_mut().enumerate();
+                others.filter(|(at, _)| at % n != column).for_each(|(_, x)| *x = T::ZERO);
+                assert!(product.verify(&zeros, world).is_err(), "{size:e} {column}: zeros");
+                for at in [1, m * n / 2 + 1, m * n - 1].into_iter().filter(|at| at % n != column) {
+                    let wrong = T::from_f64(c.as_slice()[at].to_f64() + smallest);
+                    assert!(product.verify(&with(&c, at, wrong), world).is_err(), "{size:e} {column} {at}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_column_hides_another() {
+    on_each_world(|world| {
+        badly_scaled_columns::<f32>(&[1e3, 1e6, 1e12, 1e30], 1e-2, world);
+        badly_scaled_columns::<f64>(&[1e3, 1e12, 1e14, 1e100, 1e300], 1e-9, world);
+    });
+}
+
+/// A finite element among infinities is found for certain, and so is any error beside columns that overflow.
+#[test]
+fn no_infinity_hides_an_error() {
+    let (m, k, n) = (120, 4, 150);
+    let (mut a, mut b) = (random::<f64>(m, k, 1, 1.0), random::<f64>(k, n, 2, 1.0));
+    on_each_world(|world| {
+        let mut infinite = a.clone();
+        (0..m).for_each(|i| infinite.as_mut_slice()[i * k + i % k] = f64::INFINITY);
+        let c = naive(&infinite, &b);
+        plus(&infinite, &b).verify(&c, world).unwrap();
+        for at in [0, 77, m * n - 1] {
+            assert!(plus(&infinite, &b).verify(&with(&c, at, 0.0), world).is_err(), "{at}");
+        }
+    });
+    a.as_mut_slice().iter_mut().for_each(|x| *x = x.abs() + 1.0);
+    b.as_mut_slice().iter_mut().for_each(|x| *x = x.abs() + 1.0);
+    (0..k).for_each(|l| b.as_mut_slice()[l * n + 5] = 1.7e308);
+    let c = naive(&a, &b);
+    assert_eq!(c.row(9)[5], f64::INFINITY);
+    on_each_world(|world| {
+        plus(&a, &b).verify(&c, world).unwrap();
+        for at in [0, 6, 77 * n + 4, m * n - 1] {
+            let wrong = with(&c, at, c.as_slice()[at] * (1.0 + 1e-9));
+            assert!(plus(&a, &b).verify(&wrong, world).is_err(), "{at}");
+        }
+    });
+}
+
 /// Many rows and columns with infinities are sampled; each finite element is still checked.
 #[test]
 fn finite_rows_and_columns_are_checked_in_full() {

@@ -1,0 +1,71 @@
+//! Threads that may be refused: a limit on processes must end in an error, never in a hang.
+
+use crate::error::{Error, Result};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+/// Starts a thread in a scope.
+///
+/// # Errors
+/// The system refuses another thread: exit code 1.
+pub(crate) fn start<'scope, R: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> R + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, R>> {
+    Builder::new().spawn_scoped(scope, work).map_err(refused)
+}
+
+/// The error of a thread that the system refused.
+pub(crate) fn refused(error: std::io::Error) -> Error {
+    Error::infeasible(
+        format!("the system refuses another thread: {error}"),
+        "raise the limit on processes (ulimit -u, or pids.max of the container), or use fewer processors",
+    )
+}
+
+/// Does `work` for each item on up to `threads` threads, this one included. Threads that the system refuses
+/// are done without. A panic in `work` is passed on.
+pub(crate) fn share_out<T: Send>(items: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
+    let helpers = threads.min(items.len()).saturating_sub(1);
+    let items = Mutex::new(items.into_iter());
+    let drain = || {
+        // The lock is released before the work: a `while let` on the locked iterator would hold it.
+        let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(item) = next() {
+            work(item);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..helpers {
+            if start(scope, drain).is_err() {
+                break;
+            }
+        }
+        drain();
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn every_item_is_done_once_however_many_threads_there_are() {
+        for threads in [0, 1, 2, 7] {
+            let done: Vec<AtomicUsize> = (0..5).map(|_| AtomicUsize::new(0)).collect();
+            share_out((0..5).collect(), threads, |i: usize| {
+                done[i].fetch_add(1, Ordering::Relaxed);
+            });
+            assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 1), "{threads}");
+        }
+        share_out(Vec::new(), 3, |_: usize| panic!("there is no item"));
+    }
+
+    #[test]
+    fn a_refusal_names_the_limit() {
+        let error = refused(std::io::Error::from(std::io::ErrorKind::WouldBlock));
+        assert_eq!(error.exit_code(), 1);
+        assert!(error.to_string().contains("ulimit -u"), "{error}");
+    }
+}

@@ -121,7 +121,7 @@ fn a_refused_thread_is_an_error_and_no_hang() {
     let speeds = ["1"; 40].join(",");
     let arguments = ["matmul", "a.npy", "b.npy", "--speeds", &speeds, "--method", "rows"];
     let script = "ulimit -u 8; exec timeout 60 \"$0\" \"$@\"";
-    let mut command = Command::new("sh");
+    let mut command = Command::new("bash");
     command.args(["-c", script]).arg(binary()).args(arguments);
     command.current_dir(bench.path(".")).env("XDG_CACHE_HOME", bench.cache());
     if rustix::process::geteuid().is_root() {

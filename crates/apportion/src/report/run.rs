@@ -15,10 +15,35 @@ impl RunReport {
     fn verification(&self) -> Value {
         match self.sampled {
             Some(elements) => {
-                json!({"method": "sampled", "elements": elements, "odds_hold_for_wrong_fraction": WRONG_FRACTION})
+                json!({"method": "sampled", "elements": elements, "all": self.error_probability == Some(0.0),
+                       "tolerance": "exact", "odds_hold_for_wrong_fraction": WRONG_FRACTION})
             }
-            None if self.exceptional > 0 => json!({"method": "freivalds", "recomputed": self.exceptional}),
-            None => json!({"method": "freivalds"}),
+            None => {
+                let mut value = json!({"method": "freivalds", "vectors": 16, "tolerance": "rounding"});
+                if self.exceptional > 0 {
+                    value["recomputed"] = self.exceptional.into();
+                }
+                value
+            }
+        }
+    }
+
+    /// What verification found, and how sure it is.
+    fn verified(&self) -> String {
+        let Some(odds) = self.error_probability else { return "not requested".into() };
+        let (seconds, count) = (show_seconds(self.verify_seconds), |n: u64| show_count(u128::from(n)));
+        match self.sampled {
+            Some(_) if odds == 0.0 => format!("yes (every element recomputed, {seconds})"),
+            Some(elements) => format!(
+                "by samples ({} elements recomputed, probability of missing 0.1 % wrong ones {odds:.0e}, \
+                 {seconds})",
+                count(elements)
+            ),
+            None if self.exceptional > 0 => format!(
+                "yes (error probability {odds:.0e}; beside infinities by {} samples; {seconds})",
+                count(self.exceptional)
+            ),
+            None => format!("yes (error probability {odds:.0e}, {seconds})"),
         }
     }
 
@@ -132,19 +157,7 @@ impl RunReport {
         let seconds = self.seconds();
         let volume = self.volume();
         let least = self.volume_lower_bound().unwrap_or(0);
-        let verified = match self.error_probability {
-            Some(odds) => {
-                let claim = match self.sampled {
-                    Some(elements) => format!(
-                        "{} elements recomputed, probability of missing 0.1 % wrong ones {odds:.0e}",
-                        show_count(u128::from(elements))
-                    ),
-                    None => format!("error probability {odds:.0e}"),
-                };
-                format!("yes ({claim}, {})", show_seconds(self.verify_seconds))
-            }
-            None => "not requested".into(),
-        };
+        let verified = self.verified();
         if self.products == 0 {
             return "nothing was left to compute\n".into();
         }

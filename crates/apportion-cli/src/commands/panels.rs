@@ -16,7 +16,7 @@ use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::matrix::{Element, Matrix, NpyFile, npy_header, npy_header_bool, write_npy_rows};
 use apportion::output::OutputFile;
-use apportion::platform::forget_peak_memory;
+use apportion::platform::{forget_peak_memory, return_freed_memory};
 use apportion::product::{Checkpoint, Files, Manifest, MatmulJob, PanelRun};
 use apportion::run::Session;
 use std::path::Path;
@@ -47,6 +47,7 @@ pub fn run<T: Element>(
         .with_seed(running.seed);
     let work = shape.flops() / 2.0;
     let session = Session::new(world, &given.platform, monitor(), work).copying(copies(running));
+    return_freed_memory();
     forget_peak_memory();
     let mut run = PanelRun::new(files, job, &session, (shape, manifest.panels));
     let Outputs { mut file, about, bool, .. } = world.all_ok(outputs.opened(world))?;

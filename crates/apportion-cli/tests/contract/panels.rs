@@ -125,7 +125,7 @@ fn killed_at_any_moment_it_goes_on_to_the_same_bytes() {
     ];
     let mut random = Random::new(12345);
     let ways =
-        [&[][..], &["--semiring", "max-plus"], &["--flow", "ring", "--overlap"], &["--memory", "17MiB"]];
+        [&[][..], &["--semiring", "max-plus"], &["--flow", "ring", "--overlap"], &["--memory", "15MiB"]];
     for (round, way) in ways.into_iter().enumerate() {
         let run = [&run[..], way].concat();
         bench.done(&run);

@@ -17,7 +17,7 @@ pub use emulated::Emulated;
 pub use link_bookings::{LinkBookings, Load, Transit};
 pub use network::{Crossing, Direction, Link, Network, PairLink, Route, Topology, Wire};
 pub use parse::{parse_platform, read_platform};
-pub use resident::{forget_peak_memory, peak_memory};
+pub use resident::{forget_peak_memory, peak_memory, return_freed_memory};
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;

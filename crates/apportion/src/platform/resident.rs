@@ -7,6 +7,25 @@ pub fn forget_peak_memory() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
+/// Makes the allocator return freed blocks of 128 KiB and more to the system at once. By default glibc keeps
+/// blocks of up to 32 MiB in case they are needed again, half as much again as a product with little memory
+/// holds. Elsewhere nothing changes.
+pub fn return_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // From glibc's malloc.h.
+        const M_TRIM_THRESHOLD: i32 = -1;
+        const M_MMAP_THRESHOLD: i32 = -3;
+        #[allow(unsafe_code)]
+        unsafe extern "C" {
+            safe fn mallopt(parameter: i32, value: i32) -> i32;
+        }
+        for parameter in [M_TRIM_THRESHOLD, M_MMAP_THRESHOLD] {
+            let _ = mallopt(parameter, 128 << 10);
+        }
+    }
+}
+
 /// The largest number of bytes of memory that this process has held at once, including code and mapped files;
 /// `None` if the system does not report it.
 pub fn peak_memory() -> Option<u64> {

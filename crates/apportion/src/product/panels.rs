@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 /// Bytes that a process needs for any computation, most of it the program itself (12 MB of code in a debug
 /// build).
-const BASE: u64 = 16 << 20;
+const BASE: u64 = 14 << 20;
 
 /// Additional bytes of an MPI library: Open MPI 4.1 on one host takes 35 MB.
 const MPI_BASE: u64 = 40 << 20;

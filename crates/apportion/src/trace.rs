@@ -77,11 +77,26 @@ impl<'a> IntoIterator for &'a Counts {
     }
 }
 
+/// The time of a message from its first byte at the sender to its last byte at the receiver, in seconds since
+/// the start. Under MPI it ends when the receiver looks: when it arrived before is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Flight {
+    /// The sender.
+    pub from: Rank,
+    /// Its first byte leaves.
+    pub start: f64,
+    /// Its last byte has arrived.
+    pub end: f64,
+}
+
 /// One processor's events and counters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Lane {
     /// The events, ordered by time; they do not overlap.
     pub events: Vec<Event>,
+    /// Messages to this processor that took time; they may overlap.
+    #[serde(default)]
+    pub flights: Vec<Flight>,
     /// Elements sent to each processor.
     pub sent: Counts,
     /// Elements received from each processor.
@@ -108,6 +123,20 @@ impl Lane {
                 last.end = end;
             }
             _ => self.events.push(Event { activity, start, end, peer }),
+        }
+    }
+
+    /// Adds a message to this processor. One of no duration is dropped; one that follows the last without a
+    /// gap, from the same sender, is merged with it.
+    pub fn fly(&mut self, from: Rank, start: f64, end: f64) {
+        if !(start.is_finite() && end > start) {
+            return;
+        }
+        match self.flights.last_mut() {
+            Some(last) if last.from == from && last.start <= start && start <= last.end => {
+                last.end = last.end.max(end);
+            }
+            _ => self.flights.push(Flight { from, start, end }),
         }
     }
 
@@ -146,6 +175,8 @@ impl Trace {
                 end: begin + e.end,
                 ..*e
             }));
+            let shifted = |f: &Flight| Flight { start: begin + f.start, end: begin + f.end, ..*f };
+            lane.flights.extend(next.flights.iter().map(shifted));
             let add = |all: &mut Counts, new: &Counts| new.0.iter().for_each(|(&rank, n)| all[rank] += n);
             add(&mut lane.sent, &next.sent);
             add(&mut lane.received, &next.received);
@@ -214,5 +245,20 @@ mod tests {
         assert_eq!(twice.seconds(), 8.0);
         assert_eq!(twice.compute(), [4.0, 8.0]);
         assert_eq!(twice.lanes[0].events[2].start, 4.0);
+    }
+
+    #[test]
+    fn messages_of_a_sender_without_a_gap_are_one() {
+        let mut lane = Lane::default();
+        lane.fly(Rank(1), 0.0, 1.0);
+        lane.fly(Rank(1), 1.0, 2.0);
+        lane.fly(Rank(2), 2.0, 3.0);
+        lane.fly(Rank(2), 3.0, 3.0);
+        lane.fly(Rank(2), f64::NAN, 4.0);
+        assert_eq!(lane.flights.len(), 2);
+        assert_eq!((lane.flights[0].start, lane.flights[0].end), (0.0, 2.0));
+        let mut all = Trace { lanes: vec![lane.clone()] };
+        all.append_at(10.0, Trace { lanes: vec![lane] });
+        assert_eq!(all.lanes[0].flights[2].start, 10.0);
     }
 }

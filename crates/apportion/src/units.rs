@@ -217,6 +217,17 @@ pub fn show_count(count: u128) -> String {
     out
 }
 
+/// A number with a fixed number of decimals and its thousands in groups, as `12,345.60`.
+pub fn show_figures(x: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", x.abs());
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let sign = if x < 0.0 && text.bytes().any(|b| (b'1'..=b'9').contains(&b)) { "-" } else { "" };
+    match whole.parse::<u128>() {
+        Ok(whole) => format!("{sign}{}{rest}", show_count(whole)),
+        Err(_) => format!("{sign}{text}"),
+    }
+}
+
 fn scaled(value: f64, names: &[&str]) -> String {
     let mut value = value;
     let mut name = 0;
@@ -256,5 +267,9 @@ mod tests {
     fn counts_are_grouped() {
         assert_eq!(show_count(0), "0");
         assert_eq!(show_count(1_234_567), "1,234,567");
+        assert_eq!(
+            [show_figures(1234.5, 2), show_figures(-0.001, 1), show_figures(-12345.0, 0)],
+            ["1,234.50", "0.0", "-12,345"]
+        );
     }
 }

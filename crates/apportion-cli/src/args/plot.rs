@@ -1,7 +1,7 @@
 //! Flags of `apportion plot`.
 
-use super::Sources;
 use super::numbers::within;
+use super::{LogArgs, Sources};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -20,4 +20,6 @@ pub struct PlotArgs {
     /// Picture to write.
     #[arg(long, value_name = "FILE")]
     pub svg: PathBuf,
+    #[command(flatten)]
+    pub log: LogArgs,
 }

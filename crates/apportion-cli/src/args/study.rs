@@ -1,5 +1,6 @@
 //! Flags of `apportion study`.
 
+use super::LogArgs;
 use super::numbers::{self, whole};
 use apportion::explore::Distribution;
 use clap::Args;
@@ -35,6 +36,8 @@ pub struct StudyArgs {
     /// Draw study-columns.svg and study-non-rectangular.svg in this directory.
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 /// Reads `3` or `1..40`; both ends are included.

@@ -1,5 +1,6 @@
 //! Flags of `simulate --sweep`.
 
+use super::LogName;
 use super::numbers::within;
 use apportion::explore::ParameterSweep;
 use clap::Args;
@@ -39,4 +40,9 @@ pub struct SweepArgs {
     #[arg(long, value_name = "FILE", requires = "sweep",
         conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub svg: Option<PathBuf>,
+    /// Logarithmic axes of the picture: auto (where values have a wide range), x, y, xy or none [default:
+    /// auto].
+    #[arg(long, value_name = "AXES", value_enum, requires = "sweep", hide_possible_values = true,
+        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
+    pub log: Option<LogName>,
 }

@@ -2,26 +2,32 @@
 
 use crate::args::PlotArgs;
 use crate::console::Console;
-use crate::output::curves::speeds;
+use crate::output::curves::Drawing;
 use crate::prepare::processors::Processors;
 use apportion::error::Result;
+use apportion::model::read_models;
 use apportion::output::write_whole;
 use apportion::plan::shares;
-use apportion::report::{pairs, plot_svg};
+use apportion::report::{pairs, plot_svg_on, wide_axes};
 use serde_json::json;
 
 pub fn run(args: &PlotArgs, console: &Console) -> Result<()> {
-    let Processors { models, platform, .. } = args.sources.processors(1.0)?;
+    let Processors { models, platform, relative, .. } = args.sources.processors(1.0)?;
     let division = args.units.map(|n| shares::fpm(&models, n).map(|shares| (n, shares))).transpose()?;
-    let subtitle = match (&args.sources.platform, &args.sources.models) {
+    let source = match (&args.sources.platform, &args.sources.models) {
         (None, Some(models)) => models.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         (None, None) => "given speeds".into(),
         (Some(_), _) => platform.name,
     };
-    let plot = speeds(&models, division.as_ref(), args.to, subtitle);
-    write_whole(&args.svg, plot_svg(&plot).as_bytes())?;
+    let unit = args.sources.models.as_deref().map(read_models).transpose()?.map(|m| m.unit);
+    let drawing = Drawing { division, to: args.to, source, unit, relative };
+    let [wide, _] = args.log.log.axes([drawing.is_wide(&models), false]);
+    let plot = drawing.plot(&models, wide);
+    let [_, tall] = wide_axes(&plot);
+    let svg = plot_svg_on(&plot, args.log.log.axes([drawing.is_wide(&models), tall]));
+    write_whole(&args.svg, svg.as_bytes())?;
     let path = args.svg.display().to_string();
-    let curves = plot.series.len();
+    let (curves, division) = (models.len(), &drawing.division);
     console.result(
         || json!({"svg": path, "curves": curves, "shares": division.as_ref().map(|d| &d.1)}),
         || pairs(&[("picture", path.clone()), ("curves", curves.to_string())]),

@@ -7,7 +7,7 @@ use crate::output::study::{csv_of, plots, text, value};
 use apportion::error::{Error, Result};
 use apportion::explore::{Study, study};
 use apportion::output::write_whole;
-use apportion::report::plot_svg;
+use apportion::report::{plot_svg_on, wide_axes};
 
 pub fn run(args: &StudyArgs, console: &Console) -> Result<()> {
     let csv = args.output.as_deref().map(is_csv).transpose()?;
@@ -24,9 +24,11 @@ pub fn run(args: &StudyArgs, console: &Console) -> Result<()> {
     let rows = console.watch("drawing", monitor, || study(&wanted, threads, monitor))?;
     if let Some(directory) = &args.svg {
         std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
-        let [columns, best] = plots(&wanted, &rows);
-        write_whole(directory.join("study-columns.svg"), plot_svg(&columns).as_bytes())?;
-        write_whole(directory.join("study-non-rectangular.svg"), plot_svg(&best).as_bytes())?;
+        for (name, plot) in ["study-columns", "study-non-rectangular"].into_iter().zip(plots(&wanted, &rows))
+        {
+            let svg = plot_svg_on(&plot, args.log.log.axes(wide_axes(&plot)));
+            write_whole(directory.join(format!("{name}.svg")), svg.as_bytes())?;
+        }
     }
     if let (Some(path), Some(csv)) = (&args.output, csv) {
         let text = if csv { csv_of(&rows) } else { format!("{:#}\n", value(&wanted, &rows)) };

@@ -1,6 +1,6 @@
 //! `apportion simulate --sweep`: forecasts along one parameter of the machine, and the winner at each value.
 
-use crate::args::{FlowArgs, SweepArgs};
+use crate::args::{FlowArgs, LogName, SweepArgs};
 use crate::console::{Console, monitor};
 use crate::output::sweep::Table;
 use crate::output::{appear, distinct, is_csv, open};
@@ -11,6 +11,7 @@ use crate::prepare::sweep::candidates;
 use apportion::error::{Error, Result};
 use apportion::explore::{SweepSetup, sweep};
 use apportion::plan::{Plan, Problem};
+use apportion::units::show_count;
 
 /// Sweeps, writes and prints.
 pub fn run(
@@ -53,12 +54,13 @@ pub fn run(
     if processors.relative {
         console.note("speeds without a unit are ratios: forecasts cover communication only");
     }
-    let table = Table { wanted, candidates: &candidates, swept: &swept, rule };
-    let sizes = format!("{} x {} x {} on {}", shape.m, shape.k, shape.n, processors.platform.name);
-    let title = if *rule == Rule::Fifo { sizes } else { format!("{sizes}, links shared {rule}") };
+    let [m, k, n] = [shape.m, shape.k, shape.n].map(|x| show_count(u128::from(x)));
+    let subject = format!("C of {m} x {n}, k = {k}, on {}", processors.platform.name);
+    let relative = processors.relative;
+    let table = Table { wanted, candidates: &candidates, swept: &swept, rule, relative, subject };
     let [output, svg] = files;
     let listed = || if csv == Some(true) { table.csv() } else { format!("{:#}\n", table.value()) };
-    appear([(output, &listed), (svg, &|| table.picture(&title))])?;
+    appear([(output, &listed), (svg, &|| table.picture(args.log.unwrap_or(LogName::Auto)))])?;
     console.result(|| table.value(), || table.text());
     Ok(())
 }

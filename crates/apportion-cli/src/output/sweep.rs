@@ -1,8 +1,9 @@
 //! A parameter sweep as text, JSON, CSV and picture.
 
+use crate::args::LogName;
 use crate::prepare::sharing::Rule;
 use apportion::explore::{Candidate, Parameter, ParameterSweep, SweepResult};
-use apportion::report::{Plot, Series, pairs, plot_svg_on, table};
+use apportion::report::{Plot, Series, pairs, plot_svg_on, table, wide_axes};
 use apportion::units;
 use serde_json::{Value, json};
 
@@ -12,6 +13,10 @@ pub struct Table<'a> {
     pub candidates: &'a [Candidate],
     pub swept: &'a SweepResult,
     pub rule: &'a Rule,
+    /// Speeds are ratios: the forecasts are of communication alone.
+    pub relative: bool,
+    /// The product and the platform.
+    pub subject: String,
 }
 
 impl Table<'_> {
@@ -52,23 +57,29 @@ impl Table<'_> {
         out
     }
 
+    /// Candidates that can lay out some value of the sweep, by index, and the names of the others.
+    fn able(&self) -> (Vec<usize>, Vec<&str>) {
+        let serves = |i: &usize| self.swept.points.iter().any(|p| p.forecasts[*i].is_some());
+        let (able, unable): (Vec<usize>, Vec<usize>) = (0..self.candidates.len()).partition(serves);
+        (able, unable.into_iter().map(|i| self.candidates[i].name.as_str()).collect())
+    }
+
     pub fn text(&self) -> String {
         let parameter = self.wanted.parameter;
         let name = parameter.to_string();
+        let (able, unable) = self.able();
         let mut header = vec![name.as_str()];
-        header.extend(self.candidates.iter().map(|c| c.name.as_str()));
+        header.extend(able.iter().map(|&i| self.candidates[i].name.as_str()));
         header.push("winner");
-        let rows = self.swept.points.iter().map(|point| {
-            let mut row = vec![parameter.show(point.value)];
-            row.extend(
-                point
-                    .forecasts
-                    .iter()
-                    .map(|f| f.map_or_else(|| "-".into(), |f| units::show_seconds(f.seconds))),
-            );
-            row.push(point.winner.map_or_else(String::new, |w| self.candidates[w].name.clone()));
-            row
-        });
+        let rows =
+            self.swept.points.iter().map(|point| {
+                let mut row = vec![parameter.show(point.value)];
+                row.extend(able.iter().map(|&i| {
+                    point.forecasts[i].map_or_else(|| "-".into(), |f| units::show_seconds(f.seconds))
+                }));
+                row.push(point.winner.map_or_else(String::new, |w| self.candidates[w].name.clone()));
+                row
+            });
         let mut out = table(&header, rows);
         out.push('\n');
         let mut facts: Vec<(&str, String)> = self
@@ -87,50 +98,95 @@ impl Table<'_> {
         if *self.rule != Rule::Fifo {
             facts.insert(0, ("sharing", self.rule.to_string()));
         }
+        if !unable.is_empty() {
+            facts.push(("not applicable", unable.join(", ")));
+        }
         out + &pairs(&facts)
     }
 
-    /// Curves, and for each crossover a dashed line up to it.
-    pub fn picture(&self, title: &str) -> String {
+    /// Curves, with a ring where the winner changes.
+    pub fn picture(&self, log: LogName) -> String {
         let parameter = self.wanted.parameter;
         let (axis, unit) = match parameter {
-            Parameter::Bandwidth => ("bandwidth of the slowest link in Mbit/s", 8e-6),
-            Parameter::Latency => ("longest latency in microseconds", 1e6),
-            Parameter::Ratio => ("speed of the first processor relative to the others' average", 1.0),
-            Parameter::Processors => ("processors", 1.0),
+            Parameter::Bandwidth => ("bandwidth of the slowest link, Mbit/s", 8e-6),
+            Parameter::Latency => ("longest latency, us", 1e6),
+            Parameter::Ratio => ("speed of the first processor / average of the others", 1.0),
+            Parameter::Processors => ("number of processors", 1.0),
         };
         let all = || self.swept.points.iter().flat_map(|p| &p.forecasts).flatten().map(|f| f.seconds);
-        let (least, most) = all().fold((f64::INFINITY, 0.0f64), |(a, b), s| (a.min(s), b.max(s)));
-        let scales = [("seconds", 1.0), ("milliseconds", 1e3), ("microseconds", 1e6)];
+        let most = all().fold(0.0f64, f64::max);
+        let scales = [("s", 1.0), ("ms", 1e3), ("us", 1e6)];
         let (name, scale) = scales.into_iter().find(|(_, f)| most * f >= 1.0).unwrap_or(scales[2]);
-        let mut series: Vec<Series> = (0..self.candidates.len())
-            .map(|i| Series {
-                name: self.candidates[i].name.clone(),
-                points: self
-                    .swept
-                    .points
-                    .iter()
-                    .map(|p| [p.value * unit, p.forecasts[i].map_or(f64::NAN, |f| f.seconds * scale)])
-                    .collect(),
-                dashed: false,
-                colour: i,
-            })
-            .collect();
-        for c in &self.swept.crossovers {
-            series.push(Series {
-                name: format!("{} wins from {}", self.candidates[c.to].name, parameter.show(c.at)),
-                points: vec![[c.at * unit, c.seconds * scale]],
-                dashed: true,
-                colour: c.to,
-            });
+        let quantity = if self.relative { "forecast communication time" } else { "forecast time" };
+        let (able, unable) = self.able();
+        let series = able.iter().enumerate().map(|(colour, &i)| Series {
+            name: self.candidates[i].name.clone(),
+            points: self
+                .swept
+                .points
+                .iter()
+                .map(|p| [p.value * unit, p.forecasts[i].map_or(f64::NAN, |f| f.seconds * scale)])
+                .collect(),
+            colour,
+            ..Series::default()
+        });
+        let marks = self.swept.crossovers.iter().map(|c| {
+            (
+                [c.at * unit, c.seconds * scale],
+                format!("{} from {}", self.candidates[c.to].name, parameter.show(c.at)),
+            )
+        });
+        let mut notes = Vec::new();
+        if !unable.is_empty() {
+            notes.push(format!("not applicable here: {}", unable.join(", ")));
+        }
+        if self.relative {
+            notes.push("speeds are ratios without a unit: forecasts cover communication only".into());
         }
         let plot = Plot {
-            title: [format!("Forecast as a function of {parameter}"), title.to_owned()],
-            axes: [axis.into(), format!("forecast in {name}")],
-            series,
-            references: Vec::new(),
+            title: [self.finding(), self.about(quantity)],
+            axes: [axis.into(), format!("{quantity}, {name}")],
+            series: series.collect(),
+            marks: marks.collect(),
+            notes,
+            ..Plot::default()
         };
-        let wide = self.wanted.to / self.wanted.from > 30.0;
-        plot_svg_on(&plot, [wide, least > 0.0 && most / least > 20.0])
+        plot_svg_on(&plot, log.axes(wide_axes(&plot)))
+    }
+
+    /// What the sweep shows.
+    fn finding(&self) -> String {
+        let Self { candidates, swept, .. } = self;
+        let name = |i: usize| candidates[i].name.as_str();
+        let parameter = self.wanted.parameter;
+        let at = |value: f64| match parameter {
+            Parameter::Ratio => format!("{parameter} {}", parameter.show(value)),
+            Parameter::Processors => format!("{} processors", parameter.show(value)),
+            _ => parameter.show(value),
+        };
+        match &swept.crossovers[..] {
+            [] => match swept.points.iter().find_map(|p| p.winner) {
+                Some(winner) => format!("{} is the fastest at every {parameter}", name(winner)),
+                None => format!("Forecasts by {parameter}"),
+            },
+            [one] => format!("From {} on, {} is faster than {}", at(one.at), name(one.to), name(one.from)),
+            several => format!("The fastest changes {} times with the {parameter}", several.len()),
+        }
+    }
+
+    /// The quantity, the subject and the order of steps, where all candidates share it.
+    fn about(&self, quantity: &str) -> String {
+        let mut orders: Vec<String> =
+            self.candidates.iter().flat_map(|c| &c.orders).map(ToString::to_string).collect();
+        orders.dedup();
+        let flow = match &orders[..] {
+            [one] => format!(", {one} flow"),
+            _ => String::new(),
+        };
+        let shared =
+            if *self.rule == Rule::Fifo { String::new() } else { format!(", links shared {}", self.rule) };
+        let start = quantity.chars().next().map(|c| c.to_ascii_uppercase()).into_iter();
+        let quantity: String = start.chain(quantity.chars().skip(1)).collect();
+        format!("{quantity} of {}{flow}{shared}", self.subject)
     }
 }

@@ -199,21 +199,23 @@ fn plot(figure: &str, what: What, setting: &str, lines: &[Line]) -> Plot {
             .collect(),
         dashed,
         colour,
+        ..Series::default()
     };
     let alone = Series {
         name: "the fast alone".into(),
         points: lines.iter().map(|line| [line.ratio as f64, line.alone * 1e3]).collect(),
         dashed: true,
         colour: 2,
+        ..Series::default()
     };
     Plot {
         title: [format!("As Fig. {figure} of Becker 2010: {}", what.name), setting.to_owned()],
-        axes: ["ratio of speeds".into(), "ms".into()],
+        axes: ["speed of the fast processor / the slow one".into(), format!("{} time, ms", what.name)],
         series: [("straight line", 0), ("square corner", 1)]
             .into_iter()
             .flat_map(|(name, colour)| [false, true].map(|dashed| series(name, colour, dashed)))
             .chain((what.name == EXECUTION.name).then_some(alone))
             .collect(),
-        references: Vec::new(),
+        ..Plot::default()
     }
 }

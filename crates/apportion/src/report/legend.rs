@@ -1,7 +1,9 @@
 //! The legend of a picture: colour, name, share, part of the whole and ratio to the smallest.
 
-use super::svg::{INK, escape, grouped, percent};
+use super::markup::{INK, escape, percent};
+use super::text::shortened;
 use crate::plan::Plan;
+use crate::units::show_count;
 use std::fmt::Write;
 
 /// Above this number of processors the legend lists clusters, if that list is shorter.
@@ -26,12 +28,15 @@ pub(super) struct Legend {
     least: u64,
     font: f64,
     line: f64,
-    /// Widths of name, share, percentage and ratio.
-    widths: [f64; 4],
+    /// The clusters of processors are listed.
+    clustered: bool,
+    /// Widths of name, cluster, share, percentage and ratio.
+    widths: [f64; 5],
 }
 
 struct Entry {
     name: String,
+    cluster: String,
     share: u64,
     colour: String,
 }
@@ -45,7 +50,12 @@ impl Legend {
         for ((&cluster, colour), &share) in clusters.iter().zip(colours).zip(&plan.shares) {
             let number = *numbers.entry(cluster).or_insert(entries.len());
             if number == entries.len() {
-                entries.push(Entry { name: cluster.to_owned(), share: 0, colour: colour.clone() });
+                entries.push(Entry {
+                    name: cluster.to_owned(),
+                    cluster: String::new(),
+                    share: 0,
+                    colour: colour.clone(),
+                });
                 members.push(0);
             }
             entries[number].share += share;
@@ -55,13 +65,14 @@ impl Legend {
         let by_cluster = processors > MOST_PROCESSORS && 2 * entries.len() <= processors;
         if by_cluster {
             for (entry, count) in entries.iter_mut().zip(members) {
-                entry.name = format!("{} ({count})", shortened(&entry.name));
+                entry.name = format!("{} ({count})", shortened(&entry.name, LONGEST_NAME));
             }
         } else {
-            let all = plan.processors.iter().zip(&plan.shares).zip(colours);
+            let all = plan.processors.iter().zip(&plan.shares).zip(colours).zip(clusters);
             entries = all
-                .map(|((name, &share), colour)| Entry {
-                    name: shortened(name),
+                .map(|(((name, &share), colour), cluster)| Entry {
+                    name: shortened(name, LONGEST_NAME),
+                    cluster: shortened(cluster, LONGEST_NAME),
                     share,
                     colour: colour.clone(),
                 })
@@ -72,11 +83,13 @@ impl Legend {
         let left_out = entries.len().saturating_sub(MOST_ENTRIES);
         let (font, line) = if entries.len() > ROOMY { (10.0, 13.0) } else { (13.0, 21.0) };
         let heading = if by_cluster { "cluster (processors)" } else { "processor" };
-        let mut legend = Self { heading, entries, left_out, total, least, font, line, widths: [0.0; 4] };
-        let rows: Vec<[String; 4]> = legend.rows().map(|(_, words)| words).collect();
+        let clustered = !by_cluster && (2..processors).contains(&numbers.len());
+        let mut legend =
+            Self { heading, entries, clustered, left_out, total, least, font, line, widths: [0.0; 5] };
+        let rows: Vec<[String; 5]> = legend.rows().map(|(_, words)| words).collect();
         for (i, width) in legend.widths.iter_mut().enumerate() {
             let longest = rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
-            *width = longest as f64 * font * 0.6 + font;
+            *width = if longest > 0 { longest as f64 * font * 0.57 + font } else { 0.0 };
         }
         legend.entries.truncate(MOST_ENTRIES);
         legend
@@ -104,13 +117,21 @@ impl Legend {
         [columns as f64 * self.column(), (lines.min(self.entries.len() + 1) + note) as f64 * self.line]
     }
 
-    /// Heading and entries: the colour, and the words of the four columns.
-    fn rows(&self) -> impl Iterator<Item = (Option<&str>, [String; 4])> {
-        let heading = [self.heading, "share", "%", "ratio"].map(str::to_owned);
+    /// Heading and entries: the colour, and the words of the five columns.
+    fn rows(&self) -> impl Iterator<Item = (Option<&str>, [String; 5])> {
+        let cluster = if self.clustered { "cluster" } else { "" };
+        let heading = [self.heading, cluster, "share", "%", "ratio"].map(str::to_owned);
         std::iter::once((None, heading)).chain(self.entries.iter().map(move |e| {
             let ratio = e.share as f64 / self.least as f64;
-            let ratio = if ratio < 100.0 { format!("{ratio:.2}") } else { grouped(ratio.round() as u64) };
-            let words = [e.name.clone(), grouped(e.share), percent(e.share, self.total), ratio];
+            let ratio = if ratio < 100.0 { format!("{ratio:.2}") } else { show_count(ratio.round() as u128) };
+            let cluster = if self.clustered { e.cluster.clone() } else { String::new() };
+            let words = [
+                e.name.clone(),
+                cluster,
+                show_count(u128::from(e.share)),
+                percent(e.share, self.total),
+                ratio,
+            ];
             (Some(e.colour.as_str()), words)
         }))
     }
@@ -146,28 +167,23 @@ impl Legend {
             let _ = writeln!(
                 svg,
                 "<text x=\"{left:.2}\" y=\"{y:.2}\">and {} more</text>",
-                grouped(self.left_out as u64)
+                show_count(self.left_out as u128)
             );
         }
         svg.push_str("</g>\n");
     }
 
-    fn draw_row(&self, svg: &mut String, [x, y]: [f64; 2], words: &[String; 4], heading: bool) {
+    fn draw_row(&self, svg: &mut String, [x, y]: [f64; 2], words: &[String; 5], heading: bool) {
         let style = if heading { " font-weight=\"bold\"" } else { "" };
         let _ = write!(svg, "<text y=\"{y:.2}\"{style}><tspan x=\"{x:.2}\">{}</tspan>", escape(&words[0]));
-        let mut right = x + self.widths[0];
-        for (word, width) in words.iter().zip(self.widths).skip(1) {
+        if self.clustered {
+            let _ = write!(svg, "<tspan x=\"{:.2}\">{}</tspan>", x + self.widths[0], escape(&words[1]));
+        }
+        let mut right = x + self.widths[0] + self.widths[1];
+        for (word, width) in words.iter().zip(self.widths).skip(2) {
             right += width;
             let _ = write!(svg, "<tspan x=\"{right:.2}\" text-anchor=\"end\">{word}</tspan>");
         }
         svg.push_str("</text>\n");
     }
-}
-
-/// A name, shortened to the space of a legend.
-fn shortened(name: &str) -> String {
-    if name.chars().count() <= LONGEST_NAME {
-        return name.to_owned();
-    }
-    name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
 }

@@ -3,15 +3,17 @@
 mod chrome;
 mod gantt;
 mod legend;
+mod markup;
 mod palette;
 mod plot;
 mod run;
 mod svg;
 mod text;
 
-pub use chrome::chrome_trace;
-pub use gantt::trace_svg;
-pub use plot::{Plot, Series, plot_svg, plot_svg_on};
+pub use chrome::{chrome_timeline, chrome_trace};
+pub use gantt::{Timeline, timeline_svg, trace_svg};
+use plot::spread;
+pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};
 pub use run::off;
 pub use svg::plan_svg;
-pub use text::{pairs, table};
+pub use text::{pairs, set_text_width, table};

@@ -1,9 +1,51 @@
 //! Aligned text.
 
 use comfy_table::{CellAlignment, Table, presets};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A table with a header; the first column is left-aligned, the others right-aligned.
+/// Width of a line where nothing else is known.
+const COLUMNS: usize = 80;
+
+/// The width that tables are fitted into.
+static WIDTH: AtomicUsize = AtomicUsize::new(COLUMNS);
+
+/// Sets the width of a line of all tables of this process: a terminal's, or 80 (the default).
+pub fn set_text_width(columns: usize) {
+    WIDTH.store(columns.max(20), Ordering::Relaxed);
+}
+
+/// A table with a header; the first column is left-aligned, the others right-aligned. A table wider than the
+/// line ([`set_text_width`]) continues beneath: the first column is repeated, and the other columns follow.
 pub fn table<R: IntoIterator<Item = Vec<String>>>(header: &[&str], rows: R) -> String {
+    fitted(header, rows.into_iter().collect(), WIDTH.load(Ordering::Relaxed))
+}
+
+/// A table within a number of columns of text.
+fn fitted(header: &[&str], rows: Vec<Vec<String>>, width: usize) -> String {
+    let whole = plain(header.iter().map(|h| (*h).to_owned()).collect(), &rows);
+    let most = |text: &str| text.lines().map(columns_of).max().unwrap_or(0);
+    if most(&whole) <= width || header.len() < 3 {
+        return whole;
+    }
+    let cell = |row: &Vec<String>, i: usize| row.get(i).cloned().unwrap_or_default();
+    let mut blocks = Vec::new();
+    let mut rest: Vec<usize> = (1..header.len()).collect();
+    while !rest.is_empty() {
+        // The most columns that fit, but one at least.
+        let block = |count: usize| {
+            let chosen: Vec<usize> = std::iter::once(0).chain(rest[..count].iter().copied()).collect();
+            let rows: Vec<Vec<String>> =
+                rows.iter().map(|row| chosen.iter().map(|&i| cell(row, i)).collect()).collect();
+            plain(chosen.iter().map(|&i| header[i].to_owned()).collect(), &rows)
+        };
+        let count = (1..=rest.len()).rev().find(|&count| most(&block(count)) <= width).unwrap_or(1);
+        blocks.push(block(count));
+        rest.drain(..count);
+    }
+    blocks.join("\n")
+}
+
+fn plain(header: Vec<String>, rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     table.add_rows(rows);
@@ -14,10 +56,52 @@ pub fn table<R: IntoIterator<Item = Vec<String>>>(header: &[&str], rows: R) -> S
     trimmed(&table.to_string())
 }
 
-/// Names and values in two aligned columns.
+/// Names and values in two aligned columns; values that are too long continue under their beginning.
 pub fn pairs(pairs: &[(&str, String)]) -> String {
-    let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    pairs.iter().map(|(name, value)| format!("{name:width$}  {value}\n")).collect()
+    let width = pairs.iter().map(|(name, _)| columns_of(name)).max().unwrap_or(0);
+    let room = WIDTH.load(Ordering::Relaxed).saturating_sub(width + 2).max(30);
+    let mut out = String::new();
+    for (name, value) in pairs {
+        let lines = wrapped(value, room);
+        for (i, line) in lines.iter().enumerate() {
+            let name = if i == 0 { *name } else { "" };
+            out.push_str(&format!("{name}{}  {line}\n", " ".repeat(width - columns_of(name))));
+        }
+        if lines.is_empty() {
+            out.push_str(&format!("{name}\n"));
+        }
+    }
+    out
+}
+
+/// Text in lines of at most a number of characters, broken at blanks; a longer word is a line of its own.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    if columns_of(text) <= width {
+        return if text.is_empty() { Vec::new() } else { vec![text.to_owned()] };
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if columns_of(line) + 1 + columns_of(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// A name of at most a number of characters.
+pub(super) fn shortened(name: &str, longest: usize) -> String {
+    if name.chars().count() <= longest {
+        return name.to_owned();
+    }
+    name.chars().take(longest - 1).chain(['…']).collect()
+}
+
+fn columns_of(text: &str) -> usize {
+    text.chars().count()
 }
 
 /// Without trailing blanks; ends with a line break.
@@ -34,5 +118,31 @@ mod tests {
         let text = table(&["name", "x"], [vec!["a".into(), "1".into()], vec!["long".into(), "100".into()]]);
         assert_eq!(text, "name    x\na       1\nlong  100\n");
         assert_eq!(pairs(&[("a", "1".into()), ("bcd", "2".into())]), "a    1\nbcd  2\n");
+    }
+
+    /// A wide table continues beneath with its first column; a short row is filled.
+    #[test]
+    fn wide_tables_continue_beneath() {
+        let rows = vec![
+            vec!["rows".to_owned(), "1".into(), "2".into(), "333333".into()],
+            vec!["columns".to_owned(), "refused".into()],
+        ];
+        let header = ["method", "cost", "volume", "forecast"];
+        let text = fitted(&header, rows.clone(), 24);
+        let expected = "method      cost  volume\nrows           1       2\ncolumns  refused\n\n\
+                        method   forecast\nrows       333333\ncolumns\n";
+        assert_eq!(text, expected);
+        assert_eq!(fitted(&header, rows, 80).lines().count(), 3);
+    }
+
+    #[test]
+    fn long_values_continue_under_their_beginning() {
+        let value = ["word"; 30].join(" ");
+        let text = pairs(&[("name", value.clone()), ("b", String::new())]);
+        assert!(text.lines().all(|line| line.len() <= COLUMNS), "{text}");
+        assert!(text.lines().nth(1).unwrap().starts_with("      word"), "{text}");
+        assert_eq!(text.split_whitespace().filter(|w| *w == "word").count(), 30);
+        assert_eq!(wrapped("a longerword b", 4), ["a", "longerword", "b"]);
+        assert_eq!(shortened("abcdef", 4), "abc…");
     }
 }

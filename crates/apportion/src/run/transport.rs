@@ -27,9 +27,9 @@ pub(super) trait Transport<E: Executable> {
     /// Posts the receive of a later message.
     fn post_receive(&mut self, message: &MessageOf<E>) -> Result<()>;
 
-    /// Waits for a message and passes its pieces to the application. Returns the time at which the message
-    /// started.
-    fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<f64>;
+    /// Waits for a message and passes its pieces to the application. Returns the times at which the message
+    /// started and arrived.
+    fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<[f64; 2]>;
 
     /// Waits until all sent messages have left this processor.
     fn flush(&mut self) -> Result<()>;
@@ -90,7 +90,7 @@ impl<E: Executable> Transport<E> for SharedMemory<'_, E::Element> {
         Ok(())
     }
 
-    fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<f64> {
+    fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<[f64; 2]> {
         let key = (self.rank, message.from, message.tag);
         let transit = self.mailboxes.receive(key, self.epoch, self.stop)?;
         if app.shares_memory() {
@@ -100,7 +100,7 @@ impl<E: Executable> Transport<E> for SharedMemory<'_, E::Element> {
             let parcel = self.parcels.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
             unpack(&parcel.expect("a parcel is there before it is announced"), message, app, local);
         }
-        Ok(transit.start)
+        Ok([transit.start, transit.arrival])
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -165,17 +165,18 @@ impl<E: Executable> Transport<E> for Messages<'_> {
         Ok(())
     }
 
-    fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<f64> {
+    fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<[f64; 2]> {
         let key = (message.from, message.tag);
         let mut transfer = self.receiving.remove(&key).expect("a receive is posted before it is waited for");
         self.world.wait(&mut transfer)?;
+        let arrived = self.now();
         let words = transfer.into_words();
         let bytes: &[u8] = &bytemuck::cast_slice(&words)[..bytes_of::<E>(message)];
         unpack(bytemuck::cast_slice(bytes), message, app, local);
         let sent = f64::from_bits(words[words.len() - 1]);
         self.spare.0.push(words);
         // Clocks start together at a barrier, up to the time of its messages.
-        Ok(sent.min(self.now()))
+        Ok([sent.min(arrived), arrived])
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -57,7 +57,9 @@ impl<'a, E: Executable> Worker<'a, '_, E> {
                 Step::WaitReceive { from, tag } => {
                     let message = expected.remove(&(from, tag)).expect("a schedule posts before it waits");
                     let since = now();
-                    let under_way = transport.receive(&message, app, &mut self.local)?.max(since);
+                    let [started, arrived] = transport.receive(&message, app, &mut self.local)?;
+                    let under_way = started.max(since);
+                    lane.fly(from, started, arrived);
                     lane.received[from.0] += message.elements();
                     lane.push(Activity::Idle, since, under_way, Some(from));
                     lane.push(Activity::Communicate, under_way, now(), Some(from));

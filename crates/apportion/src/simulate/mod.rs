@@ -186,6 +186,7 @@ impl State<'_> {
         let lane = &mut self.lanes[message.from.0];
         lane.sent[message.to.0] += message.elements();
         lane.messages[message.to.0] += 1;
+        self.lanes[message.to.0].fly(message.from, transit.start, transit.arrival);
         let key = (message.from, message.to, message.tag);
         let sent = Sent { key, bytes: load.bytes(), posted: now, transit };
         let last = &mut self.last_sent[message.from.0];

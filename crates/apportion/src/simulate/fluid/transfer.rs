@@ -108,6 +108,7 @@ impl Engine<'_> {
         let (from, to) = (message.from as usize, message.to as usize);
         let (sends, receives) = (!message.detached, !message.received.is_nan());
         message.holders += 1; // until both ends know
+        self.lanes[to].fly(Rank(from), message.started, self.now);
         if sends {
             self.complete(from, id, true);
         }

@@ -1,8 +1,8 @@
 //! The command line: global flags and the commands.
 
 use crate::args::{
-    ArrangeArgs, BalanceArgs, ClosureArgs, DemoArgs, DetectArgs, MatmulArgs, MeasureArgs, PartitionArgs,
-    PlotArgs, PowerArgs, SimulateArgs, StudyArgs,
+    ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, ManArgs, MatmulArgs,
+    MeasureArgs, PartitionArgs, PlotArgs, PowerArgs, SimulateArgs, StudyArgs,
 };
 use clap::{Parser, Subcommand};
 
@@ -55,4 +55,9 @@ pub enum Command {
     Study(StudyArgs),
     /// Show unequal processors finish together: three plans compared on an emulated 9:1 machine.
     Demo(DemoArgs),
+    /// Print a completion script for a shell.
+    Completions(CompletionsArgs),
+    /// Write man pages.
+    #[command(hide = true)]
+    Man(ManArgs),
 }

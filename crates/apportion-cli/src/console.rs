@@ -2,9 +2,10 @@
 
 use apportion::error::Error;
 use apportion::run::Monitor;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::Value;
 use std::any::Any;
+use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -56,11 +57,52 @@ impl Console {
             return work();
         }
         let bar = ProgressBar::new(1);
-        let style =
-            ProgressStyle::with_template("{msg:10} {bar:40} {percent:>3} %  {elapsed} (about {eta} left)");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let style = ProgressStyle::with_template("{msg:10} {bar:40} {percent:>3} %  {elapsed}{left}");
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = style.with_key("left", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = out.write_str(&left(state.fraction(), state.elapsed().as_secs_f64()));
+        });
+        let ascii = !is_utf8(|name| std::env::var(name).ok());
+        bar.set_style(if ascii { style.progress_chars("#>-") } else { style });
         bar.set_message(what.to_owned());
         follow(&bar, monitor, work)
+    }
+}
+
+/// The remaining time, where the progress so far allows an estimate: not in the first seconds, at the first
+/// percent, or at the end, when results are written.
+fn left(fraction: f32, elapsed: f64) -> String {
+    let fraction = f64::from(fraction);
+    if fraction >= 0.995 {
+        return ", finishing".into();
+    }
+    let left = elapsed / fraction.max(1e-9) - elapsed;
+    if fraction < 0.01 || elapsed < 2.0 || left < 1.0 {
+        return String::new();
+    }
+    let mut text = ", about ".to_owned();
+    let _ = match left {
+        s if s < 90.0 => write!(text, "{s:.0} s left"),
+        s if s < 5400.0 => write!(text, "{:.0} min left", s / 60.0),
+        s => write!(text, "{:.1} h left", s / 3600.0),
+    };
+    text
+}
+
+/// Whether the locale's characters are UTF-8, by the variables of the environment that POSIX names.
+fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let locale = names.into_iter().filter_map(variable).find(|value| !value.is_empty()).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    cfg!(windows) || locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// Fits tables to the terminal, or to COLUMNS, or to 80 columns.
+pub fn fit_text() {
+    let terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    if let Some(columns) = asked.or(terminal.map(|(width, _)| usize::from(width.0))) {
+        apportion::report::set_text_width(columns);
     }
 }
 
@@ -174,6 +216,27 @@ mod tests {
         assert!(line.starts_with("apportion: internal error at ") && !line.contains('\n'), "{line}");
         assert!(line.contains("console.rs:") && line.contains(": the work ("), "{line}");
         assert!(line.contains(version), "{line}");
+    }
+
+    #[test]
+    fn the_remaining_time_is_told_once_it_is_known() {
+        assert_eq!([left(0.0, 2.0), left(0.004, 60.0), left(0.5, 0.5)], ["", "", ""]);
+        assert_eq!(left(0.5, 10.0), ", about 10 s left");
+        assert_eq!([left(0.1, 60.0), left(0.02, 600.0)], [", about 9 min left", ", about 8.2 h left"]);
+        assert_eq!([left(1.0, 60.0), left(0.9, 2.0)], [", finishing", ""]);
+    }
+
+    #[test]
+    fn bars_are_ascii_unless_the_locale_is_utf8() {
+        let locale = |all: &'static str, lang: &'static str| {
+            is_utf8(move |name| match name {
+                "LC_ALL" => Some(all.to_owned()),
+                "LANG" => Some(lang.to_owned()),
+                _ => None,
+            })
+        };
+        assert!(locale("", "en_GB.UTF-8") && locale("C.utf8", "C"));
+        assert!(!locale("C", "en_GB.UTF-8") && !locale("", "POSIX") && !is_utf8(|_| None));
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod prepare;
 
 use apportion::error::Error;
 use apportion::run::MpiLaunch;
-use clap::Parser;
+use clap::FromArgMatches;
 use clap::error::ErrorKind;
 use cli::{Arguments, Command};
 use console::Console;
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // A panic is a bug in apportion: it is reported in one line, like every other error.
     console::record_panics();
-    let outcome = std::panic::catch_unwind(|| match Arguments::try_parse() {
+    let outcome = std::panic::catch_unwind(|| match parse() {
         Ok(arguments) => run(arguments),
         Err(error) => usage(&error),
     });
@@ -30,7 +30,14 @@ fn main() -> ExitCode {
     })
 }
 
+fn parse() -> Result<Arguments, clap::Error> {
+    let mut grammar = args::headings::command();
+    let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))
+}
+
 fn run(arguments: Arguments) -> ExitCode {
+    console::fit_text();
     let console = Console::new(arguments.json, arguments.quiet, arguments.verbose);
     let outcome = match &arguments.command {
         Command::Detect(a) => commands::detect::run(a, &console),
@@ -45,6 +52,8 @@ fn run(arguments: Arguments) -> ExitCode {
         Command::Simulate(a) => commands::simulate::run(a, &console),
         Command::Study(a) => commands::study::run(a, &console),
         Command::Demo(a) => commands::demo::run(a, &console),
+        Command::Completions(a) => commands::completions::run(a, &console),
+        Command::Man(a) => commands::completions::man(a, &console),
     };
     match outcome.and_then(|()| printed()) {
         Ok(()) => ExitCode::SUCCESS,

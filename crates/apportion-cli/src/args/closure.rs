@@ -12,7 +12,7 @@ use std::path::PathBuf;
     Predecessors: element (i, j), an i32, is the vertex before j on the best path from i to j, counted from 0; -1 where \
     there is no path or i = j. To recover a path, walk back from j until i. Among equally good paths the one of fewest edges \
     is taken, then the lesser vertex. They cost about ten times a plain closure.\n\
-    Example: apportion closure distances.npy -o shortest.npy --semiring min-plus --predecessors before.npy"
+    Example:\n  apportion closure distances.npy -o shortest.npy --semiring min-plus --predecessors before.npy"
 )]
 pub struct ClosureArgs {
     /// The square matrix (.npy f32, f64, i32 or i64, bool or u8 for or-and, or .mtx). Absent edges are inf

@@ -10,7 +10,7 @@ pub struct DemoArgs {
     /// Number of rows and columns of the matrices.
     #[arg(long, value_name = "N", default_value = "2000", value_parser = within(16..=20000))]
     pub size: u64,
-    /// Existing directory for plan.svg and trace.json.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    /// Directory for the platform, models, plans and pictures: new, empty, or of an earlier demo.
+    #[arg(long, value_name = "DIR", default_value = "apportion-demo")]
     pub dir: PathBuf,
 }

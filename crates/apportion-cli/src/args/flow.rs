@@ -12,7 +12,12 @@ pub const BLOCK: u64 = 256;
 pub struct FlowArgs {
     /// Order of messages and updates: one-to-all (SUMMA), ring, bulk, broadcast, or auto (the least forecast
     /// time).
-    #[arg(long, default_value = "auto", value_parser = flow)]
+    #[arg(long, default_value = "auto", value_parser = flow, long_help = "Order of messages and updates:\n\
+        - one-to-all: the owners of each pivot block send it to all that need it (SUMMA)\n\
+        - ring: the pieces of each pivot block go from neighbour to neighbour\n\
+        - bulk: all communication, then all computation\n\
+        - broadcast: processors take turns to broadcast what they own\n\
+        - auto: the flow of least forecast time")]
     pub flow: FlowChoice,
     /// Overlap communication with computation.
     #[arg(long)]
@@ -21,7 +26,7 @@ pub struct FlowArgs {
     /// --overlap.
     #[arg(long, value_name = "N", value_parser = within(1..=1 << 20))]
     pub look_ahead: Option<u64>,
-    /// Pivot block size [default: 256, or less where a processor's memory requires it].
+    /// Pivot block size: inner indices of one update [default: 256, or less where a processor's memory requires it].
     #[arg(long, value_name = "N", value_parser = within(1..=1 << 20))]
     pub block: Option<u64>,
     /// Number of messages in which a processor broadcasts its part, instead of --block; broadcast flow only.

@@ -7,7 +7,7 @@ use clap::Args;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: apportion power A.npy -k 10 -o C.npy --semiring max-plus")]
+#[command(after_help = "Example:\n  apportion power A.npy -k 10 -o C.npy --semiring max-plus")]
 pub struct PowerArgs {
     /// The square matrix (.npy f32 or f64, or .mtx; i32 or i64 for max-plus and min-plus; bool or u8 for
     /// or-and).

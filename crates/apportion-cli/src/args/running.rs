@@ -36,9 +36,14 @@ pub struct RunningArgs {
     /// Write what happened (run.json).
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Write each processor's timeline: a picture (.svg) or a Chrome trace.
+    /// Write each processor's timeline, the forecast's beneath it: a picture (.svg) or a Chrome
+    /// trace.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Print what this processor waits for by the forecast, and the chain of causes that ends it: a name, or
+    /// a number from 0. One product only.
+    #[arg(long, value_name = "RANK")]
+    pub explain: Option<String>,
     /// Draw the plan.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,

@@ -2,8 +2,9 @@
 
 use crate::args::{BLOCK, DemoArgs};
 use crate::console::{Console, monitor};
-use crate::output::demo::comparison;
-use crate::output::{appear, open, picture};
+use crate::output::demo::{Folder, SIGN, comparison, explaining, written};
+use crate::output::picture;
+use crate::output::results::titles;
 use crate::prepare::processors::quick_models;
 use apportion::error::Result;
 use apportion::kernels::Kernel;
@@ -15,18 +16,19 @@ use apportion::plan::{Layout, Plan, Shape};
 use apportion::platform::{Platform, parse_platform};
 use apportion::product::{MatmulJob, Operands, RunReport, multiply, whole_block};
 use apportion::random::Random;
-use apportion::report::chrome_trace;
+use apportion::report::{Timeline, bars, beside, chrome_timeline, timeline_svg};
 use apportion::run::{Session, World};
-use apportion::schedule::{Flow, ScheduleOptions};
-use apportion::select::imbalance;
+use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
+use apportion::select::{imbalance, rates};
+use apportion::simulate::{CostModel, simulate};
+use apportion::trace::Trace;
 use serde_json::json;
 
 /// The emulated machine: one processor is nine times as fast as the other, on a half-duplex 100 Mbit/s link.
 const MACHINE: &str = include_str!("../../../../platforms/nine-to-one-100mbit.toml");
 
 pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
-    let (svg, trace) = (args.dir.join("plan.svg"), args.dir.join("trace.json"));
-    let outputs = (open(Some(&svg))?, open(Some(&trace))?);
+    let folder = Folder::new(&args.dir)?;
     let platform = parse_platform(MACHINE, "nine-to-one-100mbit.toml")?;
     let shape = Shape::new(args.size, args.size, args.size, "--size")?;
     console.note(format!(
@@ -39,8 +41,8 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
     let monitor = monitor();
     let world = World::solo(monitor);
     let gemm = Kernel::<f64>::plus_times();
-    let models =
-        quick_models(gemm, &platform, BLOCK, true, (&world, console))?.in_order(&platform.names())?;
+    let file = quick_models(gemm, &platform, BLOCK, true, (&world, console))?;
+    let models = file.in_order(&platform.names())?;
     let speeds: Vec<f64> = models.iter().map(|m| m.speed(shape.elements() as f64 / 2.0)).collect();
     console.note("2. multiplying three times: even split, straight line, square corner …");
     let [a, b] = [1, 2].map(|seed| whole_block(random(args.size as usize, seed)));
@@ -59,26 +61,54 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
         let (_, report) = console.watch(name, monitor, || multiply(Operands::new(&a, &b), &job, &session))?;
         reports.push(report);
     }
+    folder.write("platform.toml", MACHINE)?;
+    folder.write("models.json", &file.to_json())?;
+    for report in &reports {
+        folder.write(&format!("{}.json", report.plan.method.replace(' ', "-")), &report.plan.to_json())?;
+    }
+    let pictures: Vec<String> = reports.iter().map(|r| picture(&r.plan, &platform)).collect();
     let best = reports.last().expect("three reports");
-    appear([
-        (outputs.0, &|| picture(&best.plan, &platform)),
-        (outputs.1, &|| chrome_trace(&best.trace, &best.plan.processors).to_string()),
-    ])?;
+    let predicted = forecast_lanes(best, &models, &platform)?;
+    let [title, beneath] = titles(best);
+    let timeline = Timeline {
+        title: [&title, &beneath],
+        forecast: Some(&predicted),
+        ..Timeline::new(&best.trace, &best.plan.processors)
+    };
+    folder.write("plan.svg", pictures.last().expect("three pictures"))?;
+    folder.write("layouts.svg", &beside("The same product, laid out three ways", &pictures))?;
+    folder.write("times.svg", &bars("Forecast and measured time of the three layouts", &times(&reports)))?;
+    folder.write("trace.svg", &timeline_svg(&timeline))?;
+    folder.write("trace.json", &chrome_timeline(&timeline).to_string())?;
+    let value =
+        json!({"size": args.size, "runs": reports.iter().map(RunReport::to_value).collect::<Vec<_>>()});
+    folder.write(SIGN, &format!("{value:#}\n"))?;
+    let explain = explaining(&args.dir, best);
     console.result(
-        || json!({"size": args.size, "runs": reports.iter().map(RunReport::to_value).collect::<Vec<_>>()}),
+        || value.clone(),
         || {
             format!(
-                "\n{}\nThe square corner's run in full:\n\n{}\nWritten: {} (the layout), {} (open it in \
-                Perfetto or chrome://tracing).\n\
-                 Next: apportion matmul A.npy B.npy -o C.npy\n",
+                "\n{}\nThe square corner's run in full:\n\n{}\n{}\n{explain}\n",
                 comparison(&reports),
                 best.to_text(),
-                svg.display(),
-                trace.display()
+                written(&args.dir),
             )
         },
     );
     Ok(())
+}
+
+/// The forecast of a run in full.
+fn forecast_lanes(report: &RunReport, models: &[Model], platform: &Platform) -> Result<Trace> {
+    let schedule = MatmulSchedule::new(report.plan.layout()?, report.order);
+    let rates = rates(models, &report.plan.shares, BLOCK);
+    let (network, element) = (&platform.network, report.element_bytes);
+    simulate(&schedule, CostModel { rates: &rates, network, element })
+}
+
+/// Forecast and measured seconds of each run.
+fn times(reports: &[RunReport]) -> Vec<(String, [f64; 2])> {
+    reports.iter().map(|r| (r.plan.method.clone(), [r.forecast_seconds, r.seconds()])).collect()
 }
 
 fn plan(name: &str, platform: &Platform, layout: Layout, models: &[Model]) -> Result<Plan> {

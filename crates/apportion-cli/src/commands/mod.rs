@@ -5,6 +5,7 @@ pub mod balance;
 pub mod closure;
 mod clusters;
 mod compare;
+pub mod completions;
 pub mod demo;
 pub mod detect;
 mod links;

@@ -12,7 +12,7 @@ use apportion::report::{pairs, plot_svg_on, wide_axes};
 use serde_json::json;
 
 pub fn run(args: &PlotArgs, console: &Console) -> Result<()> {
-    let Processors { models, platform, relative, .. } = args.sources.processors(1.0)?;
+    let Processors { models, platform, relative, sampled, .. } = args.sources.processors(1.0)?;
     let division = args.units.map(|n| shares::fpm(&models, n).map(|shares| (n, shares))).transpose()?;
     let source = match (&args.sources.platform, &args.sources.models) {
         (None, Some(models)) => models.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -20,10 +20,10 @@ pub fn run(args: &PlotArgs, console: &Console) -> Result<()> {
         (Some(_), _) => platform.name,
     };
     let unit = args.sources.models.as_deref().map(read_models).transpose()?.map(|m| m.unit);
-    let drawing = Drawing { division, to: args.to, source, unit, relative };
+    let drawing = Drawing { division, to: args.to, source, unit, relative, sampled };
     let [wide, _] = args.log.log.axes([drawing.is_wide(&models), false]);
     let plot = drawing.plot(&models, wide);
-    let [_, tall] = wide_axes(&plot);
+    let tall = drawing.division.is_none() && wide_axes(&plot)[1];
     let svg = plot_svg_on(&plot, args.log.log.axes([drawing.is_wide(&models), tall]));
     write_whole(&args.svg, svg.as_bytes())?;
     let path = args.svg.display().to_string();

@@ -7,9 +7,10 @@ use crate::output::results::{Outputs, tell_and_keep};
 use crate::prepare::agreement::agree;
 use crate::prepare::operands::{Inputs, Kind, inputs_of};
 use crate::prepare::product::{Prepared, copies, settled_on, speeds};
+use crate::prepare::simulate::rank_of;
 use crate::prepare::task::{Job, Task};
 use crate::prepare::world::on_engine;
-use apportion::error::Result;
+use apportion::error::{Error, Result};
 use apportion::kernels::{Kernel, PathElement, Real, Tropical};
 use apportion::matrix::{Element, LocalBlocks};
 use apportion::plan::Shape;
@@ -106,6 +107,7 @@ impl Part<'_> {
         } else {
             settled_on::<T>(task, (&given, &speeds), self.shape, world, self.console)?
         };
+        world.all_ok(self.explainable(settled.as_ref()))?;
         let Some(prepared) = settled else {
             drop(early);
             return panels::run(self, kernel, (&given, &speeds), outputs);
@@ -148,6 +150,7 @@ impl Part<'_> {
         let (given, speeds) = speeds(kernel, task.running, world, self.console)?;
         let prepared =
             settled_on::<PathElement<T>>(task, (&given, &speeds), self.shape, world, self.console)?;
+        world.all_ok(self.explainable(prepared.as_ref()))?;
         let prepared = prepared.expect("only a product is cut into panels");
         let (blocks, read_seconds) = match early {
             Some(early) => early,
@@ -171,6 +174,22 @@ impl Part<'_> {
         };
         let work = job.work() * products as f64;
         Session::new(self.world, &prepared.platform, monitor(), work).copying(copies(self.task.running))
+    }
+
+    /// Rejects --explain before the run where there is nothing to explain: for the forecast of one product
+    /// with one plan only.
+    fn explainable(&self, prepared: Option<&Prepared>) -> Result<()> {
+        let Some(who) = &self.task.running.explain else { return Ok(()) };
+        match (&self.task.job, prepared) {
+            (Job::Product(args), Some(prepared)) if !args.adaptive => {
+                rank_of(who, &prepared.choices[0].plan.processors).map(|_| ())
+            }
+            _ => Err(Error::input(
+                "--explain",
+                "explains the forecast of one product with one plan",
+                "leave out --adaptive and what cuts C into panels, or explain with `apportion simulate`",
+            )),
+        }
     }
 
     /// Whether and how the run repartitions.

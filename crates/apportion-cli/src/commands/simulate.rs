@@ -51,7 +51,8 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
         || {
             let mut out = forecast.to_text(&rule);
             if let Some((rank, history)) = &story {
-                out += &explain::text(history, *rank, &forecast.names);
+                let element = args.traces.is_none().then(|| args.element());
+                out += &explain::text(history, *rank, &forecast.names, element);
             }
             out
         },

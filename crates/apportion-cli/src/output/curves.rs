@@ -1,6 +1,6 @@
 //! Speed functions as curves.
 
-use apportion::model::Model;
+use apportion::model::{Model, Point};
 use apportion::plan::shares;
 use apportion::report::{Plot, Series};
 use apportion::units;
@@ -9,6 +9,8 @@ use apportion::units;
 const SAMPLES: u32 = 400;
 /// The horizontal axis is logarithmic where the largest size exceeds the smallest by this factor.
 const WIDE: f64 = 50.0;
+/// A logarithmic axis starts no further below its end than this factor.
+const DECADES: f64 = 1e5;
 /// Number of curves drawn at all samples; of more, each has fewer.
 const MANY: usize = 20;
 
@@ -24,12 +26,15 @@ pub struct Drawing {
     pub unit: Option<String>,
     /// Only ratios of speeds are known.
     pub relative: bool,
+    /// The models are samples of given functions: their points were not measured.
+    pub sampled: bool,
 }
 
 impl Drawing {
-    /// Whether sizes suit a logarithmic axis: they are spaced by factors.
+    /// Whether sizes suit a logarithmic axis: they are spaced by factors, and no line from the origin is drawn.
     pub fn is_wide(&self, models: &[Model]) -> bool {
-        self.widest(models) > WIDE * smallest(models)
+        // A line through the origin is straight on plain axes only.
+        self.division.is_none() && self.widest(models) > WIDE * smallest(models)
     }
 
     /// Speeds as functions of size, sampled evenly on the axis, and the line through the origin on which a
@@ -37,13 +42,15 @@ impl Drawing {
     pub fn plot(&self, models: &[Model], logarithmic: bool) -> Plot {
         let sizes = self.sizes(models, logarithmic);
         let mut series: Vec<Series> =
-            models.iter().enumerate().map(|(colour, model)| curve(model, &sizes, colour)).collect();
+            models.iter().enumerate().map(|(colour, model)| self.curve(model, &sizes, colour)).collect();
         let mut title = "Speed as a function of size".to_owned();
         if let Some((n, shares)) = &self.division {
             series.push(self.finish(models, shares, &sizes, &series));
             title = format!("{} units divided by speed functions", units::show_count(u128::from(*n)));
         }
-        let names = [scaled(&mut series, 0), scaled(&mut series, 1)];
+        // Powers of ten need no names.
+        let size = if logarithmic { "" } else { scaled(&mut series, 0) };
+        let names = [size, scaled(&mut series, 1)];
         let speed = if self.relative {
             "relative speed".into()
         } else {
@@ -61,7 +68,7 @@ impl Drawing {
 
     fn notes(&self, models: &[Model]) -> Vec<String> {
         let mut notes = Vec::new();
-        if models.iter().any(|m| m.points().len() > 1) {
+        if !self.sampled && models.iter().any(|m| m.points().len() > 1) {
             notes.push("marks on the curves: points of the models".to_owned());
         }
         if self.division.is_some() {
@@ -94,12 +101,45 @@ impl Drawing {
         }
     }
 
+    /// Speed over sizes, with a fall to zero at the cap, the points of the model, and its band.
+    fn curve(&self, model: &Model, sizes: &[f64], colour: usize) -> Series {
+        let (start, end) =
+            (if sizes.len() > 1 { sizes[0] } else { 0.0 }, sizes.last().copied().unwrap_or(0.0));
+        let mut points: Vec<[f64; 2]> = Vec::new();
+        match model.max_size().filter(|cap| *cap < end) {
+            Some(cap) => {
+                points.extend(sizes.iter().filter(|x| **x < cap).map(|&x| [x, model.speed(x)]));
+                points.extend([[cap, model.speed(cap)], [cap, 0.0], [end, 0.0]]);
+            }
+            None => points.extend(sizes.iter().map(|&x| [x, model.speed(x)])),
+        }
+        let shown = |p: &&Point| {
+            !self.sampled && model.points().len() > 1 && p.size <= end && p.size >= start * 0.999
+        };
+        let marked = model.points().iter().filter(shown).map(|p| [p.size, p.speed()]).collect();
+        let band = if model.has_band() {
+            let (slowest, fastest) = (model.slowest(), model.fastest());
+            let within = sizes.iter().filter(|x| model.max_size().is_none_or(|cap| **x <= cap));
+            within.map(|&x| [x, slowest.speed(x), fastest.speed(x)]).collect()
+        } else {
+            Vec::new()
+        };
+        Series {
+            name: model.processor().to_owned(),
+            points,
+            dashed: false,
+            colour,
+            band,
+            marked: Some(marked),
+        }
+    }
+
     fn sizes(&self, models: &[Model], logarithmic: bool) -> Vec<f64> {
         let to = self.widest(models);
         let samples = if models.len() > MANY { (SAMPLES / 4).max(2) } else { SAMPLES };
         let part = |i: u32| f64::from(i) / f64::from(samples);
         if logarithmic {
-            let from = smallest(models).min(0.5 * to);
+            let from = smallest(models).max(to / DECADES).min(0.5 * to);
             (0..=samples).map(|i| from * (to / from).powf(part(i))).collect()
         } else {
             (1..=samples).map(|i| to * part(i)).collect()
@@ -143,27 +183,4 @@ fn scaled(series: &mut [Series], axis: usize) -> &'static str {
         }
     }
     name
-}
-
-/// Speed over sizes, with a fall to zero at the cap, the points of the model, and its band.
-fn curve(model: &Model, sizes: &[f64], colour: usize) -> Series {
-    let end = sizes.last().copied().unwrap_or(0.0);
-    let mut points: Vec<[f64; 2]> = Vec::new();
-    match model.max_size().filter(|cap| *cap < end) {
-        Some(cap) => {
-            points.extend(sizes.iter().filter(|x| **x < cap).map(|&x| [x, model.speed(x)]));
-            points.extend([[cap, model.speed(cap)], [cap, 0.0], [end, 0.0]]);
-        }
-        None => points.extend(sizes.iter().map(|&x| [x, model.speed(x)])),
-    }
-    let shown = |p: &&apportion::model::Point| p.size <= end && model.points().len() > 1;
-    let marked = model.points().iter().filter(shown).map(|p| [p.size, p.speed()]).collect();
-    let band = if model.has_band() {
-        let (slowest, fastest) = (model.slowest(), model.fastest());
-        let within = sizes.iter().filter(|x| model.max_size().is_none_or(|cap| **x <= cap));
-        within.map(|&x| [x, slowest.speed(x), fastest.speed(x)]).collect()
-    } else {
-        Vec::new()
-    };
-    Series { name: model.processor().to_owned(), points, dashed: false, colour, band, marked: Some(marked) }
 }

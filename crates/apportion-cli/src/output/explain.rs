@@ -3,7 +3,7 @@
 use apportion::geometry::Rank;
 use apportion::report::{pairs, table};
 use apportion::simulate::{Cause, Doing, History, Wait};
-use apportion::units::{show_bytes, show_seconds};
+use apportion::units::{show_bytes, show_count, show_seconds};
 use serde_json::{Value, json};
 
 /// Maximum number of waits, and of links of the chain, in the text.
@@ -32,8 +32,9 @@ pub fn json(history: &History, rank: Rank, names: &[String]) -> Value {
            "last": names[last.0], "chain": history.chain(last).iter().map(cause).collect::<Vec<_>>()})
 }
 
-/// The same as tables: the longest of many waits, the two ends of a long chain.
-pub fn text(history: &History, rank: Rank, names: &[String]) -> String {
+/// The same as tables: the longest of many waits, the two ends of a long chain, and the sum by hand. An
+/// element has `element` bytes, if messages hold elements.
+pub fn text(history: &History, rank: Rank, names: &[String], element: Option<u64>) -> String {
     let waits = &history.waits[rank.0];
     let waited: f64 = waits.iter().map(|w| w.until - w.since).sum();
     let mut shown: Vec<&Wait> = waits.iter().collect();
@@ -51,23 +52,31 @@ pub fn text(history: &History, rank: Rank, names: &[String]) -> String {
         if waits.len() > SHOWN { format!("; the {SHOWN} longest:") } else { String::new() },
     );
     let rows = shown.iter().map(|w| {
+        let ends = [w.from, w.to].map(|rank| names[rank.0].clone());
         let times = [w.since, w.until - w.since, w.sent, w.started].map(show_seconds);
-        [vec![message(w, names), w.step.to_string()], times.to_vec()].concat()
+        [ends.to_vec(), vec![w.tag.to_string(), show_bytes(w.bytes)], times.to_vec()].concat()
     });
     if !waits.is_empty() {
-        out += &table(&["message", "step", "at", "waits", "sent at", "started at"], rows);
+        out += &table(&["from", "to", "tag", "size", "at", "waits", "sent", "started"], rows);
+        out += "(tag: pairs a message's ends; sent: posted by its sender; started: link free)\n";
     }
     let last = history.last();
     let chain = history.chain(last);
     let total = |doing: fn(&Doing) -> bool| {
         show_seconds(chain.iter().filter(|c| doing(&c.what)).map(|c| c.end - c.start).fold(0.0, |a, b| a + b))
     };
-    out += &format!("\nCritical path: {} steps lead to the end of {}\n", chain.len(), names[last.0]);
+    let plural = if chain.len() == 1 { "interval leads" } else { "intervals lead" };
+    out += &format!(
+        "\nCritical path: {} {plural} to the end of {}; a delay of any of them delays the end\n",
+        chain.len(),
+        names[last.0]
+    );
     out += &pairs(&[
         ("work", total(|d| matches!(d, Doing::Work(_)))),
         ("transfer", total(|d| matches!(d, Doing::Transfer(_)))),
         ("queue", total(|d| matches!(d, Doing::Queue(_)))),
     ]);
+    out += &by_hand(&chain, history.ends[last.0], element);
     let half = if chain.len() > SHOWN { SHOWN / 2 } else { chain.len() };
     let (head, tail) = (&chain[..half], &chain[half.max(chain.len() - half.min(chain.len()))..]);
     let row = |c: &Cause| {
@@ -83,6 +92,43 @@ pub fn text(history: &History, rank: Rank, names: &[String]) -> String {
     out += "\n";
     out += &table(&["what", "at", "takes"], head.iter().map(row).chain(gap).chain(tail.iter().map(row)));
     out
+}
+
+/// The sum of the chain, from sizes and times: what a reader can check with the platform file.
+fn by_hand(chain: &[Cause], end: f64, element: Option<u64>) -> String {
+    let [mut work, mut queue, mut transfer, mut bytes] = [0.0; 4];
+    for cause in chain {
+        let seconds = cause.end - cause.start;
+        match &cause.what {
+            Doing::Work(_) => work += seconds,
+            Doing::Queue(_) => queue += seconds,
+            Doing::Transfer(w) => {
+                transfer += seconds;
+                bytes += w.bytes;
+            }
+        }
+    }
+    if transfer <= 0.0 {
+        return String::new();
+    }
+    let size = match element {
+        Some(element) if element > 0 && (bytes / element as f64).fract() == 0.0 => {
+            format!("{} elements x {element} B", show_count((bytes / element as f64) as u128))
+        }
+        _ => format!("{} B", show_count(bytes as u128)),
+    };
+    let speed = show_bytes(bytes / transfer);
+    let queued = if queue > 0.0 { format!(" + queue {}", show_seconds(queue)) } else { String::new() };
+    let lines = [
+        format!("{size} / {speed}/s (latencies included) = {}", show_seconds(transfer)),
+        format!(
+            "transfer {} + work {}{queued} = {}",
+            show_seconds(transfer),
+            show_seconds(work),
+            show_seconds(end)
+        ),
+    ];
+    pairs(&[("by hand", lines[0].clone()), ("", lines[1].clone())])
 }
 
 fn message(w: &Wait, names: &[String]) -> String {

@@ -5,7 +5,7 @@ use apportion::error::{Error, Result};
 use apportion::output::OutputFile;
 use apportion::plan::Plan;
 use apportion::platform::Platform;
-use apportion::report::{chrome_trace, plan_svg, trace_svg};
+use apportion::report::{Timeline, chrome_timeline, plan_svg, timeline_svg};
 use apportion::trace::Trace;
 use std::path::{Path, PathBuf};
 
@@ -65,8 +65,13 @@ pub fn appear<const N: usize>(files: [(Option<OutputFile>, &dyn Fn() -> String);
 
 /// A trace in the format of the file's name: a picture (.svg), or Chrome trace-event JSON.
 pub fn timeline(path: Option<&PathBuf>, trace: &Trace, names: &[String]) -> String {
+    timeline_of(path, &Timeline::new(trace, names))
+}
+
+/// The same with a title and the forecast's lanes.
+pub fn timeline_of(path: Option<&PathBuf>, timeline: &Timeline<'_>) -> String {
     let svg = path.and_then(|path| Path::extension(path)).is_some_and(|e| e.eq_ignore_ascii_case("svg"));
-    if svg { trace_svg(trace, names) } else { chrome_trace(trace, names).to_string() }
+    if svg { timeline_svg(timeline) } else { chrome_timeline(timeline).to_string() }
 }
 
 /// Whether a table goes to a .csv or a .json file.

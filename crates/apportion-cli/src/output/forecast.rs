@@ -46,7 +46,12 @@ impl Forecast {
             facts.push(("sharing", rule.to_string()));
         }
         facts.push(("forecast", units::show_seconds(trace.seconds())));
-        facts.extend(self.command.clone().map(|command| ("replay", command)));
-        format!("{}\n{}", table(&["processor", "compute", "communicate", "idle"], rows), pairs(&facts))
+        let mut out =
+            format!("{}\n{}", table(&["processor", "compute", "communicate", "idle"], rows), pairs(&facts));
+        // In one line, so that it can be pasted.
+        if let Some(command) = &self.command {
+            out += &format!("replay    {command}\n");
+        }
+        out
     }
 }

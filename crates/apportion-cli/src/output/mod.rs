@@ -18,4 +18,4 @@ pub mod study;
 pub mod sweep;
 pub mod units;
 
-pub use files::{appear, distinct, is_csv, open, picture, timeline};
+pub use files::{appear, distinct, is_csv, open, picture, timeline, timeline_of};

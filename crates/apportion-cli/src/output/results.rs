@@ -3,17 +3,24 @@
 use crate::args::RunningArgs;
 use crate::console::{Console, monitor};
 use crate::output::chosen::Chosen;
-use crate::output::{appear, open, picture, timeline};
+use crate::output::{appear, explain, open, picture, timeline_of};
 use crate::prepare::product::Prepared;
+use crate::prepare::simulate::rank_of;
 use crate::prepare::task::Task;
 use apportion::error::{Error, Result};
+use apportion::geometry::Rank;
 use apportion::matrix::{
     Element, LocalBlocks, npy_header, npy_header_bool, tiles_header, write_npy_rows, write_tiles,
 };
 use apportion::output::OutputFile;
 use apportion::plan::Shape;
 use apportion::product::RunReport;
+use apportion::report::{Timeline, off};
 use apportion::run::World;
+use apportion::schedule::MatmulSchedule;
+use apportion::select::rates;
+use apportion::simulate::{CostModel, History, Outcome, simulate, simulate_explained};
+use apportion::units::show_seconds;
 use std::path::{Path, PathBuf};
 
 /// The text about a run.
@@ -163,6 +170,49 @@ impl Drop for Stray<'_> {
     }
 }
 
+/// The forecast of a plain product in full, as its models make it; `None` for several products.
+fn forecast_of(report: &RunReport, prepared: &Prepared, explained: bool) -> Result<Option<Outcome>> {
+    if report.products != 1 || report.adaptation.is_some() {
+        return Ok(None);
+    }
+    let schedule = MatmulSchedule::new(report.plan.layout()?, report.order);
+    let rates = rates(&prepared.models, &report.plan.shares, prepared.block);
+    let network = &prepared.platform.network;
+    let conditions = CostModel { rates: &rates, network, element: report.element_bytes };
+    let outcome = match explained {
+        true => simulate_explained(&schedule, conditions)?,
+        false => Outcome { trace: simulate(&schedule, conditions)?, history: None },
+    };
+    Ok(Some(outcome))
+}
+
+/// The waits of the forecast, the processor asked for, all names, and the bytes of an element.
+type Story = (History, Rank, Vec<String>, u64);
+
+fn story(report: &RunReport, prepared: &Prepared, who: &str) -> Result<Story> {
+    let names = report.plan.processors.clone();
+    let rank = rank_of(who, &names)?;
+    let history = forecast_of(report, prepared, true)?.and_then(|outcome| outcome.history);
+    // What has no such forecast was refused before the run.
+    Ok((history.unwrap_or_default(), rank, names, report.element_bytes))
+}
+
+/// What ran, and how the forecast compares.
+pub fn titles(report: &RunReport) -> [String; 2] {
+    let processors = report.plan.processors.len();
+    let plural = if processors == 1 { "" } else { "s" };
+    let seconds = report.seconds();
+    [
+        format!("{}, {} flow, {processors} processor{plural}", report.plan.method, report.order),
+        format!(
+            "forecast {}, measured {} ({})",
+            show_seconds(report.forecast_seconds),
+            show_seconds(seconds),
+            off(report.forecast_seconds, seconds)
+        ),
+    ]
+}
+
 /// Prints the run's report and choices, and writes them to the requested files; on rank 0.
 pub fn tell_and_keep(
     report: &RunReport,
@@ -176,13 +226,30 @@ pub fn tell_and_keep(
         let chosen = Chosen::of(prepared);
         let mut value = report.to_value();
         chosen.add_to(&mut value, &prepared.platform);
+        let story = args.explain.as_deref().map(|who| story(report, prepared, who)).transpose()?;
+        if let Some((history, rank, names, _)) = &story {
+            value["explain"] = explain::json(history, *rank, names);
+        }
+        let told = || {
+            story.as_ref().map_or_else(String::new, |(history, rank, names, element)| {
+                format!("\nThe forecast explained:\n{}", explain::text(history, *rank, names, Some(*element)))
+            })
+        };
+        let forecast = if args.trace.is_some() { forecast_of(report, prepared, false)? } else { None };
+        let forecast = forecast.map(|outcome| outcome.trace);
         appear([
             (about.report, &|| format!("{value:#}\n")),
-            (about.trace, &|| timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)),
+            (about.trace, &|| {
+                let title = titles(report);
+                let names = &report.plan.processors;
+                let title = [title[0].as_str(), title[1].as_str()];
+                let timeline = Timeline { title, names, trace: &report.trace, forecast: forecast.as_ref() };
+                timeline_of(args.trace.as_ref(), &timeline)
+            }),
             (about.svg, &|| picture(&report.plan, &prepared.platform)),
         ])?;
         console.detail(report.pairs_text());
-        console.result(|| value.clone(), || report.to_text() + &chosen.text(&prepared.platform));
+        console.result(|| value.clone(), || report.to_text() + &chosen.text(&prepared.platform) + &told());
         Ok(())
     };
     world.all_ok(if world.rank() == 0 { tell() } else { Ok(()) })

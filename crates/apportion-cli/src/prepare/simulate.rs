@@ -40,7 +40,14 @@ pub fn rank_of(who: &str, names: &[String]) -> Result<Rank> {
     let number = || who.parse().ok().filter(|&i: &usize| i < names.len());
     names.iter().position(|n| n == who).or_else(number).map(Rank).ok_or_else(|| {
         let what = format!("there is no processor \"{who}\"");
-        Error::input("--explain", what, format!("give a name, or a number from 0 to {}", names.len() - 1))
+        let shown: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
+        let more = if names.len() > shown.len() { ", …" } else { "" };
+        let list = format!("{}{more}", shown.join(", "));
+        Error::input(
+            "--explain",
+            what,
+            format!("choose one of {list}, or a number from 0 to {}", names.len().saturating_sub(1)),
+        )
     })
 }
 

@@ -16,6 +16,7 @@ mod exports;
 mod flags;
 mod flows;
 mod golden;
+mod help;
 #[cfg(unix)]
 mod interrupt;
 #[cfg(target_os = "linux")]

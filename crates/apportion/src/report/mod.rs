@@ -1,5 +1,6 @@
 //! Output for people and other programs: tables, run reports, traces, pictures. Pure functions of results.
 
+mod bars;
 mod chrome;
 mod gantt;
 mod legend;
@@ -10,6 +11,7 @@ mod run;
 mod svg;
 mod text;
 
+pub use bars::{bars, beside};
 pub use chrome::{chrome_timeline, chrome_trace};
 pub use gantt::{Timeline, timeline_svg, trace_svg};
 use plot::spread;

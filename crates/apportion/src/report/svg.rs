@@ -11,6 +11,7 @@ use super::text::wrapped;
 use crate::plan::{Plan, Problem};
 use crate::units::show_count;
 use picture::Picture;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Margin around everything.
@@ -85,7 +86,7 @@ pub fn plan_svg(plan: &Plan, clusters: &[String]) -> String {
     picture.draw(&mut svg, plan, &colours, [&sites, &clusters]);
     labels.draw(&mut svg);
     clusters::draw_names(&mut svg, &picture, &sites, false);
-    if sites != clusters {
+    if !alike(&sites, &clusters) {
         clusters::draw_names(&mut svg, &picture, &clusters, true);
     }
     picture.draw_sides(&mut svg, plan);
@@ -100,6 +101,13 @@ pub fn plan_svg(plan: &Plan, clusters: &[String]) -> String {
 fn sites<'a>(clusters: &[&'a str]) -> Vec<&'a str> {
     let heads: Vec<&str> = clusters.iter().map(|c| c.split('/').next().unwrap_or(c)).collect();
     if heads.iter().all(|head| *head == heads[0]) { clusters.to_vec() } else { heads }
+}
+
+/// Whether two names of every processor divide the processors into the same groups.
+fn alike(one: &[&str], other: &[&str]) -> bool {
+    let pairs: BTreeSet<(&str, &str)> = one.iter().copied().zip(other.iter().copied()).collect();
+    let count = |names: &[&str]| names.iter().collect::<BTreeSet<_>>().len();
+    pairs.len() == count(one) && pairs.len() == count(other)
 }
 
 /// The title lines: the subject and its costs.

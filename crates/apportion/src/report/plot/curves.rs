@@ -8,6 +8,8 @@ use std::fmt::Write;
 
 /// Series of at most this number of points have markers.
 const MOST_MARKED: usize = 60;
+/// Maximum number of coinciding curves with markers of their own.
+const MOST_MARKERS: usize = 2;
 /// Curves nearer than this number of pixels look the same.
 const NEAR: f64 = 0.75;
 /// Length of alternating dashes.
@@ -97,8 +99,8 @@ pub(super) fn draw(svg: &mut String, series: &[Cow<'_, Series>], groups: &[Vec<u
         }
     }
     for group in groups {
-        for (i, &member) in group.iter().enumerate().take(MOST_SHARED) {
-            draw_markers(svg, &series[member], scales, (group.len().min(MOST_SHARED) - 1 - i) as f64);
+        for (i, &member) in group.iter().enumerate().take(MOST_MARKERS) {
+            draw_markers(svg, &series[member], scales, (group.len().min(MOST_MARKERS) - 1 - i) as f64);
         }
     }
 }

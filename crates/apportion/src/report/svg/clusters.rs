@@ -13,8 +13,8 @@ use std::fmt::Write;
 const TYPE: f64 = 11.0;
 /// Regions with more rectangles get no name.
 const MOST_RECTANGLES: usize = 400;
-/// Least height of a region with a name.
-const LEAST_HEIGHT: f64 = 44.0;
+/// Least height of the rectangle in the corner: below, the name would be on the processor's.
+const LEAST_HEIGHT: f64 = 88.0;
 
 /// The regions of groups of processors; none if there is one group, or each processor is its own.
 pub(super) fn regions<'a>(groups: &[&'a str], rects: &[Vec<Rect>]) -> Vec<(&'a str, Vec<Rect>)> {

@@ -20,7 +20,7 @@ const MOST_BESIDE: usize = 40;
 /// Maximum number of pieces of a region that are named, and of rectangles that are joined to pieces.
 const MOST_PIECES: usize = 6;
 const MOST_RECTANGLES: usize = 100;
-/// A region narrower than this is ringed.
+/// A region whose longer side is less than this is ringed.
 const TINY: f64 = 7.0;
 /// Maximum number of characters of a name.
 const LONGEST_NAME: usize = 24;
@@ -36,11 +36,11 @@ pub(super) struct Labels {
     size: [f64; 2],
 }
 
-/// A name beside the picture, and the middle and the narrower side of its region.
+/// A name beside the picture, and the middle and the longer side of its region.
 struct Beside {
     name: String,
     at: [f64; 2],
-    narrow: f64,
+    long: f64,
 }
 
 impl Labels {
@@ -60,8 +60,8 @@ impl Labels {
                 if !draw_label(&mut inside, place, words) {
                     let [left, top, right, bottom] = place;
                     let at = [(left + right) / 2.0, (top + bottom) / 2.0];
-                    let narrow = (right - left).min(bottom - top);
-                    beside.push(Beside { name: words.join(", "), at, narrow });
+                    let long = (right - left).max(bottom - top);
+                    beside.push(Beside { name: words.join(", "), at, long });
                 }
             }
         }
@@ -125,7 +125,7 @@ impl Labels {
                     escape(&name.name)
                 )
             };
-            let (radius, fill) = if name.narrow < TINY { (TINY, "none") } else { (1.6, INK) };
+            let (radius, fill) = if name.long < TINY { (TINY, "none") } else { (1.6, INK) };
             let _ = writeln!(
                 svg,
                 "<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"{radius}\" fill=\"{fill}\" stroke=\"{INK}\" stroke-width=\"1.2\"/>"

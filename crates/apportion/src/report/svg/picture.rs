@@ -1,7 +1,7 @@
 //! Regions and borders of a plan, in pixels.
 
 use super::clusters::regions;
-use super::{CORNER, FOOT, LONGEST, SIDE, WIDE};
+use super::{CORNER, FOOT, LONGEST, SIDE, WIDE, alike};
 use crate::geometry::{Rect, Span, SpanSet};
 use crate::plan::{Division, Plan, Problem};
 use crate::report::markup::{INK, escape, percent};
@@ -77,7 +77,7 @@ impl Picture {
         self.draw_borders(svg, &self.rects, thin);
         // Clusters within sites, then sites.
         let [sites, clusters] = groups;
-        if clusters != sites {
+        if !alike(sites, clusters) {
             self.draw_group_borders(svg, clusters, 2.4 * thin);
         }
         self.draw_group_borders(svg, sites, 3.6 * thin);

@@ -1,0 +1,181 @@
+//! The headings under which help lists flags, the same for all commands.
+
+use crate::cli::Arguments;
+use clap::{Arg, ArgAction, Command, CommandFactory};
+
+/// Headings and the flags under them. A flag that a group of flags already has under a heading of its own
+/// stays there.
+const HEADINGS: [(&str, &[&str]); 10] = [
+    ("What is divided", &["units", "shape", "grid", "traces"]),
+    (
+        "Processors and speeds",
+        &["speeds", "models", "platform", "surfaces", "at", "processors", "remeasure", "alone", "keep-all"],
+    ),
+    (
+        "Layout",
+        &[
+            "plan",
+            "method",
+            "methods",
+            "communication",
+            "groups",
+            "minimise",
+            "levels",
+            "granularity",
+            "repeat",
+            "compare",
+            "objective",
+            "search",
+            "edges",
+        ],
+    ),
+    ("Flow", &["flow", "overlap", "look-ahead", "block", "blocks", "element"]),
+    (
+        "Product",
+        &["semiring", "exponent", "alpha", "beta", "c-in", "transpose-a", "transpose-b", "predecessors"],
+    ),
+    ("Running", &["engine", "copy", "blas", "reproducible", "seed", "adaptive", "segments", "network"]),
+    ("Panels and checkpoints", &["memory", "panels", "checkpoint", "resume"]),
+    (
+        "Measuring",
+        &[
+            "kernel",
+            "command",
+            "seconds-from",
+            "sizes",
+            "smallest",
+            "largest",
+            "min",
+            "max",
+            "points",
+            "accuracy",
+            "tolerance",
+            "repetitions",
+            "max-repetitions",
+            "max-seconds",
+            "max-rounds",
+        ],
+    ),
+    ("Study", &["draws", "searched", "distribution", "most-unequal"]),
+    (
+        "Output",
+        &[
+            "output",
+            "svg",
+            "log",
+            "report",
+            "trace",
+            "explain",
+            "export",
+            "export-to",
+            "export-simgrid",
+            "models-out",
+            "dir",
+            "size",
+        ],
+    ),
+];
+
+/// The heading of flags of all commands.
+const GLOBAL: &str = "Global options";
+
+/// The grammar with every flag under a heading.
+pub fn command() -> Command {
+    let whole = Arguments::command();
+    let names: Vec<String> = whole.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    names.into_iter().fold(with_help(whole), |whole, name| {
+        whole.mut_subcommand(name, |command| with_examples(with_help(command.mut_args(under_heading))))
+    })
+}
+
+/// Width of the lines of examples.
+const COLUMNS: usize = 80;
+
+/// Long examples (lines that start with two blanks) continue on further lines, so that they can be pasted:
+/// clap would break them within a command.
+fn with_examples(command: Command) -> Command {
+    let Some(after) = command.get_after_help().map(ToString::to_string) else { return command };
+    let lines: Vec<String> = after
+        .lines()
+        .map(|line| if line.starts_with("  ") { broken(line) } else { line.to_owned() })
+        .collect();
+    command.after_help(lines.join("\n"))
+}
+
+/// A command on several lines, broken before flags.
+fn broken(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line.to_owned();
+    while rest.chars().count() > COLUMNS {
+        let fits = |at: &usize| rest[..*at].chars().count() + 2 <= COLUMNS;
+        let flags = rest.match_indices(" -").map(|(at, _)| at).filter(|at| !rest[..*at].trim().is_empty());
+        let Some(at) = flags.filter(fits).last() else { break };
+        out += &format!("{} \\\n", &rest[..at]);
+        rest = format!("     {}", &rest[at..]);
+    }
+    out + &rest
+}
+
+fn under_heading(arg: Arg) -> Arg {
+    if arg.get_help_heading().is_some() || arg.is_positional() {
+        return arg;
+    }
+    let long = arg.get_long().unwrap_or_default().to_owned();
+    match HEADINGS.iter().find(|(_, flags)| flags.contains(&long.as_str())) {
+        Some((heading, _)) => arg.help_heading(*heading),
+        None => arg,
+    }
+}
+
+/// The help flag is listed with the other global ones.
+fn with_help(command: Command) -> Command {
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::Help);
+    command.disable_help_flag(true).arg(help.help("Print help").help_heading(GLOBAL))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test says what went wrong by failing.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flag_has_a_heading() {
+        let whole = command();
+        for sub in whole.get_subcommands() {
+            for arg in sub.get_arguments().filter(|a| !a.is_positional() && !a.is_hide_set()) {
+                let named = arg.get_help_heading().is_some();
+                assert!(named, "{} --{}: add it to HEADINGS", sub.get_name(), arg.get_long().unwrap_or("?"));
+            }
+        }
+    }
+
+    /// Examples are written in lines that fit 80 columns: clap would break them within a command.
+    #[test]
+    fn examples_fit_eighty_columns() {
+        for sub in command().get_subcommands() {
+            let after = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in after.lines().filter(|line| line.starts_with("  ")) {
+                assert!(line.chars().count() <= 80, "{}: {line}", sub.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn long_examples_are_broken_before_flags() {
+        let line =
+            format!("  apportion partition --shape 1000x1000 {} -o plan.json", "--speeds 9,1 ".repeat(5));
+        let text = broken(&line);
+        assert!(text.lines().count() == 2 && text.lines().all(|l| l.len() <= COLUMNS), "{text}");
+        let joined = text.replace(" \\\n", " ");
+        assert_eq!(
+            joined.split_whitespace().collect::<Vec<_>>(),
+            line.split_whitespace().collect::<Vec<_>>()
+        );
+        assert_eq!(broken("  apportion demo"), "  apportion demo");
+    }
+
+    #[test]
+    fn the_grammar_is_sound() {
+        command().debug_assert();
+    }
+}

@@ -41,8 +41,11 @@ impl Drawing {
     /// division of units finishes.
     pub fn plot(&self, models: &[Model], logarithmic: bool) -> Plot {
         let sizes = self.sizes(models, logarithmic);
-        let mut series: Vec<Series> =
-            models.iter().enumerate().map(|(colour, model)| self.curve(model, &sizes, colour)).collect();
+        let mut series: Vec<Series> = models
+            .iter()
+            .enumerate()
+            .map(|(colour, model)| self.curve(model, (&sizes, logarithmic), colour))
+            .collect();
         let mut title = "Speed as a function of size".to_owned();
         if let Some((n, shares)) = &self.division {
             series.push(self.finish(models, shares, &sizes, &series));
@@ -102,9 +105,9 @@ impl Drawing {
     }
 
     /// Speed over sizes, with a fall to zero at the cap, the points of the model, and its band.
-    fn curve(&self, model: &Model, sizes: &[f64], colour: usize) -> Series {
-        let (start, end) =
-            (if sizes.len() > 1 { sizes[0] } else { 0.0 }, sizes.last().copied().unwrap_or(0.0));
+    fn curve(&self, model: &Model, (sizes, logarithmic): (&[f64], bool), colour: usize) -> Series {
+        let end = sizes.last().copied().unwrap_or(0.0);
+        let start = if logarithmic { sizes[0] } else { 0.0 };
         let mut points: Vec<[f64; 2]> = Vec::new();
         match model.max_size().filter(|cap| *cap < end) {
             Some(cap) => {

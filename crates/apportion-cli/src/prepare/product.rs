@@ -18,6 +18,7 @@ use apportion::product::MatmulJob;
 use apportion::run::World;
 use apportion::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
 use apportion::select::{Choice, MemoryPolicy, PlanOptions, plan_matmul};
+use apportion::units::show_seconds;
 use serde_json::{Value, json};
 
 /// Everything decided.
@@ -271,9 +272,13 @@ fn made(
         _ => plan_matmul(shape, platform, models, block, &options)?,
     };
     for (place, c) in choices.iter().enumerate() {
-        let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{r:.4} s"));
+        let rank = match c.rank {
+            None => "-".into(),
+            Some(r) if relative => format!("{r:.4} (communication, relative)"),
+            Some(r) => show_seconds(r),
+        };
         let mark = if place == 0 { "chosen" } else { "against" };
-        console.detail(format!("{mark}: {:14} {:24} {rank}", c.plan.method, c.order.to_string()));
+        console.detail(format!("{mark}: {:17} {:26} {rank}", c.plan.method, c.order.to_string()));
     }
     Ok((choices, relative))
 }

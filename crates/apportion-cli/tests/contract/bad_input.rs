@@ -293,8 +293,14 @@ fn a_full_disk() {
 }
 
 #[test]
-fn a_demonstration_without_a_directory() {
-    bench().fails(2, &["demo", "--size", "64", "--dir", "nowhere"]);
+fn a_demonstration_in_a_directory_of_others() {
+    let bench = bench();
+    std::fs::create_dir(bench.path("mine")).unwrap();
+    bench.write("mine/plan.svg", "my picture");
+    let error = bench.fails(2, &["demo", "--size", "64", "--dir", "mine"]);
+    assert!(error.contains("has files that the demo did not write"), "{error}");
+    assert_eq!(bench.text("mine/plan.svg"), "my picture");
+    bench.fails(2, &["demo", "--size", "64", "--dir", "two.toml"]);
 }
 
 /// Permissions do not bind the superuser: for it the directory is writable, and there is nothing to test.

@@ -46,7 +46,7 @@ fn a_plot_shows_a_curve_per_processor_and_the_line() {
     let here = Bench::new();
     std::fs::write(here.join("platform.toml"), PAGING).unwrap();
     let told = here.json("plot --platform platform.toml --units 100000 --svg speeds.svg");
-    assert_eq!(told["curves"], 3);
+    assert_eq!(told["curves"], 2);
     let svg = std::fs::read_to_string(here.join("speeds.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("paging") && svg.contains("all finish after"));
     let again = here.json("plot --platform platform.toml --units 100000 --svg again.svg");

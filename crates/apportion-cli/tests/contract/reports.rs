@@ -150,7 +150,130 @@ fn every_command_prints_one_object_with_json() {
     assert_eq!(models["format"], "apportion-models");
     let demo = bench.json(&["demo", "--size", "64"]);
     assert_eq!(demo["runs"].as_array().map(Vec::len), Some(3));
-    assert!(bench.has("plan.svg") && bench.has("trace.json"));
+    assert!(bench.has("apportion-demo/plan.svg") && bench.has("apportion-demo/trace.json"));
+}
+
+/// The demo leaves what its last lines refer to: the command runs as printed, also where the directory's name
+/// has a blank, and explains the forecast that the demo reported.
+#[cfg(unix)]
+#[test]
+fn the_demos_explanation_runs_when_pasted() {
+    let bench = Bench::new();
+    let text = bench.done(&["demo", "--size", "96", "--dir", "my demo"]);
+    for name in
+        ["layouts.svg", "times.svg", "trace.svg", "trace.json", "plan.svg", "platform.toml", "models.json"]
+    {
+        assert!(bench.has(&format!("my demo/{name}")), "{name}");
+    }
+    for name in ["even-split", "straight-line", "square-corner"] {
+        assert_eq!(bench.value(&format!("my demo/{name}.json"))["format"], "apportion-plan");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let begin = text.find("apportion simulate").unwrap();
+    let command = text[begin..].split("\nNext").next().unwrap();
+    let binary = apportion_testing::binary();
+    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let shell = std::process::Command::new("sh")
+        .args(["-c", command])
+        .current_dir(bench.path("."))
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    let explained = String::from_utf8_lossy(&shell.stdout);
+    assert!(shell.status.success(), "{command}: {}", String::from_utf8_lossy(&shell.stderr));
+    for word in ["slow finishes at", "Critical path", "by hand", "elements x 8 B"] {
+        assert!(explained.contains(word), "{word} in {explained}");
+    }
+    let forecast = bench.value("my demo/demo.json")["runs"][2]["forecast_seconds"].as_f64().unwrap();
+    let shown = apportion::units::show_seconds(forecast);
+    assert!(explained.contains(&format!("forecast  {shown}")), "{shown} in {explained}");
+    // Its own directory may be written again.
+    bench.done(&["demo", "--size", "64", "--dir", "my demo"]);
+}
+
+/// What the run did and what was forecast stand together, and messages under way are shown.
+#[test]
+fn a_trace_has_the_forecast_beside_the_run() {
+    let bench = Bench::new();
+    let two = format!("{TWO}[network]\nlatency = \"1 ms\"\nbandwidth = \"100 Mbit/s\"\nemulate = true\n");
+    bench.write("two.toml", two);
+    bench.matrix("a.npy", &whole::<f64>(90, 90, 1));
+    let run =
+        ["matmul", "a.npy", "a.npy", "--platform", "two.toml", "--method", "straight-line", "--flow", "bulk"];
+    bench.done(&[&run[..], &["--trace", "t.svg"]].concat());
+    let picture = bench.text("t.svg");
+    for word in ["straight-line, bulk flow, 2 processors", ">forecast<", "class=\"incoming\"", ", measured "]
+    {
+        assert!(picture.contains(word), "{word} in {picture}");
+    }
+    bench.done(&[&run[..], &["--trace", "t.json"]].concat());
+    let events = bench.value("t.json");
+    let events = events["traceEvents"].as_array().unwrap();
+    for pid in [0, 1] {
+        assert!(events.iter().any(|e| e["pid"] == pid && e["name"] == "compute"), "process {pid}");
+        assert!(events.iter().any(|e| e["pid"] == pid && e["cat"] == "message"), "process {pid}");
+    }
+    let explained = bench.done(&[&run[..], &["--explain", "slow"]].concat());
+    assert!(
+        explained.contains("The forecast explained:") && explained.contains("slow finishes at"),
+        "{explained}"
+    );
+    let value = bench.json(&[&run[..], &["--explain", "1"]].concat());
+    assert_eq!(value["explain"]["processor"], "slow");
+    let wrong = bench.fails(2, &[&run[..], &["--explain", "none", "-o", "c.npy"]].concat());
+    assert!(wrong.contains("choose one of fast, slow, or a number from 0 to 1"), "{wrong}");
+    assert!(!bench.has("c.npy"));
+    bench.fails(2, &["power", "a.npy", "-k", "3", "--platform", "two.toml", "--explain", "slow"]);
+    bench.fails(2, &[&run[..], &["--explain", "slow", "--panels", "2"]].concat());
+}
+
+/// Curves: measured points, a shaded band, a cap, both kinds of axes; and the sweep's picture says what it is
+/// of.
+#[test]
+fn curves_show_what_they_rest_on() {
+    let bench = Bench::new();
+    let point = |size: u64, low: &str| {
+        format!(
+            "{{\"size\": {size}, \"seconds\": {}, \"ci\": 0.0, \"repetitions\": 1{low}}}",
+            size as f64 / 1e6
+        )
+    };
+    let models = format!(
+        "{{\"format\": \"apportion-models\", \"version\": 1, \"kernel\": \"k\", \"unit\": \"rows of a table\", \"models\": [\
+         {{\"processor\": \"p\", \"interpolation\": \"piecewise-linear\", \"max_size\": 90000, \"points\": [{}, {}]}}]}}",
+        point(1000, ""),
+        point(80_000, ", \"low\": 0.07, \"high\": 0.1")
+    );
+    bench.write("models.json", models);
+    bench.done(&["plot", "--models", "models.json", "--svg", "auto.svg"]);
+    let auto = bench.text("auto.svg");
+    for word in [
+        "size, units (log scale)",
+        "rows of a table",
+        "class=\"band\"",
+        "class=\"marks\"",
+        "speed 0: sizes beyond",
+    ] {
+        assert!(auto.contains(word), "{word} in {auto}");
+    }
+    bench.done(&["plot", "--models", "models.json", "--svg", "plain.svg", "--log", "none"]);
+    assert!(!bench.text("plain.svg").contains("log scale"));
+    // Rings are shares and nothing else.
+    bench.done(&["plot", "--speeds", "3,1", "--units", "100", "--svg", "line.svg"]);
+    let line = bench.text("line.svg");
+    let marks: Vec<&str> = line.lines().filter(|l| l.contains("class=\"marks\"")).collect();
+    assert_eq!(marks.iter().map(|l| l.matches('z').count()).sum::<usize>(), 2, "{marks:?}");
+    assert!(line.contains("relative speed") && line.contains("all finish together"), "{line}");
+    let sweep = "simulate --shape 300x300 --platform slow.toml --sweep ratio=1..9 --flow bulk --methods rows,grid,square-corner";
+    bench.write("slow.toml", "[[processor]]\nname = \"a\"\nspeed = 2\n[[processor]]\nname = \"b\"\nspeed = 1\n[network]\nbandwidth = \"1 Mbit/s\"\n");
+    let words: Vec<&str> = sweep.split(' ').chain(["--svg", "sweep.svg"]).collect();
+    bench.done(&words);
+    let curves = bench.text("sweep.svg");
+    for word in
+        ["forecast communication time, s", "square-corner is faster than", "bulk flow", "C of 300 x 300"]
+    {
+        assert!(curves.contains(word), "{word} in {curves}");
+    }
 }
 
 #[test]

@@ -50,8 +50,10 @@ fn traces_are_replayed_and_explained() {
         explain["chain"].as_array().unwrap().iter().map(|c| c["what"].as_str().unwrap()).collect();
     assert_eq!(chain, ["work", "transfer", "work"]);
     let text = String::from_utf8(here.run(&format!("{REPLAY} --explain 1")).stdout).unwrap();
-    assert!(text.contains("Critical path: 3 steps lead to the end of b"), "{text}");
-    assert!(here.fails(2, &format!("{REPLAY} --explain d")).contains("no processor \"d\""));
+    assert!(text.contains("Critical path: 3 intervals lead to the end of b"), "{text}");
+    assert!(
+        here.fails(2, &format!("{REPLAY} --explain d")).contains("no processor \"d\" (choose one of a, b")
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::plan::Plan;
 use crate::report::markup::{INK, escape, percent};
 use crate::report::spread;
 use crate::report::text::shortened;
+use crate::units::show_count;
 use std::fmt::Write;
 
 /// The smallest font size of a region's label, and that of a name beside the picture.
@@ -89,7 +90,7 @@ impl Labels {
                 "<text x=\"{left}\" y=\"{:.2}\" font-size=\"11\" font-style=\"italic\" fill=\"{INK}\">\
                  too small for a name: {} parts</text>",
                 bottom + if self.beneath { FOOT + 10.0 } else { FOOT - 6.0 },
-                self.unnamed
+                show_count(self.unnamed as u128)
             );
             return;
         }

@@ -106,6 +106,63 @@ fn many_processors_make_a_legend_of_clusters() {
     assert!(well_formed(&svg) && svg.contains("and 4,760 more") && svg.contains(">0.020</tspan>"));
 }
 
+/// Clusters have thicker borders and names; the sites of a tree decide the colours.
+#[test]
+fn clusters_are_named_and_bordered() {
+    let plan = columns(1000, 1000, &[4.0, 3.0, 2.0, 1.0]);
+    let names = |all: [&str; 4]| all.map(str::to_owned).to_vec();
+    let svg = plan_svg(&plan, &names(["north", "south", "north", "south"]));
+    assert!(svg.contains("class=\"cluster\"") && svg.contains(">north<") && svg.contains(">cluster</tspan>"));
+    let widths = |svg: &str| svg.matches("stroke-linecap=\"square\"").count();
+    assert_eq!(widths(&svg), 2, "borders of parts, and of clusters");
+    let flat = plan_svg(&plan, &[]);
+    assert!(widths(&flat) == 1 && !flat.contains("class=\"cluster\"") && !flat.contains(">cluster</tspan>"));
+    let tree = plan_svg(&plan, &names(["s/a", "s/b", "s/a", "t/a"]));
+    assert_eq!(widths(&tree), 3, "borders of parts, of clusters, and of sites");
+    let one = plan_svg(&plan, &names(["s/a", "s/a", "t/b", "t/b"]));
+    assert_eq!(widths(&one), 2, "each site is one cluster");
+}
+
+/// A part too small for its name has it beside the picture, with a line to it, and a ring if it is tiny. All
+/// separate pieces are named.
+#[test]
+fn small_parts_are_named_beside_the_picture() {
+    let svg = plan_svg(&columns(1000, 1000, &[900.0, 100.0, 5.0]), &[]);
+    assert!(svg.contains("class=\"leader\"") && svg.contains(">p2, 0.5 %<"), "{svg}");
+    let corner = shapes::square_corner(Shape::new(1000, 1000, 1000, "test").unwrap(), &[1e5, 1.0]).unwrap();
+    let svg = plan_svg(&plan(corner), &[]);
+    assert!(svg.contains("r=\"7\"") && svg.contains(">p1, 0.0010 %<") && well_formed(&svg), "{svg}");
+    let strips = [[0, 10], [10, 20], [20, 30]].map(|rows: [u64; 2]| Rect::new(rows.into(), Span::new(0, 30)));
+    let parts = strips.iter().zip([0, 1, 0]).map(|(r, owner)| crate::plan::Part::new(Rank(owner), *r));
+    let apart = plan(Layout::new(Shape::new(30, 30, 30, "test").unwrap(), 2, parts).unwrap());
+    let inside = plan_svg(&apart, &[]);
+    assert_eq!(inside.matches(">p0</tspan>").count(), 3, "two pieces and the legend: {inside}");
+    let many = plan_svg(&units(vec![1; 3000]), &[]);
+    assert!(many.contains("too small for a name: 3,000 parts") && !many.contains("leader"), "{many}");
+}
+
+#[test]
+fn sides_and_costs_are_in_words() {
+    let svg = plan_svg(&columns(4000, 1000, &[2.0, 1.0]), &[]);
+    for word in [">4,000 rows<", ">1,000 columns<", "% above the lower bound", "imbalance 1.0000"] {
+        assert!(svg.contains(word), "{word} in {svg}");
+    }
+    assert!(plan_svg(&columns(40_000, 100, &[1.0]), &[]).contains("columns (not to scale)"));
+    assert!(plan_svg(&columns(100, 100, &[1.0]), &[]).contains("half-perimeters 2.000, the lower bound"));
+}
+
+/// Members of one cluster that touch have different tints.
+#[test]
+fn neighbours_have_different_colours() {
+    let plan = columns(1000, 1000, &[1.0; 16]);
+    let picture = Picture::of(&plan);
+    let all = colours(&["c"; 16], &picture.neighbours());
+    assert!(!picture.neighbours().is_empty());
+    for (a, b) in picture.neighbours() {
+        assert_ne!(all[a], all[b], "{a} and {b}");
+    }
+}
+
 #[test]
 fn numbers_are_readable() {
     let parts = [1_000_000, 333_333, 420, 99, 1, 0].map(|part| percent(part, 1_000_000));

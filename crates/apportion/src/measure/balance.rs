@@ -1,16 +1,16 @@
 //! Balances any user program by running it, without models or a sweep (DFPA, see [`Dfpa`]).
 
 use crate::error::{Error, Result};
-use crate::measure::command::UserCommand;
+use crate::measure::at_once::{all_fine, at_once};
+use crate::measure::command::{Task, UserCommand};
 use crate::model::{Model, Models, median};
 use crate::plan::shares::{Dfpa, Step};
 use crate::plan::{Forecast, Plan};
 use crate::platform::Platform;
 use crate::run::Monitor;
-use crate::run::clock;
 use crate::run::mailboxes::StopSignal;
 use std::collections::BTreeMap;
-use std::sync::Barrier;
+use std::ops::Range;
 
 /// Options of the search for balance.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,14 +62,15 @@ impl Round {
     }
 }
 
-/// Result of a search for balance.
+/// Result of a search for balance, or its state after a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Balance {
     /// Every round, in order.
     pub rounds: Vec<Round>,
-    /// True if the last round was within the tolerance.
+    /// True if the times of the kept round are within the tolerance of each other.
     pub balanced: bool,
-    /// Index of the round to keep: the last if balanced, otherwise the one with the smallest longest time.
+    /// Index of the round to keep: the one whose longest time is the shortest. A balanced last round is kept
+    /// also if its longest time is longer by no more than the tolerance. Of equal times the later is kept.
     pub best: usize,
     /// The known part of the speed functions, for all processors that had a share in any round.
     pub models: Models,
@@ -79,6 +80,11 @@ impl Balance {
     /// The round to keep.
     pub fn kept(&self) -> &Round {
         &self.rounds[self.best]
+    }
+
+    /// The longest times of the first and of the kept round, whose quotient is the gain.
+    pub fn gain(&self) -> (f64, f64) {
+        (self.rounds[0].longest(), self.kept().longest())
     }
 
     /// The kept shares as a plan; its forecast is the time of that round.
@@ -96,20 +102,22 @@ impl Balance {
 
 /// Runs `command` on all processors at once with their shares of `units`. The first shares are equal, or
 /// follow the models `known` by rank. After each round the units are repartitioned by the measured times,
-/// until all times are within the tolerance of each other. `each` is called after every round; the monitor
-/// advances by one per round. A processor without a share runs nothing. The `slowdown` of an emulated
-/// processor multiplies its time.
+/// until all times are within the tolerance of each other, nothing new can be tried, or the rounds are used
+/// up. A processor without a share runs nothing. The `slowdown` of an emulated processor multiplies its time.
+///
+/// `each` is called after every round with the result so far: whoever keeps the last one loses no round to an
+/// error. The monitor advances by one per round.
 ///
 /// # Errors
 /// No units or processors; a tolerance that is not positive; known models whose number is not that of the
-/// processors, or whose caps leave too little room; a program that cannot be started, fails or prints no
-/// time; interrupted.
+/// processors, or whose caps leave too little room; a program that cannot be started, fails, takes too long
+/// or prints no time; interrupted.
 pub fn balance(
     platform: &Platform,
     (command, units): (&UserCommand, u64),
     known: Option<&[Model]>,
     options: &BalanceOptions,
-    each: &mut dyn FnMut(&Round),
+    each: &mut dyn FnMut(&Balance),
     monitor: &Monitor,
 ) -> Result<Balance> {
     if units > 1 << 53 {
@@ -131,21 +139,33 @@ pub fn balance(
             .map(|rank| median(&runs.iter().map(|run| run[rank]).collect::<Vec<f64>>()))
             .collect();
         let round = Round { shares, seconds };
-        each(&round);
-        monitor.advance(1);
         let step = dfpa.observe(&round.seconds)?;
         rounds.push(round);
+        let best = best_of(&rounds, options.tolerance);
+        let so_far = Balance {
+            balanced: rounds[best].spread() <= options.tolerance,
+            best,
+            models: models(&dfpa, &rounds, platform, command)?,
+            rounds,
+        };
+        each(&so_far);
+        monitor.advance(1);
         if step != Step::Again {
-            // The same shares may have been tried before a processor changed: the last time counts.
-            let best = rounds.iter().rposition(|round| round.shares == dfpa.shares());
-            return Ok(Balance {
-                balanced: step == Step::Balanced,
-                best: best.expect("only shares that were tried are kept"),
-                models: models(&dfpa, &rounds, platform, command)?,
-                rounds,
-            });
+            return Ok(so_far);
         }
+        rounds = so_far.rounds;
     }
+}
+
+/// The round to keep ([`Balance::best`]).
+fn best_of(rounds: &[Round], tolerance: f64) -> usize {
+    let last = rounds.len() - 1;
+    let shortest = (0..rounds.len())
+        .rev()
+        .min_by(|&a, &b| rounds[a].longest().total_cmp(&rounds[b].longest()))
+        .expect("there is a round");
+    let close = rounds[last].longest() <= (1.0 + tolerance) * rounds[shortest].longest();
+    if close && rounds[last].spread() <= tolerance { last } else { shortest }
 }
 
 /// One run on every processor that has a share, all at once. Returns seconds by rank.
@@ -156,42 +176,29 @@ fn together(
     monitor: &Monitor,
 ) -> Result<Vec<f64>> {
     let halt = StopSignal::new(monitor);
-    let working = shares.iter().filter(|share| **share > 0).count();
-    let barrier = Barrier::new(working);
-    let outcomes: Vec<Result<f64>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = platform
-            .processors
-            .iter()
-            .zip(shares)
-            .enumerate()
-            .map(|(rank, (processor, &share))| {
-                let (halt, barrier) = (&halt, &barrier);
-                (share > 0).then(|| {
-                    scope.spawn(move || {
-                        clock::pin(&processor.cores);
-                        barrier.wait();
-                        let seconds = command.seconds(processor, rank, share as f64, halt);
-                        if seconds.is_err() {
-                            halt.fail();
-                        }
-                        seconds
-                    })
-                })
-            })
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.map_or(Ok(0.0), |t| t.join().expect("running a program does not panic")))
-            .collect()
+    let ranges = ranges(shares);
+    let outcomes = at_once(platform, shares, &halt, |rank, processor| {
+        let units = &ranges[rank];
+        let task = Task { processor, rank, units: units.start as f64..units.end as f64 };
+        command.seconds(&task, None, &halt).map_err(|failure| {
+            halt.fail();
+            failure.error
+        })
     });
-    // A failure interrupts the other runs: the error is that of the run that failed.
-    let (failed, fine): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_err);
-    let mut errors: Vec<Error> = failed.into_iter().filter_map(Result::err).collect();
-    errors.sort_by_key(|error| matches!(error, Error::Interrupted));
-    match errors.into_iter().next() {
-        Some(error) => Err(error),
-        None => fine.into_iter().collect(),
-    }
+    all_fine(outcomes)
+}
+
+/// The units of each processor as half-open ranges, one after the other.
+pub(super) fn ranges(shares: &[u64]) -> Vec<Range<u64>> {
+    let mut from = 0;
+    shares
+        .iter()
+        .map(|share| {
+            let range = from..from + share;
+            from = range.end;
+            range
+        })
+        .collect()
 }
 
 fn models(dfpa: &Dfpa, rounds: &[Round], platform: &Platform, command: &UserCommand) -> Result<Models> {
@@ -254,6 +261,58 @@ mod tests {
         let found = run(&[1.0, 9.0], 100, "echo {share}", capped).unwrap();
         assert!(!found.balanced && found.rounds.len() == 1);
         assert_eq!(found.kept().shares, [50, 50]);
+    }
+
+    fn round(seconds: &[f64]) -> Round {
+        Round { shares: vec![1; seconds.len()], seconds: seconds.to_vec() }
+    }
+
+    #[test]
+    fn the_round_with_the_shortest_longest_time_is_kept() {
+        let first = [round(&[5.0, 1.0]), round(&[3.0, 2.0]), round(&[4.0, 1.0])];
+        assert_eq!(best_of(&first, 0.05), 1);
+        // Balanced, and longer by less than the tolerance.
+        assert_eq!(best_of(&[round(&[3.0, 2.0]), round(&[3.1, 3.0])], 0.05), 1);
+        // Balanced, but much longer: the time counts.
+        assert_eq!(best_of(&[round(&[3.0, 2.0]), round(&[3.2, 3.2])], 0.05), 0);
+        assert_eq!(best_of(&[round(&[3.0, 2.0]), round(&[2.0, 3.0])], 0.05), 1, "the later of equals");
+    }
+
+    /// Times that scatter by 30 %, by a formula: many rounds look like a processor that has changed.
+    #[test]
+    fn noise_does_not_exceed_the_rounds() {
+        let noisy = "sh -c 'echo x >>\"$0\"; n=$(wc -l <\"$0\"); \
+            echo $(({size} * (100 + (n * 7919 + APPORTION_RANK * 104729) % 47)))'";
+        for most_rounds in [3, 8] {
+            let directory = tempfile::tempdir().unwrap();
+            let text = format!("{noisy} '{}'", directory.path().join("runs").display());
+            let options = BalanceOptions { most_rounds, tolerance: 1e-6, repetitions: 1 };
+            let mut states = Vec::new();
+            let command = UserCommand::parse(&text, SecondsFrom::Stdout).unwrap();
+            let slowdowns = [1.0, 1.0, 1.0, 1.0, 2.4, 2.4, 2.4, 2.4];
+            let found = balance(
+                &platform(&slowdowns),
+                (&command, 248_000),
+                None,
+                &options,
+                &mut |so_far| states.push(so_far.clone()),
+                &Monitor::new(),
+            )
+            .unwrap();
+            assert!(found.rounds.len() <= most_rounds as usize, "{}", found.rounds.len());
+            let shortest = found.rounds.iter().map(Round::longest).fold(f64::INFINITY, f64::min);
+            assert_eq!(found.kept().longest(), shortest);
+            assert_eq!(found.gain(), (found.rounds[0].longest(), shortest));
+            assert_eq!(states.last(), Some(&found), "every round was passed on");
+            assert_eq!(states.len(), found.rounds.len());
+        }
+    }
+
+    #[test]
+    fn ranges_follow_one_another() {
+        assert_eq!(ranges(&[3, 0, 4]), [0..3, 3..3, 3..7]);
+        let found = run(&[1.0, 1.0], 10, "sh -c 'echo $(({to} - {from}))'", BalanceOptions::default());
+        assert_eq!(found.unwrap().kept().seconds, [5.0, 5.0]);
     }
 
     #[test]

@@ -9,18 +9,31 @@ use crate::run::mailboxes::StopSignal;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Interval at which a waiting thread checks for a stop.
 const GLANCE: Duration = Duration::from_millis(20);
-/// Time that a program has to end after it was asked to.
+/// Time that a program has to end after it was asked to, and its pipes after it has ended.
 const GRACE: Duration = Duration::from_millis(500);
 /// Number of bytes kept from the end of a program's output.
 const TAIL: usize = 4096;
+/// A line is passed on in pieces of this many bytes at most.
+const LONGEST_LINE: usize = 65_536;
+
+/// Receives each line that a program prints, to either stream, as it is printed.
+pub(super) type Lines = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How a run ended.
+pub(super) enum End {
+    Exited(ExitStatus),
+    /// It was ended because its time was over.
+    TimedOut,
+}
 
 /// Result of a run.
 pub(super) struct Ended {
-    pub status: ExitStatus,
+    pub end: End,
     /// Seconds from before the start to the end of the program.
     pub seconds: f64,
     /// The last 4 KiB of its standard output.
@@ -28,10 +41,15 @@ pub(super) struct Ended {
     pub stderr: String,
 }
 
-/// Runs a program to its end on the cores of the calling thread; stdin is empty.
+/// Runs a program to its end, or for at most `most` time, on the cores of the calling thread; stdin is empty.
 ///
 /// The outer error is an interruption, the inner one an error of the system: the program cannot be started.
-pub(super) fn run(mut command: Command, halt: &StopSignal<'_>) -> Result<std::io::Result<Ended>> {
+pub(super) fn run(
+    mut command: Command,
+    most: Option<Duration>,
+    lines: Option<&Lines>,
+    halt: &StopSignal<'_>,
+) -> Result<std::io::Result<Ended>> {
     halt.check()?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
@@ -41,70 +59,126 @@ pub(super) fn run(mut command: Command, halt: &StopSignal<'_>) -> Result<std::io
         Ok(child) => child,
         Err(error) => return Ok(Err(error)),
     };
-    let stdout = tail(child.stdout.take());
-    let stderr = tail(child.stderr.take());
-    let end = match wait(&mut child, halt) {
+    let stdout = Tail::of(child.stdout.take(), lines.cloned());
+    let stderr = Tail::of(child.stderr.take(), lines.cloned());
+    let deadline = most.and_then(|most| start.checked_add(most));
+    let end = match wait(&mut child, halt, deadline) {
         Ok(end) => end,
         Err(error) => {
             end_all(&mut child);
             return Err(error);
         }
     };
-    // It may have left processes that still hold our pipes.
-    kill_group(&child, true);
-    let outcome = child.wait().and_then(|status| {
-        let seconds = end?.duration_since(start).as_secs_f64();
-        Ok((status, seconds))
-    });
-    let (stdout, stderr) = (text(&stdout, halt)?, text(&stderr, halt)?);
-    Ok(outcome.map(|(status, seconds)| Ended { status, seconds, stdout, stderr }))
+    let outcome = match end {
+        None => {
+            end_all(&mut child);
+            Ok((End::TimedOut, start.elapsed().as_secs_f64()))
+        }
+        Some(end) => {
+            // It may have left processes that still hold our pipes.
+            kill_group(&child, true);
+            child.wait().and_then(|status| {
+                let seconds = end?.duration_since(start).as_secs_f64();
+                Ok((End::Exited(status), seconds))
+            })
+        }
+    };
+    let (stdout, stderr) = (stdout.text(halt)?, stderr.text(halt)?);
+    Ok(outcome.map(|(end, seconds)| Ended { end, seconds, stdout, stderr }))
 }
 
-/// Collects the end of a stream on its own thread.
-fn tail(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
-    let (give, take) = channel();
-    std::thread::spawn(move || {
-        let mut kept = Vec::new();
-        let mut buffer = [0; TAIL];
-        if let Some(mut stream) = stream {
-            loop {
-                match stream.read(&mut buffer) {
-                    Ok(0) => break,
-                    Ok(n) => {
-                        kept.extend_from_slice(&buffer[..n]);
-                        kept.drain(..kept.len().saturating_sub(TAIL));
+/// The end of a stream, collected on a thread of its own.
+struct Tail {
+    kept: Arc<Mutex<Vec<u8>>>,
+    ended: Receiver<()>,
+}
+
+impl Tail {
+    fn of(stream: Option<impl Read + Send + 'static>, lines: Option<Lines>) -> Self {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let (give, ended) = channel();
+        let ours = Arc::clone(&kept);
+        std::thread::spawn(move || {
+            let mut buffer = [0; TAIL];
+            let mut line = Vec::new();
+            if let Some(mut stream) = stream {
+                loop {
+                    match stream.read(&mut buffer) {
+                        Ok(0) => break,
+                        Ok(n) => {
+                            let mut kept = ours.lock().unwrap_or_else(PoisonError::into_inner);
+                            kept.extend_from_slice(&buffer[..n]);
+                            let surplus = kept.len().saturating_sub(TAIL);
+                            kept.drain(..surplus);
+                            drop(kept);
+                            if let Some(lines) = &lines {
+                                pass_on(&mut line, &buffer[..n], lines);
+                            }
+                        }
+                        Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                        Err(_) => break,
                     }
-                    Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                    Err(_) => break,
                 }
             }
+            if let Some(lines) = lines.filter(|_| !line.is_empty()) {
+                lines(&String::from_utf8_lossy(&line));
+            }
+            // After an interruption, the receiver is gone.
+            let _ = give.send(());
+        });
+        Self { kept, ended }
+    }
+
+    /// The text so far, once the stream has ended. A process that has left its group may hold the stream
+    /// open: it is not waited for.
+    fn text(&self, halt: &StopSignal<'_>) -> Result<String> {
+        receive(&self.ended, halt, Some(Instant::now() + GRACE))?;
+        let bytes = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Passes on the whole lines of `line` and `more`; the rest stays in `line`.
+fn pass_on(line: &mut Vec<u8>, more: &[u8], lines: &Lines) {
+    for piece in more.split_inclusive(|&byte| byte == b'\n') {
+        line.extend_from_slice(piece);
+        if line.ends_with(b"\n") || line.len() >= LONGEST_LINE {
+            lines(String::from_utf8_lossy(line).trim_end_matches(['\n', '\r']));
+            line.clear();
         }
-        // After an interruption, the receiver is gone.
-        let _ = give.send(kept);
-    });
-    take
+    }
 }
 
-fn text(stream: &Receiver<Vec<u8>>, halt: &StopSignal<'_>) -> Result<String> {
-    let bytes = receive(stream, halt)?.unwrap_or_default();
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// What was waited for, if it came.
+enum Received<T> {
+    Value(T),
+    /// The thread that was to send it has ended.
+    Lost,
+    /// The deadline has passed.
+    Late,
 }
 
-/// Receives a value from a thread; `None` if the thread has ended without one.
-fn receive<T>(from: &Receiver<T>, halt: &StopSignal<'_>) -> Result<Option<T>> {
+/// Receives a value from a thread.
+fn receive<T>(from: &Receiver<T>, halt: &StopSignal<'_>, deadline: Option<Instant>) -> Result<Received<T>> {
     loop {
-        match from.recv_timeout(GLANCE) {
-            Ok(value) => return Ok(Some(value)),
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        match from.recv_timeout(left.map_or(GLANCE, |left| left.min(GLANCE))) {
+            Ok(value) => return Ok(Received::Value(value)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Received::Lost),
+            Err(RecvTimeoutError::Timeout) if left == Some(Duration::ZERO) => return Ok(Received::Late),
             Err(RecvTimeoutError::Timeout) => halt.check()?,
         }
     }
 }
 
-/// The moment at which the program ended. It is not reaped yet, so that the id of its process group stays
-/// valid.
+/// The moment at which the program ended; `None` if it runs beyond the deadline. It is not reaped yet, so that
+/// the id of its process group stays valid.
 #[cfg(unix)]
-fn wait(child: &mut Child, halt: &StopSignal<'_>) -> Result<std::io::Result<Instant>> {
+fn wait(
+    child: &mut Child,
+    halt: &StopSignal<'_>,
+    deadline: Option<Instant>,
+) -> Result<Option<std::io::Result<Instant>>> {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let pid = Pid::from_child(child);
     let (give, take) = channel();
@@ -118,18 +192,28 @@ fn wait(child: &mut Child, halt: &StopSignal<'_>) -> Result<std::io::Result<Inst
         };
         let _ = give.send(outcome);
     });
-    let lost = || Err(std::io::Error::other("the thread that waits for it was lost"));
-    Ok(receive(&take, halt)?.unwrap_or_else(lost))
+    Ok(match receive(&take, halt, deadline)? {
+        Received::Value(end) => Some(end),
+        Received::Lost => Some(Err(std::io::Error::other("the thread that waits for it was lost"))),
+        Received::Late => None,
+    })
 }
 
 /// Without `waitid`, the program is polled every millisecond.
 #[cfg(not(unix))]
-fn wait(child: &mut Child, halt: &StopSignal<'_>) -> Result<std::io::Result<Instant>> {
+fn wait(
+    child: &mut Child,
+    halt: &StopSignal<'_>,
+    deadline: Option<Instant>,
+) -> Result<Option<std::io::Result<Instant>>> {
     loop {
         match child.try_wait() {
-            Ok(Some(_)) => return Ok(Ok(Instant::now())),
+            Ok(Some(_)) => return Ok(Some(Ok(Instant::now()))),
             Ok(None) => std::thread::sleep(Duration::from_millis(1)),
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok(Some(Err(error))),
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(None);
         }
         halt.check()?;
     }

@@ -2,17 +2,16 @@
 
 use crate::error::{Error, Result};
 use crate::measure::child;
-use crate::measure::child::Ended;
-use crate::measure::sweep;
-use crate::measure::sweep::{Keep, Sizes, Subject, Sweep, Trial};
-use crate::model::Models;
-use crate::platform::{Platform, Processor};
-use crate::run::Monitor;
+use crate::measure::child::{End, Ended, Lines};
+use crate::measure::placeholders::{PLACEHOLDERS, filled, unknown_placeholder};
+use crate::platform::Processor;
 use crate::run::clock;
 use crate::run::mailboxes::StopSignal;
-use std::collections::BTreeMap;
+use crate::units;
+use std::ops::Range;
 use std::process::Command;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// Source of a program's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,49 +23,99 @@ pub enum SecondsFrom {
     Stdout,
 }
 
-/// A command line with a placeholder for the size of the task.
+/// A command line with placeholders for the task.
 ///
 /// The text is split into words as in a POSIX shell (blanks, quotes, backslashes), but no shell runs: write
-/// `sh -c '…'` if you need one. Then `{size}` (or its synonym `{share}`), `{processor}` and `{rank}` are
-/// replaced in each word, so that a name with a blank stays one word. The program also finds the values in
-/// the environment, as `APPORTION_SIZE`, `APPORTION_PROCESSOR` and `APPORTION_RANK`. Inside `sh -c`, that is
-/// the safe way to get a processor's name.
+/// `sh -c '…'` if you need one. Then `{size}` (or its synonym `{share}`), `{from}` and `{to}` (the half-open
+/// range of units), `{processor}` and `{rank}` are replaced in each word, so that a name with a blank stays
+/// one word. Other names in braces are refused, except after a `$`. The program also finds the values in the
+/// environment, as `APPORTION_SIZE`, `APPORTION_FROM`, `APPORTION_TO`, `APPORTION_PROCESSOR` and
+/// `APPORTION_RANK`. Inside `sh -c`, that is the safe way to get a processor's name.
 ///
 /// # Example
 /// ```
 /// use apportion::measure::{SecondsFrom, UserCommand};
 /// let command = UserCommand::parse("./solver --n {size} 'two words'", SecondsFrom::Wall)?;
-/// assert_eq!(command.words(1000.0, "p0", 0), ["./solver", "--n", "1000", "two words"]);
+/// assert_eq!(command.words(0.0..1000.0, "p0", 0), ["./solver", "--n", "1000", "two words"]);
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct UserCommand {
     text: String,
     words: Vec<String>,
     seconds_from: SecondsFrom,
+    timeout: Option<f64>,
+}
+
+/// One run of a command: which units, and where.
+#[derive(Debug, Clone)]
+pub(super) struct Task<'a> {
+    pub processor: &'a Processor,
+    pub rank: usize,
+    pub units: Range<f64>,
+}
+
+/// A run that gave no time.
+pub(super) struct Failure {
+    pub error: Error,
+    /// The reason, if the program itself ended with a failure, as it does when memory is full.
+    pub reason: Option<String>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { error, reason: None }
+    }
 }
 
 impl UserCommand {
     /// Parses a command line.
     ///
     /// # Errors
-    /// No word, an unclosed quote, or no placeholder for the size.
+    /// No word, an unclosed quote, an unknown placeholder, or no placeholder for the size.
     pub fn parse(text: &str, seconds_from: SecondsFrom) -> Result<Self> {
+        match shlex::split(text) {
+            Some(words) => Self::new(text.to_owned(), words, seconds_from),
+            None => Err(Error::input(
+                "`command`",
+                "a quote is not closed, or a backslash ends it",
+                "close the quote",
+            )),
+        }
+    }
+
+    /// A command from its words.
+    ///
+    /// # Errors
+    /// No word, an unknown placeholder, or no placeholder for the size.
+    pub fn of_words(words: &[String], seconds_from: SecondsFrom) -> Result<Self> {
+        // A word with a NUL cannot be quoted, and no program takes it.
+        let text = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
+        Self::new(text, words.to_vec(), seconds_from)
+    }
+
+    fn new(text: String, words: Vec<String>, seconds_from: SecondsFrom) -> Result<Self> {
         let refuse = |what: &str, remedy: &str| Err(Error::input("`command`", what, remedy));
-        let Some(words) = shlex::split(text) else {
-            return refuse("a quote is not closed, or a backslash ends it", "close the quote");
-        };
         if words.first().is_none_or(String::is_empty) {
             return refuse("it names no program", "write it like './solver {size}'");
         }
-        if !words
-            .iter()
-            .any(|w| ["{size}", "{share}", "APPORTION_SIZE"].iter().any(|place| w.contains(place)))
-        {
-            let what = format!("\"{text}\" has no place for the size of the task");
-            return refuse(&what, "put {size} or {share} where the program takes it");
+        if let Some(name) = words.iter().find_map(|word| unknown_placeholder(word)) {
+            let known = PLACEHOLDERS.map(|name| format!("{{{name}}}")).join(", ");
+            let what = format!("{{{name}}} is not a placeholder");
+            return refuse(&what, &format!("use {known}; a blank after the brace keeps other text as it is"));
         }
-        Ok(Self { text: text.to_owned(), words, seconds_from })
+        let places = ["{size}", "{share}", "{to}", "APPORTION_SIZE", "APPORTION_TO"];
+        if !words.iter().any(|word| places.iter().any(|place| word.contains(place))) {
+            let what = format!("\"{text}\" has no place for the size of the task");
+            return refuse(&what, "put {size} or {share}, or {from} and {to}, where the program takes it");
+        }
+        Ok(Self { text, words, seconds_from, timeout: None })
+    }
+
+    /// The same command, whose runs may take at most so many seconds each; `None`: any time.
+    #[must_use]
+    pub fn with_timeout(self, seconds: Option<f64>) -> Self {
+        Self { timeout: seconds, ..self }
     }
 
     /// The command line as it was written.
@@ -74,157 +123,87 @@ impl UserCommand {
         &self.text
     }
 
-    /// The words with all placeholders replaced. A size is written without an exponent.
-    pub fn words(&self, size: f64, processor: &str, rank: usize) -> Vec<String> {
-        self.words
-            .iter()
-            .map(|word| {
-                filled(word, &[("size", &size), ("share", &size), ("processor", &processor), ("rank", &rank)])
-            })
-            .collect()
+    /// The words with all placeholders replaced. Numbers are written without an exponent.
+    pub fn words(&self, units: Range<f64>, processor: &str, rank: usize) -> Vec<String> {
+        let size = units.end - units.start;
+        let values: [(&str, &dyn std::fmt::Display); 6] = [
+            ("size", &size),
+            ("share", &size),
+            ("from", &units.start),
+            ("to", &units.end),
+            ("processor", &processor),
+            ("rank", &rank),
+        ];
+        self.words.iter().map(|word| filled(word, &values)).collect()
     }
 
-    /// Runs the program once on `processor`; the calling thread is pinned to its cores. Returns the seconds,
-    /// multiplied by the processor's slowdown.
+    /// Runs the program once on the task's processor; the calling thread is pinned to its cores. Returns the
+    /// seconds, multiplied by the processor's slowdown.
     ///
     /// # Errors
-    /// The program cannot be started (exit code 2); it fails or prints no time (exit code 1); stopped.
+    /// The program cannot be started (exit code 2); it fails, prints no time or takes too long (exit code 1);
+    /// stopped.
     pub(super) fn seconds(
         &self,
-        processor: &Processor,
-        rank: usize,
-        size: f64,
+        task: &Task<'_>,
+        lines: Option<&Lines>,
         halt: &StopSignal<'_>,
-    ) -> Result<f64> {
+    ) -> std::result::Result<f64, Failure> {
+        let Task { processor, rank, units } = task;
         clock::pin(&processor.cores);
-        let words = self.words(size, &processor.name, rank);
+        let words = self.words(units.clone(), &processor.name, *rank);
         let mut command = Command::new(&words[0]);
         command
             .args(&words[1..])
-            .env("APPORTION_SIZE", size.to_string())
+            .env("APPORTION_SIZE", (units.end - units.start).to_string())
+            .env("APPORTION_FROM", units.start.to_string())
+            .env("APPORTION_TO", units.end.to_string())
             .env("APPORTION_PROCESSOR", &processor.name)
             .env("APPORTION_RANK", rank.to_string());
-        let ended = child::run(command, halt)?.map_err(|error| child::cannot_start(&words[0], &error))?;
-        let seconds = self.read(&ended).map_err(|(what, remedy)| {
-            Error::infeasible(
-                format!(
-                    "`{}` with size {size} on processor \"{}\" {what}",
-                    one_line(&self.text),
-                    processor.name
-                ),
-                remedy,
-            )
-        })?;
-        Ok(seconds * processor.slowdown)
+        let most = self.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let ended = child::run(command, most, lines, halt)?
+            .map_err(|error| child::cannot_start(&words[0], &error))?;
+        self.read(&ended).map(|seconds| seconds * processor.slowdown).map_err(|(what, remedy, reason)| {
+            let (text, size, name) = (one_line(&self.text), units.end - units.start, &processor.name);
+            let what = format!("`{text}` with size {size} on processor \"{name}\" {what}");
+            Failure { error: Error::infeasible(what, remedy), reason }
+        })
     }
 
-    /// The time of a run that has ended, or the problem and its remedy.
-    fn read(&self, ended: &Ended) -> std::result::Result<f64, (String, &'static str)> {
-        if !ended.status.success() {
-            let mut what = format!("failed: {}", ended.status);
-            if let Some(line) = last_line(&ended.stderr).or_else(|| last_line(&ended.stdout)) {
-                what += &format!(", its last line: {line}");
+    /// The time of a run that has ended, or the problem, its remedy and the reason of a failure.
+    fn read(&self, ended: &Ended) -> std::result::Result<f64, (String, &'static str, Option<String>)> {
+        let status = match ended.end {
+            End::Exited(status) => status,
+            End::TimedOut => {
+                let limit = units::show_seconds(self.timeout.unwrap_or_default());
+                let what = format!("did not end within {limit} and was stopped");
+                return Err((what, "raise `timeout`, or run it by hand with that size", None));
             }
-            return Err((what, "run it by hand with that size"));
+        };
+        if !status.success() {
+            let mut reason = status.to_string();
+            if let Some(line) = last_line(&ended.stderr).or_else(|| last_line(&ended.stdout)) {
+                reason += &format!(", its last line: {line}");
+            }
+            return Err((format!("failed: {reason}"), "run it by hand with that size", Some(reason)));
         }
         match self.seconds_from {
             SecondsFrom::Wall => Ok(ended.seconds),
             SecondsFrom::Stdout => {
-                let remedy = "its last line must be a positive number of seconds and nothing else";
+                let bad = |what: String| {
+                    Err((what, "its last line must be a positive number of seconds and nothing else", None))
+                };
                 let Some(line) = last_line(&ended.stdout) else {
-                    return Err(("printed nothing".into(), remedy));
+                    return bad("printed nothing".into());
                 };
                 match f64::from_str(&line) {
                     Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
-                    Ok(seconds) => Err((format!("printed a time of {seconds} seconds"), remedy)),
-                    Err(_) => Err((format!("ended with \"{line}\", which is not a number"), remedy)),
+                    Ok(seconds) => bad(format!("printed a time of {seconds} seconds")),
+                    Err(_) => bad(format!("ended with \"{line}\", which is not a number")),
                 }
             }
         }
     }
-}
-
-/// Speed functions of a program. Each processor runs one instance at a time, pinned to its cores. All
-/// processors measure together unless the options say otherwise. The first run of a size is not counted.
-///
-/// If one run takes longer than the time for a size, it is the only run of that size. The `slowdown` of an
-/// emulated processor multiplies the seconds of its program, whether they are wall-clock seconds or printed
-/// by the program; no time is spent sleeping.
-///
-/// # Errors
-/// No size, or one that is not a positive number; a program that cannot be started (exit code 2), fails or
-/// prints no time (exit code 1; the message contains command, size and processor); known points of another
-/// subject; errors of `keep`; interrupted.
-pub fn sweep_command(
-    platform: &Platform,
-    command: &UserCommand,
-    sweep: &Sweep,
-    keep: &mut Keep<'_>,
-    monitor: &Monitor,
-) -> Result<Models> {
-    let refuse = |what: String| Err(Error::input("`sizes`", what, "give sizes such as 1000,10000,100000"));
-    if let Sizes::Listed(sizes) = &sweep.sizes {
-        match sizes.iter().find(|size| !(size.is_finite() && **size > 0.0)) {
-            Some(size) => return refuse(format!("{size} is not a positive size")),
-            None if sizes.is_empty() => return refuse("no size is given".into()),
-            None => {}
-        }
-    }
-    let subject = Subject {
-        platform,
-        kernel: format!("command: {}", command.text()),
-        unit: "{size} of the command".into(),
-        parameters: BTreeMap::new(),
-        rounded: |size| size,
-        largest: &|_| f64::INFINITY,
-    };
-    let trial =
-        |_: &Processor, rank: usize, size| Run { command, processor: &platform.processors[rank], rank, size };
-    sweep::run(&subject, sweep, trial, keep, monitor)
-}
-
-/// One size of one processor.
-struct Run<'a> {
-    command: &'a UserCommand,
-    processor: &'a Processor,
-    rank: usize,
-    size: f64,
-}
-
-impl Trial for Run<'_> {
-    const FEWEST_WHEN_LATE: usize = 1;
-
-    fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-        self.time(halt)
-    }
-
-    fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-        self.command.seconds(self.processor, self.rank, self.size, halt)
-    }
-}
-
-/// Replaces each `{name}`. Other braces stay, and inserted text is not scanned again.
-fn filled(word: &str, values: &[(&str, &dyn std::fmt::Display)]) -> String {
-    let mut out = String::new();
-    let mut rest = word;
-    while let Some(start) = rest.find('{') {
-        out.push_str(&rest[..start]);
-        rest = &rest[start..];
-        let hit = values
-            .iter()
-            .find(|(name, _)| rest[1..].strip_prefix(name).is_some_and(|after| after.starts_with('}')));
-        match hit {
-            Some((name, value)) => {
-                out.push_str(&value.to_string());
-                rest = &rest[name.len() + 2..];
-            }
-            None => {
-                out.push('{');
-                rest = &rest[1..];
-            }
-        }
-    }
-    out + rest
 }
 
 /// The last line that is not blank, cut to 200 characters.
@@ -240,6 +219,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::Monitor;
 
     fn command(text: &str) -> UserCommand {
         UserCommand::parse(text, SecondsFrom::Stdout).unwrap()
@@ -247,15 +227,46 @@ mod tests {
 
     #[test]
     fn words_are_split_first_and_filled_then() {
-        let words = command("prog '{size} x' {processor}-{rank} {share}{size} {other} '{print $1}'");
+        let words = command("prog '{size} x' {processor}-{rank} {share}{size} {from}:{to} '{print $1}' {}");
         assert_eq!(
-            words.words(1e9, "a b; rm {size}", 3),
-            ["prog", "1000000000 x", "a b; rm {size}-3", "10000000001000000000", "{other}", "{print $1}"]
+            words.words(1e9..3e9, "a b; rm {size}", 3),
+            [
+                "prog",
+                "2000000000 x",
+                "a b; rm {size}-3",
+                "20000000002000000000",
+                "1000000000:3000000000",
+                "{print $1}",
+                "{}"
+            ]
         );
-        assert_eq!(command("p {size}").words(0.5, "p", 0), ["p", "0.5"]);
-        for bad in ["", "   ", "'' {size}", "solver", "solver '{size}"] {
+        assert_eq!(command("p {size}").words(0.0..0.5, "p", 0), ["p", "0.5"]);
+        for bad in ["", "   ", "'' {size}", "solver", "solver '{size}", "solver {from}"] {
             assert_eq!(UserCommand::parse(bad, SecondsFrom::Wall).unwrap_err().exit_code(), 2, "{bad}");
         }
+        let given = ["./my prog", "{share}"].map(String::from);
+        let command = UserCommand::of_words(&given, SecondsFrom::Wall).unwrap();
+        assert_eq!(UserCommand::parse(command.text(), SecondsFrom::Wall).unwrap(), command);
+        assert!(UserCommand::of_words(&[], SecondsFrom::Wall).is_err());
+    }
+
+    #[test]
+    fn unknown_placeholders_are_refused() {
+        let error = UserCommand::parse("p {size} {shares}", SecondsFrom::Wall).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("{shares}") && error.to_string().contains("{from}"), "{error}");
+    }
+
+    #[cfg(unix)]
+    fn timed(
+        text: &str,
+        processor: &Processor,
+        rank: usize,
+        size: f64,
+        halt: &StopSignal<'_>,
+    ) -> Result<f64> {
+        let task = Task { processor, rank, units: 0.0..size };
+        command(text).with_timeout(Some(5.0)).seconds(&task, None, halt).map_err(|failure| failure.error)
     }
 
     #[cfg(unix)]
@@ -264,7 +275,7 @@ mod tests {
         let monitor = Monitor::new();
         let halt = StopSignal::new(&monitor);
         let slow = Processor { slowdown: 3.0, ..Processor::named("slow") };
-        let run = |text: &str| command(text).seconds(&slow, 1, 8.0, &halt);
+        let run = |text: &str| timed(text, &slow, 1, 8.0, &halt);
         assert_eq!(run("sh -c 'echo chatter; echo {size}e-1; echo'").unwrap(), 0.8 * 3.0);
         assert_eq!(run("sh -c 'echo $APPORTION_RANK$APPORTION_SIZE'").unwrap(), 18.0 * 3.0);
         for (text, code, word) in [
@@ -290,8 +301,39 @@ mod tests {
     fn leftovers_are_ended() {
         let monitor = Monitor::new();
         let halt = StopSignal::new(&monitor);
-        let run = command("sh -c 'sleep 3600 & echo {size}'").seconds(&Processor::named("p"), 0, 2.0, &halt);
-        assert_eq!(run.unwrap(), 2.0);
+        let p = Processor::named("p");
+        assert_eq!(timed("sh -c 'sleep 3600 & echo {size}'", &p, 0, 2.0, &halt).unwrap(), 2.0);
+        // A process in a session of its own escapes, but is not waited for.
+        assert_eq!(timed("sh -c 'setsid sleep 20 & echo {size}'", &p, 0, 2.0, &halt).unwrap(), 2.0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_hangs_is_stopped_and_named() {
+        let monitor = Monitor::new();
+        let halt = StopSignal::new(&monitor);
+        let p = Processor::named("p");
+        let task = Task { processor: &p, rank: 0, units: 0.0..3600.0 };
+        let hanging = command("sh -c 'sleep {size} & wait'").with_timeout(Some(0.05));
+        let failure = hanging.seconds(&task, None, &halt).err().unwrap();
+        assert_eq!((failure.error.exit_code(), failure.reason), (1, None));
+        let line = failure.error.to_string();
+        assert!(line.contains("\"p\"") && line.contains("50.0 ms") && line.contains("`timeout`"), "{line}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn every_line_is_passed_on() {
+        let monitor = Monitor::new();
+        let halt = StopSignal::new(&monitor);
+        let p = Processor::named("p");
+        let task = Task { processor: &p, rank: 0, units: 0.0..7.0 };
+        let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let ours = std::sync::Arc::clone(&heard);
+        let lines: Lines = std::sync::Arc::new(move |line| ours.lock().unwrap().push(line.to_owned()));
+        let text = "sh -c 'printf \"a\\n\\nb\"; sleep 0.1; echo c; printf {size}'";
+        assert!(command(text).seconds(&task, Some(&lines), &halt).is_ok());
+        assert_eq!(*heard.lock().unwrap(), ["a", "", "bc", "7"]);
     }
 
     #[cfg(unix)]
@@ -301,9 +343,12 @@ mod tests {
         let halt = StopSignal::new(&monitor);
         std::thread::scope(|scope| {
             let run = scope.spawn(|| {
-                command("sh -c 'sleep {size} & wait'").seconds(&Processor::named("p"), 0, 3600.0, &halt)
+                let text = "sh -c 'sleep {size} & wait'";
+                let p = Processor::named("p");
+                let task = Task { processor: &p, rank: 0, units: 0.0..3600.0 };
+                command(text).seconds(&task, None, &halt).map_err(|failure| failure.error)
             });
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50));
             monitor.stop();
             assert!(matches!(run.join().unwrap(), Err(Error::Interrupted)));
         });

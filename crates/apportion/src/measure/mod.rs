@@ -1,5 +1,6 @@
 //! Measurement of the speeds of processors and links: kernels, user programs, messages.
 
+mod at_once;
 mod balance;
 mod child;
 mod command;
@@ -7,17 +8,22 @@ mod kernels;
 mod links;
 mod links_threads;
 mod links_world;
+mod placeholders;
+mod programs;
 mod repeated;
 mod stencil;
 mod sweep;
 mod together;
+mod units;
 
 pub use balance::{Balance, BalanceOptions, Round, balance};
-pub use command::{SecondsFrom, UserCommand, sweep_command};
+pub use command::{SecondsFrom, UserCommand};
 pub use kernels::{measure_gemm, measure_kernel, sweep_kernel};
 pub use links::{LinkOptions, MeasuredLink, Probe, ProbeFn, measure_links};
 pub use links_threads::threads_probe;
 pub use links_world::measure_links_on;
+pub use programs::sweep_command;
 pub use stencil::sweep_stencil;
 pub use sweep::{Keep, MeasureOptions, Sizes, Sweep};
 pub use together::measure_on;
+pub use units::{UnitsRun, round_of, run_units};

@@ -28,7 +28,7 @@ const VALUES: f64 = 4.0;
 /// interrupted.
 pub fn sweep_stencil<T: Advectable>(
     platform: &Platform,
-    sweep: &Sweep,
+    sweep: &Sweep<'_>,
     keep: &mut Keep<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {

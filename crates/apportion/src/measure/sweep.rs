@@ -5,17 +5,23 @@
 //! so that the effects of shared resources (memory bandwidth, caches, power) are included. A size is repeated
 //! until the mean is known precisely enough (Malik 2016, section 4.5).
 
+mod course;
+mod ranks;
+mod settle;
+
 use crate::error::{Error, Result};
-use crate::model::{AdaptiveSweep, Interpolation, Model, Models, Point, Summary, summarise};
+use crate::model::{Models, Point};
 use crate::platform::{Platform, Processor};
-use crate::run::Monitor;
 use crate::run::clock;
 use crate::run::mailboxes::{StartBarrier, StopOnPanic, StopSignal};
+use crate::run::{Monitor, World};
+use course::{Course, Task, courses, models};
+pub(super) use settle::Trial;
+use settle::settle;
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::time::Instant;
 
 /// Criteria for the end of the repetitions of a size.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,33 +71,26 @@ pub enum Sizes {
 pub type Keep<'a> = dyn FnMut(&Models) -> Result<()> + 'a;
 
 /// A sweep over sizes: the sizes, the precision and earlier points.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sweep {
+#[derive(Debug, Clone)]
+pub struct Sweep<'a> {
     /// The sizes.
     pub sizes: Sizes,
     /// Criteria for the end of the repetitions of a size.
     pub options: MeasureOptions,
     /// Points of an earlier sweep of the same subject: they are kept and not measured again.
     pub known: Option<Models>,
+    /// A cap for all models; larger sizes are not measured.
+    pub max_size: Option<f64>,
+    /// Processes that measure together, each its own processor: rank r processor r. `None`, or a world of one
+    /// process: this process measures all processors.
+    pub world: Option<&'a World>,
 }
 
-impl Sweep {
-    /// A sweep without earlier points.
+impl Sweep<'_> {
+    /// A sweep of this process without earlier points or a cap.
     pub fn new(sizes: Sizes, options: MeasureOptions) -> Self {
-        Self { sizes, options, known: None }
+        Self { sizes, options, known: None, max_size: None, world: None }
     }
-}
-
-/// One size of a subject on one processor, which can be timed.
-pub(super) trait Trial {
-    /// Minimum number of timings of a size whose time is exceeded.
-    const FEWEST_WHEN_LATE: usize;
-
-    /// One run that is not counted, with any preparation. Returns its seconds.
-    fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64>;
-
-    /// Seconds of one run.
-    fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64>;
 }
 
 /// The subject of a measurement, as described in the file.
@@ -106,8 +105,29 @@ pub(super) struct Subject<'a> {
     pub largest: &'a dyn Fn(&Processor) -> f64,
 }
 
-/// Minimum number of timings of a size.
-const FEWEST: usize = 3;
+/// The result of measuring a size.
+#[derive(Debug)]
+enum Found {
+    Point(Point),
+    /// The subject fails at this size; the reason is the program's.
+    TooLarge {
+        size: f64,
+        error: Error,
+        reason: String,
+    },
+}
+
+impl Found {
+    /// The point of a size, or its failure if that may be due to the size.
+    fn of<T: Trial>(trial: &T, size: f64, outcome: Result<Point>) -> Result<Self> {
+        match (outcome, trial.too_large()) {
+            (Ok(point), _) => Ok(Self::Point(point)),
+            (Err(Error::Interrupted), _) => Err(Error::Interrupted),
+            (Err(error), Some(reason)) => Ok(Self::TooLarge { size, error, reason: reason.to_owned() }),
+            (Err(error), None) => Err(error),
+        }
+    }
+}
 
 /// Runs a sweep. `trial` creates the object to time, on the thread that times it.
 ///
@@ -116,11 +136,14 @@ const FEWEST: usize = 3;
 /// before have been saved.
 pub(super) fn run<T: Trial>(
     subject: &Subject<'_>,
-    sweep: &Sweep,
+    sweep: &Sweep<'_>,
     trial: impl Fn(&Processor, usize, f64) -> T + Sync,
     keep: &mut Keep<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {
+    if let Some(world) = sweep.world.filter(|world| !world.is_solo()) {
+        return ranks::run(subject, sweep, &trial, keep, (world, monitor));
+    }
     let mut courses = courses(subject, sweep)?;
     monitor.begin(0);
     let everybody: Vec<usize> = (0..courses.len()).collect();
@@ -135,10 +158,11 @@ pub(super) fn run<T: Trial>(
                 break;
             }
             monitor.expect(measured + courses.iter().map(Course::expected).sum::<u64>());
-            let mut take = |rank: usize, point: Point| {
-                courses[rank].add(point);
-                measured += 1;
-                monitor.advance(1);
+            let mut take = |rank: usize, found: Found| {
+                if courses[rank].take(found)? {
+                    measured += 1;
+                    monitor.advance(1);
+                }
                 keep(&models(subject, &courses)?)
             };
             round(subject, &wanted, &sweep.options, &trial, &mut take, monitor)?;
@@ -150,22 +174,13 @@ pub(super) fn run<T: Trial>(
     Ok(models)
 }
 
-/// Task of a processor in a round.
-#[derive(Debug, Clone, Copy)]
-enum Task {
-    /// Measures this size.
-    Measure(f64),
-    /// Has all its points, and keeps working so that the conditions of the other processors do not change.
-    Accompany(f64),
-}
-
 /// One round. Every point is passed on as soon as it is measured.
 fn round<T: Trial>(
     subject: &Subject<'_>,
     wanted: &[(usize, Task)],
     options: &MeasureOptions,
     trial: &(impl Fn(&Processor, usize, f64) -> T + Sync),
-    take: &mut dyn FnMut(usize, Point) -> Result<()>,
+    take: &mut dyn FnMut(usize, Found) -> Result<()>,
     monitor: &Monitor,
 ) -> Result<()> {
     // The first stops all work, the second only the work that accompanies other processors.
@@ -177,23 +192,24 @@ fn round<T: Trial>(
         let (give, points) = channel();
         let mut workers = Vec::new();
         for &(rank, task) in wanted {
-            let (halt, over, barrier, left, give) = (&halt, &over, &barrier, &left, give.clone());
+            let (halt, over, barrier, left, ours) = (&halt, &over, &barrier, &left, give.clone());
             let processor = &subject.platform.processors[rank];
-            workers.push(scope.spawn(move || {
+            let worker = std::thread::Builder::new().spawn_scoped(scope, move || {
                 let _ends_all = (StopOnPanic(halt), StopOnPanic(over));
                 clock::pin(&processor.cores);
                 let (Task::Measure(size) | Task::Accompany(size)) = task;
                 let mut trial = trial(processor, rank, size);
                 if barrier.pass(halt).is_err() {
                     // Another thread panicked before the start, or the user interrupted.
-                    let _ = give.send((rank, Err(Error::Interrupted)));
+                    let _ = ours.send((rank, Err(Error::Interrupted)));
                     return;
                 }
                 if let Task::Measure(_) = task {
-                    let summary = settle(&mut trial, halt, options);
-                    let failed = summary.is_err();
+                    let point = settle(&mut trial, halt, options).map(|settled| settled.point(size));
+                    let found = Found::of(&trial, size, point);
+                    let failed = found.is_err();
                     // The receiver lives as long as this scope.
-                    let _ = give.send((rank, summary.map(|s| point(size, s))));
+                    let _ = ours.send((rank, found));
                     if failed {
                         halt.fail();
                         over.fail();
@@ -203,11 +219,22 @@ fn round<T: Trial>(
                     }
                 }
                 while trial.time(over).is_ok() {}
-            }));
+            });
+            match worker {
+                Ok(worker) => workers.push(worker),
+                Err(error) => {
+                    halt.fail();
+                    over.fail();
+                    let why = format!("its thread cannot be started: {error}");
+                    let lost = Error::WorkerLost { processor: format!("\"{}\"", processor.name), why };
+                    let _ = give.send((rank, Err(lost)));
+                    break;
+                }
+            }
         }
         drop(give);
-        for (rank, point) in points {
-            let taken = point.and_then(|point| take(rank, point));
+        for (rank, found) in points {
+            let taken = found.and_then(|found| take(rank, found));
             let Err(error) = taken else { continue };
             halt.fail();
             over.fail();
@@ -223,173 +250,6 @@ fn round<T: Trial>(
         }
     });
     outcome
-}
-
-/// Repeats until the mean is known precisely enough.
-fn settle<T: Trial>(trial: &mut T, halt: &StopSignal<'_>, options: &MeasureOptions) -> Result<Summary> {
-    let begin = Instant::now();
-    let late = || begin.elapsed().as_secs_f64() >= options.seconds_per_size;
-    let most = options.most_repetitions.max(1) as usize;
-    let first = trial.warm_up(halt)?;
-    if T::FEWEST_WHEN_LATE <= 1 && late() {
-        // A run of this length was warm for most of it.
-        return Ok(summarise(&[first]));
-    }
-    let mut times = Vec::new();
-    loop {
-        times.push(trial.time(halt)?);
-        let summary = summarise(&times);
-        let enough = summary.is_within(options.tolerance) && times.len() >= FEWEST;
-        if enough || times.len() >= most || (late() && times.len() >= T::FEWEST_WHEN_LATE) {
-            return Ok(summary);
-        }
-    }
-}
-
-fn point(size: f64, summary: Summary) -> Point {
-    let ci = if summary.ci.is_finite() { summary.ci } else { 0.0 };
-    Point { ci, repetitions: summary.count, ..Point::new(size, summary.mean) }
-}
-
-/// The sequence of sizes of one processor.
-#[derive(Debug)]
-struct Course {
-    /// All points, ascending by size, including those of an earlier sweep.
-    points: Vec<Point>,
-    plan: Plan,
-    rounded: fn(f64) -> f64,
-    /// The largest size that fits into memory.
-    largest: f64,
-}
-
-#[derive(Debug)]
-enum Plan {
-    Listed(Vec<f64>),
-    Adaptive(AdaptiveSweep),
-}
-
-impl Course {
-    /// The size to measure next.
-    fn next(&self) -> Option<f64> {
-        match &self.plan {
-            Plan::Listed(sizes) => sizes.iter().copied().find(|&size| self.known(size).is_none()),
-            Plan::Adaptive(sweep) => sweep.next_size().map(self.rounded),
-        }
-    }
-
-    fn task(&self) -> Option<Task> {
-        let done = || self.points.last().map(|p| Task::Accompany(p.size));
-        self.next().map(Task::Measure).or_else(done)
-    }
-
-    fn known(&self, size: f64) -> Option<Point> {
-        self.points.iter().find(|p| p.size == size).copied()
-    }
-
-    /// Adds a point, and skips sizes that are known already.
-    fn add(&mut self, point: Point) {
-        let place = self.points.partition_point(|p| p.size < point.size);
-        self.points.insert(place, point);
-        self.skip();
-    }
-
-    fn skip(&mut self) {
-        while let Some(size) = self.next() {
-            let known = self.known(size);
-            let (Plan::Adaptive(sweep), largest) = (&mut self.plan, self.largest) else { break };
-            match known {
-                Some(point) => sweep.add(point),
-                None if size > largest => sweep.refuse(size),
-                None => break,
-            }
-        }
-    }
-
-    /// Number of remaining points; an estimate if the sweep is adaptive.
-    fn expected(&self) -> u64 {
-        match &self.plan {
-            Plan::Listed(sizes) => sizes.iter().filter(|&&size| self.known(size).is_none()).count() as u64,
-            Plan::Adaptive(sweep) if self.next().is_some() => sweep.expected_more().max(1) as u64,
-            Plan::Adaptive(_) => 0,
-        }
-    }
-}
-
-fn courses(subject: &Subject<'_>, sweep: &Sweep) -> Result<Vec<Course>> {
-    let mut known = match &sweep.known {
-        Some(models) => known_points(subject, models)?,
-        None => BTreeMap::new(),
-    };
-    let rounded = subject.rounded;
-    let plan = match &sweep.sizes {
-        Sizes::Listed(sizes) => {
-            let mut sizes: Vec<f64> = sizes.iter().map(|&size| rounded(size)).collect();
-            sizes.sort_by(f64::total_cmp);
-            sizes.dedup();
-            Ok(sizes)
-        }
-        &Sizes::Adaptive { smallest, largest, accuracy, most } => {
-            let (least, top) = (rounded(smallest), rounded(largest));
-            let sweep = AdaptiveSweep::new(least, top, accuracy)?.with_most(most);
-            Err(sweep)
-        }
-    };
-    let course = |processor: &Processor| {
-        let plan = match &plan {
-            Ok(sizes) => Plan::Listed(sizes.clone()),
-            Err(sweep) => Plan::Adaptive(sweep.clone()),
-        };
-        let points = known.remove(&processor.name).unwrap_or_default();
-        let mut course = Course { points, plan, rounded, largest: (subject.largest)(processor) };
-        course.skip();
-        course
-    };
-    Ok(subject.platform.processors.iter().map(course).collect())
-}
-
-/// The points of an earlier sweep, by processor.
-fn known_points(subject: &Subject<'_>, models: &Models) -> Result<BTreeMap<String, Vec<Point>>> {
-    let refuse =
-        |what: String| Err(Error::input("`resume`", what, "measure into another file, or without `resume`"));
-    if models.kernel != subject.kernel || models.parameters != subject.parameters {
-        let of = |kernel: &str, parameters: &BTreeMap<String, f64>| {
-            parameters.iter().fold(kernel.to_owned(), |text, (name, value)| format!("{text}, {name} {value}"))
-        };
-        return refuse(format!(
-            "the file holds points of \"{}\", not of \"{}\"",
-            of(&models.kernel, &models.parameters),
-            of(&subject.kernel, &subject.parameters),
-        ));
-    }
-    let names = subject.platform.names();
-    if let Some(stranger) = models.names().iter().find(|name| !names.contains(name)) {
-        return refuse(format!(
-            "the file holds points of processor \"{stranger}\", which the platform does not have"
-        ));
-    }
-    Ok(models.models.iter().map(|m| (m.processor().to_owned(), m.points().to_vec())).collect())
-}
-
-/// The models so far, of the processors that have a point.
-fn models(subject: &Subject<'_>, courses: &[Course]) -> Result<Models> {
-    let models = courses
-        .iter()
-        .zip(&subject.platform.processors)
-        .filter(|(course, _)| !course.points.is_empty())
-        .map(|(course, processor)| {
-            let (interpolation, cap) = match &course.plan {
-                Plan::Listed(_) => (Interpolation::PiecewiseLinear, None),
-                Plan::Adaptive(sweep) => (Interpolation::Akima, sweep.cap()),
-            };
-            Model::new(&processor.name, interpolation, course.points.clone(), cap)
-        })
-        .collect::<Result<_>>()?;
-    Ok(Models {
-        kernel: subject.kernel.clone(),
-        unit: subject.unit.clone(),
-        parameters: subject.parameters.clone(),
-        models,
-    })
 }
 
 #[cfg(test)]

@@ -278,7 +278,7 @@ impl AdaptiveSweep {
     /// ends (beyond their confidence intervals). It is small where the interval is so narrow that no share
     /// moves inside it.
     fn bound(&self, a: &Point, b: &Point) -> f64 {
-        let noise = a.ci / a.seconds + b.ci / b.seconds;
+        let noise = noise(a) + noise(b);
         let gap = (a.speed() - b.speed()).abs() / a.speed().min(b.speed()) - noise;
         gap.max(0.0).min(2.0 * (b.size - a.size) / b.size)
     }
@@ -302,7 +302,12 @@ fn off_line(left: &Point, middle: &Point, right: &Point) -> f64 {
     let t = (middle.size - left.size) / (right.size - left.size);
     let line = left.speed() + t * (right.speed() - left.speed());
     let off = (middle.speed() - line).abs() / line.min(middle.speed());
-    (off - middle.ci / middle.seconds).max(0.0)
+    (off - noise(middle)).max(0.0)
+}
+
+/// The relative half-width of a point's confidence interval, as far as it is known.
+fn noise(point: &Point) -> f64 {
+    point.ci.unwrap_or(0.0) / point.seconds
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The models file `models.json`. Reading is strict: unknown fields and inconsistent values are errors.
 
-use super::{Interpolation, Model, Point};
+use super::{Failure, Interpolation, Model, Point};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +39,8 @@ struct RawModel {
     interpolation: Interpolation,
     #[serde(default)]
     max_size: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure: Option<Failure>,
     points: Vec<Point>,
 }
 
@@ -82,7 +84,8 @@ impl Models {
                         "keep one",
                     ));
                 }
-                Model::new(m.processor, m.interpolation, m.points, m.max_size).map_err(|e| match e {
+                let model = Model::new(m.processor, m.interpolation, m.points, m.max_size);
+                model.and_then(|model| model.with_failure(m.failure)).map_err(|e| match e {
                     Error::Input { place: field, what, remedy } => {
                         Error::input(format!("{place}: {field}"), what, remedy)
                     }
@@ -108,6 +111,7 @@ impl Models {
                     processor: m.processor().to_owned(),
                     interpolation: m.interpolation(),
                     max_size: m.max_size(),
+                    failure: m.failure().cloned(),
                     points: m.points().to_vec(),
                 })
                 .collect(),
@@ -185,6 +189,19 @@ mod tests {
         let point = models.models[0].points()[0];
         assert_eq!((point.low, point.high, point.energy), (Some(0.001), Some(0.002), Some(1.5)));
         assert_eq!(models.models[0].interpolation(), Interpolation::Akima);
+        assert_eq!(Models::parse(&models.to_json(), "again").unwrap(), models);
+        // One measurement has no interval; a cap has a reason.
+        let single = "\"ci\": null, \"precision_met\": false";
+        let text = GOOD.replacen("\"ci\": 0.00002", single, 1).replacen(
+            "\"max_size\": null",
+            "\"max_size\": 5000, \"failure\": {\"size\": 5001, \"reason\": \"exit status: 1\"}",
+            1,
+        );
+        let models = Models::parse(&text, "m.json").unwrap();
+        let point = models.models[0].points()[0];
+        assert_eq!((point.ci, point.precision_met), (None, Some(false)));
+        assert_eq!(models.models[0].failure().unwrap().size, 5001.0);
+        assert!(models.to_json().contains("\"ci\": null"));
         assert_eq!(Models::parse(&models.to_json(), "again").unwrap(), models);
         // A point without these fields is written as before.
         assert!(!Models::parse(GOOD, "m.json").unwrap().to_json().contains("energy"));

@@ -14,7 +14,7 @@ mod surface;
 mod surface_file;
 
 pub use adaptive::AdaptiveSweep;
-pub use curve::{Interpolation, Model};
+pub use curve::{Failure, Interpolation, Model};
 pub use file::{Models, read_models};
 pub use hockney::{Hockney, MessageTime, fit_hockney};
 pub use point::Point;

@@ -12,18 +12,24 @@ pub struct Point {
     pub size: f64,
     /// Mean time; > 0.
     pub seconds: f64,
-    /// Half-width of the 95 % Student interval of the mean, in seconds; 0 if not known.
+    /// Half-width of the 95 % Student interval of the mean, in seconds; `None` if it is not known, as after a
+    /// single measurement.
     #[serde(default)]
-    pub ci: f64,
-    /// Number of measurements behind the mean; 0 if not known.
+    pub ci: Option<f64>,
+    /// Number of measurements behind the mean; 0 if nothing was measured.
     #[serde(default)]
     pub repetitions: u64,
-    /// The shortest time to expect, in seconds: the upper edge of the speed band. Not above `seconds`.
+    /// The shortest time to expect, in seconds: the upper edge of the speed band. Not above `seconds`. A
+    /// measurement gives the 5 % quantile of its repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// The longest time to expect, in seconds: the lower edge of the speed band. Not below `seconds`.
+    /// The longest time to expect, in seconds: the lower edge of the speed band. Not below `seconds`. A
+    /// measurement gives the 95 % quantile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+    /// Whether `ci` is as narrow as the measurement was asked for; `None` if nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision_met: Option<bool>,
     /// Energy of the whole task in joules, if it was measured; >= 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<f64>,
@@ -32,7 +38,16 @@ pub struct Point {
 impl Point {
     /// A point without statistics, band or energy.
     pub fn new(size: f64, seconds: f64) -> Self {
-        Self { size, seconds, ci: 0.0, repetitions: 0, low: None, high: None, energy: None }
+        Self {
+            size,
+            seconds,
+            ci: None,
+            repetitions: 0,
+            low: None,
+            high: None,
+            precision_met: None,
+            energy: None,
+        }
     }
 
     /// The same point with a band of times.
@@ -59,13 +74,14 @@ impl Point {
         if !positive(self.seconds) || !positive(self.speed()) {
             return Some(("seconds", format!("{} is not a positive number", self.seconds)));
         }
-        if !(self.ci.is_finite() && self.ci >= 0.0) {
-            return Some(("ci", format!("{} is not a non-negative number", self.ci)));
+        if let Some(ci) = self.ci.filter(|&ci| !(ci >= 0.0 && (self.seconds + ci).is_finite())) {
+            return Some(("ci", format!("{ci} is not a non-negative number")));
         }
-        if let Some(low) = self.low.filter(|&t| !(positive(t) && t <= self.seconds)) {
+        let usable = |t: f64| positive(t) && positive(self.size / t);
+        if let Some(low) = self.low.filter(|&t| !(usable(t) && t <= self.seconds)) {
             return Some(("low", format!("{low} is not a positive time up to seconds = {}", self.seconds)));
         }
-        if let Some(high) = self.high.filter(|&t| !(t.is_finite() && t >= self.seconds)) {
+        if let Some(high) = self.high.filter(|&t| !(usable(t) && t >= self.seconds)) {
             return Some(("high", format!("{high} is not a time of at least seconds = {}", self.seconds)));
         }
         let joules = self.energy.filter(|&e| !(e.is_finite() && e >= 0.0))?;

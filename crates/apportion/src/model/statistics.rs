@@ -9,6 +9,9 @@ pub struct Summary {
     pub ci: f64,
     /// Number of measurements kept.
     pub count: u64,
+    /// The 5 % and 95 % quantiles of all measurements, outliers included, widened to contain the mean;
+    /// `None` for fewer than five measurements.
+    pub band: Option<(f64, f64)>,
 }
 
 impl Summary {
@@ -16,6 +19,18 @@ impl Summary {
     pub fn is_within(&self, tolerance: f64) -> bool {
         self.ci <= tolerance * self.mean
     }
+}
+
+/// Number of measurements from which on their quantiles are known well enough to be a band.
+const FEWEST_FOR_BAND: usize = 5;
+
+/// The quantile `q` (0 to 1) of sorted values: linear between neighbours, the first at 0 and the last at 1
+/// (definition 7 of Hyndman and Fan 1996, the default of NumPy and R).
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let place = q * (sorted.len() - 1) as f64;
+    let below = place.floor() as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
 }
 
 /// Two-sided 95 % quantile of Student's t with `freedom` degrees of freedom.
@@ -46,7 +61,7 @@ pub fn summarise(values: &[f64]) -> Summary {
     let kept = without_outliers(values);
     let n = kept.len() as f64;
     if kept.is_empty() {
-        return Summary { mean: f64::NAN, ci: f64::INFINITY, count: 0 };
+        return Summary { mean: f64::NAN, ci: f64::INFINITY, count: 0, band: None };
     }
     let mean = kept.iter().sum::<f64>() / n;
     let ci = if kept.len() < 2 {
@@ -55,7 +70,12 @@ pub fn summarise(values: &[f64]) -> Summary {
         let variance = kept.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
         student_95(kept.len() as u64 - 1) * (variance / n).sqrt()
     };
-    Summary { mean, ci, count: kept.len() as u64 }
+    let band = (values.len() >= FEWEST_FOR_BAND).then(|| {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        (quantile(&sorted, 0.05).min(mean), quantile(&sorted, 0.95).max(mean))
+    });
+    Summary { mean, ci, count: kept.len() as u64, band }
 }
 
 fn without_outliers(values: &[f64]) -> Vec<f64> {
@@ -90,6 +110,25 @@ mod tests {
         assert_eq!((s.mean, s.count), (3.0, 5));
         assert!((s.ci - 2.776 * 0.5_f64.sqrt()).abs() < 1e-9);
         assert_eq!(summarise(&[1.0]).ci, f64::INFINITY);
+    }
+
+    #[test]
+    fn the_band_is_the_quantiles_of_all_values() {
+        // Places 0.2 and 3.8 of 0..=4: 1 + 0.2 (2 - 1) and 4 + 0.8 (50 - 4); 50 is no part of the mean.
+        let s = summarise(&[4.0, 2.0, 50.0, 1.0, 3.0]);
+        assert_eq!((s.mean, s.count), (2.5, 4));
+        let (low, high) = s.band.unwrap();
+        assert!((low - 1.2).abs() < 1e-12 && (high - 40.8).abs() < 1e-12, "{low} {high}");
+        // Places 1 and 19 of 0..=20.
+        let values: Vec<f64> = (0..21).map(|i| f64::from((i * 8) % 21)).collect();
+        assert_eq!(summarise(&values).band, Some((1.0, 19.0)));
+        assert_eq!(summarise(&[1.0, 2.0, 3.0, 4.0]).band, None);
+        // One value in fifty above: the mean is above the 95 % quantile, and still in the band.
+        let mut values = vec![1.0; 50];
+        values.push(1.0005);
+        let s = summarise(&values);
+        assert_eq!(s.band, Some((1.0, s.mean)));
+        assert!(s.mean > 1.0);
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn measured(processor: &Emulated, (smallest, largest): (f64, f64), noise: f64) -
     while let Some(size) = sweep.next_size() {
         let off = noise * (2.0 * random.unit() - 1.0);
         let seconds = processor.seconds(size) * (1.0 + off);
-        sweep.add(Point { ci: noise * seconds, ..Point::new(size, seconds) });
+        sweep.add(Point { ci: Some(noise * seconds), ..Point::new(size, seconds) });
     }
     assert!(sweep.points().len() <= 20);
     sweep.model("p").unwrap()

@@ -22,6 +22,16 @@ pub enum Interpolation {
     Constant,
 }
 
+/// A size at which a measured program failed, as it does when memory is full.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// The smallest size at which it failed.
+    pub size: f64,
+    /// How it failed: exit status, and the last line of its output.
+    pub reason: String,
+}
+
 /// A speed function: `speed(x) = x / seconds(x)`.
 ///
 /// # Example
@@ -38,6 +48,7 @@ pub struct Model {
     processor: String,
     interpolation: Interpolation,
     max_size: Option<f64>,
+    failure: Option<Failure>,
     points: Vec<Point>,
     /// `peak[i]` = longest time up to and including point i: makes time monotone where speed rises
     /// faster than size.
@@ -101,7 +112,7 @@ impl Model {
         }
         let peak = piecewise::peaks(&points);
         let akima = (interpolation == Interpolation::Akima).then(|| Akima::new(&points));
-        Ok(Self { processor, interpolation, max_size, points, peak, akima })
+        Ok(Self { processor, interpolation, max_size, failure: None, points, peak, akima })
     }
 
     /// The processor's name.
@@ -130,7 +141,29 @@ impl Model {
     /// `most` is not a positive number.
     pub fn with_cap(self, most: f64) -> Result<Self> {
         let cap = self.max_size.map_or(most, |old| old.min(most));
-        Self::new(self.processor, self.interpolation, self.points, Some(cap))
+        let failure = self.failure;
+        Ok(Self { failure, ..Self::new(self.processor, self.interpolation, self.points, Some(cap))? })
+    }
+
+    /// The smallest size at which the measured program failed, if that is why there is a cap.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// The same model with the failure that caused its cap.
+    ///
+    /// # Errors
+    /// The size of the failure is not a positive number.
+    pub fn with_failure(self, failure: Option<Failure>) -> Result<Self> {
+        if let Some(Failure { size, .. }) = failure.as_ref().filter(|f| !(f.size.is_finite() && f.size > 0.0))
+        {
+            return Err(Error::input(
+                format!("model of \"{}\": failure", self.processor),
+                format!("size {size} is not a positive number"),
+                "measure it again, or fix the file",
+            ));
+        }
+        Ok(Self { failure, ..self })
     }
 
     /// Units per second at size `x`; 0 beyond the cap.

@@ -172,9 +172,7 @@ impl Dfpa {
             return Ok(Step::Balanced);
         }
         let next = fpm(&self.models()?, self.n)?;
-        if self.tried.len() >= self.most_rounds as usize
-            || self.tried.iter().any(|(shares, _)| *shares == next)
-        {
+        if self.rounds >= self.most_rounds || self.tried.iter().any(|(shares, _)| *shares == next) {
             let best = self.tried.iter().min_by(|a, b| a.1.total_cmp(&b.1));
             self.shares = best.map_or(next, |(shares, _)| shares.clone());
             self.end_search();

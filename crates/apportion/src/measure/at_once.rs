@@ -1,0 +1,101 @@
+//! Work on several processors of a platform that all start at the same moment.
+
+use crate::error::{Error, Result};
+use crate::platform::{Platform, Processor};
+use crate::run::clock;
+use crate::run::mailboxes::{StartBarrier, StopOnPanic, StopSignal};
+
+/// Does `work` on each processor with a share, all at once, each on a thread pinned to its cores. Returns the
+/// outcomes by rank; `None` for a processor without a share. `work` stops the others by `halt`, if it wants.
+///
+/// If a thread cannot be started, nothing is done: its outcome is the error, those of the others are
+/// interruptions.
+pub(super) fn at_once<R: Send>(
+    platform: &Platform,
+    shares: &[u64],
+    halt: &StopSignal<'_>,
+    work: impl Fn(usize, &Processor) -> Result<R> + Sync,
+) -> Vec<Option<Result<R>>> {
+    let working = shares.iter().filter(|share| **share > 0).count();
+    let (barrier, work) = (StartBarrier::new(working), &work);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = platform
+            .processors
+            .iter()
+            .zip(shares)
+            .enumerate()
+            .map(|(rank, (processor, &share))| {
+                let barrier = &barrier;
+                (share > 0).then(|| {
+                    let started = std::thread::Builder::new().spawn_scoped(scope, move || {
+                        let _ends_all = StopOnPanic(halt);
+                        clock::pin(&processor.cores);
+                        barrier.pass(halt)?;
+                        work(rank, processor)
+                    });
+                    started.map_err(|error| {
+                        halt.fail();
+                        Error::WorkerLost {
+                            processor: format!("\"{}\"", processor.name),
+                            why: format!("its thread cannot be started: {error}"),
+                        }
+                    })
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread.map(|started| match started {
+                    Ok(thread) => thread.join().expect("running a program does not panic"),
+                    Err(error) => Err(error),
+                })
+            })
+            .collect()
+    })
+}
+
+/// All values, 0 for processors without a share; or the error of the run that failed: a failure interrupts
+/// the others.
+pub(super) fn all_fine(outcomes: Vec<Option<Result<f64>>>) -> Result<Vec<f64>> {
+    let mut interrupted = None;
+    let mut values = Vec::with_capacity(outcomes.len());
+    for outcome in outcomes {
+        match outcome {
+            None => values.push(0.0),
+            Some(Ok(value)) => values.push(value),
+            Some(Err(error @ Error::Interrupted)) => interrupted = Some(error),
+            Some(Err(error)) => return Err(error),
+        }
+    }
+    interrupted.map_or(Ok(values), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Monitor;
+
+    #[test]
+    fn processors_without_a_share_do_nothing() {
+        let platform = Platform::from_speeds(&[1.0, 1.0, 1.0]).unwrap();
+        let monitor = Monitor::new();
+        let halt = StopSignal::new(&monitor);
+        let outcomes = at_once(&platform, &[4, 0, 2], &halt, |rank, processor| {
+            assert_eq!(processor.name, format!("p{rank}"));
+            Ok(rank as f64 + 1.0)
+        });
+        assert!(outcomes[1].is_none());
+        assert_eq!(all_fine(outcomes).unwrap(), [1.0, 0.0, 3.0]);
+        monitor.stop();
+        let outcomes = at_once(&platform, &[4, 0, 2], &halt, |_, _| Ok(1.0));
+        assert!(matches!(all_fine(outcomes), Err(Error::Interrupted)));
+    }
+
+    #[test]
+    fn the_failure_counts_and_not_its_echo() {
+        let failed = || Err(Error::infeasible("no disk", "buy one"));
+        let outcomes = vec![Some(Err(Error::Interrupted)), Some(failed()), Some(Ok(1.0))];
+        assert!(all_fine(outcomes).unwrap_err().to_string().contains("no disk"));
+    }
+}

@@ -1,0 +1,142 @@
+//! A plan of units, carried out by a user's program.
+
+use crate::error::{Error, Result};
+use crate::measure::at_once::at_once;
+use crate::measure::balance::{Round, ranges};
+use crate::measure::child::Lines;
+use crate::measure::command::{Task, UserCommand};
+use crate::plan::{Division, Plan};
+use crate::platform::Platform;
+use crate::run::Monitor;
+use crate::run::mailboxes::StopSignal;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a program did with the share of one processor.
+#[derive(Debug)]
+pub struct UnitsRun {
+    /// The processor.
+    pub processor: String,
+    /// Its units.
+    pub units: Range<u64>,
+    /// Seconds of its run, or why it did not end well; `None` if it had no units and was not started.
+    pub outcome: Option<Result<f64>>,
+}
+
+/// The runs of a plan that ended well, as one round: their balance. `None` if there is none.
+pub fn round_of(runs: &[UnitsRun]) -> Option<Round> {
+    let fine = runs.iter().filter_map(|run| Some((run, *run.outcome.as_ref()?.as_ref().ok()?)));
+    let (shares, seconds): (Vec<u64>, Vec<f64>) =
+        fine.map(|(run, seconds)| (run.units.end - run.units.start, seconds)).unzip();
+    (!shares.is_empty()).then_some(Round { shares, seconds })
+}
+
+/// Runs `command` once on each processor with its units of the plan, all at the same time: processor 0 has
+/// units 0 to its share, the next the following ones. A processor without units runs nothing. A program that
+/// fails leaves the others to their end. The `slowdown` of an emulated processor multiplies its time.
+///
+/// `line` gets the processor's name and each line that its program prints, from several threads. The monitor
+/// advances by the units of each run that has ended.
+///
+/// # Errors
+/// The plan is not one of units, has none, or more than 2^53, or its processors are not the platform's
+/// (exit code 2). The outcome of each program, and an interruption, is in its [`UnitsRun`].
+pub fn run_units(
+    (plan, platform): (&Plan, &Platform),
+    command: &UserCommand,
+    line: impl Fn(&str, &str) + Send + Sync + 'static,
+    monitor: &Monitor,
+) -> Result<Vec<UnitsRun>> {
+    let Division::Units { n } = plan.division else {
+        let remedy = "use a plan of `partition --units`, or multiply with `apportion matmul --plan`";
+        return Err(Error::input("`plan`", "is the plan of a matrix product, not of units", remedy));
+    };
+    if n == 0 || n > 1 << 53 {
+        return Err(Error::input("`plan`", format!("has {n} units"), "use a plan of 1 to 2^53 units"));
+    }
+    if platform.names() != plan.processors {
+        let what = "its processors are not those of the platform";
+        return Err(Error::input("`plan`", what, "use the platform for which the plan was created"));
+    }
+    let (halt, ranges) = (StopSignal::new(monitor), ranges(&plan.shares));
+    monitor.begin(n);
+    let line = Arc::new(line);
+    let outcomes = at_once(platform, &plan.shares, &halt, |rank, processor| {
+        let units = &ranges[rank];
+        let task = Task { processor, rank, units: units.start as f64..units.end as f64 };
+        let (line, name) = (Arc::clone(&line), processor.name.clone());
+        let lines: Lines = Arc::new(move |text| line(&name, text));
+        let outcome = command.seconds(&task, Some(&lines), &halt).map_err(|failure| failure.error);
+        monitor.advance(units.end - units.start);
+        outcome
+    });
+    let runs = plan.processors.iter().zip(ranges).zip(outcomes);
+    Ok(runs
+        .map(|((processor, units), outcome)| UnitsRun { processor: processor.clone(), units, outcome })
+        .collect())
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use crate::measure::SecondsFrom;
+    use crate::plan::Layout;
+    use std::sync::Mutex;
+
+    fn units(shares: &[u64]) -> (Plan, Platform) {
+        let mut platform = Platform::from_speeds(&vec![1.0; shares.len()]).unwrap();
+        platform.processors[0].slowdown = 2.0;
+        (Plan::of_units("test", platform.names(), shares.to_vec(), 1.0), platform)
+    }
+
+    fn run(shares: &[u64], text: &str) -> (Vec<UnitsRun>, Vec<String>) {
+        let (plan, platform) = units(shares);
+        let command = UserCommand::parse(text, SecondsFrom::Stdout).unwrap();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let ours = Arc::clone(&heard);
+        let line = move |name: &str, text: &str| ours.lock().unwrap().push(format!("{name}: {text}"));
+        let runs = run_units((&plan, &platform), &command, line, &Monitor::new()).unwrap();
+        let mut heard = heard.lock().unwrap().clone();
+        heard.sort();
+        (runs, heard)
+    }
+
+    #[test]
+    fn each_processor_gets_its_range_once() {
+        let (runs, heard) = run(&[3, 0, 4], "sh -c 'echo {from} {to} {rank}; echo {share}'");
+        let outcome = |i: usize| runs[i].outcome.as_ref().map(|o| *o.as_ref().unwrap());
+        assert_eq!([outcome(0), outcome(1), outcome(2)], [Some(6.0), None, Some(4.0)], "slowed, idle, plain");
+        assert_eq!(heard, ["p0: 0 3 0", "p0: 3", "p2: 3 7 2", "p2: 4"]);
+        let round = round_of(&runs).unwrap();
+        assert_eq!((round.shares, round.seconds), (vec![3, 4], vec![6.0, 4.0]));
+    }
+
+    #[test]
+    fn a_failure_leaves_the_others_to_their_end() {
+        let (runs, _) = run(&[1, 1], "sh -c 'test {rank} = 1 && sleep 0.2 && exec echo {share}; exit 3'");
+        let error = runs[0].outcome.as_ref().unwrap().as_ref().unwrap_err();
+        assert!(error.to_string().contains("\"p0\" failed: exit status: 3"), "{error}");
+        assert_eq!(runs[1].outcome.as_ref().unwrap().as_ref().unwrap(), &1.0);
+        assert_eq!(round_of(&runs).unwrap().shares, [1]);
+        assert!(round_of(&run(&[1], "false {share}").0).is_none());
+    }
+
+    #[test]
+    fn other_plans_are_refused() {
+        let command = UserCommand::parse("true {share}", SecondsFrom::Wall).unwrap();
+        let refused = |plan: &Plan, platform: &Platform| {
+            let error = run_units((plan, platform), &command, |_, _| (), &Monitor::new()).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            error.to_string()
+        };
+        let (plan, platform) = units(&[1, 2]);
+        assert!(refused(&plan, &Platform::from_speeds(&[1.0]).unwrap()).contains("not those"));
+        let (none, same) = units(&[0, 0]);
+        assert!(refused(&none, &same).contains("0 units"));
+        let shape = crate::plan::Shape::new(4, 4, 4, "shape").unwrap();
+        let layout: Layout = crate::plan::shapes::straight_line(shape, &[1.0, 1.0]).unwrap();
+        let product = Plan::of_layout("rows", platform.names(), layout, 1.0);
+        assert!(refused(&product, &platform).contains("matrix product"));
+    }
+}

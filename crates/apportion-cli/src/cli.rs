@@ -2,7 +2,7 @@
 
 use crate::args::{
     ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, ManArgs, MatmulArgs,
-    MeasureArgs, PartitionArgs, PlotArgs, PowerArgs, SimulateArgs, StudyArgs,
+    MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs, RunArgs, SimulateArgs, StudyArgs,
 };
 use clap::{Parser, Subcommand};
 
@@ -34,8 +34,12 @@ pub enum Command {
     Detect(DetectArgs),
     /// Measure speed functions (speed by problem size) of processors, or the network between them.
     Measure(Box<MeasureArgs>),
+    /// Merge the speed functions of several hosts into one file.
+    Merge(MergeArgs),
     /// Divide units of work by running your program; needs no models.
-    Balance(BalanceArgs),
+    Balance(Box<BalanceArgs>),
+    /// Run your program on the shares of a plan, and compare forecast and measured time.
+    Run(RunArgs),
     /// Divide units of work or a matrix product among processors.
     Partition(Box<PartitionArgs>),
     /// Draw speed functions, and the line on which shares finish together.
@@ -53,6 +57,8 @@ pub enum Command {
     Simulate(Box<SimulateArgs>),
     /// Compare layouts for random speeds with the lower bound (Monte Carlo study).
     Study(StudyArgs),
+    /// Write a matrix of random numbers.
+    Random(RandomArgs),
     /// Show unequal processors finish together: three plans compared on an emulated 9:1 machine.
     Demo(DemoArgs),
     /// Print a completion script for a shell.

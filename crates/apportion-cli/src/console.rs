@@ -9,10 +9,17 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time between two updates of a progress bar.
 const TICK: Duration = Duration::from_millis(60);
+/// Seconds after which long work is reported where there is no bar; the reports then come at twice the time …
+const FIRST_REPORT: f64 = 5.0;
+/// … but at least this often.
+const REPORTS: f64 = 60.0;
+
+/// The bar that is shown: other output moves it out of the way.
+static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// Amount and form of the output.
 #[derive(Debug, Clone, Copy)]
@@ -37,24 +44,45 @@ impl Console {
         print_text(&if self.json { format!("{:#}\n", value()) } else { text() });
     }
 
+    /// A part of the result that is known before the end: on stdout, or on stderr if stdout is for one object
+    /// or for another tool.
+    pub fn early(&self, text: &str, stdout_is_free: bool) {
+        if stdout_is_free && !self.json {
+            beside_bar(|| print_text(text));
+        } else {
+            self.note(text.trim_end());
+        }
+    }
+
     /// A note on stderr.
     pub fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            eprintln!("{}", text.as_ref());
+            beside_bar(|| eprintln!("{}", text.as_ref()));
         }
     }
 
     /// A note on stderr for --verbose.
     pub fn detail(&self, text: impl AsRef<str>) {
         if self.verbose > 0 {
-            eprintln!("{}", text.as_ref());
+            beside_bar(|| eprintln!("{}", text.as_ref()));
         }
     }
 
-    /// Runs long work with a progress bar (on a terminal only).
+    /// Runs long work with a progress bar, or with a line on stderr from time to time if that is no terminal.
     pub fn watch<R>(&self, what: &str, monitor: &Monitor, work: impl FnOnce() -> R) -> R {
-        if self.quiet || !std::io::stderr().is_terminal() {
+        if self.quiet {
             return work();
+        }
+        if !std::io::stderr().is_terminal() {
+            let (begin, mut next) = (Instant::now(), FIRST_REPORT);
+            let tick = move || {
+                let elapsed = begin.elapsed().as_secs_f64();
+                if elapsed >= next {
+                    eprintln!("{}", report(what, monitor.progress(), elapsed));
+                    next += next.min(REPORTS);
+                }
+            };
+            return follow(tick, work);
         }
         let bar = ProgressBar::new(1);
         let style = ProgressStyle::with_template("{msg:10} {bar:40} {percent:>3} %  {elapsed}{left}");
@@ -65,8 +93,48 @@ impl Console {
         let ascii = !is_utf8(|name| std::env::var(name).ok());
         bar.set_style(if ascii { style.progress_chars("#>-") } else { style });
         bar.set_message(what.to_owned());
-        follow(&bar, monitor, work)
+        shown(bar, monitor, work)
     }
+}
+
+/// Runs work with a bar, which is removed at the end.
+fn shown<R>(bar: ProgressBar, monitor: &Monitor, work: impl FnOnce() -> R) -> R {
+    *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
+    let _removed = Removed(bar.clone());
+    let tick = move || {
+        let (done, total) = monitor.progress();
+        bar.set_length(total.max(1));
+        bar.set_position(done);
+    };
+    follow(tick, work)
+}
+
+/// Removes a bar when dropped, also by a panic.
+struct Removed(ProgressBar);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+        *BAR.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Prints while the bar, if there is one, is out of the way.
+fn beside_bar(print: impl FnOnce()) {
+    let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match bar {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    }
+}
+
+/// One line about work that takes long: never at its end, since work that has ended is not reported.
+fn report(what: &str, (done, total): (u64, u64), elapsed: f64) -> String {
+    let percent = match total {
+        0 => String::new(),
+        _ => format!("{} % ", (u128::from(done) * 100 / u128::from(total)).min(99)),
+    };
+    format!("{what}: {percent}after {elapsed:.0} s")
 }
 
 /// The remaining time, where the progress so far allows an estimate: not in the first seconds, at the first
@@ -106,17 +174,14 @@ pub fn fit_text() {
     }
 }
 
-/// Runs work while a thread updates the bar. The thread ends when the work does, also by a panic.
-fn follow<R>(bar: &ProgressBar, monitor: &Monitor, work: impl FnOnce() -> R) -> R {
+/// Runs work while a thread calls `tick`. The thread ends when the work does, also by a panic.
+fn follow<R>(mut tick: impl FnMut() + Send, work: impl FnOnce() -> R) -> R {
     let (working, ended) = channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                let (done, total) = monitor.progress();
-                bar.set_length(total.max(1));
-                bar.set_position(done);
+                tick();
             }
-            bar.finish_and_clear();
         });
         // Dropped when the work returns or unwinds, which signals the thread.
         let _working = working;
@@ -204,8 +269,8 @@ mod tests {
             let (bar, monitor) = (ProgressBar::hidden(), Monitor::new());
             let hook = std::panic::take_hook();
             record_panics();
-            let outcome =
-                catch_unwind(AssertUnwindSafe(|| -> () { follow(&bar, &monitor, || panic!("the\nwork")) }));
+            let work = AssertUnwindSafe(|| shown(bar.clone(), &monitor, || panic!("the\nwork")));
+            let outcome: std::thread::Result<()> = catch_unwind(work);
             let line = internal_error(&*outcome.unwrap_err());
             std::panic::set_hook(hook);
             sender.send((line, bar.is_finished())).unwrap();
@@ -241,6 +306,13 @@ mod tests {
 
     #[test]
     fn watched_work_returns_its_value() {
-        assert_eq!(follow(&ProgressBar::hidden(), &Monitor::new(), || 7), 7);
+        assert_eq!(shown(ProgressBar::hidden(), &Monitor::new(), || 7), 7);
+    }
+
+    #[test]
+    fn work_that_goes_on_is_never_at_its_end() {
+        assert_eq!(report("measuring", (8, 8), 5.04), "measuring: 99 % after 5 s");
+        assert_eq!(report("measuring", (1, 3), 10.0), "measuring: 33 % after 10 s");
+        assert_eq!(report("measuring", (0, 0), 64.9), "measuring: after 65 s");
     }
 }

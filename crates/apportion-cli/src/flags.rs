@@ -6,7 +6,7 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 29] = [
+const PARAMETERS: [&str; 31] = [
     "alpha",
     "beta",
     "blas",
@@ -26,6 +26,7 @@ const PARAMETERS: [&str; 29] = [
     "methods",
     "most_unequal",
     "panels",
+    "plan",
     "predecessors",
     "processors",
     "repeat",
@@ -35,6 +36,7 @@ const PARAMETERS: [&str; 29] = [
     "sizes",
     "speeds",
     "sweep",
+    "timeout",
     "units",
 ];
 

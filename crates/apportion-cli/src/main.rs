@@ -42,7 +42,9 @@ fn run(arguments: Arguments) -> ExitCode {
     let outcome = match &arguments.command {
         Command::Detect(a) => commands::detect::run(a, &console),
         Command::Measure(a) => commands::measure::run(a, &console),
+        Command::Merge(a) => commands::merge::run(a, &console),
         Command::Balance(a) => commands::balance::run(a, &console),
+        Command::Run(a) => commands::run::run(a, &console),
         Command::Partition(a) => commands::partition::run(a, &console),
         Command::Plot(a) => commands::plot::run(a, &console),
         Command::Arrange(a) => commands::arrange::run(a, &console),
@@ -51,6 +53,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Command::Closure(a) => commands::closure::run(a, &console),
         Command::Simulate(a) => commands::simulate::run(a, &console),
         Command::Study(a) => commands::study::run(a, &console),
+        Command::Random(a) => commands::random::run(a, &console),
         Command::Demo(a) => commands::demo::run(a, &console),
         Command::Completions(a) => commands::completions::run(a, &console),
         Command::Man(a) => commands::completions::man(a, &console),

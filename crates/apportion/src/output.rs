@@ -118,6 +118,15 @@ impl OutputFile {
         }
     }
 
+    /// The bytes that are free on the disk of this file; `None` if the system does not tell, or the file is
+    /// not regular.
+    pub fn room(&self) -> Option<u64> {
+        match &self.sink {
+            Sink::Whole { file, .. } => free_bytes(file.get_ref().as_file()),
+            Sink::Direct(_) => None,
+        }
+    }
+
     /// Makes the complete file appear under its name.
     ///
     /// # Errors
@@ -163,6 +172,18 @@ pub fn write_whole(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     let mut file = OutputFile::create(path)?;
     file.put(bytes)?;
     file.commit()
+}
+
+/// The bytes that are free on the disk of a file, if the system tells.
+#[cfg(unix)]
+fn free_bytes(file: &File) -> Option<u64> {
+    let disk = rustix::fs::fstatvfs(file).ok()?;
+    disk.f_bavail.checked_mul(disk.f_frsize)
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_file: &File) -> Option<u64> {
+    None
 }
 
 /// A temporary file with the permissions of any new file.
@@ -259,6 +280,15 @@ mod tests {
         fs::set_permissions(&ours, fs::Permissions::from_mode(0o640)).unwrap();
         write_whole(&ours, b"again").unwrap();
         assert_eq!(mode(&ours), 0o640);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_room_is_that_of_the_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = OutputFile::create(directory.path().join("big")).unwrap();
+        assert!(file.room().is_some_and(|free| free > 0 && free < 1 << 62));
+        assert_eq!(OutputFile::create("/dev/null").unwrap().room(), None);
     }
 
     #[cfg(unix)]

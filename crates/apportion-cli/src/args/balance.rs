@@ -1,35 +1,21 @@
 //! Flags of `apportion balance`.
 
-use super::measure::SecondsName;
 use super::numbers::{self, within, within_u32};
+use super::program::PLACEHOLDERS;
+use super::{ExportArgs, ProgramArgs};
 use clap::Args;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    apportion balance --units 100k --processors 4 --command './work {share}' -o plan.json\n  \
-    apportion balance --units 1e6 --models models.json --command './work {share}' --models-out better.json\n\
-    The first round gives equal shares or, with --models, the shares of the speed functions. Each further \
-    round \
-    divides the units by all times seen so far (DFPA), until the times of all processors are within the \
-    tolerance of \
-    each other or no better division can be found.\n\
-    Exit codes: 0, even if the tolerance was not reached: the best shares found are written, and --json has \
-    \"balanced\": false. 1 if a processor's command fails or the run is interrupted: nothing is written. 2 \
-    for bad \
-    usage.\n\
-    The command is split into words as a shell does, but no shell runs it: use sh -c '…' for shell syntax. \
-    {share} \
-    (or {size}), {processor} and {rank} are replaced; APPORTION_SIZE, APPORTION_PROCESSOR and APPORTION_RANK \
-    are \
-    set. A processor's slowdown multiplies the time of its program.")]
+#[command(override_usage = "apportion balance --units N --command COMMAND [OPTIONS]\n       \
+    apportion balance --units N [OPTIONS] -- PROGRAM ARGS")]
+#[command(after_help = help())]
 pub struct BalanceArgs {
     /// Number of independent units to divide.
     #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX))]
     pub units: u64,
-    /// Program that works on a share, such as './work {share}'.
-    #[arg(long, value_name = "COMMAND")]
-    pub command: String,
+    #[command(flatten)]
+    pub program: ProgramArgs,
     /// Read the processors from this file (platform.toml) [default: this machine's cores].
     #[arg(long, value_name = "FILE", conflicts_with = "processors")]
     pub platform: Option<PathBuf>,
@@ -40,9 +26,6 @@ pub struct BalanceArgs {
     /// first round corrects their speeds.
     #[arg(long, value_name = "FILE")]
     pub models: Option<PathBuf>,
-    /// Source of a run's time.
-    #[arg(long, value_enum, default_value = "wall")]
-    pub seconds_from: SecondsName,
     /// Largest relative difference between processors' times that counts as balanced.
     #[arg(long, value_name = "FRACTION", default_value = "0.05", value_parser = numbers::number)]
     pub tolerance: f64,
@@ -58,4 +41,23 @@ pub struct BalanceArgs {
     /// Write the speed functions learnt to this file (models.json).
     #[arg(long, value_name = "FILE")]
     pub models_out: Option<PathBuf>,
+    #[command(flatten)]
+    pub export: ExportArgs,
+}
+
+fn help() -> String {
+    format!(
+        "Examples:\n  \
+        apportion balance --units 100k --processors 4 --command './work {{share}}' -o plan.json\n  \
+        apportion balance --units 1e6 --models models.json --models-out better.json -- ./work {{from}} {{to}}\n\
+        The first round gives equal shares or, with --models, the shares of the speed functions. Each further \
+        round divides the units by all times seen so far (DFPA), until the times of all processors are within \
+        the tolerance of each other, nothing better can be found, or --max-rounds have been run. Each round is \
+        printed when it ends. The round whose longest time is the shortest is kept; a balanced last round also \
+        if it took longer by no more than the tolerance.\n\
+        Exit codes: 0, even if the tolerance was not reached: the best shares found are written, and --json has \
+        \"balanced\": false. 1 if a command fails or the run is interrupted: the best shares of the rounds \
+        that had ended are printed and written. 2 for bad usage.\n\
+        {PLACEHOLDERS} A processor's slowdown multiplies the time of its program."
+    )
 }

@@ -1,8 +1,8 @@
 //! Flags of `apportion measure`.
 
 use super::numbers::{self, Numbers, within};
-use super::{BlasArgs, EngineName};
-use apportion::measure::SecondsFrom;
+use super::program::PLACEHOLDERS;
+use super::{BlasArgs, EngineName, ProgramArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -50,67 +50,17 @@ pub enum KernelName {
     StencilF32,
 }
 
-/// Where a program's time comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SecondsName {
-    /// Wall-clock time of the whole run.
-    Wall,
-    /// Last line of the program's output: a number of seconds and nothing else.
-    Stdout,
-}
-
-impl From<SecondsName> for SecondsFrom {
-    fn from(name: SecondsName) -> Self {
-        match name {
-            SecondsName::Wall => Self::Wall,
-            SecondsName::Stdout => Self::Stdout,
-        }
-    }
-}
-
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json\n  \
-    apportion measure --command './solver {size}' --smallest 1k --largest 1M --adaptive -o models.json\n  \
-    apportion measure --network --platform cluster.toml -o measured.toml\n\
-    With -o, the whole file is rewritten after every point. An interrupted or failed run leaves a valid file \
-    with the \
-    points measured so far (of the processors that have one); repeat the command with --resume to continue. \
-    Without \
-    --resume the first new point replaces an existing file.\n\
-    Each size is repeated until Student's 95 % confidence interval of the mean is within the tolerance. \
-    Times further \
-    than five scaled median absolute deviations from the median are ignored (at most a quarter of them, from \
-    five \
-    times on). A first run is not counted.\n\
-    A command is split into words as a shell does, but no shell runs it: use sh -c '…' for shell syntax. \
-    {size} (or \
-    {share}), {processor} and {rank} are replaced; APPORTION_SIZE, APPORTION_PROCESSOR and APPORTION_RANK \
-    are set. \
-    One copy runs per processor at a time, pinned to the processor's cores. A run longer than --max-seconds \
-    is not \
-    repeated. A processor's slowdown multiplies the time of its program. The measurement ends with exit code \
-    1 if the \
-    command fails or, with --seconds-from stdout, if its last line is not a positive number.\n\
-    --network sends messages of several sizes between each pair of processors, with an empty reply, one pair \
-    after \
-    another, and fits a line to all times: latency and bandwidth with 95 % confidence intervals. \
-    \"vertical\" messages \
-    are contiguous in memory (rows of B, halo rows); \"horizontal\" messages are stretches of 64 bytes from \
-    every \
-    kilobyte (columns of A, halo columns). -o writes the platform with a [[network.link]] for each pair. \
-    With \
-    emulate = true it measures the emulated network.")]
+#[command(override_usage = "apportion measure [OPTIONS]\n       apportion measure [OPTIONS] -- PROGRAM ARGS")]
+#[command(after_help = help())]
 pub struct MeasureArgs {
     /// Measure the cost of messages between each pair of processors instead of speeds.
-    #[arg(long, conflicts_with_all = ["kernel", "blas", "command", "resume", "points", "adaptive", "smallest",
-        "largest", "block", "alone"])]
+    #[arg(long, conflicts_with_all = ["kernel", "blas", "command", "program", "seconds_from", "timeout",
+        "resume", "points", "adaptive", "smallest", "largest", "max_size", "block", "alone"])]
     pub network: bool,
-    /// Messages that --network measures: between threads, or between MPI processes, one per processor (by
-    /// default the processes are the processors).
-    #[arg(long, value_enum, default_value = "threads", requires = "network",
-        conflicts_with_all = ["kernel", "blas", "command", "resume", "points", "adaptive", "smallest",
-        "largest",        "block", "alone"])]
+    /// What measures: threads of this process, or mpi under `mpirun -n P`, where each process measures its own
+    /// processor (named rank0, rank1, …, unless --platform names them) while all others do the same.
+    #[arg(long, value_enum, default_value = "threads")]
     pub engine: EngineName,
     /// Read the processors from this file (platform.toml) [default: this machine's cores].
     #[arg(long, value_name = "FILE", conflicts_with = "processors")]
@@ -119,17 +69,12 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "N", value_parser = within(1..=4096))]
     pub processors: Option<u64>,
     /// Kernel to measure.
-    #[arg(long, value_enum, default_value = "gemm-f64", conflicts_with = "command")]
+    #[arg(long, value_enum, default_value = "gemm-f64", conflicts_with_all = ["command", "program"])]
     pub kernel: KernelName,
     #[command(flatten)]
     pub blas: BlasArgs,
-    /// Measure your own program, such as './solver {size}'.
-    #[arg(long, value_name = "COMMAND", conflicts_with = "blas")]
-    pub command: Option<String>,
-    /// Source of the program's time.
-    #[arg(long, value_enum, default_value = "wall", requires = "command",
-        conflicts_with_all = ["network", "kernel", "block", "blas"])]
-    pub seconds_from: SecondsName,
+    #[command(flatten)]
+    pub program: ProgramArgs,
     /// Write the models to this file after every point (models.json); with --network, the platform with its
     /// links (platform.toml).
     #[arg(long, short, value_name = "FILE")]
@@ -148,6 +93,10 @@ pub struct MeasureArgs {
     /// Largest size [default for kernels: 4 million].
     #[arg(long, value_name = "N", value_parser = numbers::number)]
     pub largest: Option<f64>,
+    /// Hard cap on the size (memory): larger sizes are not measured, and the models keep it as max_size
+    /// [default: none, or the largest size at which a program worked if it failed at a larger one].
+    #[arg(long, value_name = "N", value_parser = numbers::number)]
+    pub max_size: Option<f64>,
     /// Number of sizes in a geometric progression [default: 8]; with --adaptive, maximum number of sizes per
     /// processor [default: 30].
     #[arg(long, value_name = "N", value_parser = within(1..=1000))]
@@ -161,7 +110,7 @@ pub struct MeasureArgs {
         value_parser = numbers::number)]
     pub accuracy: f64,
     /// Pivot block size of a product [default: 256].
-    #[arg(long, value_name = "N", value_parser = within(1..=65536), conflicts_with = "command")]
+    #[arg(long, value_name = "N", value_parser = within(1..=65536), conflicts_with_all = ["command", "program"])]
     pub block: Option<u64>,
     /// Relative half-width of the 95 % confidence interval to reach.
     #[arg(long, value_name = "FRACTION", default_value = "0.025", value_parser = numbers::number)]
@@ -176,4 +125,32 @@ pub struct MeasureArgs {
     /// Measure one processor at a time instead of all together.
     #[arg(long)]
     pub alone: bool,
+}
+
+fn help() -> String {
+    format!(
+        "Examples:\n  \
+        apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json\n  \
+        apportion measure --command './work {{size}}' --smallest 1k --largest 1M --adaptive -o models.json\n  \
+        mpirun -n 4 apportion measure --engine mpi -o models.json\n  \
+        apportion measure --network --platform cluster.toml -o measured.toml\n\
+        With -o, the whole file is rewritten after every point. An interrupted or failed run leaves a valid \
+        file with the points measured so far (of the processors that have one); repeat the command with \
+        --resume to continue. Without --resume the first new point replaces an existing file.\n\
+        Each size is repeated until Student's 95 % confidence interval of the mean is within the tolerance. \
+        Times further than five scaled median absolute deviations from the median are ignored (at most a \
+        quarter of them, from five times on). A first run is not counted. From five repetitions on, the 5 % \
+        and 95 % quantiles are kept as the band of times to expect.\n\
+        {PLACEHOLDERS} A size is measured as the range from 0 to the size. One copy runs per processor at a \
+        time, pinned to the processor's cores. A run longer than --max-seconds is not repeated. A processor's \
+        slowdown multiplies the time of its program. A program that fails at a larger size than one that \
+        worked has no memory for it: the largest size that works is searched for and kept as max_size. The \
+        measurement ends with exit code 1 if the program fails at its smallest size, runs longer than \
+        --timeout or, with --seconds-from stdout, if its last line is not a positive number.\n\
+        --network sends messages of several sizes between each pair of processors, with an empty reply, one \
+        pair after another, and fits a line to all times: latency and bandwidth with 95 % confidence \
+        intervals. \"vertical\" messages are contiguous in memory (rows of B, halo rows); \"horizontal\" \
+        messages are stretches of 64 bytes from every kilobyte (columns of A, halo columns). -o writes the \
+        platform with a [[network.link]] for each pair. With emulate = true it measures the emulated network."
+    )
 }

@@ -2,20 +2,23 @@
 
 use crate::args::BalanceArgs;
 use crate::console::{Console, monitor};
-use crate::output::balance::{headline, text, value};
+use crate::output::appear;
+use crate::output::balance::{headline, round_table, text, value};
+use crate::output::open;
 use crate::prepare::measure::processors;
 use apportion::error::{Error, Result};
-use apportion::measure::{BalanceOptions, Round, UserCommand, balance};
+use apportion::measure::{Balance, BalanceOptions, balance};
 use apportion::model::read_models;
 use apportion::output::OutputFile;
 use apportion::platform::Platform;
+use std::path::PathBuf;
 
 pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
     if !(args.tolerance > 0.0 && args.tolerance.is_finite()) {
         let what = format!("{} is not a positive fraction", args.tolerance);
         return Err(Error::input("--tolerance", what, "use 0.05"));
     }
-    let command = UserCommand::parse(&args.command, args.seconds_from.into())?;
+    let command = args.program.required()?;
     let known = args.models.as_deref().map(read_models).transpose()?;
     let platform = match (&known, &args.platform, args.processors) {
         (Some(models), None, None) => Platform::from_names(&models.names()),
@@ -24,38 +27,76 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
     let known = known.map(|models| models.in_order(&platform.names())).transpose()?;
     // From here on Ctrl-C cleans up.
     let monitor = monitor();
-    let plan_file = args.output.as_deref().map(OutputFile::create).transpose()?;
-    let models_file = args.models_out.as_deref().map(OutputFile::create).transpose()?;
+    let files = (open(args.output.as_ref())?, open(args.models_out.as_ref())?);
     let options = BalanceOptions {
         tolerance: args.tolerance,
         most_rounds: args.max_rounds,
         repetitions: args.repetitions,
     };
-    let mut count = 0;
-    let mut each = |round: &Round| {
-        count += 1;
-        console.detail(headline(count, round));
+    // An export on stdout leaves no room for rounds.
+    let stdout_is_free = args.export.export.is_none() || args.export.export_to.is_some();
+    let mut latest: Option<Balance> = None;
+    let mut each = |so_far: &Balance| {
+        let (number, round) = (so_far.rounds.len(), so_far.rounds.last().expect("a round has ended"));
+        let lines = format!("{}\n{}\n", headline(number, round), round_table(round, &platform));
+        console.early(&lines, stdout_is_free);
+        latest = Some(so_far.clone());
     };
-    let found = console.watch("balancing", monitor, || {
+    let outcome = console.watch("balancing", monitor, || {
         balance(&platform, (&command, args.units), known.as_deref(), &options, &mut each, monitor)
-    })?;
-    let plan = found.plan(&platform);
-    if let Some(mut file) = plan_file {
-        file.put(plan.to_json().as_bytes())?;
-        file.commit()?;
-    }
-    if let Some(mut file) = models_file {
-        file.put(format!("{}\n", found.models.to_json()).as_bytes())?;
-        file.commit()?;
-    }
+    });
+    let Some(found) = latest else { return outcome.map(drop) };
+    finish(args, (&found, &platform), files, console)?;
+    outcome.map(drop).map_err(|error| {
+        let count = found.rounds.len();
+        let rounds = if count == 1 { "1 round".into() } else { format!("{count} rounds") };
+        error.with_kept(&format!("the best of {rounds}, round {}, is {}", found.best + 1, places(args)))
+    })
+}
+
+/// Writes and prints the best shares.
+fn finish(
+    args: &BalanceArgs,
+    (found, platform): (&Balance, &Platform),
+    (plan_file, models_file): (Option<OutputFile>, Option<OutputFile>),
+    console: &Console,
+) -> Result<()> {
+    let plan = found.plan(platform);
+    appear([(plan_file, &|| plan.to_json()), (models_file, &|| format!("{}\n", found.models.to_json()))])?;
     if !found.balanced {
         console.note(format!(
-            "not balanced within {}: kept the best of {} rounds, whose times differ by {:.1} %",
+            "not balanced within {}: kept round {} of {}, whose longest time is the shortest; its times \
+             differ by {:.1} %",
             args.tolerance,
+            found.best + 1,
             found.rounds.len(),
             100.0 * found.kept().spread()
         ));
     }
-    console.result(|| value(&found, plan.to_value()), || text(&found, &platform));
+    let export = args.export.apply(&plan, console)?;
+    let even = args.models.is_none();
+    console.result(
+        || {
+            let mut value = value(found, plan.to_value(), even);
+            if let Some(export) = &export {
+                value["export"] = export.value.clone();
+            }
+            value
+        },
+        || match export.as_ref().and_then(|export| export.text.clone()) {
+            Some(exported) => exported,
+            None => text(found, platform, even),
+        },
+    );
     Ok(())
+}
+
+/// Where the shares are, for an error.
+fn places(args: &BalanceArgs) -> String {
+    let written: Vec<String> = [&args.output, &args.models_out]
+        .into_iter()
+        .flatten()
+        .map(|path: &PathBuf| path.display().to_string())
+        .collect();
+    if written.is_empty() { "printed".into() } else { format!("in {}", written.join(" and ")) }
 }

@@ -4,46 +4,57 @@ use super::links;
 use crate::args::measure::KernelName;
 use crate::args::{BLOCK, MeasureArgs};
 use crate::console::{Console, monitor};
-use crate::output::models::text;
+use crate::output::models::{caps, imprecise, text};
 use crate::prepare::measure::{check, known, options, points, processors, sampled, sizes};
+use crate::prepare::world::{fits, on_engine, processes};
 use apportion::error::{Error, Result};
 use apportion::kernels::{Kernel, Semiring};
-use apportion::measure::{
-    Keep, MeasureOptions, Sweep, UserCommand, sweep_command, sweep_kernel, sweep_stencil,
-};
+use apportion::measure::{Keep, MeasureOptions, Sweep, sweep_command, sweep_kernel, sweep_stencil};
 use apportion::model::Models;
 use apportion::output::{OutputFile, write_whole};
 use apportion::platform::Platform;
-use apportion::run::Monitor;
+use apportion::run::{Monitor, World};
 
 pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
     if args.network {
         return links::run(args, console);
     }
     check(args)?;
-    let command =
-        args.command.as_deref().map(|text| UserCommand::parse(text, args.seconds_from.into())).transpose()?;
-    let sweep = Sweep {
-        sizes: sizes(args)?,
-        options: options(args, MeasureOptions::default())?,
-        known: known(args)?,
+    on_engine(args.engine, console, |world, console| on_world(args, world, console))
+}
+
+/// This process's part: a single process measures all processors, a rank its own.
+fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> {
+    let first = world.rank() == 0;
+    let here = processes(world)?;
+    let read = || {
+        let given = args.platform.is_some() || args.processors.is_some();
+        let platform = match here {
+            Some(here) if !given => here,
+            _ => processors(args.platform.as_deref(), args.processors)?,
+        };
+        if !world.is_solo() {
+            fits(world, platform.len())?;
+        }
+        Ok((args.program.command()?, sizes(args)?, options(args, MeasureOptions::default())?, platform))
     };
-    let platform = processors(args.platform.as_deref(), args.processors)?;
+    let (command, sizes, options, platform) = world.all_ok(read())?;
+    let known = known(args, world)?;
+    let sweep = Sweep { sizes, options, known, max_size: args.max_size, world: Some(world) };
     // From here on Ctrl-C cleans up.
     let monitor = monitor();
-    if let Some(path) = &args.output {
-        // A file that cannot be written is reported before the work.
-        drop(OutputFile::create(path)?);
-    }
+    let output = args.output.as_ref().filter(|_| first);
+    // A file that cannot be written is reported before the work.
+    world.all_ok(output.map_or(Ok(()), |path| OutputFile::create(path).map(drop)))?;
     let before = sweep.known.as_ref().map_or(0, points);
     let mut kept = before;
     let mut keep = |models: &Models| {
-        let Some(path) = &args.output else { return Ok(()) };
+        let Some(path) = output else { return Ok(()) };
         write_whole(path, format!("{}\n", models.to_json()).as_bytes())?;
         kept = points(models);
         Ok(())
     };
-    let emulated = if command.is_none() { sampled(&platform, &sweep.sizes)? } else { None };
+    let emulated = if command.is_none() { world.all_ok(sampled(&platform, &sweep.sizes))? } else { None };
     let outcome = console.watch("measuring", monitor, || {
         let keep: &mut Keep<'_> = &mut keep;
         if let Some(models) = emulated {
@@ -54,16 +65,20 @@ pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
             None => sweep_named(args, &platform, &sweep, keep, monitor),
         }
     });
-    let models = outcome.map_err(|error| match (&args.output, error) {
+    let models = outcome.map_err(|error| match (output, error) {
         (Some(path), Error::Interrupted) if kept > 0 => Error::infeasible(
             format!("interrupted: {kept} points were saved to {}", path.display()),
             "add --resume to continue",
         ),
         (_, error) => error,
     })?;
+    if !first {
+        return Ok(());
+    }
     if args.resume {
         console.note(format!("{before} points were in the file, {} were measured", points(&models) - before));
     }
+    [caps(&models), imprecise(&models, args.tolerance)].iter().flatten().for_each(|note| console.note(note));
     console.result(
         || serde_json::from_str(&models.to_json()).expect("our own JSON"),
         || text(&models, models.block()),
@@ -74,7 +89,7 @@ pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
 fn sweep_named(
     args: &MeasureArgs,
     platform: &Platform,
-    sweep: &Sweep,
+    sweep: &Sweep<'_>,
     keep: &mut Keep<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {

@@ -16,8 +16,16 @@ pub fn headline(number: usize, round: &Round) -> String {
     )
 }
 
-/// The JSON for programs.
-pub fn value(found: &Balance, plan: Value) -> Value {
+/// The shares and times of a round.
+pub fn round_table(round: &Round, platform: &Platform) -> String {
+    let rows = platform.processors.iter().zip(&round.shares).zip(&round.seconds).map(|((p, &share), &t)| {
+        vec![p.name.clone(), units::show_count(u128::from(share)), units::show_seconds(t)]
+    });
+    table(&["processor", "share", "time"], rows)
+}
+
+/// The JSON for programs. `even`: the first round was the even split.
+pub fn value(found: &Balance, plan: Value, even: bool) -> Value {
     let rounds: Vec<Value> = found
         .rounds
         .iter()
@@ -30,23 +38,33 @@ pub fn value(found: &Balance, plan: Value) -> Value {
             })
         })
         .collect();
-    json!({"balanced": found.balanced, "best": found.best, "rounds": rounds, "plan": plan})
+    let (first, kept) = found.gain();
+    let against = if even { "even split" } else { "first round" };
+    json!({
+        "balanced": found.balanced, "best": found.best, "rounds": rounds,
+        "gain": {"against": against, "seconds": first, "kept_seconds": kept, "times": first / kept},
+        "plan": plan,
+    })
 }
 
-/// The text for readers.
-pub fn text(found: &Balance, platform: &Platform) -> String {
-    let mut out = String::new();
-    for (i, round) in found.rounds.iter().enumerate() {
-        let rows =
-            platform.processors.iter().zip(&round.shares).zip(&round.seconds).map(|((p, &share), &t)| {
-                vec![p.name.clone(), units::show_count(u128::from(share)), units::show_seconds(t)]
-            });
-        out += &format!("{}\n{}\n", headline(i + 1, round), table(&["processor", "share", "time"], rows));
-    }
-    out + &pairs(&[
+/// The text for readers: the kept round. The others were printed when they ended.
+pub fn text(found: &Balance, platform: &Platform, even: bool) -> String {
+    let (first, kept) = found.gain();
+    let against = if even { "the even split" } else { "the first round" };
+    let facts = pairs(&[
         ("balanced", if found.balanced { "yes" } else { "no" }.into()),
-        ("kept", format!("round {}", found.best + 1)),
+        ("kept", format!("round {} of {}", found.best + 1, found.rounds.len())),
         ("imbalance", format!("{:.4}", found.kept().imbalance())),
-        ("time", units::show_seconds(found.kept().longest())),
-    ])
+        ("time", units::show_seconds(kept)),
+        (
+            "gain",
+            format!(
+                "{} -> {}, {:.2} times as fast as {against}",
+                units::show_seconds(first),
+                units::show_seconds(kept),
+                first / kept
+            ),
+        ),
+    ]);
+    format!("{}\n{facts}", round_table(found.kept(), platform))
 }

@@ -14,6 +14,7 @@ pub mod models;
 pub mod panels;
 pub mod plan;
 pub mod results;
+pub mod run;
 pub mod study;
 pub mod sweep;
 pub mod units;

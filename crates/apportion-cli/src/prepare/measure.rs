@@ -1,13 +1,14 @@
 //! From the flags of `measure` to processors, sizes and limits.
 
 use super::processors::this_machine;
-use crate::args::MeasureArgs;
 use crate::args::measure::KernelName;
+use crate::args::{EngineName, MeasureArgs};
 use apportion::error::{Error, Result};
 use apportion::kernels::Semiring;
 use apportion::measure::{MeasureOptions, Sizes};
 use apportion::model::{AdaptiveSweep, Model, Models, read_models};
 use apportion::platform::{Platform, Processor, read_platform};
+use apportion::run::World;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -21,6 +22,10 @@ const ADAPTIVE_POINTS: u64 = 30;
 
 /// Rejects flags that the kernel would ignore.
 pub fn check(args: &MeasureArgs) -> Result<()> {
+    if args.engine == EngineName::Mpi && args.alone {
+        let what = "the processes of --engine mpi measure together";
+        return Err(Error::input("--alone", what, "remove the flag, or measure each host by itself"));
+    }
     let refuse = |flag: &str, what: &str| Err(Error::input(flag, what, "remove the flag"));
     match args.kernel {
         KernelName::GemmF32 | KernelName::GemmF64 => Ok(()),
@@ -73,11 +78,25 @@ pub fn options(args: &MeasureArgs, otherwise: MeasureOptions) -> Result<MeasureO
 
 /// The sizes that the flags request.
 pub fn sizes(args: &MeasureArgs) -> Result<Sizes> {
+    let most = args.max_size;
+    if let Some(most) = most.filter(|&most| !(most.is_finite() && most >= 1.0)) {
+        let what = format!("{most} is not a size of at least 1");
+        return Err(Error::input("--max-size", what, "use one such as 10000"));
+    }
+    let exceeds = |flag: &str, size: f64| match most {
+        Some(most) if size > most => {
+            let what = format!("{size} is more than --max-size, {most}");
+            Err(Error::input(flag, what, "lower it, or raise --max-size"))
+        }
+        _ => Ok(()),
+    };
     if let Some(sizes) = &args.sizes {
+        sizes.0.iter().try_for_each(|&size| exceeds("--sizes", size))?;
         return Ok(Sizes::Listed(sizes.0.clone()));
     }
+    let program = args.program.command.is_some() || !args.program.program.is_empty();
     let end = |flag: &str, given: Option<f64>, kernels: f64| match given {
-        None if args.command.is_some() => {
+        None if program => {
             Err(Error::input(flag, "is required with --command", "pass --smallest and --largest, or --sizes"))
         }
         Some(size) if !(size.is_finite() && size >= 1.0) => {
@@ -86,7 +105,9 @@ pub fn sizes(args: &MeasureArgs) -> Result<Sizes> {
         given => Ok(given.unwrap_or(kernels)),
     };
     let smallest = end("--smallest", args.smallest, SMALLEST)?;
-    let largest = end("--largest", args.largest, LARGEST)?;
+    args.largest.map_or(Ok(()), |largest| exceeds("--largest", largest))?;
+    let largest = end("--largest", args.largest.or(most.filter(|_| program)), LARGEST)?;
+    let largest = most.map_or(largest, |most| largest.min(most));
     if smallest >= largest {
         let what = format!("{largest} is not greater than the smallest size, {smallest}");
         return Err(Error::input("--largest", what, "use a larger one, or pass a single size with --sizes"));
@@ -101,12 +122,19 @@ pub fn sizes(args: &MeasureArgs) -> Result<Sizes> {
     Ok(Sizes::Listed((0..points).map(size).collect()))
 }
 
-/// The points to resume from: those of the output file, if it exists.
-pub fn known(args: &MeasureArgs) -> Result<Option<Models>> {
-    match &args.output {
-        Some(path) if args.resume && path.exists() => read_models(path).map(Some),
+/// The points to resume from: those of the output file, if it exists. Rank 0 reads it for all ranks.
+pub fn known(args: &MeasureArgs, world: &World) -> Result<Option<Models>> {
+    let read = match &args.output {
+        Some(path) if args.resume && world.rank() == 0 && path.exists() => read_models(path).map(Some),
         _ => Ok(None),
+    };
+    let known = world.all_ok(read)?;
+    if !args.resume || world.is_solo() {
+        return Ok(known);
     }
+    let text = world.broadcast(known.map_or(String::new(), |models| models.to_json()).as_bytes())?;
+    let text = String::from_utf8_lossy(&text);
+    if text.is_empty() { Ok(None) } else { Models::parse(&text, "models to resume from").map(Some) }
 }
 
 /// The number of points in all models.

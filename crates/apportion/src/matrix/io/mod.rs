@@ -3,11 +3,13 @@
 pub(super) mod market;
 pub(super) mod npy;
 mod npy_file;
+mod random;
 mod rectangles;
 
 pub use npy::{
     NpyHeader, npy_header, npy_header_bool, read_npy_header, write_npy, write_npy_bool, write_npy_rows,
 };
 pub use npy_file::NpyFile;
+pub use random::{RandomKind, write_random};
 pub(super) use rectangles::transpose;
 pub use rectangles::{LocalBlocks, read_tiles, tiles_header, write_tiles};

@@ -115,6 +115,12 @@ impl Model {
         Ok(Self { processor, interpolation, max_size, failure: None, points, peak, akima })
     }
 
+    /// The same model of a processor of another name.
+    #[must_use]
+    pub fn renamed(self, processor: impl Into<String>) -> Self {
+        Self { processor: processor.into(), ..self }
+    }
+
     /// The processor's name.
     pub fn processor(&self) -> &str {
         &self.processor

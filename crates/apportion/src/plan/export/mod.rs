@@ -21,6 +21,9 @@ pub enum ExportFormat {
     OpenMpi,
     /// MPICH (Hydra) `-f FILE`: `host:ranks`.
     Mpich,
+    /// A host file for Slurm's `srun --distribution=arbitrary` (environment variable `SLURM_HOSTFILE`): one line
+    /// per rank.
+    Slurm,
     /// Flags of Intel's Distribution for LINPACK: `-f FACTOR -c COLUMNS`, one process row, two kinds of
     /// processors.
     Hpl,
@@ -35,11 +38,12 @@ pub enum ExportFormat {
 }
 
 /// The name of each format on the command line.
-const NAMES: [(&str, ExportFormat); 9] = [
+const NAMES: [(&str, ExportFormat); 10] = [
     ("metis", ExportFormat::Metis),
     ("scotch", ExportFormat::Scotch),
     ("openmpi", ExportFormat::OpenMpi),
     ("mpich", ExportFormat::Mpich),
+    ("slurm", ExportFormat::Slurm),
     ("hpl", ExportFormat::Hpl),
     ("llama.cpp", ExportFormat::LlamaCpp),
     ("vllm", ExportFormat::Vllm),
@@ -100,6 +104,7 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
         ExportFormat::Scotch => Ok(graph::scotch(names, shares)),
         ExportFormat::OpenMpi => launch::open_mpi(names, shares),
         ExportFormat::Mpich => launch::mpich(names, shares),
+        ExportFormat::Slurm => launch::slurm(names, shares),
         ExportFormat::Hpl => launch::hpl(names, shares),
         ExportFormat::LlamaCpp => Ok(layers::llama_cpp(shares)),
         ExportFormat::Vllm => Ok(layers::vllm(names, shares)),
@@ -147,6 +152,7 @@ mod tests {
         assert_eq!(text("metis", &shares), ("0 = 0.75\n1 = 0.25\n".into(), 1));
         assert_eq!(text("scotch", &shares), ("cmpltw 2 3 1\n".into(), 1));
         assert_eq!(text("mpich", &shares), ("a:6\nc:2\n".into(), 1));
+        assert_eq!(text("slurm", &[2, 0, 1]), ("a\na\nc\n".into(), 1));
         assert_eq!(
             text("openmpi", &[1, 0, 2]),
             ("rank 0=a slot=0\nrank 1=c slot=0\nrank 2=c slot=1\n".into(), 1)

@@ -6,7 +6,7 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 31] = [
+const PARAMETERS: [&str; 32] = [
     "alpha",
     "beta",
     "blas",
@@ -28,6 +28,7 @@ const PARAMETERS: [&str; 31] = [
     "panels",
     "plan",
     "predecessors",
+    "prefix",
     "processors",
     "repeat",
     "resume",

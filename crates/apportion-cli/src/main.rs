@@ -12,7 +12,7 @@ mod prepare;
 use apportion::error::Error;
 use apportion::run::MpiLaunch;
 use clap::FromArgMatches;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use cli::{Arguments, Command};
 use console::Console;
 use std::process::ExitCode;
@@ -79,6 +79,19 @@ fn report(error: &Error) {
     }
 }
 
+/// What to do about bad usage. A user's program is often written without the words that announce it.
+fn remedy(error: &clap::Error) -> &'static str {
+    let command = |name: &str| std::env::args().skip(1).any(|word| word == name);
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word)))
+            if !word.starts_with('-') && ["measure", "balance", "run"].into_iter().any(command) =>
+        {
+            "name your program by --command './work {share}', or as the last words after --; see --help"
+        }
+        _ => "see --help",
+    }
+}
+
 /// Prints help and version to stdout; bad usage is one line on stderr and exit code 2.
 fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
@@ -102,7 +115,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             let what = what.split("\n\nFor more").next().unwrap_or(what);
             let line = what.split_whitespace().collect::<Vec<_>>().join(" ");
             let line = line.strip_prefix("error: ").unwrap_or(&line);
-            let error = Error::input("usage", line, "see --help");
+            let error = Error::input("usage", line, remedy(error));
             report(&error);
             ExitCode::from(error.exit_code())
         }

@@ -131,7 +131,7 @@ impl Bench {
     pub fn fails(&self, code: i32, arguments: &(impl Words + ?Sized)) -> String {
         let (before, words) = (self.files(), arguments.words());
         let output = self.run(arguments);
-        let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+        let stderr = without_progress(&String::from_utf8(output.stderr).expect("UTF-8"));
         assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{words:?}");
         assert!(stderr.ends_with('\n') && stderr.lines().count() == 1, "{words:?}: {stderr:?}");
@@ -195,6 +195,13 @@ impl Bench {
     pub fn has(&self, name: &str) -> bool {
         self.path(name).exists()
     }
+}
+
+/// What was printed on stderr, without the lines that long work prints from time to time: a busy machine makes
+/// any work long.
+pub fn without_progress(stderr: &str) -> String {
+    let progress = |line: &str| line.contains(": ") && line.contains("after ") && line.ends_with(" s\n");
+    stderr.split_inclusive('\n').filter(|line| !progress(line)).collect()
 }
 
 /// The one JSON object that a successful call printed on stdout.

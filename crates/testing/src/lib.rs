@@ -9,5 +9,5 @@
 mod bench;
 mod skip;
 
-pub use bench::{Bench, Words, binary, object};
+pub use bench::{Bench, Words, binary, object, without_progress};
 pub use skip::{Need, program, skip};

@@ -25,10 +25,12 @@ pub enum Need {
     Mount,
     /// Two processor cores.
     Cores,
+    /// Python 3.
+    Python,
 }
 
 impl Need {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Mpi,
         Self::Mpich,
         Self::Blas,
@@ -38,6 +40,7 @@ impl Need {
         Self::Netns,
         Self::Mount,
         Self::Cores,
+        Self::Python,
     ];
 
     /// Its name in `APPORTION_REQUIRE`.
@@ -52,6 +55,7 @@ impl Need {
             Self::Netns => "netns",
             Self::Mount => "mount",
             Self::Cores => "cores",
+            Self::Python => "python",
         }
     }
 }

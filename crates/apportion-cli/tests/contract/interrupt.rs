@@ -47,7 +47,7 @@ fn stopped(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: 
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
     assert_eq!(status.code(), Some(1), "{status}: {err}");
     assert_eq!(out, "");
-    err
+    apportion_testing::without_progress(&err)
 }
 
 /// Finished work is kept. The message says so and how to continue, and its claims are checked.

@@ -140,7 +140,7 @@ fn wrong_calls_say_what_is_wrong() {
     ];
     for (flags, expected) in cases {
         let out = place.run(&[&["measure", "--network", "-o", "o.toml"], flags].concat());
-        let error = String::from_utf8(out.stderr).unwrap();
+        let error = apportion_testing::without_progress(&String::from_utf8(out.stderr).unwrap());
         assert_eq!(out.status.code(), Some(2), "{error}");
         assert!(error.contains(expected) && error.lines().count() == 1, "{error}");
         assert!(out.stdout.is_empty() && !place.join("o.toml").exists());

@@ -13,6 +13,7 @@ mod commands;
 mod crossovers;
 mod emulated;
 mod exports;
+mod files;
 mod flags;
 mod flows;
 mod golden;
@@ -23,11 +24,15 @@ mod interrupt;
 mod launchers;
 mod links;
 mod matmul;
+#[cfg(unix)]
+mod measured;
 mod memory;
 #[cfg(unix)]
 mod models;
 mod outputs;
 mod panels;
+#[cfg(unix)]
+mod programs;
 mod reports;
 mod scaled;
 mod semirings;

@@ -225,7 +225,7 @@ fn a_full_disk_loses_nothing() {
     let wanted = std::fs::read(bench.path("c.npy")).unwrap();
 
     let output = bench.run(&[&run[..], &["-o", "/dev/full", "--checkpoint", "kept"]].concat());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = apportion_testing::without_progress(&String::from_utf8_lossy(&output.stderr));
     assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
     assert!(said.contains("/dev/full") && said.contains("panels kept in kept"), "{said}");
     bench.done(&[&run[..], &["-o", "c.npy", "--resume", "kept"]].concat());
@@ -243,7 +243,7 @@ fn a_full_disk_loses_nothing() {
     }
     bench.write("c.npy", "an earlier result");
     let output = bench.run(&[&run[..], &["-o", "c.npy", "--checkpoint", "small"]].concat());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = apportion_testing::without_progress(&String::from_utf8_lossy(&output.stderr));
     let earlier = bench.text("c.npy");
     let grown = mount(&["-o", "remount,size=4m"]);
     let again = bench.run(&[&run[..], &["-o", "c.npy", "--resume", "small", "--json"]].concat());

@@ -7,7 +7,7 @@ use std::path::Path;
 /// Exit code and the one line of a failing call.
 fn refusal(directory: &Bench, arguments: &str) -> (i32, String) {
     let output = directory.run(arguments);
-    let line = String::from_utf8(output.stderr).unwrap();
+    let line = apportion_testing::without_progress(&String::from_utf8(output.stderr).unwrap());
     assert_eq!(line.lines().count(), 1, "{line}");
     (output.status.code().unwrap(), line)
 }

@@ -10,5 +10,6 @@ mod combinations;
 mod hosts;
 mod launch;
 mod lost;
+mod measure;
 mod refusals;
 mod same;

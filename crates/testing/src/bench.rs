@@ -197,8 +197,8 @@ impl Bench {
     }
 }
 
-/// What was printed on stderr, without the lines that long work prints from time to time: a busy machine makes
-/// any work long.
+/// What was printed on stderr, without the lines that long work prints from time to time: a busy machine
+/// makes any work long.
 pub fn without_progress(stderr: &str) -> String {
     let progress = |line: &str| line.contains(": ") && line.contains("after ") && line.ends_with(" s\n");
     stderr.split_inclusive('\n').filter(|line| !progress(line)).collect()

@@ -49,15 +49,15 @@ fn help() -> String {
     format!(
         "Examples:\n  \
         apportion balance --units 100k --processors 4 --command './work {{share}}' -o plan.json\n  \
-        apportion balance --units 1e6 --models models.json --models-out better.json -- ./work {{from}} {{to}}\n\
-        The first round gives equal shares or, with --models, the shares of the speed functions. Each further \
-        round divides the units by all times seen so far (DFPA), until the times of all processors are within \
-        the tolerance of each other, nothing better can be found, or --max-rounds have been run. Each round is \
-        printed when it ends. The round whose longest time is the shortest is kept; a balanced last round also \
-        if it took longer by no more than the tolerance.\n\
-        Exit codes: 0, even if the tolerance was not reached: the best shares found are written, and --json has \
-        \"balanced\": false. 1 if a command fails or the run is interrupted: the best shares of the rounds \
-        that had ended are printed and written. 2 for bad usage.\n\
+        apportion balance --units 1e6 --models models.json --models-out new.json -- ./work {{from}} {{to}}\n\
+        The first round gives equal shares or, with --models, the shares of the speed functions. Each \
+        further round divides the units by all times seen so far (DFPA), until the times of all \
+        processors are within the tolerance of each other, nothing better can be found, or --max-rounds \
+        have been run. Each round is printed when it ends. The round whose longest time is the shortest \
+        is kept; a balanced last round also if it took longer by no more than the tolerance.\n\
+        Exit codes: 0, even if the tolerance was not reached: the best shares found are written, and \
+        --json has \"balanced\": false. 1 if a command fails or the run is interrupted: the best shares \
+        of the rounds that had ended are printed and written. 2 for bad usage.\n\
         {PLACEHOLDERS} A processor's slowdown multiplies the time of its program."
     )
 }

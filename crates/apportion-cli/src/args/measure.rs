@@ -58,8 +58,8 @@ pub struct MeasureArgs {
     #[arg(long, conflicts_with_all = ["kernel", "blas", "command", "program", "seconds_from", "timeout",
         "resume", "points", "adaptive", "smallest", "largest", "max_size", "block", "alone"])]
     pub network: bool,
-    /// What measures: threads of this process, or mpi under `mpirun -n P`, where each process measures its own
-    /// processor (named rank0, rank1, …, unless --platform names them) while all others do the same.
+    /// What measures: threads of this process, or mpi under `mpirun -n P`, where each process measures its
+    /// own processor (named rank0, rank1, …, unless --platform names them) while all others do the same.
     #[arg(long, value_enum, default_value = "threads")]
     pub engine: EngineName,
     /// Read the processors from this file (platform.toml) [default: this machine's cores].
@@ -110,7 +110,8 @@ pub struct MeasureArgs {
         value_parser = numbers::number)]
     pub accuracy: f64,
     /// Pivot block size of a product [default: 256].
-    #[arg(long, value_name = "N", value_parser = within(1..=65536), conflicts_with_all = ["command", "program"])]
+    #[arg(long, value_name = "N", value_parser = within(1..=65536),
+        conflicts_with_all = ["command", "program"])]
     pub block: Option<u64>,
     /// Relative half-width of the 95 % confidence interval to reach.
     #[arg(long, value_name = "FRACTION", default_value = "0.025", value_parser = numbers::number)]
@@ -131,8 +132,8 @@ fn help() -> String {
     format!(
         "Examples:\n  \
         apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json\n  \
-        apportion measure --command './work {{size}}' --smallest 1k --largest 1M --adaptive -o models.json\n  \
-        mpirun -n 4 apportion measure --engine mpi -o models.json\n  \
+        apportion measure --command './work {{size}}' --smallest 1k --largest 1M --adaptive \
+        -o models.json\n  mpirun -n 4 apportion measure --engine mpi -o models.json\n  \
         apportion measure --network --platform cluster.toml -o measured.toml\n\
         With -o, the whole file is rewritten after every point. An interrupted or failed run leaves a valid \
         file with the points measured so far (of the processors that have one); repeat the command with \
@@ -142,11 +143,12 @@ fn help() -> String {
         quarter of them, from five times on). A first run is not counted. From five repetitions on, the 5 % \
         and 95 % quantiles are kept as the band of times to expect.\n\
         {PLACEHOLDERS} A size is measured as the range from 0 to the size. One copy runs per processor at a \
-        time, pinned to the processor's cores. A run longer than --max-seconds is not repeated. A processor's \
-        slowdown multiplies the time of its program. A program that fails at a larger size than one that \
-        worked has no memory for it: the largest size that works is searched for and kept as max_size. The \
-        measurement ends with exit code 1 if the program fails at its smallest size, runs longer than \
-        --timeout or, with --seconds-from stdout, if its last line is not a positive number.\n\
+        time, pinned to the processor's cores. A run longer than --max-seconds is not repeated. A \
+        processor's slowdown multiplies the time of its program. A program that fails at a larger size \
+        than one that worked has no memory for it: the largest size that works is searched for and kept \
+        as max_size. The measurement ends with exit code 1 if the program fails at its smallest size, \
+        runs longer than --timeout or, with --seconds-from stdout, if its last line is not a positive \
+        number.\n\
         --network sends messages of several sizes between each pair of processors, with an empty reply, one \
         pair after another, and fits a line to all times: latency and bandwidth with 95 % confidence \
         intervals. \"vertical\" messages are contiguous in memory (rows of B, halo rows); \"horizontal\" \

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  \
-    apportion merge old.json new.json --prefix old,new -o models.json    # old:core0, old:core1, new:core0, …\n\
+    apportion merge old.json new.json --prefix old,new -o models.json    # old:core0, new:core0, …\n\
     All files must be of the same kernel, unit and parameters. Processors keep their names if they are \
     distinct; otherwise, name the hosts with --prefix.")]
 pub struct MergeArgs {

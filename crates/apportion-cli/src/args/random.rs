@@ -9,9 +9,9 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  \
     apportion random 2000 2000 -o A.npy\n  \
     apportion random 10k 500 -o G.npy --kind i32 --seed 7\n\
-    Floating-point numbers are uniform in [0, 1), integers in 0 to 99, and 3 of 10 truth values are true. The \
-    same sizes, kind and seed give the same bytes on every machine. The file is streamed: it may be larger \
-    than memory.")]
+    Floating-point numbers are uniform in [0, 1), integers in 0 to 99, and 3 of 10 truth values are true. \
+    The same sizes, kind and seed give the same bytes on every machine. The file is streamed: it may be \
+    larger than memory.")]
 pub struct RandomArgs {
     /// Number of rows.
     #[arg(value_name = "M", value_parser = within(1..=1 << 53))]

@@ -13,8 +13,8 @@ pub struct RunArgs {
     /// The plan of units: plan.json of `balance` or of `partition --units`.
     #[arg(long, value_name = "FILE")]
     pub plan: PathBuf,
-    /// Read the processors' cores and slowdowns from this file (platform.toml) [default: this machine's cores,
-    /// if the plan names them].
+    /// Read the processors' cores and slowdowns from this file (platform.toml) [default: this machine's
+    /// cores, if the plan names them].
     #[arg(long, value_name = "FILE")]
     pub platform: Option<PathBuf>,
     #[command(flatten)]
@@ -27,8 +27,8 @@ fn help() -> String {
         apportion run --plan plan.json --command './work {{from}} {{to}}'\n  \
         apportion run --plan plan.json --timeout 10min -- python3 work.py {{from}} {{to}} part-{{rank}}.csv\n\
         All programs start at the same time, each pinned to its processor's cores. Processor 0 has the units \
-        from 0 to its share, the next one the following units. A processor without units starts nothing. What \
-        the programs print goes to stderr, each line after its processor's name (-q: nowhere).\n\
+        from 0 to its share, the next one the following units. A processor without units starts nothing. \
+        What the programs print goes to stderr, each line after its processor's name (-q: nowhere).\n\
         Exit codes: 1 if a program fails (the others run to their end), runs longer than --timeout, or the \
         run is interrupted: all programs and their children are then ended.\n\
         {PLACEHOLDERS} A processor's slowdown multiplies the time of its program."

@@ -44,7 +44,10 @@ pub fn imprecise(models: &Models, tolerance: f64) -> Option<String> {
     let worst = known().max_by(|a, b| a.2.total_cmp(&b.2)).map(|(name, size, ci)| {
         let count = known().count();
         let ci = 100.0 * ci;
-        format!("{count} of {all} points did not reach +- {wanted:.1} %, the worst is +- {ci:.1} % ({name}, size {size})")
+        format!(
+            "{count} of {all} points did not reach +- {wanted:.1} %, the worst is +- {ci:.1} % \
+             ({name}, size {size})"
+        )
     });
     let once = (once > 0)
         .then(|| format!("{once} of {all} points were timed once, so that their precision is unknown"));

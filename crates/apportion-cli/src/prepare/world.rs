@@ -98,6 +98,14 @@ fn alone() -> Result<()> {
     }
 }
 
+/// The same for a command that has one engine only.
+pub fn single() -> Result<()> {
+    alone().map_err(|error| match error {
+        Error::Input { what, .. } => Error::input("usage", what, "run it without mpirun"),
+        other => other,
+    })
+}
+
 /// Rejects a world whose size differs from the number of processors.
 pub fn fits(world: &World, processors: usize) -> Result<()> {
     if world.size() == processors {

@@ -76,8 +76,8 @@ fn a_product_with_a_checkpoint() {
     let count = kept();
     assert!((2..60).contains(&count), "{count}");
     let wanted_words = format!(
-        "apportion: interrupted ({count} of 60 panels kept in kept: the same command with --resume kept instead of \
-         --checkpoint continues)\n"
+        "apportion: interrupted ({count} of 60 panels kept in kept: the same command with --resume kept \
+         instead of --checkpoint continues)\n"
     );
     assert_eq!(said, wanted_words);
     assert_eq!(bench.text("c.npy"), "an earlier result");

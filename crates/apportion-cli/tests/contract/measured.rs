@@ -69,16 +69,16 @@ fn a_cap_can_be_given() {
     }
 }
 
-/// Times uniform from 1 to 2 s per 1,000 units (multiples of the golden ratio are spread evenly): the worst case
-/// of the shares is what the worst run takes.
+/// Times uniform from 1 to 2 s per 1,000 units (multiples of the golden ratio are spread evenly): the worst
+/// case of the shares is what the worst run takes.
 #[test]
 fn bands_are_measured_and_the_worst_case_is_the_real_one() {
     let bench = Bench::new();
     let text = "#!/bin/sh\necho >>runs-$2; exec awk -v n=$(wc -l <runs-$2) -v x=$1 \
         'BEGIN { u = n * 0.6180339887498949; u -= int(u); printf \"%.12g\\n\", x / 1000 * (1 + u) }'\n";
     bench.program("noisy", text);
-    let measure = "measure --processors 2 --seconds-from stdout --sizes 500,1000 --max-repetitions 200 --tolerance \
-                   0.0001 --max-seconds 60 -o noisy.json --command './noisy {size} {rank}'";
+    let measure = "measure --processors 2 --seconds-from stdout --sizes 500,1000 --max-repetitions 200 \
+                   --tolerance 0.0001 --max-seconds 60 -o noisy.json --command './noisy {size} {rank}'";
     let output = bench.run(measure);
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{err}");

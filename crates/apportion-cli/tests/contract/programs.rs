@@ -46,8 +46,9 @@ const WORK: &str = "#!/bin/sh\nexec awk -v x=$APPORTION_SIZE -v r=$APPORTION_RAN
     'BEGIN { printf \"%.15g\\n\", x * (r == 0 ? 1 : 3) / 1000 }'\n";
 
 /// Round 1 works; in round 2 each process tells its id and waits.
-const ONCE: &str = "#!/bin/sh\nr=$APPORTION_RANK\nif mkdir done-$r 2>/dev/null; then exec awk -v x=$1 -v r=$r \
-    'BEGIN { print x * (r == 0 ? 1 : 3) / 1000 }'; fi\nsleep 1000 & echo $! >new-$r; mv new-$r pid-$r; wait\n";
+const ONCE: &str = "#!/bin/sh\nr=$APPORTION_RANK\nif mkdir done-$r 2>/dev/null; then exec awk -v x=$1 -v \
+    r=$r 'BEGIN { print x * (r == 0 ? 1 : 3) / 1000 }'; fi\n\
+    sleep 1000 & echo $! >new-$r; mv new-$r pid-$r; wait\n";
 
 /// Times that scatter by up to 47 % by a formula, on eight processors of two speeds.
 #[test]
@@ -58,8 +59,8 @@ fn noise_never_exceeds_the_rounds_and_the_best_is_kept() {
     bench.program("work", text);
     for most in [1, 3, 5, 8] {
         let found = bench.json(&format!(
-            "balance --units 248000 --processors 8 --max-rounds {most} --tolerance 1e-6 --seconds-from stdout \
-             --command './work {{share}} {{rank}}'"
+            "balance --units 248000 --processors 8 --max-rounds {most} --tolerance 1e-6 --seconds-from \
+             stdout --command './work {{share}} {{rank}}'"
         ));
         let rounds = found["rounds"].as_array().unwrap();
         assert!(rounds.len() <= most, "{} rounds of {most}", rounds.len());
@@ -87,7 +88,8 @@ fn rounds_are_printed_when_they_end() {
         let mut child = started(
             &bench,
             &format!(
-                "balance --units 900 --processors 2 --seconds-from stdout --command './work {{share}} {{rank}}'{flag}"
+                "balance --units 900 --processors 2 --seconds-from stdout \
+                 --command './work {{share}} {{rank}}'{flag}"
             ),
         );
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
@@ -121,7 +123,8 @@ fn an_interrupted_balance_keeps_its_rounds_and_ends_its_children() {
         bench.program("work", ONCE);
         let child = started(
             &bench,
-            "balance --units 1000 --processors 2 --seconds-from stdout -o p.json --models-out m.json -- ./work {share}",
+            "balance --units 1000 --processors 2 --seconds-from stdout -o p.json --models-out m.json \
+             -- ./work {share}",
         );
         until("round 2", || bench.has("pid-0") && bench.has("pid-1"));
         let (code, out, err) = ended(child, signal);
@@ -141,8 +144,8 @@ fn an_interrupted_balance_keeps_its_rounds_and_ends_its_children() {
 #[test]
 fn a_failure_in_a_later_round_keeps_the_earlier_ones() {
     let bench = Bench::new();
-    let text = "#!/bin/sh\ntest $1 -gt 600 && { echo no memory >&2; exit 9; }\nexec awk -v x=$1 -v r=$APPORTION_RANK \
-        'BEGIN { print x * (r == 0 ? 1 : 3) }'\n";
+    let text = "#!/bin/sh\ntest $1 -gt 600 && { echo no memory >&2; exit 9; }\nexec awk -v x=$1 -v \
+        r=$APPORTION_RANK 'BEGIN { print x * (r == 0 ? 1 : 3) }'\n";
     bench.program("work", text);
     let line =
         "balance --units 1000 --processors 2 --seconds-from stdout --command './work {share}' -o p.json";
@@ -172,10 +175,12 @@ fn balanced_shares_are_exported() {
 #[test]
 fn a_plan_is_carried_out_over_its_ranges() {
     let bench = Bench::new();
-    bench.program("work", "#!/bin/sh\necho \"$1 $2 $3 $4 $5 of $APPORTION_FROM $APPORTION_TO\" >part-$4; echo said $4\necho 2\n");
+    let text = "#!/bin/sh\necho \"$1 $2 $3 $4 $5 of $APPORTION_FROM $APPORTION_TO\" >part-$4\necho said $4\necho 2\n";
+    bench.program("work", text);
     bench.write(
         "p.toml",
-        "[[processor]]\nname = \"a\"\nspeed = 3\nslowdown = 2.0\ncores = [0]\n[[processor]]\nname = \"b\"\nspeed = 1\n\
+        "[[processor]]\nname = \"a\"\nspeed = 3\nslowdown = 2.0\ncores = [0]\n\
+         [[processor]]\nname = \"b\"\nspeed = 1\n\
          [[processor]]\nname = \"c\"\nspeed = 1e-9\n",
     );
     bench.done("partition --units 8 --platform p.toml -o plan.json");
@@ -225,7 +230,8 @@ fn a_failing_program_is_named_and_the_others_end() {
     let bench = Bench::new();
     bench.program(
         "work",
-        "#!/bin/sh\ntest $APPORTION_RANK = 1 && { echo first >&2; echo no disk >&2; exit 5; }\nsleep 0.3; touch done-$APPORTION_RANK\n",
+        "#!/bin/sh\ntest $APPORTION_RANK = 1 && { echo first >&2; echo no disk >&2; exit 5; }\n\
+         sleep 0.3; touch done-$APPORTION_RANK\n",
     );
     bench.done("partition --units 3 --speeds 1,1,1 -o plan.json");
     let output = bench.run("run --plan plan.json --command './work {share}' --json");
@@ -247,7 +253,8 @@ fn an_interrupted_run_ends_all_its_processes() {
     let bench = Bench::new();
     bench.program(
         "work",
-        "#!/bin/sh\nr=$APPORTION_RANK\ntest $r = 0 && exec touch done\nsleep 1000 & echo $! >new-$r; mv new-$r pid-$r; wait\n",
+        "#!/bin/sh\nr=$APPORTION_RANK\ntest $r = 0 && exec touch done\n\
+         sleep 1000 & echo $! >new-$r; mv new-$r pid-$r; wait\n",
     );
     bench.done("partition --units 3 --speeds 1,1,1 -o plan.json");
     let child = started(&bench, "run --plan plan.json --command './work {share}'");
@@ -340,10 +347,11 @@ fn the_documented_program_does_what_the_page_says() {
         return;
     }
     let bench = Bench::new();
-    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/integrate.py");
-    std::fs::copy(program, bench.path("integrate.py")).unwrap();
-    bench.done("balance --units 20000 --processors 2 --max-rounds 2 -o plan.json -- ./integrate.py {from} {to} part-{rank} 20000");
-    bench.done("run --plan plan.json --command './integrate.py {from} {to} part-{rank} 20000'");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/integrate.py");
+    std::fs::copy(file, bench.path("integrate.py")).unwrap();
+    let program = "./integrate.py {from} {to} part-{rank} 20000";
+    bench.done(&format!("balance --units 20000 --processors 2 --max-rounds 2 -o plan.json -- {program}"));
+    bench.done(&format!("run --plan plan.json --command '{program}'"));
     let mut sum = 0.0;
     for name in ["part-0", "part-1"] {
         sum += bench.text(name).trim().parse::<f64>().unwrap();

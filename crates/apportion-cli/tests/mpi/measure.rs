@@ -34,6 +34,7 @@ fn processes_that_would_do_the_same_work_are_refused() {
         ("measure --sizes 100 -o m.json", ["--engine mpi", "2 processes"]),
         ("measure --engine mpi --platform platform.toml -o m.json", ["2 processes", "3 processors"]),
         ("measure --engine mpi --alone -o m.json", ["--alone", "together"]),
+        ("balance --units 9 --processors 1 --command true{share}", ["2 processes", "without mpirun"]),
     ] {
         let Some(mut command) = Mpi::Open.command(&bench, 2, line) else { return };
         let output = command.output().unwrap();

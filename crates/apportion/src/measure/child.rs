@@ -171,8 +171,8 @@ fn receive<T>(from: &Receiver<T>, halt: &StopSignal<'_>, deadline: Option<Instan
     }
 }
 
-/// The moment at which the program ended; `None` if it runs beyond the deadline. It is not reaped yet, so that
-/// the id of its process group stays valid.
+/// The moment at which the program ended; `None` if it runs beyond the deadline. It is not reaped yet, so
+/// that the id of its process group stays valid.
 #[cfg(unix)]
 fn wait(
     child: &mut Child,

@@ -15,16 +15,16 @@ use std::collections::BTreeMap;
 /// Speed functions of a program. Each processor runs one instance at a time, pinned to its cores. All
 /// processors measure together unless the options say otherwise. The first run of a size is not counted.
 ///
-/// If the program fails at a larger size than one that worked, its memory is taken to be full: the largest size
-/// that works is searched for by bisection and becomes the model's cap ([`Model::failure`]).
+/// If the program fails at a larger size than one that worked, its memory is taken to be full: the largest
+/// size that works is searched for by bisection and becomes the model's cap ([`Model::failure`]).
 ///
 /// If one run takes longer than the time for a size, it is the only run of that size. The `slowdown` of an
 /// emulated processor multiplies the seconds of its program, whether they are wall-clock seconds or printed
 /// by the program; no time is spent sleeping.
 ///
 /// # Errors
-/// No size, or one that is not a positive number; a program that cannot be started (exit code 2), fails at its
-/// smallest size, prints no time or takes too long (exit code 1; the message contains command, size and
+/// No size, or one that is not a positive number; a program that cannot be started (exit code 2), fails at
+/// its smallest size, prints no time or takes too long (exit code 1; the message contains command, size and
 /// processor); known points of another subject; errors of `keep`; interrupted.
 pub fn sweep_command(
     platform: &Platform,

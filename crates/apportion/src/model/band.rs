@@ -28,8 +28,8 @@ impl Model {
         self.points().iter().any(|p| edges(p).is_none_or(|(low, high)| low < p.seconds || high > p.seconds))
     }
 
-    /// The largest relative distances of a shortest time below, and of a longest above, its mean: the width for
-    /// sizes that were run once.
+    /// The largest relative distances of a shortest time below, and of a longest above, its mean: the width
+    /// for sizes that were run once.
     fn widest(&self) -> (f64, f64) {
         let widest = self.points().iter().fold((0.0_f64, 0.0_f64), |(below, above), p| {
             let (low, high) = edges(p).unwrap_or((p.seconds, p.seconds));

@@ -21,8 +21,8 @@ pub enum ExportFormat {
     OpenMpi,
     /// MPICH (Hydra) `-f FILE`: `host:ranks`.
     Mpich,
-    /// A host file for Slurm's `srun --distribution=arbitrary` (environment variable `SLURM_HOSTFILE`): one line
-    /// per rank.
+    /// A host file for Slurm's `srun --distribution=arbitrary` (environment variable `SLURM_HOSTFILE`): one
+    /// line per rank.
     Slurm,
     /// Flags of Intel's Distribution for LINPACK: `-f FACTOR -c COLUMNS`, one process row, two kinds of
     /// processors.

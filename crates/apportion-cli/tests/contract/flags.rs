@@ -78,7 +78,7 @@ fn flags_that_a_mode_would_ignore_are_refused_by_name() {
         ("simulate --platform two.toml --plan plan.json --explain 0", "--methods rows"),
         ("measure --network --processors 2", "--accuracy 0.1"),
         ("measure --network --processors 2", "--seconds-from stdout"),
-        ("measure --command ./x{size} --sizes 1", "--engine mpi"),
+        ("measure --command ./x{size} --sizes 1 --engine mpi", "--alone"),
         ("measure --kernel gemm --sizes 64", "--seconds-from stdout"),
         ("measure --kernel gemm --sizes 64", "--accuracy 0.1"),
         ("measure --network --processors 2", "--blas none"),

@@ -175,7 +175,8 @@ fn balanced_shares_are_exported() {
 #[test]
 fn a_plan_is_carried_out_over_its_ranges() {
     let bench = Bench::new();
-    let text = "#!/bin/sh\necho \"$1 $2 $3 $4 $5 of $APPORTION_FROM $APPORTION_TO\" >part-$4\necho said $4\necho 2\n";
+    let text = "#!/bin/sh\necho \"$1 $2 $3 $4 $5 of $APPORTION_FROM $APPORTION_TO\" >part-$4\n\
+        echo said $4\necho 2\n";
     bench.program("work", text);
     bench.write(
         "p.toml",
@@ -291,7 +292,7 @@ fn a_program_that_hangs_is_stopped_by_its_timeout() {
     for (line, word) in [
         ("measure --timeout 5", "--command"),
         ("run --plan plan.json --timeout 0 --command './work {share}'", "positive"),
-        ("balance --units 5 --timeout=-1 --command './work {share}'", "positive"),
+        ("balance --units 5 --timeout=-1 --command './work {share}'", "negative"),
     ] {
         let err = bench.fails(2, line);
         assert!(err.contains(word), "{err}");
@@ -311,7 +312,7 @@ fn bad_calls_are_refused() {
         ("run --plan plan.json --command './work {share} {foo}'", "{foo}"),
         ("balance --units 9 --command './work {share} {foo}'", "{processor}"),
         ("measure --sizes 9 -- ./work {foo}", "{foo}"),
-        ("run --plan plan.json ./work {share}", "-- ./work"),
+        ("run --plan plan.json ./work {share}", "as the last words after --"),
         ("run --plan plan.json --command './work {share}' -- ./work {share}", "--command"),
         ("run --plan plan.json --command './none {share}'", "./none"),
         ("run --plan none.json --command './none {share}'", "0 units"),

@@ -58,11 +58,15 @@ fn a_trace_has_one_lane_per_processor() {
     let (bench, ..) = ran();
     let trace = bench.value("trace.json");
     let events = trace["traceEvents"].as_array().unwrap();
-    let lanes: Vec<&Value> = events.iter().filter(|e| e["ph"] == "M").map(|e| &e["args"]["name"]).collect();
+    let lanes: Vec<&Value> = events
+        .iter()
+        .filter(|e| e["name"] == "thread_name" && e["pid"] == 0)
+        .map(|e| &e["args"]["name"])
+        .collect();
     assert_eq!(lanes, ["fast", "slow"]);
     for lane in 0..2 {
         let mut end = 0.0;
-        for event in events.iter().filter(|e| e["ph"] == "X" && e["tid"] == lane) {
+        for event in events.iter().filter(|e| e["ph"] == "X" && e["pid"] == 0 && e["tid"] == lane) {
             let (start, length) = (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap());
             assert!(start >= end - 1e-3 && length >= 0.0, "events of one lane follow one another: {event}");
             end = start + length;

@@ -243,8 +243,9 @@ fn curves_show_what_they_rest_on() {
         )
     };
     let models = format!(
-        "{{\"format\": \"apportion-models\", \"version\": 1, \"kernel\": \"k\", \"unit\": \"rows of a table\", \"models\": [\
-         {{\"processor\": \"p\", \"interpolation\": \"piecewise-linear\", \"max_size\": 90000, \"points\": [{}, {}]}}]}}",
+        "{{\"format\": \"apportion-models\", \"version\": 1, \"kernel\": \"k\", \"unit\": \"rows of a table\", \
+         \"models\": [{{\"processor\": \"p\", \"interpolation\": \"piecewise-linear\", \"max_size\": 90000, \
+         \"points\": [{}, {}]}}]}}",
         point(1000, ""),
         point(80_000, ", \"low\": 0.07, \"high\": 0.1")
     );
@@ -268,8 +269,11 @@ fn curves_show_what_they_rest_on() {
     let marks: Vec<&str> = line.lines().filter(|l| l.contains("class=\"marks\"")).collect();
     assert_eq!(marks.iter().map(|l| l.matches('z').count()).sum::<usize>(), 2, "{marks:?}");
     assert!(line.contains("relative speed") && line.contains("all finish together"), "{line}");
-    let sweep = "simulate --shape 300x300 --platform slow.toml --sweep ratio=1..9 --flow bulk --methods rows,grid,square-corner";
-    bench.write("slow.toml", "[[processor]]\nname = \"a\"\nspeed = 2\n[[processor]]\nname = \"b\"\nspeed = 1\n[network]\nbandwidth = \"1 Mbit/s\"\n");
+    let sweep = "simulate --shape 300x300 --platform slow.toml --sweep ratio=1..9 --flow bulk \
+                 --methods rows,grid,square-corner";
+    let slow = "[[processor]]\nname = \"a\"\nspeed = 2\n[[processor]]\nname = \"b\"\nspeed = 1\n\
+                [network]\nbandwidth = \"1 Mbit/s\"\n";
+    bench.write("slow.toml", slow);
     let words: Vec<&str> = sweep.split(' ').chain(["--svg", "sweep.svg"]).collect();
     bench.done(&words);
     let curves = bench.text("sweep.svg");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    apportion completions bash > ~/.local/share/bash-completion/completions/apportion\n  \
+    apportion completions bash >> ~/.bash_completion\n  \
     apportion completions zsh > ~/.zfunc/_apportion\n  \
     apportion completions fish > ~/.config/fish/completions/apportion.fish")]
 pub struct CompletionsArgs {

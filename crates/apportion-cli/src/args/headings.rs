@@ -70,6 +70,7 @@ const HEADINGS: [(&str, &[&str]); 10] = [
             "export-to",
             "export-simgrid",
             "models-out",
+            "to",
             "dir",
             "size",
         ],

@@ -20,6 +20,7 @@ pub fn run(args: &PlotArgs, console: &Console) -> Result<()> {
         (Some(_), _) => platform.name,
     };
     let unit = args.sources.models.as_deref().map(read_models).transpose()?.map(|m| m.unit);
+    let unit = unit.filter(|unit| unit != "units");
     let drawing = Drawing { division, to: args.to, source, unit, relative, sampled };
     let [wide, _] = args.log.log.axes([drawing.is_wide(&models), false]);
     let plot = drawing.plot(&models, wide);

@@ -5,13 +5,14 @@ use super::sweep;
 use crate::args::SimulateArgs;
 use crate::console::Console;
 use crate::output::forecast::Forecast;
-use crate::output::{appear, explain, open, timeline};
+use crate::output::{appear, explain, open, timeline_of};
 use crate::prepare::processors::Processors;
 use crate::prepare::sharing::Rule;
 use crate::prepare::simulate::{processors, rank_of, refuse_for_units};
 use apportion::error::Result;
 use apportion::plan::{Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
+use apportion::report::Timeline;
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::select::rates;
 use apportion::simulate::{CostModel, Outcome, export_simgrid, simulate, simulate_explained, simulate_fluid};
@@ -34,7 +35,9 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     };
     let explained = args.explain.as_deref().map(|who| rank_of(who, &forecast.names)).transpose()?;
     let trace = &forecast.outcome.trace;
-    appear([(output, &|| timeline(args.trace.as_ref(), trace, &forecast.names))])?;
+    let title = forecast.title();
+    let shown = Timeline { title: [&title, "forecast"], ..Timeline::new(trace, &forecast.names) };
+    appear([(output, &|| timeline_of(args.trace.as_ref(), &shown))])?;
     if forecast.taken_apart {
         console.note("SimGrid has no broadcast on a bus: exported and forecast as one message per receiver");
     }

@@ -42,7 +42,7 @@ pub fn written(directory: &Path) -> String {
         ("trace.svg", "the square corner's run; trace.json opens in Perfetto"),
         ("plan.svg", "the square corner's layout"),
         ("platform.toml, models.json", "the machine, and its measured speeds"),
-        ("square-corner.json", "the plan (also straight-line.json, even-split.json)"),
+        ("square-corner.json", "the plan; also straight-line.json, even-split.json"),
     ];
     let rows = files.map(|(name, what)| format!("  {name:27} {what}\n")).concat();
     format!("Written to {}:\n{rows}", directory.display())

@@ -33,6 +33,15 @@ impl Forecast {
         object
     }
 
+    /// The heading of its picture: the order of steps, the processors and the time.
+    pub fn title(&self) -> String {
+        let count = self.names.len();
+        let plural = if count == 1 { "" } else { "s" };
+        let flow = self.order.map_or_else(String::new, |order| format!("{order} flow, "));
+        let seconds = units::show_seconds(self.outcome.trace.seconds());
+        format!("{flow}{count} processor{plural}, {seconds}")
+    }
+
     /// The text for readers.
     pub fn to_text(&self, rule: &Rule) -> String {
         let trace = &self.outcome.trace;

@@ -171,7 +171,17 @@ fn a_trace_can_be_a_picture() {
     bench.done(&[&call[..], &["--trace", "trace.svg"]].concat());
     let svg = bench.text("trace.svg");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-    for word in [">a<", ">b<", ">c<", ">d<", "\"compute\"", "\"send\"", "\"receive\"", ">wait<"] {
+    for word in [
+        ">a<",
+        ">b<",
+        ">c<",
+        ">d<",
+        "\"compute\"",
+        "\"send\"",
+        "\"receive\"",
+        ">computes<",
+        "broadcast flow, 4 processors",
+    ] {
         assert!(svg.contains(word), "{word}");
     }
     bench.done(&[&call[..], &["--trace", "trace.json"]].concat());

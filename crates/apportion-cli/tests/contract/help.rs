@@ -74,7 +74,9 @@ fn tables_fit_eighty_columns() {
     ];
     bench.matrix("a.npy", &crate::bench::whole::<f64>(64, 64, 1));
     for run in runs {
-        let text = bench.done(run);
+        let output = bench.command(run).env("COLUMNS", "80").output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && !text.is_empty());
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{run:?}: {line}");
         }

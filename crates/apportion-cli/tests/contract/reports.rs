@@ -58,11 +58,15 @@ fn a_trace_has_one_lane_per_processor() {
     let (bench, ..) = ran();
     let trace = bench.value("trace.json");
     let events = trace["traceEvents"].as_array().unwrap();
-    let lanes: Vec<&Value> = events.iter().filter(|e| e["ph"] == "M").map(|e| &e["args"]["name"]).collect();
+    let lanes: Vec<&Value> = events
+        .iter()
+        .filter(|e| e["name"] == "thread_name" && e["pid"] == 0)
+        .map(|e| &e["args"]["name"])
+        .collect();
     assert_eq!(lanes, ["fast", "slow"]);
     for lane in 0..2 {
         let mut end = 0.0;
-        for event in events.iter().filter(|e| e["ph"] == "X" && e["tid"] == lane) {
+        for event in events.iter().filter(|e| e["ph"] == "X" && e["pid"] == 0 && e["tid"] == lane) {
             let (start, length) = (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap());
             assert!(start >= end - 1e-3 && length >= 0.0, "events of one lane follow one another: {event}");
             end = start + length;
@@ -239,8 +243,9 @@ fn curves_show_what_they_rest_on() {
         )
     };
     let models = format!(
-        "{{\"format\": \"apportion-models\", \"version\": 1, \"kernel\": \"k\", \"unit\": \"rows of a table\", \"models\": [\
-         {{\"processor\": \"p\", \"interpolation\": \"piecewise-linear\", \"max_size\": 90000, \"points\": [{}, {}]}}]}}",
+        "{{\"format\": \"apportion-models\", \"version\": 1, \"kernel\": \"k\", \"unit\": \"rows of a table\", \
+         \"models\": [{{\"processor\": \"p\", \"interpolation\": \"piecewise-linear\", \"max_size\": 90000, \
+         \"points\": [{}, {}]}}]}}",
         point(1000, ""),
         point(80_000, ", \"low\": 0.07, \"high\": 0.1")
     );
@@ -264,8 +269,11 @@ fn curves_show_what_they_rest_on() {
     let marks: Vec<&str> = line.lines().filter(|l| l.contains("class=\"marks\"")).collect();
     assert_eq!(marks.iter().map(|l| l.matches('z').count()).sum::<usize>(), 2, "{marks:?}");
     assert!(line.contains("relative speed") && line.contains("all finish together"), "{line}");
-    let sweep = "simulate --shape 300x300 --platform slow.toml --sweep ratio=1..9 --flow bulk --methods rows,grid,square-corner";
-    bench.write("slow.toml", "[[processor]]\nname = \"a\"\nspeed = 2\n[[processor]]\nname = \"b\"\nspeed = 1\n[network]\nbandwidth = \"1 Mbit/s\"\n");
+    let sweep = "simulate --shape 300x300 --platform slow.toml --sweep ratio=1..9 --flow bulk \
+                 --methods rows,grid,square-corner";
+    let slow = "[[processor]]\nname = \"a\"\nspeed = 2\n[[processor]]\nname = \"b\"\nspeed = 1\n\
+                [network]\nbandwidth = \"1 Mbit/s\"\n";
+    bench.write("slow.toml", slow);
     let words: Vec<&str> = sweep.split(' ').chain(["--svg", "sweep.svg"]).collect();
     bench.done(&words);
     let curves = bench.text("sweep.svg");

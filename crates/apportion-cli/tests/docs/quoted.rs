@@ -140,7 +140,17 @@ fn read(path: &Path, wrong: &mut Vec<String>) -> (String, usize) {
             std::fs::write(reader.folder.path().join(file), block.lines.join("\n")).unwrap();
         }
         let commands = commands(&block.lines);
-        if block.language != "sh" || !computed(&commands) {
+        if block.language != "sh" {
+            continue;
+        }
+        if !computed(&commands) {
+            // What later commands read may be made here.
+            let some =
+                commands.iter().filter(|line| computed(std::slice::from_ref(line)) || is_variable(line));
+            let some: Vec<String> = some.cloned().collect();
+            if computed(&some) {
+                reader.run(&some);
+            }
             continue;
         }
         let left_out = |(document, begin, _): &(&str, &str, &str)| {
@@ -150,7 +160,11 @@ fn read(path: &Path, wrong: &mut Vec<String>) -> (String, usize) {
             continue;
         }
         let output = reader.run(&commands);
-        let Some(quoted) = all.get(i + 1).filter(|next| next.language == "text") else { continue };
+        // Quoted directly after the commands: a fence, a blank line and a fence lie between.
+        let beside = |next: &&Block| next.first <= block.first + block.lines.len() + 3;
+        let Some(quoted) = all.get(i + 1).filter(|next| next.language == "text").filter(beside) else {
+            continue;
+        };
         let at = format!("{}:{}", path.display(), block.first + 1);
         if !output.status.success() {
             wrong.push(format!("{at}: {}", String::from_utf8_lossy(&output.stderr).trim()));

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Width of a line where nothing else is known.
 const COLUMNS: usize = 80;
 
-/// The width that tables are fitted into.
-static WIDTH: AtomicUsize = AtomicUsize::new(COLUMNS);
+/// The width of a line, if it was set.
+static WIDTH: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets the width of a line of all tables of this process: a terminal's, or 80 (the default).
+/// Sets the width of a line for all tables and pairs of this process, such as a terminal's. By default tables
+/// have 80 columns, and the values of pairs are not broken.
 pub fn set_text_width(columns: usize) {
     WIDTH.store(columns.max(20), Ordering::Relaxed);
 }
@@ -17,7 +18,8 @@ pub fn set_text_width(columns: usize) {
 /// A table with a header; the first column is left-aligned, the others right-aligned. A table wider than the
 /// line ([`set_text_width`]) continues beneath: the first column is repeated, and the other columns follow.
 pub fn table<R: IntoIterator<Item = Vec<String>>>(header: &[&str], rows: R) -> String {
-    fitted(header, rows.into_iter().collect(), WIDTH.load(Ordering::Relaxed))
+    let width = Some(WIDTH.load(Ordering::Relaxed)).filter(|width| *width > 0);
+    fitted(header, rows.into_iter().collect(), width.unwrap_or(COLUMNS))
 }
 
 /// A table within a number of columns of text.
@@ -56,10 +58,16 @@ fn plain(header: Vec<String>, rows: &[Vec<String>]) -> String {
     trimmed(&table.to_string())
 }
 
-/// Names and values in two aligned columns; values that are too long continue under their beginning.
+/// Names and values in two aligned columns. If the width of a line was set ([`set_text_width`]), values that
+/// are too long continue under their beginning.
 pub fn pairs(pairs: &[(&str, String)]) -> String {
+    let width = Some(WIDTH.load(Ordering::Relaxed)).filter(|width| *width > 0);
+    pairs_within(pairs, width.unwrap_or(usize::MAX))
+}
+
+fn pairs_within(pairs: &[(&str, String)], columns: usize) -> String {
     let width = pairs.iter().map(|(name, _)| columns_of(name)).max().unwrap_or(0);
-    let room = WIDTH.load(Ordering::Relaxed).saturating_sub(width + 2).max(30);
+    let room = columns.saturating_sub(width + 2).max(30);
     let mut out = String::new();
     for (name, value) in pairs {
         let lines = wrapped(value, room);
@@ -138,7 +146,9 @@ mod tests {
     #[test]
     fn long_values_continue_under_their_beginning() {
         let value = ["word"; 30].join(" ");
-        let text = pairs(&[("name", value.clone()), ("b", String::new())]);
+        let both = [("name", value), ("b", String::new())];
+        assert_eq!(pairs(&both).lines().count(), 2);
+        let text = pairs_within(&both, COLUMNS);
         assert!(text.lines().all(|line| line.len() <= COLUMNS), "{text}");
         assert!(text.lines().nth(1).unwrap().starts_with("      word"), "{text}");
         assert_eq!(text.split_whitespace().filter(|w| *w == "word").count(), 30);

@@ -22,7 +22,9 @@ pub(super) struct Style {
 impl Style {
     /// The style of a number: 84 differ, and the first seven in colour and marker.
     pub fn of(number: usize, hollow: bool) -> Self {
-        Self { colour: number % 7, dash: number / 7 % DASHES.len(), marker: number % MARKERS, hollow }
+        // Hollow marks are rings.
+        let marker = if hollow { 0 } else { number % MARKERS };
+        Self { colour: number % 7, dash: number / 7 % DASHES.len(), marker, hollow }
     }
 
     pub fn stroke(self) -> String {

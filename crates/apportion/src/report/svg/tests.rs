@@ -127,8 +127,8 @@ fn clusters_are_named_and_bordered() {
 /// separate pieces are named.
 #[test]
 fn small_parts_are_named_beside_the_picture() {
-    let svg = plan_svg(&columns(1000, 1000, &[900.0, 100.0, 5.0]), &[]);
-    assert!(svg.contains("class=\"leader\"") && svg.contains(">p2, 0.5 %<"), "{svg}");
+    let svg = plan_svg(&columns(1000, 1000, &[900.0, 100.0, 1.0]), &[]);
+    assert!(svg.contains("class=\"leader\"") && svg.contains(">p2, 0.1 %<"), "{svg}");
     let corner = shapes::square_corner(Shape::new(1000, 1000, 1000, "test").unwrap(), &[1e5, 1.0]).unwrap();
     let svg = plan_svg(&plan(corner), &[]);
     assert!(svg.contains("r=\"7\"") && svg.contains(">p1, 0.0010 %<") && well_formed(&svg), "{svg}");
@@ -144,7 +144,7 @@ fn small_parts_are_named_beside_the_picture() {
 #[test]
 fn sides_and_costs_are_in_words() {
     let svg = plan_svg(&columns(4000, 1000, &[2.0, 1.0]), &[]);
-    for word in [">4,000 rows<", ">1,000 columns<", "% above the lower bound", "imbalance 1.0000"] {
+    for word in [">4,000 rows<", ">1,000 columns<", "% above", "imbalance 1.0000"] {
         assert!(svg.contains(word), "{word} in {svg}");
     }
     assert!(plan_svg(&columns(40_000, 100, &[1.0]), &[]).contains("columns (not to scale)"));

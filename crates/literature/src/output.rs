@@ -59,9 +59,11 @@ impl Done {
     }
 
     pub fn json(&self) -> Value {
-        let tables = self.report.tables.iter().map(
-            |own| json!({"title": own.title, "header": own.header, "rows": own.rows.iter().map(|r| r.iter().map(|c| cell(c)).collect::<Vec<_>>()).collect::<Vec<_>>()}),
-        );
+        let tables = self.report.tables.iter().map(|own| {
+            let rows: Vec<Vec<Value>> =
+                own.rows.iter().map(|row| row.iter().map(|text| cell(text)).collect()).collect();
+            json!({"title": own.title, "header": own.header, "rows": rows})
+        });
         let checks = self.report.checks.iter().map(|check| {
             json!({"what": check.what, "published": check.published, "here": check.here,
                 "verdict": check.verdict().name(),
@@ -163,8 +165,8 @@ fn wrapped(text: &str, indent: &str) -> String {
 pub fn write_index(all: &[Done], directory: &Path) -> Result<()> {
     let mut page = "# Reproductions of the source documents\n\n".to_owned();
     page += &wrapped(
-        "Written by `cargo run --release -p literature -- run all --dir DIR`. What the experiments are, and how \
-         to read them, is in [Results: literature](../literature.md).",
+        "Written by `cargo run --release -p literature -- run all --dir DIR`. What the experiments are, and \
+             how to read them, is in [Results: literature](../literature.md).",
         "",
     );
     let unmet: Vec<&Done> = all.iter().filter(|done| done.verdict() != Verdict::Met).collect();

@@ -105,7 +105,7 @@ pub fn worth(lines: &[Line], published: f64, model: f64) -> Check {
         "{} measured, {} forecast, of ratios up to {last}:1; {}:1 by the model",
         beats(0),
         beats(1),
-        short((10.0 * model).round() / 10.0)
+        short(if model < 100.0 { (10.0 * model).round() / 10.0 } else { model.round() })
     );
     let met = (model / published - 1.0).abs() <= 0.1;
     Check::new(

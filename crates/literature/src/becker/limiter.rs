@@ -75,14 +75,14 @@ impl Experiment for Limiter {
             worst <= 0.02,
         );
         report.checks.push(check.unless(
-            "A slowdown multiplies the thread's CPU time. While it sleeps, other programs take the caches and the \
-             core, and the same work then needs more of it; the run at full speed is disturbed less. Measure on an \
-             idle machine.",
+            "A slowdown multiplies the thread's CPU time, and the unslowed run is timed by the clock: on a \
+                 busy machine the second shares its core and is too long, and after a sleep the first finds \
+                 cold caches. Measure on an idle machine.",
         ));
         report.tables.push(table);
         report.note(format!(
-            "One processor, pinned to one core, N = {SIZE}, in turn at full speed and slowed; medians of {PAIRS} \
-             pairs."
+            "One processor, pinned to one core, N = {SIZE}, in turn at full speed and slowed; medians of \
+                 {PAIRS} pairs."
         ));
         Ok(report)
     }

@@ -125,8 +125,8 @@ impl Experiment for HalfPerimeters {
                 cells.extend([short(printed[i]), short(here)]);
                 let check = Check::near(format!("Table 5.2, side {side}, {name}"), printed[i], here, 1e-3);
                 report.checks.push(check.unless(
-                    "An error of the thesis: (2 + 2 x 0.75) / (2 x 0.75) = 3.5 / 1.5 = 2.333 for the corner; 2.66 \
-                     breaks the line that Figure 5.10 draws.",
+                    "An error of the thesis: (2 + 2 x 0.75) / (2 x 0.75) = 3.5 / 1.5 = 2.333 for the \
+                         corner; 2.66 breaks the line that Figure 5.10 draws.",
                 ));
                 match curves.get_mut(i) {
                     Some(series) => series.points.push([volume, outline]),

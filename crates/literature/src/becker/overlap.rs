@@ -106,8 +106,9 @@ impl Experiment for Recovered {
         }
         report.tables.push(table);
         report.note(
-            "In bulk only the processor with the free part computes while data travel. With speeds r1 and r2, at \
-             most r1 / (r1 + r2) of the communication is gained, by shares that give it more (6.1.4).",
+            "In bulk only the processor with the free part computes while data travel. With speeds r1 and \
+                 r2, at most r1 / (r1 + r2) of the communication is gained, by shares that give it more \
+                 (6.1.4).",
         );
         Ok(report)
     }

@@ -96,8 +96,8 @@ impl Experiment for Three {
         }
         let part = self.original.transfer(self.mbit) / self.original.alone();
         report.note(format!(
-            "A matrix takes {:.1} s at {} Mbit/s, the product {:.0} s on the fastest processor alone: a volume \
-             of one matrix is {:.1} % of the run.",
+            "A matrix takes {:.1} s at {} Mbit/s, the product {:.0} s on the fastest processor alone: a \
+                 volume of one matrix is {:.1} % of the run.",
             self.original.transfer(self.mbit),
             self.mbit,
             self.original.alone(),
@@ -179,7 +179,8 @@ impl Three {
 }
 
 fn percent(x: f64) -> String {
-    format!("{:.1} %", 100.0 * x)
+    // Without the sign of a rounded zero.
+    format!("{:.1} %", (1000.0 * x).round() / 10.0 + 0.0)
 }
 
 /// Why the size of a published difference in execution time is not found: the part of the straight line's run
@@ -188,17 +189,17 @@ fn too_little(rows: &[Row]) -> String {
     let part = |row: &Row| row.times[0][1].communication / row.times[0][1].execution;
     format!(
         "Not reproduced, and out of reach of the model: at Table 3.1's 1,761 Mflop/s and 100 Mbit/s \
-         communication is {} of the straight line's run at 90:5:5, and {} on average, so that no partitioning \
-         can save more, with overlap or without. The published saving needs processors several times as fast, \
-         or a network several times as slow, as the thesis states.",
+         communication is {} of the straight line's run at 90:5:5, and {} on average, so that no \
+         partitioning can save more, with overlap or without. The published saving needs processors several \
+         times as fast, or a network several times as slow, as the thesis states.",
         percent(part(&rows[0])),
         percent(mean(rows, part))
     )
 }
 
 /// Why the size of the published difference in communication time is not found.
-const VOLUMES: &str = "Not reproduced: by the busiest directions of full-duplex links the corner saves 20 % on \
-     average, and by the volumes (6.5), (6.6) 8 %. The thesis does not say what else shortened it.";
+const VOLUMES: &str = "Not reproduced: by the busiest directions of full-duplex links the corner saves 20 % \
+     on average, and by the volumes (6.5), (6.6) 8 %. The thesis does not say what else shortened it.";
 
 /// Compares a published size of a difference with ours.
 fn magnitude(what: &str, published: f64, [measured, forecast]: [f64; 2], reason: impl Into<String>) -> Check {
@@ -227,7 +228,8 @@ fn star_checks(report: &mut Report, rows: &[Row]) {
     report.checks.push(everywhere(rows, "6.15: the square corner ends sooner", execution));
     let last = rows.last().expect("five ratios");
     report.checks.push(Check::new(
-        "6.14: at 50:25:25 equal volumes do not give equal times (the straight line relays one after the other)",
+        "6.14: at 50:25:25 equal volumes do not give equal times (the straight line relays one after the \
+             other)",
         "yes",
         percent(last.less(1, 0, communication)),
         last.less(1, 0, communication) > 0.1,
@@ -258,9 +260,9 @@ fn full_checks(report: &mut Report, rows: &[Row]) {
             |row| format!("up to {0}:{1}:{1}", 100 - 2 * row.slow, row.slow),
         )
     };
-    let reason = "By volume the corner wins up to 82.8:8.6:8.6 (6.11), but these links are full duplex: what counts \
-         is the busiest direction, from the fast processor to a slow one, and there 80:10:10 is a loss (0.43 N^2 \
-         against 0.40 N^2).";
+    let reason = "By volume the corner wins up to 82.8:8.6:8.6 (6.11), but these links are full duplex: \
+         what counts is the busiest direction, from the fast processor to a slow one, and there 80:10:10 is \
+         a loss (0.43 N^2 against 0.40 N^2).";
     let here = from(1, |t| t.communication);
     let met = here == "up to 80:10:10";
     report.checks.push(

@@ -3,7 +3,8 @@
 //! An experiment keeps the proportion of the original between the time that moves a matrix and the time that
 //! the fastest processor takes for the whole product. Everything else is free, and chosen so that memory
 //! copies (at most a millisecond) are short compared with transfers, and that many runs fit beside each other
-//! on a core: the fastest processor alone takes [`Original::here`] seconds for matrices of a few hundred rows.
+//! on a core: the fastest processor alone takes [`Original::here`] seconds for matrices of a few hundred
+//! rows.
 
 mod pool;
 pub mod two_level;

@@ -41,10 +41,13 @@ fn begins(lanes: &[Lane]) -> f64 {
     lanes.iter().filter_map(first).fold(0.0, f64::max)
 }
 
+/// Does a run once.
+pub type Run = Box<dyn Fn(&Monitor) -> Result<Trace> + Send + Sync>;
+
 /// A run to be measured.
 pub struct Trial {
     pub forecast: Times,
-    pub run: Box<dyn Fn(&Monitor) -> Result<Trace> + Send + Sync>,
+    pub run: Run,
     /// Seconds of the original for a second here.
     pub scale: f64,
 }

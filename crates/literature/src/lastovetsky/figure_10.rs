@@ -1,8 +1,9 @@
 //! Fig. 10 of Lastovetsky and Reddy 2007: striped N x N matrix multiplication on eight processors like those
-//! of Table 2, divided by functional models (sections of the surfaces at N) and by three single-number models.
+//! of Table 2, divided by functional models (sections of the surfaces at N) and by three single-number
+//! models.
 //!
-//! By forecast; unless the run is quick also by eight threads that take as long as the surfaces say, scaled so
-//! that the functional division takes a fifth of a second.
+//! By forecast; unless the run is quick also by eight threads that take as long as the surfaces say, scaled
+//! so that the functional division takes a fifth of a second.
 
 use super::table_2::{RATIOS, SHIPPED};
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table};
@@ -102,7 +103,8 @@ fn checks(report: &mut Report, curves: &[Vec<[f64; 2]>; 3]) {
     report.checks.push(poor("the large measurement on small and medium sizes", 2, 1000.0, 6000.0));
     let beyond = poor("the large measurement beyond 8,000", 2, 8001.0, 10_000.0);
     report.checks.push(beyond.unless(
-        "The constants follow the paper's three ratios only; what its machines do beyond 8,000 is not in the text.",
+        "The constants follow the paper's three ratios only; what its machines do beyond 8,000 is not in \
+             the text.",
     ));
 }
 

@@ -1,4 +1,5 @@
-//! Lastovetsky's slides on grid partitioning: the grid's cost (slides 21 to 25), Cartesian layouts (28 to 36).
+//! Lastovetsky's slides on grid partitioning: the grid's cost (slides 21 to 25), Cartesian layouts (28 to
+//! 36).
 
 use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table, short};
 use apportion::error::Result;
@@ -168,8 +169,8 @@ impl Experiment for Cartesian {
         report.tables.push(table);
         report.checks.push(
             Check::new("speeds of rank one are balanced exactly", "1", short(exact), exact < 1.002).unless(
-                "Sorted by speed, row by row, a matrix of rank one need not be of rank one any more, neither in \
-                 Algorithm 5 nor here.",
+                "Sorted by speed, row by row, a matrix of rank one need not be of rank one any more, \
+                     neither in Algorithm 5 nor here.",
             ),
         );
         report.checks.push(Check::new(

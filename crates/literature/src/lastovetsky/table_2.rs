@@ -100,8 +100,9 @@ impl Experiment for Table2 {
         report.tables.push(table);
         report.files.push(("fpm-2007-surfaces.json".into(), made));
         report.note(
-            "The paper gives its curves as pictures only. Small, medium and large are (500, 1000), (2500, 5000) and \
-             (4000, 8000); the constants are chosen for the three ratios, and for paging in the order of free memory.",
+            "The paper gives its curves as pictures only. Small, medium and large are (500, 1000), (2500, \
+                 5000) and (4000, 8000); the constants are chosen for the three ratios, and for paging in \
+                 the order of free memory.",
         );
         Ok(report)
     }

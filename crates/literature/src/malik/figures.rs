@@ -45,13 +45,15 @@ impl Experiment for Hops {
                 best >= 104.0,
             )
             .unless(
-                "The arrangement of the figure, as rebuilt, is not optimal: the same rectangles in the same columns \
-                 cost less in another order. The thesis found its optimum by running the program, not by cost.",
+                "The arrangement of the figure, as rebuilt, is not optimal: the same rectangles in the same \
+                     columns cost less in another order. The thesis found its optimum by running the \
+                     program, not by cost.",
             ),
         );
         report.note(
-            "The figures are captions in the text: heights and clusters are rebuilt from the printed overlaps and \
-             hops. The worst case has clusters of its own, since no single choice gives all four numbers.",
+            "The figures are captions in the text: heights and clusters are rebuilt from the printed \
+                 overlaps and hops. The worst case has clusters of its own, since no single choice gives \
+                 all four numbers.",
         );
         Ok(report)
     }
@@ -107,12 +109,21 @@ impl Experiment for Bandwidth {
             report.checks.push(Check::near(format!("{name}: cost_A"), a, here_a, 1e-5));
             report.checks.push(Check::near(format!("{name}: cost_B"), b, here_b, 1e-5));
             report.checks.push(
-                Check::near(format!("the printed rows of Table {number} add up to its total"), b, printed, 1e-4)
-                    .unless(
-                        "An error of the thesis: the totals are right, entries are wrong. The second row of both \
-                         tables has 56.39 (clusters 0 and 3) for 71.93 (2 and 3); the last row of Table 3.4 has \
-                         36.39 for 56.39, and lacks the link of 249.53 that closes its ring of six.",
+                Check::near(
+                    format!(
+                        "the printed rows of Table {number} add up to its \
+                     total"
                     ),
+                    b,
+                    printed,
+                    1e-4,
+                )
+                .unless(
+                    "An error of the thesis: the totals are right, entries are wrong. The second row of \
+                             both tables has 56.39 (clusters 0 and 3) for 71.93 (2 and 3); the last row of \
+                             Table 3.4 has 36.39 for 56.39, and lacks the link of 249.53 that closes its \
+                             ring of six.",
+                ),
             );
         }
         report.tables.push(table);
@@ -135,7 +146,8 @@ impl Experiment for Bandwidth {
         }
         report.tables.push(table);
         report.note(
-            "The thesis's optimum is the best of a heuristic and not of all orders: the searches here find less.",
+            "The thesis's optimum is the best of a heuristic and not of all orders: the searches here find \
+                 less.",
         );
         Ok(report)
     }

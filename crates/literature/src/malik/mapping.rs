@@ -99,11 +99,12 @@ impl Experiment for Clusters {
         report.checks.push(Check::new(
             "no mapping costs less than the published heuristic's",
             "optimal",
-            format!("ratio {:.2} by heuristic, {:.2} by exhaustive search", given / costs[2].0, given / costs[4].0),
+            format!("ratio {:.2} by heuristic, {:.2} by exhaustive \
+                 search", given / costs[2].0, given / costs[4].0),
             costs[4].0 >= costs[1].0,
         ).unless(
-            "A grid of 12 x 1, a strip for each node, has one border between the two sites, and data cross it in \
-             the fast direction. Algorithm 3 stops at a fixed point before it gets there.",
+            "A grid of 12 x 1, a strip for each node, has one border between the two sites, and data cross \
+                 it in the fast direction. Algorithm 3 stops at a fixed point before it gets there.",
         ));
         report.checks.push(Check::near("ratio of run times (shared links)", 6.44, costs[1].1, 0.1));
         report.note(
@@ -166,7 +167,8 @@ fn one_cluster(horizontal: f64, vertical: f64) -> Result<Platform> {
         .map(|i| format!("[[processor]]\nname = \"p{i}\"\ncluster = \"one\"\nspeed = 1.0\n"))
         .collect();
     let text = format!(
-        "{nodes}[network]\nbandwidth = {{ horizontal = \"{horizontal} GB/s\", vertical = \"{vertical} GB/s\" }}\n"
+        "{nodes}[network]\nbandwidth = {{ horizontal = \"{horizontal} GB/s\", vertical = \"{vertical} \
+             GB/s\" }}\n"
     );
     parse_platform(&text, "one cluster")
 }
@@ -209,20 +211,26 @@ impl Experiment for OneCluster {
         ));
         report.checks.push(Check::near("6 x 2 with Grisou's bandwidths", 18_535.0, of(&grisou, 6, 2)?, 1e-4));
         let wrong = of(&grisou, 2, 6)?;
-        report.checks.push(Check::near("2 x 6 with Grisou's bandwidths, as the text says", 65_658.0, wrong, 1e-4).unless(
-            "An error of the thesis: the non-optimal cost is of 2 x 6 cells with Grimoire's bandwidths, the other of \
-             6 x 2 with Grisou's.",
+        report.checks.push(Check::near("2 x 6 with Grisou's bandwidths, as the text \
+             says", 65_658.0, wrong, 1e-4).unless(
+            "An error of the thesis: the non-optimal cost is of 2 x 6 cells with Grimoire's bandwidths, the \
+                 other of 6 x 2 with Grisou's.",
         ));
         let found =
             arrange_grid(Shape::new(512, 1, 512, "grid")?, &grisou, Edges::Open, Search::Heuristic, 1)?;
         let least = printed(found.cost_after);
-        report.checks.push(Check::new(
-            "no grid costs less than the one found",
-            "18535",
-            format!("{} for {}", short(least), size_of_grid(&found.plan)?),
-            least >= 18_535.0,
-        ).unless("12 x 1 has no border along the slow rows. Algorithm 3 tries it first, so that the thesis's run \
-             must have left it out."));
+        report.checks.push(
+            Check::new(
+                "no grid costs less than the one found",
+                "18535",
+                format!("{} for {}", short(least), size_of_grid(&found.plan)?),
+                least >= 18_535.0,
+            )
+            .unless(
+                "12 x 1 has no border along the slow rows. Algorithm 3 tries it first, so that the \
+             thesis's run must have left it out.",
+            ),
+        );
         let [two, six] =
             [exchange(&grid(&grisou, 2, 6)?, &grisou)?, exchange(&grid(&grisou, 6, 2)?, &grisou)?];
         report.checks.push(

@@ -145,9 +145,8 @@ impl Experiment for Ninety {
             let told = |i: usize| printed.map_or_else(String::new, |p| format!("{:.0}", p[i]));
             costs.row([word.into(), told(0), format!("{hops:.0}"), told(1), format!("{microseconds:.0}")]);
             let saved = |i: usize| printed.map(|p| 1.0 - p[i] / self.printed[0][i]);
-            let cell = |x: f64| format!("{:.1} %", 100.0 * x);
-            let published = |i: usize| saved(i).map_or_else(String::new, cell);
-            let [ring, ring_own, all, all_own] = [0, 1, 2, 3].map(|i| cell(gain[i]));
+            let published = |i: usize| saved(i).map_or_else(String::new, percent);
+            let [ring, ring_own, all, all_own] = [0, 1, 2, 3].map(|i| percent(gain[i]));
             gains.row([word.into(), published(2), ring, ring_own, published(3), all, all_own]);
             found.push((word, saved(2), saved(3), gain, [hops, microseconds]));
             let method = format!("{word}: {hops:.0} hops, {:.1} ms", microseconds / 1e3);
@@ -160,10 +159,10 @@ impl Experiment for Ninety {
         report.tables.extend([costs, gains]);
         checks(&mut report, self.printed, &found);
         report.note(
-            "The thesis prints neither speeds nor layouts. Speeds are clock x 4 flops x threads, the size is 300 \
-             blocks a side, clusters are in two levels (the shipped files have sites above them, where a hop \
-             between sites counts twice), and the layouts are those that the library makes of these. *Shared*: \
-             one link for each pair of clusters; *own*: one for each pair of nodes.",
+            "The thesis prints neither speeds nor layouts. Speeds are clock x 4 flops x threads, the size \
+                 is 300 blocks a side, clusters are in two levels (the shipped files have sites above them, \
+                 where a hop between sites counts twice), and the layouts are those that the library makes \
+                 of these. *Shared*: one link for each pair of clusters; *own*: one for each pair of nodes.",
         );
         Ok(report)
     }
@@ -212,8 +211,9 @@ fn checks(report: &mut Report, printed: [Printed; 3], found: &[Found<'_>]) {
 }
 
 /// Why a simulated gain is smaller than the printed one.
-const SMALLER: &str = "The simulation saves less than the thesis's run. Layouts and speeds are reconstructed, the real \
-     links are shared in ways that the thesis does not state, and MPI's flat trees for one-to-all are not modelled.";
+const SMALLER: &str = "The simulation saves less than the thesis's run. Layouts and speeds are \
+     reconstructed, the real links are shared in ways that the thesis does not state, and MPI's flat trees \
+     for one-to-all are not modelled.";
 
 /// The longest time over the ideal one.
 fn imbalance(layout: &Layout, speeds: &[f64]) -> f64 {
@@ -223,7 +223,8 @@ fn imbalance(layout: &Layout, speeds: &[f64]) -> f64 {
 }
 
 fn percent(x: f64) -> String {
-    format!("{:.1} %", 100.0 * x)
+    // Without the sign of a rounded zero.
+    format!("{:.1} %", (1000.0 * x).round() / 10.0 + 0.0)
 }
 
 fn simulated(plan: &Plan, flow: Flow, platform: &Platform, rates: &[f64]) -> Result<f64> {

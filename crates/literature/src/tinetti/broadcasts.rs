@@ -37,7 +37,7 @@ impl Experiment for Equations {
             source: "Tinetti, 3.4.2-3.4.4",
             shows: "broadcasts on a bus: equations (3.10) and (3.11), forecast and run, P = 2 and 4",
             kind: Kind::Emulated,
-            seconds: 10,
+            seconds: 6,
         }
     }
 
@@ -119,10 +119,11 @@ impl Experiment for Equations {
         ));
         report.draw("tinetti-3.10", &plot(&settings, &times));
         report.note(
-            "Equations: t_bcast = alpha + beta n^2 / (P blocks) (3.7), t_comp = (2 n^3 - n^2) / (P blocks pw) (3.8), \
-             without overlap P blocks (t_bcast + t_comp) (3.10), with it t_bcast + (P blocks - 1) max(t_bcast, \
-             t_comp) + t_comp (3.11). The forecast counts 2 n^3 operations, and the latency is 0. The chapter's \
-             machines are taken as 400 Mflop/s with N = 2,000; relative powers are 1 and 1/2, and 1, 3/4, 1/2, 1/4.",
+            "Equations: t_bcast = alpha + beta n^2 / (P blocks) (3.7), t_comp = (2 n^3 - n^2) / (P blocks \
+                 pw) (3.8), without overlap P blocks (t_bcast + t_comp) (3.10), with it t_bcast + (P blocks \
+                 - 1) max(t_bcast, t_comp) + t_comp (3.11). The forecast counts 2 n^3 operations, and the \
+                 latency is 0. The chapter's machines are taken as 400 Mflop/s with N = 2,000; relative \
+                 powers are 1 and 1/2, and 1, 3/4, 1/2, 1/4.",
         );
         Ok(report)
     }

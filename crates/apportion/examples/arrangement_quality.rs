@@ -2,10 +2,10 @@
 //! arrangement_quality`.
 //!
 //! Two hundred seeded instances against the optimum; ninety processors with the bandwidths of Malik's Table
-//! 3.9; five thousand processors of sixty clusters; and the MPDATA grid of his Tables 4.1 and 4.2.
+//! 3.9; and five thousand processors of sixty clusters.
 
 use apportion::error::Result;
-use apportion::plan::arrange::{Arranged, Edges, Objective, Pivots, Search, arrange, arrange_grid};
+use apportion::plan::arrange::{Arranged, Edges, Objective, Pivots, Search, arrange};
 use apportion::plan::shapes::columns;
 use apportion::plan::{Plan, Shape};
 use apportion::platform::{Platform, parse_platform, read_platform};
@@ -30,7 +30,6 @@ fn main() -> Result<()> {
     let shape = Shape::new(90_000, 90_000, 90_000, "shape")?;
     large(&mut table, "90 processors, Table 3.9", &ninety, shape, &OBJECTIVES)?;
     large(&mut table, "5,000 processors", &many(5_000)?, shape, &OBJECTIVES[..3])?;
-    mpdata(&mut table)?;
     println!("{table}");
     Ok(())
 }
@@ -135,21 +134,4 @@ fn gain(found: &Arranged) -> String {
         100.0 * (1.0 - after / before),
         found.evaluations
     )
-}
-
-/// Table 4.2: its non-optimal mapping costs 22424946 in its own unit, elements over GB/s.
-fn mpdata(table: &mut Table) -> Result<()> {
-    let platform = read_platform(&platforms().join("grid5000-table-4-1.toml"))?;
-    let shape = Shape::new(512, 1, 512, "shape")?;
-    let searches =
-        [("heuristic", Search::Heuristic), ("local", Search::Local), ("exhaustive", Search::Exhaustive)];
-    for (word, search) in searches {
-        let clock = Instant::now();
-        let found = arrange_grid(shape, &platform, Edges::Open, search, 1)?;
-        let seconds = clock.elapsed().as_secs_f64();
-        let cost = found.cost_after.total * 1e9 / 8.0;
-        let result = format!("22424946 -> {cost:.0}, ratio {:.2} (source: 10.46)", 22_424_946.0 / cost);
-        table.add_row(["12 nodes, Table 4.1", "asymmetric, open", word, &result, &format!("{seconds:.3}")]);
-    }
-    Ok(())
 }

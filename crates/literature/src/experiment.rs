@@ -1,0 +1,206 @@
+//! What an experiment is, and what it reports.
+
+use apportion::error::Result;
+use apportion::report::{Plot, plot_svg_on};
+use apportion::run::Monitor;
+use std::fmt::Write;
+
+/// How an experiment gets its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// By formula, layout or simulation: the same numbers on every machine.
+    Computed,
+    /// By running the real program on emulated processors and links: seconds of real time.
+    Emulated,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Computed => "computed",
+            Self::Emulated => "emulated",
+        }
+    }
+}
+
+/// What `list` says of an experiment.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    /// Its name, and the names of the other figures or tables that it covers.
+    pub ids: &'static [&'static str],
+    /// Document and section.
+    pub source: &'static str,
+    /// What it shows, in a phrase.
+    pub shows: &'static str,
+    pub kind: Kind,
+    /// About how long it takes on an idle machine.
+    pub seconds: u32,
+}
+
+impl About {
+    /// The name of its page and the one that it is called by.
+    pub fn id(&self) -> &'static str {
+        self.ids[0]
+    }
+}
+
+/// What an experiment is given.
+pub struct Context<'a> {
+    /// A smaller selection: fewer draws, no emulation.
+    pub quick: bool,
+    pub monitor: &'a Monitor,
+}
+
+/// A reproduction: published numbers beside ours.
+pub trait Experiment: Sync {
+    fn about(&self) -> About;
+
+    /// # Errors
+    /// Those of the library; a stop from outside. A reproduction that fails is no error but a [`Check`].
+    fn run(&self, context: &Context<'_>) -> Result<Report>;
+}
+
+/// What an experiment found.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub tables: Vec<Table>,
+    pub checks: Vec<Check>,
+    pub pictures: Vec<Picture>,
+    /// What a reader needs to know about the numbers.
+    pub notes: Vec<String>,
+    /// Other files, by name.
+    pub files: Vec<(String, String)>,
+}
+
+impl Report {
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+
+    pub fn draw(&mut self, name: &str, plot: &Plot) {
+        self.draw_on(name, plot, [false; 2]);
+    }
+
+    /// With logarithmic axes where `logarithmic` (horizontal, vertical) is true.
+    pub fn draw_on(&mut self, name: &str, plot: &Plot, logarithmic: [bool; 2]) {
+        self.pictures.push(Picture { name: name.to_owned(), svg: plot_svg_on(plot, logarithmic) });
+    }
+}
+
+/// Rows of text under a header.
+#[derive(Debug)]
+pub struct Table {
+    pub title: String,
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new(title: impl Into<String>, header: &[&str]) -> Self {
+        let header = header.iter().map(|&word| word.to_owned()).collect();
+        Self { title: title.into(), header, rows: Vec::new() }
+    }
+
+    pub fn row<T: ToString>(&mut self, cells: impl IntoIterator<Item = T>) {
+        self.rows.push(cells.into_iter().map(|cell| cell.to_string()).collect());
+    }
+}
+
+/// A picture, by name without ending.
+#[derive(Debug)]
+pub struct Picture {
+    pub name: String,
+    pub svg: String,
+}
+
+/// What became of an expectation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Met,
+    /// Not met, and why is known and said.
+    Explained,
+    /// Not met: the run ends with exit code 1.
+    Missed,
+}
+
+impl Verdict {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::Explained => "not met, explained",
+            Self::Missed => "MISSED",
+        }
+    }
+}
+
+/// A statement of the source and what was found.
+#[derive(Debug, Clone)]
+pub struct Check {
+    pub what: String,
+    pub published: String,
+    pub here: String,
+    pub met: bool,
+    /// Why it is not met, where that is known.
+    pub reason: Option<String>,
+}
+
+impl Check {
+    pub fn new(what: impl Into<String>, published: impl ToString, here: impl ToString, met: bool) -> Self {
+        let (published, here) = (published.to_string(), here.to_string());
+        Self { what: what.into(), published, here, met, reason: None }
+    }
+
+    /// Numbers that agree within a relative tolerance.
+    pub fn near(what: impl Into<String>, published: f64, here: f64, tolerance: f64) -> Self {
+        let met = (here - published).abs() <= tolerance * published.abs();
+        // As published, unless it is a fraction that does not end.
+        let exact = published.to_string();
+        let published = if exact.len() > 10 { short(published) } else { exact };
+        Self::new(what, published, short(here), met)
+    }
+
+    /// The same check with a reason, for the case that it is not met.
+    #[must_use]
+    pub fn unless(self, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..self }
+    }
+
+    pub fn verdict(&self) -> Verdict {
+        match (self.met, &self.reason) {
+            (true, _) => Verdict::Met,
+            (false, Some(_)) => Verdict::Explained,
+            (false, None) => Verdict::Missed,
+        }
+    }
+}
+
+/// About five significant digits.
+pub fn short(x: f64) -> String {
+    let decimals = if x == 0.0 { 0 } else { (4.0 - x.abs().log10().floor()).clamp(0.0, 9.0) as usize };
+    let mut text = String::new();
+    let _ = write!(text, "{x:.decimals$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_that_is_not_met_is_missed_unless_it_is_explained() {
+        let check = Check::near("x", 1.105, 1.1055, 0.001);
+        assert_eq!((check.verdict(), check.here.as_str()), (Verdict::Met, "1.1055"));
+        let check = Check::near("x", 1.105, 1.2, 0.001);
+        assert_eq!(check.verdict(), Verdict::Missed);
+        assert_eq!(check.unless("known").verdict(), Verdict::Explained);
+    }
+
+    #[test]
+    fn five_digits() {
+        let texts = [0.0, 1.0, 22_424_946.4, 0.000_123_456_7, 10.459, 3.5].map(short);
+        assert_eq!(texts, ["0", "1", "22424946", "0.00012346", "10.459", "3.5"]);
+    }
+}

@@ -1,0 +1,151 @@
+//! Fig. 10 of Lastovetsky and Reddy 2007: striped N x N matrix multiplication on eight processors like those
+//! of Table 2, divided by functional models (sections of the surfaces at N) and by three single-number
+//! models.
+//!
+//! By forecast; unless the run is quick also by eight threads that take as long as the surfaces say, scaled
+//! so that the functional division takes a fifth of a second.
+
+use super::table_2::{RATIOS, SHIPPED};
+use crate::experiment::{About, Check, Context, Experiment, Kind, Report, Table};
+use apportion::error::{Error, Result};
+use apportion::model::{Surface, Surfaces};
+use apportion::plan::shares::{fpm, proportional};
+use apportion::report::{Plot, Series};
+use std::time::{Duration, Instant};
+
+/// Seconds that an emulated division by functional models takes.
+const EMULATED: f64 = 0.2;
+
+pub struct Figure10;
+
+impl Experiment for Figure10 {
+    fn about(&self) -> About {
+        About {
+            ids: &["fpm-10"],
+            source: "Lastovetsky and Reddy 2007, 4",
+            shows: "speed functions against single numbers: how many times longer a product takes",
+            kind: Kind::Computed,
+            seconds: 16,
+        }
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<Report> {
+        let surfaces = Surfaces::parse(SHIPPED, "fpm-2007-surfaces.json")?;
+        let mut report = Report::default();
+        let how = if context.quick { "forecast" } else { "forecast (emulated)" };
+        let mut table = Table::new(
+            format!("Time with a single number over time with speed functions: {how}"),
+            &["N", "functional, s", "small", "medium", "large"],
+        );
+        let mut curves: [Vec<[f64; 2]>; 3] = Default::default();
+        let mut off = 0.0_f64;
+        for n in (1000..=10_000).step_by(1000) {
+            if context.monitor.is_stopped() {
+                return Err(Error::Interrupted);
+            }
+            // Fig. 8(d): cut at N, then divide its rows.
+            let models = surfaces.section(&[None, Some(n as f64)])?;
+            let shares = fpm(&models, n)?;
+            let functional = ends(&surfaces.surfaces, &shares, n as f64);
+            let scale = EMULATED / functional;
+            let emulated = (!context.quick).then(|| run(&surfaces.surfaces, &shares, n as f64, scale));
+            let mut cells = vec![n.to_string(), format!("{functional:.2}")];
+            for ((rows, at, _), curve) in RATIOS.into_iter().zip(&mut curves) {
+                let speeds: Vec<f64> = surfaces.surfaces.iter().map(|s| s.speed(&[rows, at])).collect();
+                let shares = proportional(n, &speeds);
+                let ratio = ends(&surfaces.surfaces, &shares, n as f64) / functional;
+                curve.push([n as f64, ratio]);
+                let measured = emulated.map(|e| run(&surfaces.surfaces, &shares, n as f64, scale) / e);
+                off = off.max(measured.map_or(0.0, |m| (m / ratio - 1.0).abs()));
+                cells.push(match measured {
+                    Some(measured) => format!("{ratio:.2} ({measured:.2})"),
+                    None => format!("{ratio:.2}"),
+                });
+            }
+            table.row(cells);
+        }
+        report.tables.push(table);
+        checks(&mut report, &curves);
+        if !context.quick {
+            let here = format!("within {:.1} %", 100.0 * off);
+            report.checks.push(Check::new(
+                "emulated ratios are those of the forecast",
+                "equal",
+                here,
+                off < 0.05,
+            ));
+        }
+        report.draw_on("fpm-10", &picture(curves), [false, true]);
+        Ok(report)
+    }
+}
+
+/// What section 4 says of the three curves.
+fn checks(report: &mut Report, curves: &[Vec<[f64; 2]>; 3]) {
+    let least = curves.iter().flatten().map(|p| p[1]).fold(f64::INFINITY, f64::min);
+    report.checks.push(Check::new(
+        "speed functions are at least as good for all sizes",
+        "yes",
+        format!("ratios of {least:.2} or more"),
+        least > 0.995,
+    ));
+    let most = |curve: usize, from: f64, to: f64| {
+        let within = curves[curve].iter().filter(|p| from <= p[0] && p[0] <= to);
+        within.map(|p| p[1]).fold(0.0, f64::max)
+    };
+    let poor = |what: &str, curve, from, to| {
+        let here = most(curve, from, to);
+        Check::new(what, "performs poorly", format!("up to {here:.2} times as long"), here > 1.1)
+    };
+    report.checks.push(poor("the small measurement on medium and large sizes", 0, 4000.0, 10_000.0));
+    report.checks.push(poor("the medium measurement on small sizes", 1, 1000.0, 3000.0));
+    report.checks.push(poor("the medium measurement on large sizes", 1, 8000.0, 10_000.0));
+    report.checks.push(poor("the large measurement on small and medium sizes", 2, 1000.0, 6000.0));
+    let beyond = poor("the large measurement beyond 8,000", 2, 8001.0, 10_000.0);
+    report.checks.push(beyond.unless(
+        "The constants follow the paper's three ratios only; what its machines do beyond 8,000 is not in \
+             the text.",
+    ));
+}
+
+/// Fig. 10: how many times longer each single-number model takes.
+fn picture(curves: [Vec<[f64; 2]>; 3]) -> Plot {
+    let series = RATIOS.into_iter().zip(curves).enumerate().map(|(colour, ((rows, n, _), points))| Series {
+        name: format!("measured at {rows} x {n}"),
+        points,
+        dashed: false,
+        colour,
+    });
+    Plot {
+        title: [
+            "Time with single-number models over time with speed functions".into(),
+            "Eight processors after Table 2 of Lastovetsky and Reddy 2007, by forecast".into(),
+        ],
+        axes: ["N, of N x N matrices".into(), "times as long".into()],
+        series: series.collect(),
+        references: vec![(1.0, "speed functions".into())],
+    }
+}
+
+/// Seconds for a stripe of `rows` of an N x N product.
+fn seconds(surface: &Surface, rows: u64, n: f64) -> f64 {
+    if rows == 0 { 0.0 } else { surface.seconds(&[rows as f64, n]) }
+}
+
+/// The time at which the last processor finishes by the true speeds.
+fn ends(surfaces: &[Surface], shares: &[u64], n: f64) -> f64 {
+    surfaces.iter().zip(shares).map(|(s, &rows)| seconds(s, rows, n)).fold(0.0, f64::max)
+}
+
+/// The same in real time: a thread for each processor takes the processor's time.
+fn run(surfaces: &[Surface], shares: &[u64], n: f64, scale: f64) -> f64 {
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        for (surface, &rows) in surfaces.iter().zip(shares) {
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_secs_f64(scale * seconds(surface, rows, n)));
+            });
+        }
+    });
+    begin.elapsed().as_secs_f64()
+}

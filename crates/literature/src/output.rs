@@ -1,0 +1,224 @@
+//! Reports as text, JSON and Markdown pages.
+
+use crate::experiment::{About, Report, Table, Verdict};
+use apportion::error::{Error, Result};
+use apportion::output::write_whole;
+use apportion::report::table;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Most characters in a line of a page.
+const WIDTH: usize = 110;
+
+/// A finished experiment.
+pub struct Done {
+    pub about: About,
+    pub report: Report,
+    pub seconds: f64,
+}
+
+impl Done {
+    /// The worst of its checks.
+    pub fn verdict(&self) -> Verdict {
+        let has = |verdict| self.report.checks.iter().any(|check| check.verdict() == verdict);
+        let worst = [Verdict::Missed, Verdict::Explained].into_iter().find(|verdict| has(*verdict));
+        worst.unwrap_or(Verdict::Met)
+    }
+
+    fn heading(&self) -> String {
+        format!("{}: {} ({})", self.about.ids.join(", "), self.about.shows, self.about.source)
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = format!("{}\n", self.heading());
+        for own in &self.report.tables {
+            let header: Vec<&str> = own.header.iter().map(String::as_str).collect();
+            let _ = write!(text, "\n{}\n\n{}", own.title, table(&header, own.rows.clone()));
+        }
+        text += "\n";
+        for check in &self.report.checks {
+            let verdict = check.verdict();
+            let _ = writeln!(
+                text,
+                "{}: {} (published {}, here {})",
+                verdict.name(),
+                check.what,
+                check.published,
+                check.here
+            );
+            if let (Verdict::Explained, Some(reason)) = (verdict, &check.reason) {
+                let _ = writeln!(text, "  {reason}");
+            }
+        }
+        for note in &self.report.notes {
+            let _ = writeln!(text, "{note}");
+        }
+        let _ = writeln!(text, "{:.1} s", self.seconds);
+        text
+    }
+
+    pub fn json(&self) -> Value {
+        let tables = self.report.tables.iter().map(|own| {
+            let rows: Vec<Vec<Value>> =
+                own.rows.iter().map(|row| row.iter().map(|text| cell(text)).collect()).collect();
+            json!({"title": own.title, "header": own.header, "rows": rows})
+        });
+        let checks = self.report.checks.iter().map(|check| {
+            json!({"what": check.what, "published": check.published, "here": check.here,
+                "verdict": check.verdict().name(),
+                "reason": check.reason.as_ref().filter(|_| !check.met)})
+        });
+        json!({"ids": self.about.ids, "source": self.about.source, "shows": self.about.shows,
+            "kind": self.about.kind.name(), "seconds": self.seconds, "verdict": self.verdict().name(),
+            "tables": tables.collect::<Vec<_>>(), "checks": checks.collect::<Vec<_>>(),
+            "notes": self.report.notes})
+    }
+
+    /// Writes its page, pictures and other files.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write(&self, directory: &Path) -> Result<()> {
+        for picture in &self.report.pictures {
+            write_whole(directory.join(format!("{}.svg", picture.name)), picture.svg.as_bytes())?;
+        }
+        for (name, text) in &self.report.files {
+            write_whole(directory.join(name), text.as_bytes())?;
+        }
+        write_whole(directory.join(format!("{}.md", self.about.id())), self.page().as_bytes())
+    }
+
+    fn page(&self) -> String {
+        let mut page = format!("# {}\n\n", self.about.ids.join(", "));
+        let kind = self.about.kind.name();
+        page += &wrapped(&format!("{}: {}. Numbers are {kind}.", self.about.source, self.about.shows), "");
+        let _ =
+            write!(page, "\n```sh\ncargo run --release -p literature -- run {}\n```\n\n", self.about.id());
+        for check in self.report.checks.iter().filter(|check| !check.met) {
+            let reason = check.reason.as_deref().unwrap_or("The reason is not known.");
+            let text = format!(
+                "**Not met**: {}. Published: {}; here: {}. {reason}",
+                check.what, check.published, check.here
+            );
+            page += &wrapped(&text, "");
+            page += "\n";
+        }
+        if self.report.checks.iter().any(|check| check.met) {
+            page += "Met:\n\n";
+            for check in self.report.checks.iter().filter(|check| check.met) {
+                let text = format!("- {}: published {}, here {}.", check.what, check.published, check.here);
+                page += &wrapped(&text, "  ");
+            }
+            page += "\n";
+        }
+        for note in &self.report.notes {
+            page += &wrapped(note, "");
+            page += "\n";
+        }
+        for picture in &self.report.pictures {
+            let _ = write!(page, "![{0}]({0}.svg)\n\n", picture.name);
+        }
+        for own in &self.report.tables {
+            page += &markdown(own);
+        }
+        format!("{}\n", page.trim_end())
+    }
+}
+
+/// A number where the text is one.
+fn cell(text: &str) -> Value {
+    text.parse::<f64>().ok().filter(|x| x.is_finite()).map_or_else(|| json!(text), |x| json!(x))
+}
+
+/// A table in a code block, which stays readable as text.
+fn markdown(own: &Table) -> String {
+    let header: Vec<&str> = own.header.iter().map(String::as_str).collect();
+    format!(
+        "{}\n```text\n{}```\n\n",
+        wrapped(&format!("{}:", own.title), ""),
+        table(&header, own.rows.clone())
+    )
+}
+
+/// Breaks a paragraph into lines; all but the first begin with `indent`.
+fn wrapped(text: &str, indent: &str) -> String {
+    let (mut out, mut line) = (String::new(), String::new());
+    for word in text.split_whitespace() {
+        if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out += &line;
+            out += "\n";
+            line = format!("{indent}{word}");
+        } else if line.is_empty() {
+            line = word.to_owned();
+        } else {
+            line = format!("{line} {word}");
+        }
+    }
+    format!("{out}{line}\n")
+}
+
+/// The page that lists all others, those that miss something first.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_index(all: &[Done], directory: &Path) -> Result<()> {
+    let mut page = "# Reproductions of the source documents\n\n".to_owned();
+    page += &wrapped(
+        "Written by `cargo run --release -p literature -- run all --dir DIR`. What the experiments are, and \
+             how to read them, is in [Results: literature](../literature.md).",
+        "",
+    );
+    let unmet: Vec<&Done> = all.iter().filter(|done| done.verdict() != Verdict::Met).collect();
+    let _ = write!(
+        page,
+        "\n{} of {} experiments meet everything that the documents say. Not met:\n\n",
+        all.len() - unmet.len(),
+        all.len()
+    );
+    for done in unmet {
+        for check in done.report.checks.iter().filter(|check| !check.met) {
+            let id = done.about.id();
+            let text = format!(
+                "- [{id}]({id}.md): {}. Published {}, here {}.",
+                check.what, check.published, check.here
+            );
+            page += &wrapped(&text, "  ");
+        }
+    }
+    page += "\n| experiment | kind | met | seconds |\n| --- | --- | --- | --- |\n";
+    for done in all {
+        let (id, checks) = (done.about.id(), &done.report.checks);
+        let met = checks.iter().filter(|check| check.met).count();
+        let kind = done.about.kind.name();
+        let _ =
+            writeln!(page, "| [{id}]({id}.md) | {kind} | {met} of {} | {:.1} |", checks.len(), done.seconds);
+    }
+    page += "\n";
+    for done in all {
+        page += &wrapped(&format!("- {}.", done.heading()), "  ");
+    }
+    write_whole(directory.join("README.md"), page.as_bytes())
+}
+
+/// Creates a directory for the pages.
+///
+/// # Errors
+/// It cannot be created.
+pub fn directory(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).map_err(|e| Error::file(path, "create", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_at_the_width() {
+        let text = "word ".repeat(100);
+        let lines = wrapped(&text, "  ");
+        assert!(lines.lines().all(|line| line.chars().count() <= WIDTH));
+        assert!(lines.lines().skip(1).all(|line| line.starts_with("  word")));
+        assert_eq!(lines.split_whitespace().count(), 100);
+    }
+}

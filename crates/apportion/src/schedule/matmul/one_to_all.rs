@@ -39,3 +39,10 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
         steps
     })
 }
+
+/// The senders of a pivot block, which is one turn. O(p) per turn.
+pub(super) fn senders(schedule: &MatmulSchedule, turn: u64) -> Option<Vec<Rank>> {
+    let start = turn.checked_mul(schedule.order.block)?.checked_add(schedule.inner.start)?;
+    let end = start.saturating_add(schedule.order.block).min(schedule.inner.end);
+    (start < end).then(|| schedule.senders_of(Span::new(start, end)))
+}

@@ -9,7 +9,7 @@ use apportion::kernels::Semiring;
 use apportion::matrix::{Element, LocalBlocks, Matrix};
 use apportion::model::Model;
 use apportion::plan::{Forecast, Layout, Metrics, Plan};
-use apportion::platform::{Network, Platform};
+use apportion::platform::{Network, Platform, Topology};
 use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Application, DataPath, Flow, MatmulSchedule, ScheduleOptions, predicted_memory};
@@ -116,7 +116,11 @@ fn run<T: Element>(
     schedule: &MatmulSchedule,
 ) -> (Vec<T>, Trace) {
     let p = schedule.processors();
-    let platform = Platform::from_speeds(&vec![1.0; p]).unwrap();
+    let mut platform = Platform::from_speeds(&vec![1.0; p]).unwrap();
+    if schedule.order().look_ahead > 1 {
+        // Where the schedule orders its turns, sends wait for earlier receives.
+        platform.network.topology = Topology::Bus;
+    }
     let models = vec![Model::constant("p", 1.0).unwrap(); p];
     let plan = Plan::of_layout("test", platform.names(), schedule.layout().clone(), 1.0);
     // Simulated above.

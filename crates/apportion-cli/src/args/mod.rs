@@ -16,6 +16,7 @@ mod matmul;
 pub mod measure;
 pub mod numbers;
 pub mod partition;
+pub mod pictures;
 pub mod plot;
 mod power;
 mod running;

@@ -9,18 +9,19 @@ use crate::output::{appear, explain, open, timeline};
 use crate::prepare::processors::Processors;
 use crate::prepare::sharing::Rule;
 use crate::prepare::simulate::{processors, rank_of, refuse_for_units};
-use apportion::error::Result;
-use apportion::plan::{Plan, read_plan};
+use apportion::error::{Error, Result};
+use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::select::rates;
 use apportion::simulate::{CostModel, Outcome, export_simgrid, simulate, simulate_explained, simulate_fluid};
 use apportion::trace::{Activity, Lane, Trace};
+use std::path::Path;
 
 pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     let output = open(args.trace.as_ref())?;
     if args.sweep.sweep.is_some() {
-        let plan = args.plan.as_deref().map(read_plan).transpose()?;
+        let plan = args.plan.as_deref().map(timed_plan).transpose()?;
         let processors = processors(args, plan.as_ref())?;
         let with = (&args.flow, args.element(), &args.network.rule(false)?);
         return sweep::run(&args.sweep, (plan.as_ref(), &processors), with, console);
@@ -29,8 +30,8 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     let rule = args.network.rule(referee)?;
     let forecast = match (&args.plan, &args.traces) {
         (_, Some(list)) => of_traces(list, read_platform(&args.platform)?, &rule, args.explain.is_some())?,
-        (Some(plan), None) => of_plan(args, read_plan(plan)?, &rule)?,
-        (None, None) => unreachable!("one of them is required"),
+        (Some(plan), None) => of_plan(args, timed_plan(plan)?, &rule)?,
+        (None, None) => return Err(no_plan()),
     };
     let explained = args.explain.as_deref().map(|who| rank_of(who, &forecast.names)).transpose()?;
     let trace = &forecast.outcome.trace;
@@ -58,6 +59,28 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
         },
     );
     Ok(())
+}
+
+/// A plan whose time can be forecast.
+fn timed_plan(path: &Path) -> Result<Plan> {
+    let plan = read_plan(path)?;
+    if matches!(plan.division, Division::Grid(_)) {
+        return Err(Error::input(
+            path.display().to_string(),
+            "is a stencil's domain, and only matrix products and units can be simulated",
+            "use a plan from `apportion partition`",
+        ));
+    }
+    Ok(plan)
+}
+
+/// --shape without --sweep: clap lifts the requirement where flags conflict.
+fn no_plan() -> Error {
+    Error::input(
+        "--shape",
+        "needs --sweep",
+        "add --sweep, or write a plan with `apportion partition --shape MxN -o plan.json` and pass --plan",
+    )
 }
 
 fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {

@@ -46,6 +46,10 @@ pub fn export_simgrid<A: Application>(
         let path = directory.join(format!("rank-{rank}.txt"));
         let mut amount = |from: Rank, to: Rank, load: Load| {
             pairs.insert((from.0, to.0));
+            if rules.tcp.cross_traffic {
+                // Acknowledgements take the way back, which SimGrid knows only if there is a route.
+                pairs.insert((to.0, from.0));
+            }
             let path = fabric.between(from.0, to.0);
             fabric.path(path).amount(load)
         };

@@ -13,6 +13,7 @@ struct Late<'a> {
     schedule: &'a MatmulSchedule,
     /// By rank: multiply-adds before the first step.
     pauses: Vec<u64>,
+    ordered: bool,
 }
 
 impl Application for Late<'_> {
@@ -30,7 +31,7 @@ impl Application for Late<'_> {
     }
 
     fn senders(&self, tag: u64) -> Option<Vec<Rank>> {
-        self.schedule.senders(tag)
+        self.schedule.senders(tag).filter(|_| self.ordered)
     }
 }
 
@@ -49,7 +50,7 @@ fn both_ways(schedule: &MatmulSchedule, rates: &[f64], network: &Network) -> [f6
     [false, true].map(|reversed| {
         let place = |rank: u64| if reversed { p - 1 - rank } else { rank };
         let pauses = (0..p).map(|rank| 1 + 40 * place(rank)).collect();
-        simulate(&Late { schedule, pauses }, conditions).unwrap().seconds()
+        simulate(&Late { schedule, pauses, ordered: true }, conditions).unwrap().seconds()
     })
 }
 
@@ -74,6 +75,22 @@ fn overlapped_broadcasts_take_the_equation_s_time_in_any_order() {
             }
         }
     }
+}
+
+/// Without the order of turns, the owner of the last turn would delay all others by a broadcast.
+#[test]
+fn unordered_broadcasts_take_longer() {
+    let shape = Shape::new(100, 100, 100, "test").unwrap();
+    let layout = shapes::rows(shape, &[1.0, 1.0]).unwrap();
+    let schedule =
+        MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::Broadcast, 100).with_look_ahead(1));
+    let model = BroadcastTime::new(shape, (0.0, 8e-6), &[20e6, 20e6], 1);
+    let network = bus(0.0, 1e6);
+    let conditions = CostModel { rates: &[10e6, 10e6], network: &network, element: 8 };
+    let late = |ordered| Late { schedule: &schedule, pauses: vec![40, 1], ordered };
+    let [with, without] = [true, false].map(|o| simulate(&late(o), conditions).unwrap().seconds());
+    assert!(with < 1.01 * model.overlapped(), "{with} {model:?}");
+    assert!(without > model.overlapped() + 0.9 * model.broadcast.min(model.compute), "{without} {model:?}");
 }
 
 /// The same for pivot blocks whose parts several processors send, on strips and on columns.

@@ -219,6 +219,21 @@ fn awkward_sizes() {
     }
 }
 
+/// With few blocks, the look-ahead reaches into the blocks of the next owners.
+#[test]
+fn look_ahead_beyond_the_blocks_of_one_owner() {
+    for weights in [&[3.0, 2.0, 1.0][..], &[1.0, 1.0], &[5.0, 1.0, 1.0, 1.0, 2.0]] {
+        for (blocks, look_ahead) in [(1, 1), (1, 2), (2, 3), (4, 6), (3, 20)] {
+            let block = 24u64.div_ceil(blocks);
+            for (_, layout) in layouts(shape(18, 24, 20), weights) {
+                for flow in [Flow::Broadcast, Flow::OneToAll, Flow::Ring] {
+                    check(&layout, ScheduleOptions::new(flow, block).with_look_ahead(look_ahead));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn blocks_as_small_and_as_large_as_can_be() {
     for block in [1, 6, 23, 24, u64::MAX] {

@@ -11,7 +11,7 @@ use apportion::error::Result;
 use apportion::geometry::{Rank, Rect, Span};
 use apportion::output::write_whole;
 use apportion::plan::arrange::{
-    Arranged, Cost, Edges, Objective, Pivots, Search, arrange, arrange_grid, arrangement_cost,
+    Arranged, Cost, Edges, GridDomain, Objective, Pivots, Search, arrange, arrange_grid, arrangement_cost,
 };
 use apportion::plan::{Layout, Part, Plan, Shape, in_blocks, shapes};
 use apportion::platform::{Load, Platform, Speed, parse_platform, read_platform};
@@ -89,7 +89,8 @@ fn ninety(title: &str, name: &str, printed: &[Printed; 3], pictures: Option<&Pat
     let speeds: Vec<f64> = own.processors.iter().map(|p| p.speed.map_or(1.0, Speed::value)).collect();
     let shape = Shape::new(SIDE * BLOCK, SIDE * BLOCK, SIDE * BLOCK, "shape")?;
     let layout = in_blocks(shape, BLOCK, |blocks| shapes::columns(blocks, &speeds))?;
-    let given = plan("as given", &own, layout);
+    let uneven = imbalance(&layout, &speeds);
+    let given = Plan::of_layout("as given", own.names(), layout, uneven);
     let found = |objective, search| arrange(&given, &own, objective, search, 1).map(|found| found.plan);
     let arrangements = [
         ("as given", given.clone(), Some(printed[0])),
@@ -162,13 +163,16 @@ fn simulated(plan: &Plan, flow: Flow, platform: &Platform, rates: &[f64]) -> Res
 /// alone.
 fn twelve(pictures: Option<&Path>) -> Result<()> {
     let [own, shared] = [platform("grid5000-table-4-1", false)?, platform("grid5000-table-4-1", true)?];
-    let shape = Shape::new(512, 512, 512, "shape")?;
+    let shape = Shape::new(512, 1, 512, "shape")?;
     let cut = |i: usize, parts: usize| Span::new((512 * i / parts) as u64, (512 * (i + 1) / parts) as u64);
     let parts = (0..12).map(|i| Part::new(Rank(i), Rect::new(cut(i % 2, 2), cut(i / 2, 6))));
-    let given = plan("as given", &own, Layout::new(shape, 12, parts)?);
+    let layout = Layout::new(shape, 12, parts)?;
+    let uneven = imbalance(&layout, &[1.0; 12]);
+    let given = Plan::of_grid("as given", own.names(), layout, uneven);
     let objective = Objective::Asymmetric(Edges::Open);
     let cost = |found: &Plan| arrangement_cost(found, &own, objective);
-    let seated = |search| arrange_grid(shape, &own, Edges::Open, search, 1);
+    let domain = GridDomain { start: Some([2, 6]), ..GridDomain::new(512, 512, Edges::Open) };
+    let seated = |search| arrange_grid(domain, &own, (search, 1), &|_| true);
     let of = |found: Arranged| (found.plan, found.cost_after);
     let before = cost(&given)?;
     let arrangements = [
@@ -209,7 +213,7 @@ fn twelve(pictures: Option<&Path>) -> Result<()> {
 /// Seconds of one halo exchange: every processor sends one layer, 64 doubles deep, across each border, and
 /// waits for all.
 fn exchange(plan: &Plan, platform: &Platform) -> Result<f64> {
-    let layout = plan.layout()?;
+    let layout = plan.rectangles().expect("a grid has rectangles");
     let common = |a: Span, b: Span| a.end.min(b.end).saturating_sub(a.start.max(b.start));
     let meet = |a: Span, b: Span| a.end == b.start || b.end == a.start;
     let mut scripts: Vec<Vec<Action>> = vec![Vec::new(); platform.len()];
@@ -241,6 +245,9 @@ fn draw(folder: &Path, name: &str, plan: &Plan, platform: &Platform) -> Result<(
     write_whole(folder.join(format!("{name}.svg")), plan_svg(plan, &clusters).as_bytes())
 }
 
-fn plan(method: &str, platform: &Platform, layout: Layout) -> Plan {
-    Plan::of_layout(method, platform.names(), layout, 1.0)
+/// The largest compute time over the ideal one.
+fn imbalance(layout: &Layout, speeds: &[f64]) -> f64 {
+    let shares = layout.shares();
+    let longest = shares.iter().zip(speeds).map(|(&share, speed)| share as f64 / speed).fold(0.0, f64::max);
+    longest * speeds.iter().sum::<f64>() / shares.iter().sum::<u64>() as f64
 }

@@ -9,7 +9,7 @@ use crate::prepare::processors::in_plan_order;
 use apportion::error::{Error, Result};
 use apportion::output::OutputFile;
 use apportion::plan::arrange::{
-    Arranged, Objective, arrange_grid, arrange_watched, machinefile, places_in_order, rankfile,
+    Arranged, Objective, arrange_grid, arrange_watched, check_hosts, machinefile, places_in_order, rankfile,
     slurm_hostfile,
 };
 use apportion::plan::{Division, Plan, read_plan};
@@ -97,6 +97,9 @@ fn write_files(
     [plan, drawn]: [&Plan; 2],
     platform: &Platform,
 ) -> Result<()> {
+    if args.export.is_some() {
+        check_hosts(platform)?;
+    }
     let places = plan.rectangles().map(places_in_order).unwrap_or_default();
     let launch = || match args.export {
         Some(OrderFormat::Rankfile) | None => rankfile(&places, platform),

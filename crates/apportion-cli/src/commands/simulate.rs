@@ -102,6 +102,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let conditions = CostModel { rates: &rates, network, element: args.element() };
     let forecast = |order: ScheduleOptions, explain: bool| {
         let schedule = MatmulSchedule::new(layout, order);
+        schedule.check_size()?;
         match rule {
             Rule::Fluid(rules) => simulate_fluid(&schedule, conditions, &plan.processors, rules, explain),
             Rule::Fifo if explain => simulate_explained(&schedule, conditions),
@@ -110,13 +111,22 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     };
     // Only the fastest is kept: traces of many processors are large.
     let mut fastest: Option<(ScheduleOptions, Outcome)> = None;
+    let mut refused = None;
     for order in args.flow.orders(layout.shape().k)? {
-        let outcome = forecast(order, explain)?;
+        let outcome = match forecast(order, explain) {
+            Ok(outcome) => outcome,
+            // Another flow may have fewer steps.
+            Err(error @ Error::Infeasible { .. }) => {
+                refused = refused.or(Some(error));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         if fastest.as_ref().is_none_or(|(_, best)| outcome.trace.seconds() < best.trace.seconds()) {
             fastest = Some((order, outcome));
         }
     }
-    let (order, outcome) = fastest.expect("at least one flow");
+    let Some((order, outcome)) = fastest else { return Err(refused.expect("at least one flow")) };
     let command = match (&args.export_simgrid, rule) {
         (Some(directory), Rule::Fluid(rules)) => {
             let schedule = MatmulSchedule::new(layout, order);

@@ -37,7 +37,8 @@ pub fn title(arranged: &Arranged, objective: Objective) -> String {
     let [before, after] =
         [arranged.cost_before, arranged.cost_after].map(|cost| shown(cost.total, objective));
     let cost = match objective {
-        Objective::Hops(_) | Objective::Bandwidth(_) => "rings",
+        Objective::Hops(_) => "arranged by hops,",
+        Objective::Bandwidth(_) => "arranged by bandwidth,",
         Objective::Asymmetric(_) => "halo exchange",
     };
     format!("{}, {cost} {after} (before {before})", arranged.plan.method)

@@ -106,13 +106,7 @@ fn fitting(given: Given, world: &World) -> Result<Given> {
 fn given_by(args: &RunningArgs, here: impl FnOnce() -> Platform) -> Result<Given> {
     let plan = args.plan.as_deref().map(read_plan).transpose()?;
     let file = args.sources.models.as_deref().map(read_models).transpose()?;
-    let mut named = args.sources.platform()?;
-    if let (None, Some(platform), Some(plan)) = (&args.sources.platform, &mut named, &plan)
-        && platform.len() == plan.processors.len()
-    {
-        // --speeds alone names no processors: they are the plan's, in its order.
-        platform.processors.iter_mut().zip(&plan.processors).for_each(|(p, name)| p.name.clone_from(name));
-    }
+    let named = args.sources.platform()?;
     let platform = match (named, &plan, &file) {
         (Some(platform), Some(plan), _) => in_plan_order(plan, platform)?,
         (Some(platform), None, _) => platform,

@@ -28,6 +28,7 @@ mod memory;
 mod models;
 mod outputs;
 mod panels;
+mod plans;
 mod reports;
 mod scaled;
 mod semirings;

@@ -213,16 +213,20 @@ fn link_name(wire: Wire) -> String {
 /// The command line, quoted for a shell. It requests full updates, since SimGrid's default, lazy updates,
 /// gives different times for some programs.
 fn command(processors: usize, rules: &Fluid, model: &str, directory: &Path) -> String {
-    let quoted = |name: &str| {
-        let path = directory.join(name).display().to_string();
-        shlex::try_quote(&path).map_or_else(|_| path.clone(), |q| q.into_owned())
+    let folder = directory.display().to_string();
+    let quoted = shlex::try_quote(&folder).map_or_else(|_| folder.clone(), |q| q.into_owned());
+    // smpirun does not quote the names that it passes on: from inside the directory they are plain.
+    let (start, place) = match quoted == folder {
+        true => (String::new(), directory),
+        false => (format!("cd {quoted} && "), Path::new("")),
     };
+    let path = |name: &str| place.join(name).display().to_string();
     let mut command = format!(
-        "smpirun -np {processors} -platform {} -hostfile {} -replay {} {} --cfg=network/optim:Full \
+        "{start}smpirun -np {processors} -platform {} -hostfile {} -replay {} {} --cfg=network/optim:Full \
          --cfg=smpi/host-speed:1Gf",
-        quoted("platform.xml"),
-        quoted("hostfile"),
-        quoted("traces.txt"),
+        path("platform.xml"),
+        path("hostfile"),
+        path("traces.txt"),
         model,
     );
     if rules.detached != Fluid::simgrid().detached {

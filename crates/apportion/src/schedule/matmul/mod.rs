@@ -7,6 +7,7 @@ mod one_to_all;
 mod owner_index;
 mod pieces;
 mod ring;
+mod size;
 
 pub use memory::{DataPath, predicted_memory};
 use owner_index::OwnerIndex;
@@ -157,6 +158,17 @@ impl MatmulSchedule {
     /// The pivot blocks of the inner dimension, in order.
     pub fn pivots(&self) -> impl Iterator<Item = Span> + use<> {
         self.inner.blocks(self.order.block)
+    }
+
+    /// Number of pivot blocks.
+    fn pivot_count(&self) -> usize {
+        usize::try_from(self.inner.len().div_ceil(self.order.block)).unwrap_or(usize::MAX)
+    }
+
+    /// The pivot block with this number: the blocks of a long inner dimension are never all in memory.
+    fn pivot(&self, number: usize) -> Span {
+        let start = self.inner.start + number as u64 * self.order.block;
+        Span::new(start, start.saturating_add(self.order.block).min(self.inner.end))
     }
 
     /// The message from `from` to `to` with the operands' inner indices `inner`.

@@ -33,6 +33,10 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
         (Some(plan), None) => of_plan(args, timed_plan(plan)?, &rule)?,
         (None, None) => return Err(no_plan()),
     };
+    if !forecast.outcome.trace.seconds().is_finite() {
+        let what = "the simulated time exceeds the range of numbers";
+        return Err(Error::input("--platform", what, "raise the smallest speed or bandwidth"));
+    }
     let explained = args.explain.as_deref().map(|who| rank_of(who, &forecast.names)).transpose()?;
     let trace = &forecast.outcome.trace;
     appear([(output, &|| timeline(args.trace.as_ref(), trace, &forecast.names))])?;

@@ -130,6 +130,16 @@ fn the_exported_command_follows_the_model() {
     );
 }
 
+/// Times beyond the range of numbers are an error, not `null`.
+#[test]
+fn endless_times_are_refused() {
+    let here = bench();
+    here.done("simulate --plan plan.json --platform two.toml --export-simgrid to");
+    std::fs::write(here.join("slow.toml"), TWO.replace("9 Gflop/s", "1e-308 flop/s")).unwrap();
+    let error = here.fails(2, "simulate --traces to --platform slow.toml");
+    assert!(error.contains("exceeds the range of numbers"), "{error}");
+}
+
 /// Traces of programs have no flow.
 #[test]
 fn traces_have_no_flow() {

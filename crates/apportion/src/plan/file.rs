@@ -367,7 +367,8 @@ mod tests {
 
     const DOMAIN: &str = r#"{"format": "apportion-plan", "version": 1, "method": "grid",
  "problem": {"kind": "grid", "m": 4, "n": 6}, "processors": ["a", "b"], "shares": [12, 12],
- "layout": [{"owner": 0, "rows": [0, 4], "cols": [0, 3]}, {"owner": 1, "rows": [0, 4], "cols": [3, 6]}]}"#;
+ "layout": [{"owner": 0, "rows": [0, 4], "cols": [0, 3]}, {"owner": 1, "rows": [0, 4], "cols": [3, 6]}],
+ "metrics": {"imbalance": 1.0}}"#;
 
     #[test]
     fn a_domain_is_no_product() {

@@ -1,6 +1,7 @@
 //! Flags of `apportion arrange`.
 
 use super::numbers::whole;
+use super::pictures::picture;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -23,10 +24,13 @@ pub enum SearchName {
     /// Malik's algorithms as published: whole groups of a cluster, one column after another, once; columns
     /// only.
     Published,
-    /// The same, repeated until nothing changes; without columns, exchanges of owners of equal shares.
+    /// The same, repeated until nothing changes; without columns, exchanges of owners of equal shares. Tries
+    /// every arrangement if there are at most 2,000.
     Heuristic,
-    /// Simulated annealing from the heuristic's result.
+    /// Simulated annealing from the heuristic's result. Tries every arrangement if there are at most 20,000.
     Local,
+    /// local up to 200 processors, heuristic beyond.
+    Auto,
 }
 
 /// How a pivot row or column spreads.
@@ -73,14 +77,18 @@ pub struct ArrangeArgs {
     /// shape of the grid is searched too.
     #[arg(long, value_name = "MxN", conflicts_with = "plan")]
     pub grid: Option<String>,
+    /// Shape of the grid that the search starts from, whose cost is the one before [default: the most nearly
+    /// square].
+    #[arg(long, value_name = "ROWSxCOLUMNS", requires = "grid", conflicts_with = "plan")]
+    pub grid_shape: Option<String>,
     /// Read the processors, their clusters ("site/node") and the network from this file (platform.toml).
     #[arg(long, value_name = "FILE")]
     pub platform: PathBuf,
-    /// Cost to minimise [default: bandwidth, or asymmetric with --grid].
+    /// Cost to minimise [default: bandwidth, or asymmetric for a grid].
     #[arg(long, value_enum)]
     pub objective: Option<ObjectiveName>,
     /// Method of search.
-    #[arg(long, value_enum, default_value = "heuristic")]
+    #[arg(long, value_enum, default_value = "auto")]
     pub search: SearchName,
     /// How a pivot row or column spreads, for hops and bandwidth [default: ring].
     #[arg(long, value_enum)]
@@ -88,14 +96,14 @@ pub struct ArrangeArgs {
     /// What lies beyond the domain's border, for asymmetric [default: periodic].
     #[arg(long, value_enum)]
     pub edges: Option<EdgesName>,
-    /// Seed of --search local [default: 1].
+    /// Seed of --search local and auto [default: 1].
     #[arg(long, value_name = "N", value_parser = whole)]
     pub seed: Option<u64>,
     /// Write the new plan to this file (plan.json).
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Draw the new plan.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = picture)]
     pub svg: Option<PathBuf>,
     /// Write the order of processes for a launcher to the file of --export-to.
     #[arg(long, value_enum, requires = "export_to")]

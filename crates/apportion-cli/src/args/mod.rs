@@ -17,6 +17,7 @@ pub mod measure;
 mod merge;
 pub mod numbers;
 pub mod partition;
+pub mod pictures;
 pub mod plot;
 mod power;
 pub mod program;

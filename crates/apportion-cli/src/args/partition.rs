@@ -1,6 +1,7 @@
 //! Flags of `apportion partition`.
 
 use super::numbers::within;
+use super::pictures::picture;
 use super::{ExportArgs, FlowArgs, Sources, UnitsArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -91,7 +92,7 @@ pub struct PartitionArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Draw the plan.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = picture)]
     pub svg: Option<PathBuf>,
     #[command(flatten)]
     pub export: ExportArgs,

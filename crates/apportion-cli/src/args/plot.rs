@@ -1,6 +1,7 @@
 //! Flags of `apportion plot`.
 
 use super::numbers::within;
+use super::pictures::picture;
 use super::{LogArgs, Sources};
 use clap::Args;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ pub struct PlotArgs {
     #[arg(long, value_name = "SIZE", value_parser = within(1..=1 << 53))]
     pub to: Option<u64>,
     /// Picture to write.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = picture)]
     pub svg: PathBuf,
     #[command(flatten)]
     pub log: LogArgs,

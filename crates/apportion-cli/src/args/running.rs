@@ -1,5 +1,6 @@
 //! The flags of a run: processors, plan, order of steps, engine, and reports.
 
+use super::pictures::picture;
 use super::{BlasArgs, EngineName, FlowArgs, Sources};
 use apportion::kernels::Semiring;
 use clap::Args;
@@ -38,14 +39,14 @@ pub struct RunningArgs {
     pub report: Option<PathBuf>,
     /// Write each processor's timeline, the forecast's beneath it: a picture (.svg) or a Chrome
     /// trace.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = picture)]
     pub trace: Option<PathBuf>,
     /// Print what this processor waits for by the forecast, and the chain of causes that ends it: a name, or
     /// a number from 0. One product only.
     #[arg(long, value_name = "RANK")]
     pub explain: Option<String>,
     /// Draw the plan.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = picture)]
     pub svg: Option<PathBuf>,
 }
 

@@ -1,6 +1,7 @@
 //! Flags of `apportion simulate`.
 
 use super::numbers::within;
+use super::pictures::picture;
 use super::{FlowArgs, NetworkArgs, SweepArgs};
 use clap::Args;
 use std::path::PathBuf;
@@ -45,7 +46,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "DIR")]
     pub export_simgrid: Option<PathBuf>,
     /// Write each processor's timeline to this file: a picture (.svg) or a Chrome trace (any other name).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = picture)]
     pub trace: Option<PathBuf>,
     #[command(flatten)]
     pub sweep: SweepArgs,

@@ -2,6 +2,7 @@
 
 use super::LogName;
 use super::numbers::within;
+use super::pictures::picture;
 use apportion::explore::ParameterSweep;
 use clap::Args;
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ pub struct SweepArgs {
         conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub output: Option<PathBuf>,
     /// Draw the forecasts as curves.
-    #[arg(long, value_name = "FILE", requires = "sweep",
+    #[arg(long, value_name = "FILE", value_parser = picture, requires = "sweep",
         conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub svg: Option<PathBuf>,
     /// Logarithmic axes of the picture: auto (where values have a wide range), x, y, xy or none [default:

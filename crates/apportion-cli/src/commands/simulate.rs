@@ -9,19 +9,20 @@ use crate::output::{appear, explain, open, timeline_of};
 use crate::prepare::processors::Processors;
 use crate::prepare::sharing::Rule;
 use crate::prepare::simulate::{processors, rank_of, refuse_for_units};
-use apportion::error::Result;
-use apportion::plan::{Plan, read_plan};
+use apportion::error::{Error, Result};
+use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
 use apportion::report::Timeline;
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::select::rates;
 use apportion::simulate::{CostModel, Outcome, export_simgrid, simulate, simulate_explained, simulate_fluid};
 use apportion::trace::{Activity, Lane, Trace};
+use std::path::Path;
 
 pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     let output = open(args.trace.as_ref())?;
     if args.sweep.sweep.is_some() {
-        let plan = args.plan.as_deref().map(read_plan).transpose()?;
+        let plan = args.plan.as_deref().map(timed_plan).transpose()?;
         let processors = processors(args, plan.as_ref())?;
         let with = (&args.flow, args.element(), &args.network.rule(false)?);
         return sweep::run(&args.sweep, (plan.as_ref(), &processors), with, console);
@@ -30,9 +31,13 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     let rule = args.network.rule(referee)?;
     let forecast = match (&args.plan, &args.traces) {
         (_, Some(list)) => of_traces(list, read_platform(&args.platform)?, &rule, args.explain.is_some())?,
-        (Some(plan), None) => of_plan(args, read_plan(plan)?, &rule)?,
-        (None, None) => unreachable!("one of them is required"),
+        (Some(plan), None) => of_plan(args, timed_plan(plan)?, &rule)?,
+        (None, None) => return Err(no_plan()),
     };
+    if !forecast.outcome.trace.seconds().is_finite() {
+        let what = "the simulated time exceeds the range of numbers";
+        return Err(Error::input("--platform", what, "raise the smallest speed or bandwidth"));
+    }
     let explained = args.explain.as_deref().map(|who| rank_of(who, &forecast.names)).transpose()?;
     let trace = &forecast.outcome.trace;
     let title = forecast.title();
@@ -63,6 +68,28 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     Ok(())
 }
 
+/// A plan whose time can be forecast.
+fn timed_plan(path: &Path) -> Result<Plan> {
+    let plan = read_plan(path)?;
+    if matches!(plan.division, Division::Grid(_)) {
+        return Err(Error::input(
+            path.display().to_string(),
+            "is a stencil's domain, and only matrix products and units can be simulated",
+            "use a plan from `apportion partition`",
+        ));
+    }
+    Ok(plan)
+}
+
+/// --shape without --sweep: clap lifts the requirement where flags conflict.
+fn no_plan() -> Error {
+    Error::input(
+        "--shape",
+        "needs --sweep",
+        "add --sweep, or write a plan with `apportion partition --shape MxN -o plan.json` and pass --plan",
+    )
+}
+
 fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let processors = processors(args, Some(&plan))?;
     let explain = args.explain.is_some();
@@ -82,6 +109,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let conditions = CostModel { rates: &rates, network, element: args.element() };
     let forecast = |order: ScheduleOptions, explain: bool| {
         let schedule = MatmulSchedule::new(layout, order);
+        schedule.check_size()?;
         match rule {
             Rule::Fluid(rules) => simulate_fluid(&schedule, conditions, &plan.processors, rules, explain),
             Rule::Fifo if explain => simulate_explained(&schedule, conditions),
@@ -90,13 +118,22 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     };
     // Only the fastest is kept: traces of many processors are large.
     let mut fastest: Option<(ScheduleOptions, Outcome)> = None;
+    let mut refused = None;
     for order in args.flow.orders(layout.shape().k)? {
-        let outcome = forecast(order, explain)?;
+        let outcome = match forecast(order, explain) {
+            Ok(outcome) => outcome,
+            // Another flow may have fewer steps.
+            Err(error @ Error::Infeasible { .. }) => {
+                refused = refused.or(Some(error));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         if fastest.as_ref().is_none_or(|(_, best)| outcome.trace.seconds() < best.trace.seconds()) {
             fastest = Some((order, outcome));
         }
     }
-    let (order, outcome) = fastest.expect("at least one flow");
+    let Some((order, outcome)) = fastest else { return Err(refused.expect("at least one flow")) };
     let command = match (&args.export_simgrid, rule) {
         (Some(directory), Rule::Fluid(rules)) => {
             let schedule = MatmulSchedule::new(layout, order);

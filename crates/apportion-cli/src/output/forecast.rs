@@ -50,7 +50,8 @@ impl Forecast {
             let seconds = [&compute, &communicate, &idle].map(|all| units::show_seconds(all[i]));
             [vec![name.clone()], seconds.to_vec()].concat()
         });
-        let mut facts = vec![("flow", self.order.map_or_else(|| "none".into(), |order| order.to_string()))];
+        let mut facts: Vec<(&str, String)> =
+            self.order.map(|order| ("flow", order.to_string())).into_iter().collect();
         if *rule != Rule::Fifo {
             facts.push(("sharing", rule.to_string()));
         }

@@ -1,5 +1,6 @@
 //! Printed and written output.
 
+pub mod arrangement;
 pub mod balance;
 pub mod chosen;
 pub mod compare;

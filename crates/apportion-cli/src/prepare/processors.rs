@@ -14,6 +14,7 @@ use apportion::plan::shapes::{Communication, Method, MethodOptions};
 use apportion::platform::{Network, Platform, Speed, Topology, discover, read_platform};
 use apportion::run::World;
 use apportion::select::communication_of;
+use std::collections::BTreeSet;
 
 /// Sizes of the quick measurement: elements of C.
 pub const QUICK_SIZES: [f64; 4] = [4096.0, 65_536.0, 524_288.0, 2_097_152.0];
@@ -190,19 +191,23 @@ pub fn method_at(flag: &str, name: &str) -> Result<Option<Method>> {
     name.parse().map(Some).map_err(|what: String| Error::input(flag, what, "see apportion partition --help"))
 }
 
-/// The platform's processors in the order of the plan: by name, or one to one if no name is known.
+/// The platform's processors in the order of the plan.
+///
+/// # Errors
+/// A processor of the plan that the platform does not have.
 pub fn in_plan_order(plan: &Plan, platform: Platform) -> Result<Platform> {
     let names = platform.names();
-    let known = plan.processors.iter().filter(|name| names.contains(name)).count();
-    if known == plan.processors.len() {
-        return Ok(platform.select(&plan.processors));
-    }
-    if known == 0 && names.len() == plan.processors.len() {
-        return Ok(platform);
-    }
+    let known: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let unknown: Vec<&String> =
+        plan.processors.iter().filter(|name| !known.contains(name.as_str())).collect();
+    let Some(first) = unknown.first() else { return Ok(platform.select(&plan.processors)) };
+    let others = match unknown.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more of the plan's {} processors", plan.processors.len()),
+    };
     Err(Error::input(
         "--platform",
-        format!("has {known} of the plan's {} processors", plan.processors.len()),
-        "use the platform for which the plan was created",
+        format!("the platform \"{}\" lacks \"{first}\"{others}", platform.name),
+        "use the platform for which the plan was created, or rename the processors",
     ))
 }

@@ -88,7 +88,7 @@ fn flags_that_a_mode_would_ignore_are_refused_by_name() {
         ("measure --kernel stencil --sizes 64", "--blas auto"),
         ("measure --kernel max-plus --sizes 64", "--blas openblas"),
         (arrange, "--edges open"),
-        (arrange, "--seed 3"),
+        (arrange, "--seed 3 --search heuristic"),
         ("arrange --platform two.toml --grid 8x8", "--flow ring"),
     ] {
         let error = here.fails(2, &format!("{line} {flag}"));

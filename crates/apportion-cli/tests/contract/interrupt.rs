@@ -147,3 +147,24 @@ fn measuring_before_a_product() {
     assert_eq!(bench.files(), before);
     assert!(!bench.cache().join("apportion").exists(), "an interrupted measurement is not kept");
 }
+
+/// Three thousand processors of forty clusters: annealing would take many seconds.
+#[test]
+fn a_search_for_an_arrangement() {
+    let bench = Bench::new();
+    let one = |i: usize| {
+        format!("[[processor]]\nname = \"p{i}\"\ncluster = \"c{}\"\nspeed = {}\n", i * 7 % 40, 1 + i % 9)
+    };
+    let link = |i: usize| {
+        format!("[[network.link]]\nbetween = [\"c{i}\", \"c{}\"]\nbandwidth = \"{} MB/s\"\n", i / 2, 20 + i)
+    };
+    let text: String = (0..3000).map(one).collect();
+    let links: String = (1..40).map(link).collect();
+    bench.write("p.toml", text + "[network]\nbandwidth = \"9 MB/s\"\n" + &links);
+    let shape = ["--shape", "30000x30000", "--method", "columns"];
+    bench.done(&[&["partition", "--platform", "p.toml", "-o", "plan.json"][..], &shape].concat());
+    let run =
+        ["arrange", "--plan", "plan.json", "--platform", "p.toml", "--search", "local", "-o", "new.json"];
+    interrupted(&bench, &run, || true, Signal::INT);
+    assert!(!bench.has("new.json"));
+}

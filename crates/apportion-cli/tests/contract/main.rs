@@ -31,6 +31,7 @@ mod memory;
 mod models;
 mod outputs;
 mod panels;
+mod plans;
 #[cfg(unix)]
 mod programs;
 mod reports;

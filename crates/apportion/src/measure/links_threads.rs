@@ -2,11 +2,13 @@
 //! mailbox (on emulated wires, if the platform requests them), then a copy from the sender's memory.
 
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
 use crate::measure::links::Probe;
 use crate::platform::{Direction, Load, Platform, available_memory};
 use crate::run::Monitor;
 use crate::run::clock;
 use crate::run::mailboxes::{Mailboxes, StartBarrier, StopOnPanic, StopSignal};
+use crate::schedule::Posting;
 use std::hint::black_box;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
@@ -91,7 +93,7 @@ impl Exchange<'_> {
             .map(|i| {
                 self.write(i as u8);
                 let sent = self.now();
-                self.post.send((from, to, 2 * i), self.load(), sent);
+                self.send((from, to, 2 * i), self.load(), sent);
                 self.post.receive((from, to, 2 * i + 1), self.epoch, &self.halt)?;
                 Ok(self.now() - sent)
             })
@@ -106,9 +108,13 @@ impl Exchange<'_> {
         for i in 0..times as u64 {
             self.post.receive((to, from, 2 * i), self.epoch, &self.halt)?;
             self.copy(&mut target);
-            self.post.send((to, from, 2 * i + 1), Load::default(), self.now());
+            self.send((to, from, 2 * i + 1), Load::default(), self.now());
         }
         Ok(())
+    }
+
+    fn send(&self, (from, to, tag): (Rank, Rank, u64), load: Load, at: f64) {
+        self.post.post(Posting { from, tag, to: vec![(to, load)], once: None, at }, |_| None);
     }
 
     fn begin(&self, rank: usize) -> Result<()> {

@@ -4,18 +4,20 @@
 use super::{Layout, Metrics, Part, Problem};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A division of a problem among processors, as `partition` makes it and `plan.json` stores it.
 ///
-/// [`Plan::of_layout`] makes the plan of a matrix product, [`Plan::of_units`] the plan of independent units.
+/// [`Plan::of_layout`] makes the plan of a matrix product, [`Plan::of_grid`] that of a stencil's domain, and
+/// [`Plan::of_units`] that of independent units.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The method that made the plan.
     pub method: String,
     /// The processors' names, by rank.
     pub processors: Vec<String>,
-    /// The number of units, or of elements of C, of each processor, by rank.
+    /// The number of units, of elements of C, or of cells of the domain, of each processor, by rank.
     pub shares: Vec<u64>,
     /// How the problem is divided.
     pub division: Division,
@@ -36,6 +38,8 @@ pub enum Division {
     },
     /// A matrix product: the layout of C, and with it of A and B.
     Matmul(Layout),
+    /// A stencil's domain: the layout of its m x n cells; k is 1.
+    Grid(Layout),
 }
 
 /// Predicted times.
@@ -91,6 +95,27 @@ impl Plan {
         }
     }
 
+    /// The plan of a stencil's domain of m x n cells, without a forecast. `layout` covers a shape with k = 1.
+    ///
+    /// # Panics
+    /// If k is not 1.
+    pub fn of_grid(
+        method: impl Into<String>,
+        processors: Vec<String>,
+        layout: Layout,
+        imbalance: f64,
+    ) -> Self {
+        assert_eq!(layout.shape().k, 1, "a domain has rows and columns only");
+        Self {
+            method: method.into(),
+            processors,
+            shares: layout.shares(),
+            metrics: Metrics::of_grid(&layout, imbalance),
+            division: Division::Grid(layout),
+            forecast: None,
+        }
+    }
+
     /// The plan of independent units, without a forecast: `shares[i]` units for `processors[i]`. `imbalance`
     /// is the largest time over the ideal one (1.0: all processors finish together).
     pub fn of_units(
@@ -114,13 +139,14 @@ impl Plan {
         match &self.division {
             Division::Units { n } => Problem::Units { n: *n },
             Division::Matmul(layout) => Problem::Matmul(layout.shape()),
+            Division::Grid(layout) => Problem::Grid { m: layout.shape().m, n: layout.shape().n },
         }
     }
 
     /// The layout of C.
     ///
     /// # Errors
-    /// The plan divides independent units, which have no layout: exit code 2.
+    /// The plan divides independent units, which have no layout, or a stencil's domain: exit code 2.
     pub fn layout(&self) -> Result<&Layout> {
         match &self.division {
             Division::Matmul(layout) => Ok(layout),
@@ -128,12 +154,28 @@ impl Plan {
                 let place = format!("plan of {n} units");
                 Err(Error::input(place, "has no layout", "use the plan of a matrix product"))
             }
+            Division::Grid(layout) => {
+                let place = format!("plan of {} x {} cells", layout.shape().m, layout.shape().n);
+                Err(Error::input(place, "is a stencil's domain", "use the plan of a matrix product"))
+            }
+        }
+    }
+
+    /// The rectangles of C or of a domain; `None` for units.
+    pub fn rectangles(&self) -> Option<&Layout> {
+        match &self.division {
+            Division::Matmul(layout) | Division::Grid(layout) => Some(layout),
+            Division::Units { .. } => None,
         }
     }
 
     /// A plan with the same method, processors and imbalance, for another layout; its problem may differ.
     pub(crate) fn laid_out(&self, layout: Layout) -> Self {
-        Self::of_layout(self.method.clone(), self.processors.clone(), layout, self.metrics.imbalance)
+        let (method, processors) = (self.method.clone(), self.processors.clone());
+        match self.division {
+            Division::Grid(_) => Self::of_grid(method, processors, layout, self.metrics.imbalance),
+            _ => Self::of_layout(method, processors, layout, self.metrics.imbalance),
+        }
     }
 
     /// Reads the text of a plan file; `place` names the file in errors.
@@ -162,35 +204,32 @@ impl Plan {
             let what = format!("{} shares for {p} processors", raw.shares.len());
             return refuse("shares", what, "give one share per processor");
         }
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = raw.processors.iter().find(|name| !seen.insert(name.as_str())) {
+            let what = format!("\"{twice}\" is listed twice");
+            return refuse("processors", what, "list each processor once, with all of its rectangles");
+        }
         let imbalance = raw.metrics.as_ref().map_or(f64::NAN, |m| m.imbalance);
         let plan = match raw.problem {
             Problem::Matmul(shape) => {
                 let shape = super::Shape::new(shape.m, shape.k, shape.n, &format!("{place}: problem"))?;
-                let Some(parts) = raw.layout else {
-                    return refuse("layout", "is missing".into(), "give the rectangles of C");
-                };
-                let layout = match raw.repeat {
+                let layout = of_rectangles(raw.layout, &raw.shares, place, |parts| match raw.repeat {
                     None => Layout::new(shape, p, parts),
                     Some([rows, cols]) => {
-                        let block = super::Shape::new(rows, shape.k, cols, &format!("{place}: repeat"))?;
+                        let block = super::Shape::new(rows, shape.k, cols, "repeat")?;
                         Layout::new(block, p, parts).and_then(|layout| super::repeated(shape, &layout))
                     }
-                };
-                let layout = layout.map_err(|e| match e {
-                    Error::Input { place: field, what, remedy } => {
-                        Error::input(format!("{place}: {field}"), what, remedy)
-                    }
-                    other => other,
                 })?;
-                if layout.shares() != raw.shares {
-                    let what =
-                        format!("{:?} are not the areas of the layout, {:?}", raw.shares, layout.shares());
-                    return refuse("shares", what, "make shares and layout agree");
-                }
                 Self::of_layout(raw.method, raw.processors, layout, imbalance)
             }
-            Problem::Units { .. } if raw.repeat.is_some() => {
-                return refuse("repeat", "units have no blocks".into(), "leave the field out");
+            Problem::Units { .. } | Problem::Grid { .. } if raw.repeat.is_some() => {
+                return refuse("repeat", "only matrix products have blocks".into(), "remove the field");
+            }
+            Problem::Grid { m, n } => {
+                let shape = super::Shape::new(m, 1, n, &format!("{place}: problem"))?;
+                let layout =
+                    of_rectangles(raw.layout, &raw.shares, place, |parts| Layout::new(shape, p, parts))?;
+                Self::of_grid(raw.method, raw.processors, layout, imbalance)
             }
             Problem::Units { n } => {
                 let sum: u128 = raw.shares.iter().map(|&s| u128::from(s)).sum();
@@ -210,7 +249,7 @@ impl Plan {
     /// The plan as a JSON value. A layout that repeats a block is written as that block and its size,
     /// `repeat`.
     pub fn to_value(&self) -> serde_json::Value {
-        let layout = self.layout().ok();
+        let layout = self.rectangles();
         let block = layout.and_then(Layout::block);
         let raw = RawPlan {
             format: "apportion-plan".into(),
@@ -233,6 +272,32 @@ impl Plan {
     pub fn to_json(&self) -> String {
         format!("{:#}\n", self.to_value())
     }
+}
+
+/// The layout of a file's rectangles, if its shares are their areas.
+fn of_rectangles(
+    parts: Option<Vec<Part>>,
+    shares: &[u64],
+    place: &str,
+    layout: impl FnOnce(Vec<Part>) -> Result<Layout>,
+) -> Result<Layout> {
+    let refuse = |field: &str, what: String, remedy: &str| {
+        Err(Error::input(format!("{place}: {field}"), what, remedy))
+    };
+    let Some(parts) = parts else {
+        return refuse("layout", "is missing".into(), "give the rectangles of C");
+    };
+    let layout = layout(parts).map_err(|e| match e {
+        Error::Input { place: field, what, remedy } => {
+            Error::input(format!("{place}: {field}"), what, remedy)
+        }
+        other => other,
+    })?;
+    if layout.shares() != shares {
+        let what = format!("{shares:?} are not the areas of the layout, {:?}", layout.shares());
+        return refuse("shares", what, "make shares and layout agree");
+    }
+    Ok(layout)
 }
 
 /// Reads a plan file.
@@ -300,6 +365,22 @@ mod tests {
         assert_eq!(Plan::parse(units, "plan.json").unwrap_err().exit_code(), 2);
     }
 
+    const DOMAIN: &str = r#"{"format": "apportion-plan", "version": 1, "method": "grid",
+ "problem": {"kind": "grid", "m": 4, "n": 6}, "processors": ["a", "b"], "shares": [12, 12],
+ "layout": [{"owner": 0, "rows": [0, 4], "cols": [0, 3]}, {"owner": 1, "rows": [0, 4], "cols": [3, 6]}],
+ "metrics": {"imbalance": 1.0}}"#;
+
+    #[test]
+    fn a_domain_is_no_product() {
+        let plan = Plan::parse(DOMAIN, "plan.json").unwrap();
+        assert_eq!(plan.problem(), Problem::Grid { m: 4, n: 6 });
+        assert_eq!((plan.metrics.volume, plan.rectangles().unwrap().parts().len()), (None, 2));
+        assert_eq!(plan.layout().unwrap_err().exit_code(), 2);
+        assert_eq!(Plan::parse(&plan.to_json(), "again").unwrap(), plan);
+        let repeated = DOMAIN.replace("\"layout\"", "\"repeat\": [4, 6], \"layout\"");
+        assert_eq!(Plan::parse(&repeated, "plan.json").unwrap_err().exit_code(), 2);
+    }
+
     #[test]
     fn defects_are_refused() {
         for (from, to) in [
@@ -313,6 +394,7 @@ mod tests {
             ("\"owner\": 1", "\"owner\": 2"),
             ("\"owner\": 1", "\"owner\": -1"),
             ("[\"p0\", \"p1\"]", "[\"p0\"]"),
+            ("[\"p0\", \"p1\"]", "[\"p0\", \"p0\"]"),
         ] {
             let error = Plan::parse(&GOOD.replacen(from, to, 1), "plan.json").unwrap_err();
             assert_eq!(error.exit_code(), 2, "{from} -> {to}");

@@ -50,15 +50,21 @@ impl Metrics {
         }
     }
 
+    /// Metrics of a stencil's domain: half-perimeters, which its halo exchange grows with, and imbalance.
+    pub fn of_grid(layout: &Layout, imbalance: f64) -> Self {
+        let half_perimeters = half_perimeters(layout);
+        Self {
+            sum_half_perimeters: Some(half_perimeters.iter().sum()),
+            lower_bound: Some(lower_bound(layout.shape(), &layout.shares())),
+            largest_half_perimeter: Some(half_perimeters.iter().copied().fold(0.0, f64::max)),
+            ..Self::of_units(imbalance)
+        }
+    }
+
     /// Metrics of a layout. O(p R) for the table of directions (p <= 1024), else O(R log R).
     pub fn of_layout(layout: &Layout, imbalance: f64) -> Self {
-        let Shape { m, n, .. } = layout.shape();
         let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
-        let half_perimeters: Vec<f64> = rows
-            .iter()
-            .zip(&cols)
-            .map(|(r, c)| r.len() as f64 / m as f64 + c.len() as f64 / n as f64)
-            .collect();
+        let half_perimeters = half_perimeters(layout);
         let table = (layout.processors() <= LARGEST_TABLE).then(|| directions(layout, &rows, &cols));
         Self {
             sum_half_perimeters: Some(half_perimeters.iter().sum()),
@@ -84,6 +90,14 @@ impl Metrics {
     pub fn largest_direction(&self) -> Option<u64> {
         self.volume_matrix.as_ref().map(|t| t.iter().flatten().copied().max().unwrap_or(0))
     }
+}
+
+/// r_i/m + c_i/n of every processor.
+fn half_perimeters(layout: &Layout) -> Vec<f64> {
+    let Shape { m, n, .. } = layout.shape();
+    let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
+    let of = |(r, c): (&SpanSet, &SpanSet)| r.len() as f64 / m as f64 + c.len() as f64 / n as f64;
+    rows.iter().zip(&cols).map(of).collect()
 }
 
 /// Lower bound of the sum of half-perimeters: 2 sum sqrt(share_i / (m n)) (Beaumont et al. 2001; Becker 2010,

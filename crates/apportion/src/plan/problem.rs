@@ -13,6 +13,13 @@ const MOST_ELEMENTS: u128 = 1 << 53;
 pub enum Problem {
     /// C (m x n) = A (m x k) B (k x n).
     Matmul(Shape),
+    /// A domain of m x n cells, each of which exchanges data with its neighbours (a stencil).
+    Grid {
+        /// Rows.
+        m: u64,
+        /// Columns.
+        n: u64,
+    },
     /// n independent units of work.
     Units {
         /// Number of units.

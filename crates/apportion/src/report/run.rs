@@ -179,11 +179,10 @@ impl RunReport {
             ),
             (
                 "ideal",
-                format!(
-                    "{} (measured / ideal {:.3})",
-                    show_seconds(self.ideal_seconds),
-                    seconds / self.ideal_seconds
-                ),
+                match self.ideal_seconds {
+                    ideal if ideal < COMPARABLE => show_seconds(ideal),
+                    ideal => format!("{} (measured / ideal {:.3})", show_seconds(ideal), seconds / ideal),
+                },
             ),
             (
                 "volume",
@@ -211,10 +210,14 @@ impl RunReport {
     }
 }
 
+/// Seconds below which starting the threads takes longer than the product.
+const COMPARABLE: f64 = 1e-4;
+
 /// The error of a forecast relative to the measurement, in words that cannot be misread.
 pub fn off(forecast: f64, measured: f64) -> String {
     let percent = 100.0 * (forecast / measured - 1.0);
     match percent {
+        _ if forecast < COMPARABLE => "too short to compare: starting takes longer".into(),
         p if !p.is_finite() => "nothing was measured".into(),
         p if p.abs() < 0.05 => "as measured".into(),
         p if p > 0.0 => format!("{p:.1} % too high"),

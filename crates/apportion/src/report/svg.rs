@@ -118,6 +118,7 @@ fn titles(plan: &Plan) -> [String; 2] {
         if p == 1 { "1 processor".to_owned() } else { format!("{} processors", count(p as u64)) };
     let what = match plan.problem() {
         Problem::Matmul(s) => format!("C of {} × {}, k = {}", count(s.m), count(s.n), count(s.k)),
+        Problem::Grid { m, n } => format!("domain of {} × {} cells", count(m), count(n)),
         Problem::Units { n } => format!("{} units", count(n)),
     };
     let metrics = &plan.metrics;

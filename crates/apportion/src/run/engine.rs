@@ -9,6 +9,7 @@ use super::worker::{Finished, Worker, lost};
 use super::world::first_failure;
 use crate::error::Result;
 use crate::geometry::Rank;
+use crate::platform::Topology;
 use crate::schedule::Executable;
 use crate::threads;
 use crate::trace::Lane;
@@ -81,14 +82,8 @@ fn on_threads<'a, E: Executable>(
             start.pass(&stop)?;
             // The clock starts when all threads are ready.
             let epoch = *epoch.get_or_init(Instant::now);
-            let mut transport = SharedMemory {
-                rank,
-                mailboxes: &mailboxes,
-                parcels: &parcels,
-                stop: &stop,
-                epoch,
-                last_sent: 0.0,
-            };
+            let mut transport =
+                SharedMemory { rank, mailboxes: &mailboxes, parcels: &parcels, stop: &stop, epoch };
             Worker { app, session, rank, stop: &stop, local, part }.work(epoch, &mut transport)
         });
         let outcome = catch_unwind(work).unwrap_or_else(|panic| Err(lost(processor, panic)));
@@ -125,7 +120,9 @@ fn on_rank<'a, E: Executable>(app: &'a E, session: &Session<'_>, part: [f64; 2])
         world.barrier()?;
         let epoch = Instant::now();
         let worker = Worker { app, session, rank, stop: &stop, local, part };
-        worker.work(epoch, &mut Messages::new(world, epoch))
+        let bus = session.platform().network.topology == Topology::Bus;
+        let in_turns = bus && app.senders(0).is_some();
+        worker.work(epoch, &mut Messages::new(world, epoch, in_turns))
     };
     std::thread::scope(|scope| {
         if app.overlaps() && world.can_progress() {

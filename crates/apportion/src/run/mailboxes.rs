@@ -6,9 +6,9 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::platform::{LinkBookings, Load, Network, Transit};
+use crate::platform::{Network, Transit};
 use crate::run::monitor::Monitor;
-use crate::schedule::{Broadcast, Piece};
+use crate::schedule::{Medium, Posting};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -56,53 +56,75 @@ impl Drop for StopOnPanic<'_> {
 #[derive(Debug)]
 pub(crate) struct Mailboxes<'a> {
     boxes: Vec<Mailbox>,
-    wires: Option<Mutex<LinkBookings<'a>>>,
+    medium: Option<Mutex<Medium<'a>>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Mailbox {
-    arrivals: Mutex<BTreeMap<(Rank, u64), Transit>>,
+    letters: Mutex<Letters>,
     news: Condvar,
+}
+
+/// The messages of one worker.
+#[derive(Debug, Default)]
+struct Letters {
+    /// Messages to it, by sender and tag.
+    arrivals: BTreeMap<(Rank, u64), Transit>,
+    /// Number of its messages that wait for their turn.
+    held: usize,
+    /// Time at which the last byte of its other messages leaves.
+    sent: f64,
 }
 
 impl<'a> Mailboxes<'a> {
     /// Creates the mailboxes. Wires are emulated if the network says so; otherwise a message arrives at once.
     pub fn new(processors: usize, network: &'a Network) -> Self {
         Self {
-            boxes: (0..processors)
-                .map(|_| Mailbox { arrivals: Mutex::default(), news: Condvar::new() })
-                .collect(),
-            wires: network.emulate.then(|| Mutex::new(LinkBookings::new(network))),
+            boxes: (0..processors).map(|_| Mailbox::default()).collect(),
+            medium: network.emulate.then(|| Mutex::new(Medium::new(network))),
         }
     }
 
-    /// Sends a message at `now`. Returns the time at which its last byte has left the sender.
-    pub fn send(&self, (from, to, tag): (Rank, Rank, u64), load: Load, now: f64) -> f64 {
-        let transit = match &self.wires {
-            None => Transit { start: now, sent: now, arrival: now },
-            Some(wires) => locked(wires).book(from, to, load, now),
+    /// Posts a message at the time that it says. On an emulated bus it waits for its turn, given the senders
+    /// of each turn ([`Application::senders`](crate::schedule::Application::senders)).
+    pub fn post(&self, posting: Posting, senders: impl Fn(u64) -> Option<Vec<Rank>>) {
+        let Some(medium) = &self.medium else {
+            let now = posting.at;
+            let transits = vec![Transit { start: now, sent: now, arrival: now }; posting.to.len()];
+            return self.deliver(&posting, &transits);
         };
-        let mailbox = &self.boxes[to.0];
-        locked(&mailbox.arrivals).insert((from, tag), transit);
-        mailbox.news.notify_all();
-        transit.sent
+        let now = posting.at;
+        locked(&self.boxes[posting.from.0].letters).held += 1;
+        for (posting, transits) in locked(medium).post(posting, now, senders) {
+            self.deliver(&posting, &transits);
+            let sender = &self.boxes[posting.from.0];
+            locked(&sender.letters).held -= 1;
+            sender.news.notify_all();
+        }
     }
 
-    /// Sends a broadcast at `now`. Returns the time at which its last byte has left the sender.
-    pub fn broadcast<P: Piece>(&self, broadcast: &Broadcast<P>, element: u64, now: f64) -> f64 {
-        let once = broadcast.load(element);
-        let to: Vec<(Rank, Load)> =
-            broadcast.messages.iter().map(|message| (message.to, message.load(element))).collect();
-        let transits = match &self.wires {
-            None => vec![Transit { start: now, sent: now, arrival: now }; to.len()],
-            Some(wires) => locked(wires).book_broadcast(broadcast.from, &to, once, now),
-        };
-        for (message, transit) in broadcast.messages.iter().zip(&transits) {
-            let mailbox = &self.boxes[message.to.0];
-            locked(&mailbox.arrivals).insert((message.from, message.tag), *transit);
+    /// Announces a booked message to its receivers and its sender.
+    fn deliver(&self, posting: &Posting, transits: &[Transit]) {
+        for ((to, _), transit) in posting.to.iter().zip(transits) {
+            let mailbox = &self.boxes[to.0];
+            locked(&mailbox.letters).arrivals.insert((posting.from, posting.tag), *transit);
             mailbox.news.notify_all();
         }
-        transits.iter().map(|transit| transit.sent).fold(now, f64::max)
+        let mut letters = locked(&self.boxes[posting.from.0].letters);
+        letters.sent = transits.iter().map(|transit| transit.sent).fold(letters.sent, f64::max);
+    }
+
+    /// Waits until all messages of a worker have left it.
+    pub fn flush(&self, rank: Rank, epoch: Instant, halt: &StopSignal<'_>) -> Result<()> {
+        let mailbox = &self.boxes[rank.0];
+        let mut letters = locked(&mailbox.letters);
+        while letters.held > 0 {
+            halt.check()?;
+            letters = wait(&mailbox.news, letters);
+        }
+        let sent = letters.sent;
+        drop(letters);
+        halt.sleep_until(epoch, sent)
     }
 
     /// Waits until a message has arrived by the clock that started at `epoch`.
@@ -113,19 +135,15 @@ impl<'a> Mailboxes<'a> {
         halt: &StopSignal<'_>,
     ) -> Result<Transit> {
         let mailbox = &self.boxes[at.0];
-        let mut arrivals = locked(&mailbox.arrivals);
+        let mut letters = locked(&mailbox.letters);
         let transit = loop {
-            if let Some(transit) = arrivals.remove(&(from, tag)) {
+            if let Some(transit) = letters.arrivals.remove(&(from, tag)) {
                 break transit;
             }
             halt.check()?;
-            arrivals = mailbox
-                .news
-                .wait_timeout(arrivals, Duration::from_millis(20))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            letters = wait(&mailbox.news, letters);
         };
-        drop(arrivals);
+        drop(letters);
         halt.sleep_until(epoch, transit.arrival)?;
         Ok(transit)
     }
@@ -134,6 +152,11 @@ impl<'a> Mailboxes<'a> {
 /// Locks, ignoring poisoning: each critical section is one map operation, so a panic leaves the data whole.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits for a notification, but not long: a stop from outside sends none.
+fn wait<'l, T>(news: &Condvar, guard: MutexGuard<'l, T>) -> MutexGuard<'l, T> {
+    news.wait_timeout(guard, Duration::from_millis(20)).unwrap_or_else(PoisonError::into_inner).0
 }
 
 /// Releases all workers once the last has arrived; ends early if a worker failed before it arrived.
@@ -154,12 +177,38 @@ impl StartBarrier {
         self.open.notify_all();
         while *missing > 0 {
             halt.check()?;
-            missing = self
-                .open
-                .wait_timeout(missing, Duration::from_millis(20))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            missing = wait(&self.open, missing);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::{Load, Topology};
+
+    /// The owner of turn 1 posts first; on an emulated bus its message still starts after that of turn 0.
+    #[test]
+    fn an_emulated_bus_carries_turn_by_turn() {
+        let mut network = Network::uniform(0.0, 1e6);
+        network.emulate = true;
+        network.topology = Topology::Bus;
+        let monitor = Monitor::new();
+        let (stop, epoch) = (StopSignal::new(&monitor), Instant::now());
+        let mailboxes = Mailboxes::new(2, &network);
+        let senders = |turn: u64| [vec![Rank(0)], vec![Rank(1)]].get(turn as usize).cloned();
+        let post = |from: usize, tag: u64, at: f64| {
+            let to = vec![(Rank(1 - from), Load { horizontal: 1000.0, vertical: 0.0 })];
+            mailboxes.post(Posting { from: Rank(from), tag, to, once: None, at }, senders);
+        };
+        post(1, 1, 0.0);
+        assert_eq!(locked(&mailboxes.boxes[1].letters).held, 1);
+        post(0, 0, 0.001);
+        let first = mailboxes.receive((Rank(1), Rank(0), 0), epoch, &stop).unwrap();
+        let second = mailboxes.receive((Rank(0), Rank(1), 1), epoch, &stop).unwrap();
+        assert_eq!((first.start, second.start), (0.001, 0.002));
+        mailboxes.flush(Rank(1), epoch, &stop).unwrap();
+        assert_eq!(locked(&mailboxes.boxes[1].letters).sent, 0.003);
     }
 }

@@ -4,7 +4,7 @@ use super::mailboxes::{Mailboxes, StopSignal};
 use super::world::{TAGS, Transfer, World};
 use crate::error::Result;
 use crate::geometry::Rank;
-use crate::schedule::{Broadcast, Executable, MessageOf};
+use crate::schedule::{Broadcast, Executable, Message, MessageOf, Posting};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -46,8 +46,6 @@ pub(super) struct SharedMemory<'a, T> {
     pub parcels: &'a Parcels<T>,
     pub stop: &'a StopSignal<'a>,
     pub epoch: Instant,
-    /// Time at which the last byte sent so far leaves.
-    pub last_sent: f64,
 }
 
 impl<T> SharedMemory<'_, T> {
@@ -68,9 +66,8 @@ impl<T> SharedMemory<'_, T> {
 impl<E: Executable> Transport<E> for SharedMemory<'_, E::Element> {
     fn send(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<()> {
         self.pack(message, app, local);
-        let load = message.load(size_of::<E::Element>() as u64);
-        let left = self.mailboxes.send((self.rank, message.to, message.tag), load, self.now());
-        self.last_sent = self.last_sent.max(left);
+        let posting = Posting::message(message, size_of::<E::Element>() as u64, self.now());
+        self.mailboxes.post(posting, |turn| app.senders(turn));
         Ok(())
     }
 
@@ -81,8 +78,8 @@ impl<E: Executable> Transport<E> for SharedMemory<'_, E::Element> {
         local: &mut E::Local<'_>,
     ) -> Result<()> {
         broadcast.messages.iter().for_each(|message| self.pack(message, app, local));
-        let left = self.mailboxes.broadcast(broadcast, size_of::<E::Element>() as u64, self.now());
-        self.last_sent = self.last_sent.max(left);
+        let posting = Posting::broadcast(broadcast, size_of::<E::Element>() as u64, self.now());
+        self.mailboxes.post(posting, |turn| app.senders(turn));
         Ok(())
     }
 
@@ -104,24 +101,29 @@ impl<E: Executable> Transport<E> for SharedMemory<'_, E::Element> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.stop.sleep_until(self.epoch, self.last_sent)
+        self.mailboxes.flush(self.rank, self.epoch, self.stop)
     }
 }
 
 /// Messages between the ranks of a world: the pieces one after the other, then one word with the sender's
 /// time.
-pub(super) struct Messages<'a> {
+pub(super) struct Messages<'a, P> {
     pub world: &'a World,
     pub epoch: Instant,
+    /// True on a bus: a message of a later turn starts once those of earlier turns have been received, so
+    /// that they do not share the bus (Tinetti, Figure 3.12).
+    in_turns: bool,
+    held: Vec<Message<P>>,
     sending: Vec<Transfer>,
     receiving: BTreeMap<(Rank, u64), Transfer>,
     spare: Spare<u64>,
 }
 
-impl<'a> Messages<'a> {
-    pub fn new(world: &'a World, epoch: Instant) -> Self {
+impl<'a, P> Messages<'a, P> {
+    /// No messages yet; `in_turns` if the tags number turns on a bus.
+    pub fn new(world: &'a World, epoch: Instant, in_turns: bool) -> Self {
         let (sending, receiving, spare) = (Vec::new(), BTreeMap::new(), Spare::default());
-        Self { world, epoch, sending, receiving, spare }
+        Self { world, epoch, in_turns, held: Vec::new(), sending, receiving, spare }
     }
 
     fn now(&self) -> f64 {
@@ -145,8 +147,14 @@ fn tag_of(tag: u64) -> u16 {
     (tag % TAGS) as u16
 }
 
-impl<E: Executable> Transport<E> for Messages<'_> {
-    fn send(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<()> {
+impl<P> Messages<'_, P> {
+    /// Starts a send.
+    fn start<E: Executable<Piece = P>>(
+        &mut self,
+        message: &MessageOf<E>,
+        app: &E,
+        local: &mut E::Local<'_>,
+    ) -> Result<()> {
         let world = self.world;
         let gone = self.sending.extract_if(.., |transfer| world.is_done(transfer));
         self.spare.0.extend(gone.map(Transfer::into_words));
@@ -155,6 +163,21 @@ impl<E: Executable> Transport<E> for Messages<'_> {
         pack_into(bytemuck::cast_slice_mut(&mut bytes[..bytes_of::<E>(message)]), message, app, local);
         *words.last_mut().expect("there is the time's word") = self.now().to_bits();
         self.sending.push(world.start_send(words, message.to.0, tag_of(message.tag))?);
+        Ok(())
+    }
+
+    /// True if a message of this turn may start.
+    fn is_due(&self, turn: u64) -> bool {
+        !self.in_turns || self.receiving.keys().all(|(_, tag)| *tag >= turn)
+    }
+}
+
+impl<E: Executable> Transport<E> for Messages<'_, E::Piece> {
+    fn send(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<()> {
+        if self.is_due(message.tag) {
+            return self.start(message, app, local);
+        }
+        self.held.push(message.clone());
         Ok(())
     }
 
@@ -175,6 +198,9 @@ impl<E: Executable> Transport<E> for Messages<'_> {
         unpack(bytemuck::cast_slice(bytes), message, app, local);
         let sent = f64::from_bits(words[words.len() - 1]);
         self.spare.0.push(words);
+        for message in std::mem::take(&mut self.held) {
+            self.send(&message, app, local)?;
+        }
         // Clocks start together at a barrier, up to the time of its messages.
         Ok([sent.min(arrived), arrived])
     }

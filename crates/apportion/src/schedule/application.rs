@@ -45,6 +45,16 @@ pub trait Application {
     /// The steps of one processor, in order, generated on demand.
     fn steps(&self, rank: Rank) -> Box<dyn Iterator<Item = StepOf<Self>> + '_>;
 
+    /// The processors that send messages with this tag, if tags number turns; `None` after the last turn.
+    ///
+    /// On a bus, a message waits until all messages of the earlier turns have been posted, so that none of
+    /// them is delayed by a later one. A processor sends at most one message or broadcast in a turn. The
+    /// default, `None` for every tag, orders nothing.
+    fn senders(&self, tag: u64) -> Option<Vec<Rank>> {
+        let _ = tag;
+        None
+    }
+
     /// True if messages travel while processors compute. Under MPI, a second thread then drives their
     /// progress.
     fn overlaps(&self) -> bool {

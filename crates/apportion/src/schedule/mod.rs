@@ -5,6 +5,7 @@
 
 mod application;
 mod matmul;
+mod medium;
 mod options;
 mod step;
 
@@ -12,5 +13,6 @@ pub use application::{Application, Executable, MessageOf, Piece, StepOf, Work};
 pub use matmul::{
     DataPath, MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, predicted_memory,
 };
+pub(crate) use medium::{Medium, Posting};
 pub use options::{Flow, ScheduleOptions};
 pub use step::{Broadcast, Message, Step};

@@ -13,8 +13,9 @@ use crate::units::show_bytes;
 /// Maximum number of layouts of a hierarchy that are compared: enough for two open levels.
 const MOST_LEVELS: usize = 200;
 
-/// Fractions of its `memory` that a capped processor's own data may take, tried in this order.
-const ROOM: [f64; 5] = [1.0, 0.9, 0.75, 0.5, 0.25];
+/// Fractions of its `memory` that a capped processor's own data may take, tried in this order. The first is no
+/// cap: what a layout needs is less than its share suggests where A or B is cut in another way than C.
+const ROOM: [f64; 6] = [f64::INFINITY, 1.0, 0.9, 0.75, 0.5, 0.25];
 
 /// Smaller pivot blocks make kernels much slower.
 const SMALL_BLOCK: u64 = 32;
@@ -47,6 +48,9 @@ pub(super) fn candidates(
     let Some(path) = path.filter(|_| platform.processors.iter().any(|p| p.memory.is_some())) else {
         return Ok(each(every(models)?).map(|(name, layout, order)| (name, layout, order, None)).collect());
     };
+    if let Some(error) = all_too_small(shape, platform, wishes.element) {
+        return Err(error);
+    }
     let mut least_excess: Option<MemoryOverrun> = None;
     let small = wishes.block.min(SMALL_BLOCK);
     for (least, room) in [small, 1].into_iter().flat_map(|least| ROOM.map(|room| (least, room))) {
@@ -56,7 +60,7 @@ pub(super) fn candidates(
             Ok(layouts) => layouts,
             // With less room, the parts together do not fit.
             Err(_) if least_excess.is_some() => continue,
-            Err(error) => return Err(all_too_small(shape, platform, wishes.element).unwrap_or(error)),
+            Err(error) => return Err(error),
         };
         let mut found = Vec::new();
         for (name, layout, order) in each(layouts) {
@@ -88,8 +92,8 @@ pub fn capped(
 ) -> Result<Vec<Model>> {
     let per_element = per_element(shape, element);
     let with = |(model, processor): (&Model, &Processor)| match processor.memory {
-        Some(bytes) => model.clone().with_cap(room * bytes as f64 / per_element),
-        None => Ok(model.clone()),
+        Some(bytes) if room.is_finite() => model.clone().with_cap(room * bytes as f64 / per_element),
+        _ => Ok(model.clone()),
     };
     models.iter().zip(&platform.processors).map(with).collect()
 }

@@ -22,8 +22,8 @@ pub use simgrid::export_simgrid;
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::platform::{LinkBookings, Load, Network, Transit};
-use crate::schedule::{Application, Message, Piece, Step, Work};
+use crate::platform::{Network, Transit};
+use crate::schedule::{Application, Medium, Message, Posting, Step, StepOf, Work};
 use crate::trace::{Activity, Lane, Trace};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -63,8 +63,11 @@ fn run<A: Application>(schedule: &A, conditions: CostModel<'_>, history: Option<
     let mut ready: BinaryHeap<Reverse<(Clock, usize)>> = (0..p).map(|i| Reverse((Clock(0.0), i))).collect();
     let mut steps: Vec<_> = (0..p).map(|i| schedule.steps(Rank(i))).collect();
     let mut state = State {
+        schedule,
         conditions,
-        wires: LinkBookings::new(conditions.network),
+        medium: Medium::new(conditions.network),
+        held: vec![0; p],
+        flushing: vec![None; p],
         transits: BTreeMap::new(),
         waiting: BTreeMap::new(),
         lanes: vec![Lane::default(); p],
@@ -83,6 +86,13 @@ fn run<A: Application>(schedule: &A, conditions: CostModel<'_>, history: Option<
             ready.push(Reverse((Clock(later), i)));
         }
         ready.extend(state.woken.drain(..).map(|(at, rank)| Reverse((Clock(at), rank.0))));
+    }
+    let waits_for = |rank: usize| state.waiting.keys().find(|key| key.1.0 == rank).map(|key| key.0);
+    if let Some(rank) = (0..p).find(|&rank| state.flushing[rank].is_some() && waits_for(rank).is_none()) {
+        return Err(Error::infeasible(
+            format!("deadlock: a message of processor {rank} waits for an earlier turn that never comes"),
+            "this is a defect of the schedule: please report it",
+        ));
     }
     if let Some(((from, to, _), _)) = state.waiting.iter().next() {
         return Err(Error::infeasible(
@@ -104,9 +114,14 @@ struct Sent {
     transit: Transit,
 }
 
-struct State<'a> {
+struct State<'a, A> {
+    schedule: &'a A,
     conditions: CostModel<'a>,
-    wires: LinkBookings<'a>,
+    medium: Medium<'a>,
+    /// By rank: number of messages that wait for their turn on a bus.
+    held: Vec<usize>,
+    /// By rank: since when the processor has waited for such messages to leave.
+    flushing: Vec<Option<f64>>,
     transits: BTreeMap<Key, Sent>,
     waiting: BTreeMap<Key, f64>,
     lanes: Vec<Lane>,
@@ -118,28 +133,21 @@ struct State<'a> {
     history: Option<History>,
 }
 
-impl State<'_> {
+impl<A: Application> State<'_, A> {
     /// Performs one step at `now`. Returns the time at which the processor continues, or `None` if it is
     /// blocked.
-    fn step<P: Piece, W: Work>(&mut self, rank: Rank, step: Step<P, W>, now: f64) -> Result<Option<f64>> {
+    fn step(&mut self, rank: Rank, step: StepOf<A>, now: f64) -> Result<Option<f64>> {
+        self.count(rank, step.sent());
+        let element = self.conditions.element;
         Ok(match step {
             Step::Send(message) => {
-                let load = message.load(self.conditions.element);
-                let transit = self.wires.book(message.from, message.to, load, now);
                 self.lanes[rank.0].carried += message.elements();
-                self.send(&message, load, now, transit);
+                self.post(Posting::message(&message, element, now), now);
                 Some(now)
             }
             Step::Broadcast(broadcast) => {
-                let element = self.conditions.element;
-                let to: Vec<(Rank, Load)> =
-                    broadcast.messages.iter().map(|m| (m.to, m.load(element))).collect();
-                let once = broadcast.load(element);
                 self.lanes[rank.0].carried += broadcast.elements();
-                let transits = self.wires.book_broadcast(rank, &to, once, now);
-                for (message, transit) in broadcast.messages.iter().zip(transits) {
-                    self.send(message, message.load(element), now, transit);
-                }
+                self.post(Posting::broadcast(&broadcast, element, now), now);
                 Some(now)
             }
             Step::PostReceive(message) => {
@@ -156,15 +164,11 @@ impl State<'_> {
                     }
                 }
             }
-            Step::WaitSends => {
-                let last = self.last_sent[rank.0];
-                let end = last.map_or(now, |sent| now.max(sent.transit.sent));
-                self.lanes[rank.0].push(Activity::Communicate, now, end, None);
-                if let Some(sent) = last {
-                    self.note(rank, &sent, now, end);
-                }
-                Some(end)
+            Step::WaitSends if self.held[rank.0] > 0 => {
+                self.flushing[rank.0] = Some(now);
+                None
             }
+            Step::WaitSends => Some(self.flush(rank, now)),
             Step::Compute(update) => {
                 let rate = self.conditions.rates[rank.0];
                 if !(rate.is_finite() && rate > 0.0) {
@@ -181,25 +185,62 @@ impl State<'_> {
         })
     }
 
-    /// Counts a message that was booked, and wakes its receiver if it is already waiting.
-    fn send<P: Piece>(&mut self, message: &Message<P>, load: Load, now: f64, transit: Transit) {
-        let lane = &mut self.lanes[message.from.0];
-        lane.sent[message.to.0] += message.elements();
-        lane.messages[message.to.0] += 1;
-        self.lanes[message.to.0].fly(message.from, transit.start, transit.arrival);
-        let key = (message.from, message.to, message.tag);
-        let sent = Sent { key, bytes: load.bytes(), posted: now, transit };
-        let last = &mut self.last_sent[message.from.0];
-        if last.is_none_or(|l| l.transit.sent <= transit.sent) {
+    /// Counts messages that a processor posts.
+    fn count(&mut self, rank: Rank, messages: &[Message<A::Piece>]) {
+        let lane = &mut self.lanes[rank.0];
+        for message in messages {
+            lane.sent[message.to.0] += message.elements();
+            lane.messages[message.to.0] += 1;
+        }
+    }
+
+    /// Posts a message. It is booked at once unless it waits for its turn on a bus; messages that waited for
+    /// it are booked after it.
+    fn post(&mut self, posting: Posting, now: f64) {
+        self.held[posting.from.0] += 1;
+        let schedule = self.schedule;
+        for (posting, transits) in self.medium.post(posting, now, |turn| schedule.senders(turn)) {
+            let from = posting.from;
+            self.held[from.0] -= 1;
+            for (&(to, load), transit) in posting.to.iter().zip(transits) {
+                let key = (from, to, posting.tag);
+                self.send(Sent { key, bytes: load.bytes(), posted: posting.at, transit });
+            }
+            if self.held[from.0] == 0
+                && let Some(since) = self.flushing[from.0].take()
+            {
+                let end = self.flush(from, since);
+                self.woken.push((end, from));
+            }
+        }
+    }
+
+    /// Waits since `since` until every message has left. Returns the time of that.
+    fn flush(&mut self, rank: Rank, since: f64) -> f64 {
+        let last = self.last_sent[rank.0];
+        let end = last.map_or(since, |sent| since.max(sent.transit.sent));
+        self.lanes[rank.0].push(Activity::Communicate, since, end, None);
+        if let Some(sent) = last {
+            self.note(rank, &sent, since, end);
+        }
+        end
+    }
+
+    /// Wakes the receiver of a message that was booked if it is already waiting.
+    fn send(&mut self, sent: Sent) {
+        let (from, to, _) = sent.key;
+        self.lanes[to.0].fly(from, sent.transit.start, sent.transit.arrival);
+        let last = &mut self.last_sent[from.0];
+        if last.is_none_or(|l| l.transit.sent <= sent.transit.sent) {
             *last = Some(sent);
         }
-        match self.waiting.remove(&key) {
+        match self.waiting.remove(&sent.key) {
             Some(since) => {
                 let at = self.arrive(sent, since);
-                self.woken.push((at, message.to));
+                self.woken.push((at, to));
             }
             None => {
-                self.transits.insert(key, sent);
+                self.transits.insert(sent.key, sent);
             }
         }
     }

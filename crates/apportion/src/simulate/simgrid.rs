@@ -1,7 +1,7 @@
 //! Export of a schedule to SimGrid's `smpirun -replay`: platform, hostfile and time-independent traces.
 
 use super::CostModel;
-use super::fluid::{Fabric, Fluid};
+use super::fluid::{Fabric, Fluid, Tcp};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::output::{OutputFile, write_whole};
@@ -24,7 +24,8 @@ const FLOPS: f64 = 2.0;
 /// bytes that takes as long at the speed of rows. O(steps), streamed.
 ///
 /// # Errors
-/// A file that cannot be written, or a tag that exceeds SimGrid's range.
+/// A file that cannot be written, a tag that exceeds SimGrid's range, or corrections ([`Tcp`]) that SimGrid
+/// does not have.
 pub fn export_simgrid<A: Application>(
     schedule: &A,
     conditions: CostModel<'_>,
@@ -32,6 +33,7 @@ pub fn export_simgrid<A: Application>(
     rules: &Fluid,
     directory: &Path,
 ) -> Result<String> {
+    let model = model_of(&rules.tcp)?;
     std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
     let directory =
         std::path::absolute(directory).map_err(|e| Error::file(directory, "find the path of", e))?;
@@ -44,6 +46,10 @@ pub fn export_simgrid<A: Application>(
         let path = directory.join(format!("rank-{rank}.txt"));
         let mut amount = |from: Rank, to: Rank, load: Load| {
             pairs.insert((from.0, to.0));
+            if rules.tcp.cross_traffic {
+                // Acknowledgements take the way back, which SimGrid knows only if there is a route.
+                pairs.insert((to.0, from.0));
+            }
             let path = fabric.between(from.0, to.0);
             fabric.path(path).amount(load)
         };
@@ -56,7 +62,24 @@ pub fn export_simgrid<A: Application>(
     write_whole(directory.join("platform.xml"), platform(&hosts, conditions, &pairs).as_bytes())?;
     write_whole(directory.join("hostfile"), format!("{}\n", hosts.join("\n")).as_bytes())?;
     write_whole(directory.join("traces.txt"), list.as_bytes())?;
-    Ok(command(hosts.len(), rules, &directory))
+    Ok(command(hosts.len(), rules, model, &directory))
+}
+
+/// SimGrid's options for the deviations from the ideal fluid.
+fn model_of(tcp: &Tcp) -> Result<&'static str> {
+    let known = [
+        (
+            Tcp::default(),
+            "--cfg=network/model:CM02 --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:1e15",
+        ),
+        (Tcp::cm02(), "--cfg=network/model:CM02"),
+        (Tcp::lv08(), "--cfg=network/model:LV08"),
+        (Tcp::smpi(), "--cfg=network/model:SMPI"),
+    ];
+    known.iter().find(|(known, _)| known == tcp).map(|(_, options)| *options).ok_or_else(|| {
+        let remedy = "use Tcp::default(), cm02(), lv08() or smpi()";
+        Error::input("tcp", "SimGrid has no model with these corrections", remedy)
+    })
 }
 
 /// The processors' own names if all of them are plain and distinct; otherwise p0, p1 and so on.
@@ -189,18 +212,22 @@ fn link_name(wire: Wire) -> String {
 
 /// The command line, quoted for a shell. It requests full updates, since SimGrid's default, lazy updates,
 /// gives different times for some programs.
-fn command(processors: usize, rules: &Fluid, directory: &Path) -> String {
-    let quoted = |name: &str| {
-        let path = directory.join(name).display().to_string();
-        shlex::try_quote(&path).map_or_else(|_| path.clone(), |q| q.into_owned())
+fn command(processors: usize, rules: &Fluid, model: &str, directory: &Path) -> String {
+    let folder = directory.display().to_string();
+    let quoted = shlex::try_quote(&folder).map_or_else(|_| folder.clone(), |q| q.into_owned());
+    // smpirun does not quote the names that it passes on: from inside the directory they are plain.
+    let (start, place) = match quoted == folder {
+        true => (String::new(), directory),
+        false => (format!("cd {quoted} && "), Path::new("")),
     };
+    let path = |name: &str| place.join(name).display().to_string();
     let mut command = format!(
-        "smpirun -np {processors} -platform {} -hostfile {} -replay {} --cfg=network/model:CM02 \
-         --cfg=network/crosstraffic:0 --cfg=network/TCP-gamma:1e15 --cfg=network/optim:Full \
+        "{start}smpirun -np {processors} -platform {} -hostfile {} -replay {} {} --cfg=network/optim:Full \
          --cfg=smpi/host-speed:1Gf",
-        quoted("platform.xml"),
-        quoted("hostfile"),
-        quoted("traces.txt"),
+        path("platform.xml"),
+        path("hostfile"),
+        path("traces.txt"),
+        model,
     );
     if rules.detached != Fluid::simgrid().detached {
         let _ = write!(command, " --cfg=smpi/send-is-detached-thresh:{}", rules.detached);

@@ -6,3 +6,4 @@
 mod laws;
 mod platforms;
 mod simgrid;
+mod turns;

@@ -2,31 +2,33 @@
 //!
 //! Source: Malik 2016, section 3.2.2, which tries the r_1! x ... x r_c! orders inside columns.
 
+use super::Watch;
 use super::columns::{Block, Column, Columns, Rule};
 use super::labels::Labels;
 use super::order::permutations;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Maximum number of arrangements tried.
-const MOST: u64 = 1_000_000;
+/// Maximum number of arrangements that [`Search::Exhaustive`](super::Search) tries.
+pub(super) const MOST: u64 = 1_000_000;
 
 /// The cheapest of all orders of columns and of rectangles in them, and of all exchanges of owners of equal
 /// shares. Processors that the network does not distinguish are interchangeable here, and a ring of columns
 /// starts at a fixed one. One evaluation of O(p) each.
 ///
 /// # Errors
-/// More than a million arrangements.
-pub(super) fn columns<'a>(given: &Columns<'a>) -> Result<(Columns<'a>, u64)> {
+/// More than `most` arrangements.
+pub(super) fn columns<'a>(given: &Columns<'a>, most: u64, watch: Watch<'_>) -> Result<(Columns<'a>, u64)> {
     let n = given.columns.len();
-    let orders = orders(given)?;
+    let orders = orders(given, most)?;
+    let each = orders.len() as u64;
     let mut count = 0u64;
     fill(given, &mut |_| {
         count += 1;
-        count * orders.len() as u64 <= MOST
+        count * each <= most
     });
-    if count * orders.len() as u64 > MOST {
-        return Err(too_many());
+    if count * each > most {
+        return Err(too_many(most));
     }
     let mut best = (given.cost().total, given.clone());
     fill(given, &mut |columns| {
@@ -44,14 +46,14 @@ pub(super) fn columns<'a>(given: &Columns<'a>) -> Result<(Columns<'a>, u64)> {
                 best = (total, Columns { columns, ..given.clone() });
             }
         }
-        true
+        watch(each)
     });
-    Ok((best.1, count * orders.len() as u64))
+    Ok((best.1, count * each))
 }
 
 /// The distinct orders of columns. Columns of the same width and heights keep their order, since they are
 /// filled in every way. A ring starts at column 0. If each sends to all others, the order does not matter.
-fn orders(given: &Columns<'_>) -> Result<Vec<Vec<usize>>> {
+fn orders(given: &Columns<'_>, most: u64) -> Result<Vec<Vec<usize>>> {
     let n = given.columns.len();
     if given.rule == Rule::OneToAll {
         return Ok(vec![(0..n).collect()]);
@@ -68,19 +70,24 @@ fn orders(given: &Columns<'_>) -> Result<Vec<Vec<usize>>> {
         classes.iter_mut().filter(|c| c.last() == Some(&0)).for_each(|c| order.extend(c.pop()));
     }
     let mut all = Vec::new();
-    if extend(n, &mut order, &mut classes, &mut all) { Ok(all) } else { Err(too_many()) }
+    if extend(&mut order, &mut classes, &mut all, (n, most)) { Ok(all) } else { Err(too_many(most)) }
 }
 
-/// Completes an order in every way; false if there are too many.
-fn extend(n: usize, order: &mut Vec<usize>, classes: &mut [Vec<usize>], all: &mut Vec<Vec<usize>>) -> bool {
+/// Completes an order of `n` columns in every way; false if there are more than `most`.
+fn extend(
+    order: &mut Vec<usize>,
+    classes: &mut [Vec<usize>],
+    all: &mut Vec<Vec<usize>>,
+    (n, most): (usize, u64),
+) -> bool {
     if order.len() == n {
         all.push(order.clone());
-        return all.len() as u64 <= MOST;
+        return all.len() as u64 <= most;
     }
     for i in 0..classes.len() {
         let Some(column) = classes[i].pop() else { continue };
         order.push(column);
-        let go_on = extend(n, order, classes, all);
+        let go_on = extend(order, classes, all, (n, most));
         order.pop();
         classes[i].push(column);
         if !go_on {
@@ -154,26 +161,24 @@ fn place(
 /// The cheapest of all exchanges of owners of equal shares in any layout.
 ///
 /// # Errors
-/// More than a million of them.
-pub(super) fn labels<'a>(given: &Labels<'a>) -> Result<(Labels<'a>, u64)> {
-    labels_within(given, MOST)
-}
-
-/// [`labels`] with another bound.
-pub(super) fn labels_within<'a>(given: &Labels<'a>, most: u64) -> Result<(Labels<'a>, u64)> {
+/// More than `most` of them.
+pub(super) fn labels<'a>(given: &Labels<'a>, most: u64, watch: Watch<'_>) -> Result<(Labels<'a>, u64)> {
     let count = given
         .classes
         .iter()
         .flat_map(|c| 2..=c.len() as u64)
         .try_fold(1u64, |n, x| n.checked_mul(x).filter(|n| *n <= most))
-        .ok_or_else(too_many)?;
+        .ok_or_else(|| too_many(most))?;
     let mut best = (given.cost().total, given.clone());
-    exchange(0, &mut given.clone(), &mut best);
+    exchange(0, &mut given.clone(), &mut best, watch);
     Ok((best.1, count))
 }
 
-fn exchange<'a>(class: usize, labels: &mut Labels<'a>, best: &mut (f64, Labels<'a>)) {
+fn exchange<'a>(class: usize, labels: &mut Labels<'a>, best: &mut (f64, Labels<'a>), watch: Watch<'_>) {
     let Some(places) = labels.classes.get(class).cloned() else {
+        if !watch(1) {
+            return;
+        }
         let total = labels.cost().total;
         if total < best.0 {
             *best = (total, labels.clone());
@@ -185,16 +190,16 @@ fn exchange<'a>(class: usize, labels: &mut Labels<'a>, best: &mut (f64, Labels<'
         for (&place, &owner) in places.iter().zip(owners) {
             labels.owner[place] = owner;
         }
-        exchange(class + 1, labels, best);
+        exchange(class + 1, labels, best, watch);
     });
     for (&place, &owner) in places.iter().zip(&owners) {
         labels.owner[place] = owner;
     }
 }
 
-fn too_many() -> Error {
+fn too_many(most: u64) -> Error {
     Error::infeasible(
-        format!("the exhaustive search would try more than {MOST} arrangements"),
+        format!("the exhaustive search would try more than {most} arrangements"),
         "use `search = local`, which comes near the optimum for any number of processors",
     )
 }
@@ -265,7 +270,7 @@ mod tests {
                     }
                 });
             }
-            let (found, _) = columns(&given).unwrap();
+            let (found, _) = columns(&given, MOST, &|_| true).unwrap();
             let found = found.cost().total;
             assert!((found - best).abs() <= 1e-9 * best, "{objective:?} {equal} {found} {best}");
         }

@@ -4,7 +4,9 @@
 //! the launcher is `order[i]` of the plan. Each processor gets one process. The host of a processor is its
 //! name, up to the first colon if there is one.
 
+use crate::error::{Error, Result};
 use crate::geometry::Rank;
+use crate::plan::export::is_host;
 use crate::plan::{Layout, Part};
 use crate::platform::Platform;
 
@@ -55,6 +57,21 @@ pub fn slurm_hostfile(order: &[Rank], platform: &Platform) -> String {
     hosts(order, platform).map(|host| format!("{host}\n")).collect()
 }
 
+/// Refuses processors whose names are no hosts, which launchers would misread.
+///
+/// # Errors
+/// The first such name: exit code 2.
+pub fn check_hosts(platform: &Platform) -> Result<()> {
+    match platform.processors.iter().find(|processor| !is_host(host(&processor.name))) {
+        None => Ok(()),
+        Some(processor) => Err(Error::input(
+            format!("platform: processor \"{}\"", processor.name.escape_debug()),
+            "is no host name for a launcher",
+            "call processors by their hosts, HOST or HOST:NUMBER, in the platform file",
+        )),
+    }
+}
+
 fn hosts<'a>(order: &'a [Rank], platform: &'a Platform) -> impl Iterator<Item = &'a str> {
     order.iter().map(|r| host(&platform.processors[r.0].name))
 }
@@ -79,6 +96,16 @@ mod tests {
         assert_eq!(rankfile(&order, &platform), "rank 0=n1 slot=0\nrank 1=n1 slot=1\nrank 2=n2 slot=4,5\n");
         assert_eq!(machinefile(&order, &platform), "n1:2\nn2:1\n");
         assert_eq!(slurm_hostfile(&order, &platform), "n1\nn1\nn2\n");
+    }
+
+    #[test]
+    fn names_that_are_no_hosts_are_refused() {
+        let named =
+            |name: &str| parse_platform(&format!("[[processor]]\nname = \"{name}\"\n"), "p.toml").unwrap();
+        check_hosts(&named("n1.site:0")).unwrap();
+        for name in ["a b", ":0", "a=b", "a\\nb"] {
+            assert_eq!(check_hosts(&named(name)).unwrap_err().exit_code(), 2, "{name}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use super::columns::{Block, Column, Columns, Rule};
 use super::distance::Distances;
-use super::{Arranged, Edges, Objective, Search, cost_of, exhaustive, heuristic, local};
+use super::{Arranged, Edges, MOST_ANNEALED, Objective, Search, Watch, cost_of, finite, heuristic, searched};
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect};
 use crate::plan::shapes::consecutive;
@@ -15,6 +15,26 @@ use crate::platform::Platform;
 /// Maximum number of rounds of the search for a fixed point; each round costs less than the one before.
 const MOST_ROUNDS: usize = 50;
 
+/// A stencil's domain, to be cut into a grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GridDomain {
+    /// Rows of cells.
+    pub m: u64,
+    /// Columns of cells.
+    pub n: u64,
+    /// What is beyond the border.
+    pub edges: Edges,
+    /// Rows and columns of the grid that the search starts from; by default the most nearly square.
+    pub start: Option<[usize; 2]>,
+}
+
+impl GridDomain {
+    /// A domain of m x n cells with these borders.
+    pub fn new(m: u64, n: u64, edges: Edges) -> Self {
+        Self { m, n, edges, start: None }
+    }
+}
+
 /// Cuts an m x n domain into an r x c grid, r c = p, with one equal sub-domain for each processor of the
 /// platform, and maps the processors so that a halo exchange ([`Objective::Asymmetric`]) costs little.
 ///
@@ -22,19 +42,21 @@ const MOST_ROUNDS: usize = 50;
 /// processors and rearranges the cheapest by groups of a cluster. The resulting order is that of the next
 /// round, until a round gains nothing. [`Search::Heuristic`] then also rearranges the last order in every
 /// other shape, which escapes fixed points such as the source's own (Table 4.2). [`Search::Exhaustive`] and
-/// [`Search::Local`] rearrange every shape separately. `cost_before` is that of the most nearly square shape,
-/// filled by columns in the platform's order.
+/// [`Search::Local`] rearrange every shape separately; [`Search::Auto`] does as the heuristic, and up to 200
+/// processors as the local search, too. `cost_before` is that of the domain's first grid, filled by columns
+/// in the platform's order. `watch` is called as in [`arrange_watched`](super::arrange_watched).
 ///
 /// # Errors
-/// A domain with fewer rows or columns than every shape needs; more than a million arrangements for the
-/// exhaustive search.
+/// A domain with fewer rows or columns than every shape needs; a first grid without a cell for each
+/// processor; more than a million arrangements for the exhaustive search; [`Error::Interrupted`].
 pub fn arrange_grid(
-    shape: Shape,
+    domain: GridDomain,
     platform: &Platform,
-    edges: Edges,
-    search: Search,
-    seed: u64,
+    (search, seed): (Search, u64),
+    watch: Watch<'_>,
 ) -> Result<Arranged> {
+    let edges = domain.edges;
+    let shape = Shape::new(domain.m, 1, domain.n, "domain")?;
     let objective = Objective::Asymmetric(edges);
     let names = platform.names();
     let distances = Distances::new(&names, platform, objective)?;
@@ -44,7 +66,17 @@ pub fn arrange_grid(
         .map(|r| (r, p / r))
         .filter(|&(r, c)| r as u64 <= shape.m && c as u64 <= shape.n)
         .collect();
-    let Some(&square) = sides.iter().min_by_key(|(r, c)| r.abs_diff(*c)) else {
+    if let Some([r, c]) = domain.start.filter(|&[r, c]| !sides.contains(&(r, c))) {
+        let fits = r as u64 <= shape.m && c as u64 <= shape.n;
+        let what = if fits {
+            format!("{r} x {c} has {} cells for {p} processors", r.saturating_mul(c))
+        } else {
+            format!("{r} x {c} does not fit into {} x {} cells", shape.m, shape.n)
+        };
+        return Err(Error::input("grid shape", what, "give ROWSxCOLUMNS with one cell for each processor"));
+    }
+    let square = sides.iter().min_by_key(|(r, c)| r.abs_diff(*c)).copied();
+    let Some(square) = domain.start.map(|[r, c]| (r, c)).or(square) else {
         return Err(Error::infeasible(
             format!("no grid of {p} sub-domains fits into {} x {}", shape.m, shape.n),
             "use fewer processors or a larger domain",
@@ -58,36 +90,41 @@ pub fn arrange_grid(
     let mut evaluations = 0;
     let mut candidates = vec![before.clone()];
     if search == Search::Published {
-        let (found, weighed) = table.fixed_point(&sides, order, heuristic::published);
+        let (found, weighed) =
+            table.fixed_point(&sides, order.clone(), &|grid| heuristic::published(grid, watch));
         evaluations += weighed;
         candidates.push(table.layout(&found));
-    } else if search == Search::Heuristic {
-        let (found, weighed) = table.fixed_point(&sides, order, heuristic::heuristic);
+    }
+    if matches!(search, Search::Heuristic | Search::Auto) {
+        let (found, weighed) =
+            table.fixed_point(&sides, order.clone(), &|grid| heuristic::heuristic(grid, watch));
         evaluations += weighed;
         let order: Vec<usize> = found.columns.iter().flat_map(|c| c.blocks.iter().map(|b| b.owner)).collect();
         candidates.push(table.layout(&found));
         for (side, by_columns) in sides.iter().flat_map(|&side| [(side, true), (side, false)]) {
-            let (found, weighed) = heuristic::heuristic(&table.seated(side, &order, by_columns));
-            evaluations += weighed;
-            candidates.push(table.layout(&found));
-        }
-    } else {
-        for &side in &sides {
-            let given = table.seated(side, &order, true);
-            let (found, weighed) = match search {
-                Search::Exhaustive => exhaustive::columns(&given)?,
-                _ => local::columns(&given, seed),
-            };
+            let (found, weighed) = heuristic::heuristic(&table.seated(side, &order, by_columns), watch);
             evaluations += weighed;
             candidates.push(table.layout(&found));
         }
     }
+    let anneals = search == Search::Auto && p <= MOST_ANNEALED;
+    if matches!(search, Search::Exhaustive | Search::Local) || anneals {
+        for &side in &sides {
+            let (found, weighed) = searched(&table.seated(side, &order, true), search, seed, watch)?;
+            evaluations += weighed;
+            candidates.push(table.layout(&found));
+        }
+    }
+    if !watch(0) {
+        return Err(Error::Interrupted);
+    }
+    let cost_before = finite(cost_of(&before, &distances, objective))?;
     let priced = candidates.into_iter().map(|l| (cost_of(&l, &distances, objective), l));
     let (cost_after, layout) =
         priced.min_by(|x, y| x.0.total.total_cmp(&y.0.total)).expect("there is at least the first candidate");
     let imbalance = p as f64 * largest(&layout) / shape.elements() as f64;
-    let plan = Plan::of_layout("grid", names.clone(), layout, imbalance);
-    Ok(Arranged { plan, cost_before: cost_of(&before, &distances, objective), cost_after, evaluations })
+    let plan = Plan::of_grid("grid", names.clone(), layout, imbalance);
+    Ok(Arranged { plan, cost_before, cost_after, evaluations })
 }
 
 fn largest(layout: &Layout) -> f64 {
@@ -134,7 +171,7 @@ impl<'a> Table<'a> {
         &self,
         sides: &[(usize, usize)],
         mut order: Vec<usize>,
-        settle: fn(&Columns<'a>) -> (Columns<'a>, u64),
+        settle: &dyn Fn(&Columns<'a>) -> (Columns<'a>, u64),
     ) -> (Columns<'a>, u64) {
         let mut evaluations = 0;
         let mut best: Option<(f64, Columns<'a>)> = None;
@@ -170,12 +207,14 @@ mod tests {
     /// Small enough for every arrangement of every shape, which the other searches are compared with.
     #[test]
     fn near_the_best_grid() {
-        let shape = Shape::new(24, 1, 24, "t").unwrap();
         for (p, edges) in [(4, Edges::Open), (6, Edges::Open), (6, Edges::Periodic), (8, Edges::Open)] {
             let platform = three_clusters(p);
-            let cost = |search| arrange_grid(shape, &platform, edges, search, 3).unwrap();
+            let domain = GridDomain::new(24, 24, edges);
+            let cost = |search| arrange_grid(domain, &platform, (search, 3), &|_| true).unwrap();
             let best = cost(Search::Exhaustive);
-            for (search, within) in [(Search::Heuristic, 1.1), (Search::Local, 1.0 + 1e-9)] {
+            for (search, within) in
+                [(Search::Heuristic, 1.1), (Search::Local, 1.0 + 1e-9), (Search::Auto, 1.0 + 1e-9)]
+            {
                 let found = cost(search);
                 assert!(
                     found.cost_after.total <= within * best.cost_after.total,
@@ -192,8 +231,33 @@ mod tests {
     #[test]
     fn a_domain_too_small_is_refused() {
         let platform = three_clusters(6);
-        let shape = Shape::new(1, 1, 5, "t").unwrap();
-        let error = arrange_grid(shape, &platform, Edges::Open, Search::Local, 0).unwrap_err();
+        let domain = GridDomain::new(1, 5, Edges::Open);
+        let error = arrange_grid(domain, &platform, (Search::Local, 0), &|_| true).unwrap_err();
         assert_eq!(error.exit_code(), 1);
+    }
+
+    /// The first grid is that of the cost before; it must have a cell for each processor.
+    #[test]
+    fn the_first_grid_can_be_given() {
+        let platform = three_clusters(6);
+        let before = |start| {
+            let domain = GridDomain { start, ..GridDomain::new(12, 12, Edges::Open) };
+            arrange_grid(domain, &platform, (Search::Heuristic, 0), &|_| true).map(|found| found.cost_before)
+        };
+        assert_eq!(before(None).unwrap(), before(Some([2, 3])).unwrap());
+        assert_ne!(before(Some([6, 1])).unwrap(), before(Some([2, 3])).unwrap());
+        for start in [[2, 2], [0, 6], [13, 1]] {
+            assert_eq!(before(Some(start)).unwrap_err().exit_code(), 2, "{start:?}");
+        }
+    }
+
+    #[test]
+    fn a_watch_stops_the_search() {
+        let platform = three_clusters(8);
+        let domain = GridDomain::new(64, 64, Edges::Open);
+        for search in [Search::Published, Search::Heuristic, Search::Local, Search::Auto] {
+            let stopped = arrange_grid(domain, &platform, (search, 0), &|_| false).unwrap_err();
+            assert!(matches!(stopped, Error::Interrupted), "{search:?}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! Source: Malik 2016, Algorithm 1 (section 3.4.1), Algorithm 2 (3.4.2) and the second step of Algorithm 3
 //! (4.4.2).
 
+use super::Watch;
 use super::columns::{Block, Column, Columns, Rule};
 use super::order::{best_order, permutations};
 
@@ -21,7 +22,7 @@ const MOST_SETTLED: usize = 1_000;
 /// costs count everywhere. sum(g_i!) + c! evaluations for up to 6 groups and 7 columns, as printed; beyond
 /// that, their number is polynomial (exchanges of groups, Held and Karp for columns). The result may be worse
 /// than `given`: the caller keeps the better one.
-pub(super) fn published<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
+pub(super) fn published<'a>(given: &Columns<'a>, watch: Watch<'_>) -> (Columns<'a>, u64) {
     let mut state = given.clone();
     let mut evaluations = 0;
     for column in &mut state.columns {
@@ -29,7 +30,7 @@ pub(super) fn published<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
     }
     let by_a_alone = state.rule == Rule::AllButLeast;
     for i in usize::from(by_a_alone)..state.columns.len() {
-        evaluations += settle(&mut state, i, i + 1, by_a_alone);
+        evaluations += settle(&mut state, (i, i + 1), by_a_alone, watch);
     }
     evaluations += reorder(&mut state);
     (state, evaluations)
@@ -37,18 +38,18 @@ pub(super) fn published<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
 
 /// [`published`], extended: later passes judge each column beside both neighbours, by both costs, until a
 /// pass changes nothing (a fixed point), with at most 20 passes.
-pub(super) fn heuristic<'a>(given: &Columns<'a>) -> (Columns<'a>, u64) {
-    let (mut state, mut evaluations) = published(given);
+pub(super) fn heuristic<'a>(given: &Columns<'a>, watch: Watch<'_>) -> (Columns<'a>, u64) {
+    let (mut state, mut evaluations) = published(given, watch);
     let blocks: usize = state.columns.iter().map(|c| c.blocks.len()).sum();
     let passes = if state.rule == Rule::OneToAll && blocks > MOST_SETTLED { 0 } else { MOST_PASSES };
     for _ in 0..passes {
         let before = state.columns.clone();
         let all = state.columns.len();
         for i in 0..all {
-            evaluations += settle(&mut state, i, all, false);
+            evaluations += settle(&mut state, (i, all), false, watch);
         }
         evaluations += reorder(&mut state);
-        if state.columns == before {
+        if state.columns == before || !watch(0) {
             break;
         }
     }
@@ -75,7 +76,10 @@ fn groups(column: &Column, columns: &Columns<'_>) -> Vec<Vec<Block>> {
 }
 
 /// Gives column `i` the order of its groups that costs least among the first `count` columns.
-fn settle(state: &mut Columns<'_>, i: usize, count: usize, a_alone: bool) -> u64 {
+fn settle(state: &mut Columns<'_>, (i, count): (usize, usize), a_alone: bool, watch: Watch<'_>) -> u64 {
+    if !watch(0) {
+        return 0;
+    }
     let groups = groups(&state.columns[i], state);
     let mut evaluations = 0;
     let links = Links::of(state, i, count);
@@ -111,9 +115,10 @@ fn settle(state: &mut Columns<'_>, i: usize, count: usize, a_alone: bool) -> u64
                 }
             }
             // If each sends to all others, a test touches every column: one pass must suffice.
-            improving &= state.rule != Rule::OneToAll;
+            improving &= state.rule != Rule::OneToAll && watch(0);
         }
     }
+    watch(evaluations);
     state.columns[i] = best.1;
     evaluations
 }
@@ -204,7 +209,7 @@ mod tests {
             let distances = Distances::new(&platform.names(), &platform, objective).unwrap();
             let given =
                 Columns { columns: columns.clone(), rule: Rule::of(objective), distances: &distances };
-            let (found, evaluations) = heuristic(&given);
+            let (found, evaluations) = heuristic(&given, &|_| true);
             assert!(evaluations > 0);
             for column in &found.columns {
                 let mut seen: Vec<usize> = column.blocks.iter().map(|b| distances.cluster(b.owner)).collect();
@@ -215,7 +220,7 @@ mod tests {
                 found.columns.iter().flat_map(|c| c.blocks.iter().map(|b| b.owner)).collect();
             all.sort_unstable();
             assert_eq!(all, (0..24).collect::<Vec<_>>());
-            let (again, _) = heuristic(&found);
+            let (again, _) = heuristic(&found, &|_| true);
             assert!(again.cost().total <= found.cost().total * (1.0 + 1e-9), "{objective:?}");
         }
     }

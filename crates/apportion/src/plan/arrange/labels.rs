@@ -2,7 +2,7 @@
 
 use super::distance::Distances;
 use super::rings::Rings;
-use super::{Cost, Objective, Pivots, arrangement_cost_of};
+use super::{Cost, Objective, Pivots, Watch, arrangement_cost_of};
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::plan::{Layout, Part, repeated};
@@ -72,7 +72,7 @@ impl<'a> Labels<'a> {
 
 /// Exchanges two owners of a class whenever that costs less, until no exchange does (a local optimum) or the
 /// limit of evaluations is reached. At most the cost of `given`.
-pub(super) fn exchanged<'a>(given: &Labels<'a>) -> (Labels<'a>, u64) {
+pub(super) fn exchanged<'a>(given: &Labels<'a>, watch: Watch<'_>) -> (Labels<'a>, u64) {
     let mut state = given.clone();
     let most = given.affordable(u64::MAX);
     let (mut best, mut evaluations) = (state.cost().total, 1);
@@ -80,7 +80,7 @@ pub(super) fn exchanged<'a>(given: &Labels<'a>) -> (Labels<'a>, u64) {
         let before = best;
         for (class, j) in given.classes.iter().flat_map(|c| (1..c.len()).map(move |j| (c, j))) {
             for i in 0..j {
-                if evaluations == most {
+                if evaluations == most || !watch(1) {
                     return (state, evaluations);
                 }
                 state.owner.swap(class[i], class[j]);

@@ -6,7 +6,7 @@
 use super::columns::{Columns, Rule};
 use super::labels::Labels;
 use super::moves::Moves;
-use super::{exhaustive, heuristic};
+use super::{Watch, exhaustive, heuristic};
 use crate::random::Random;
 
 /// Initial temperature that forgets the start, in mean sizes of a change.
@@ -17,6 +17,13 @@ const WARM: f64 = 0.02;
 /// Beyond this number of processors, the affordable changes do not reach the heuristic's result from another
 /// start.
 const MOST_HOT: u64 = 1_000;
+
+/// Number of changes between two looks at the watch.
+const OFTEN: u64 = 1_000;
+/// Up to this number of processors, annealing also restarts from other arrangements.
+const MOST_RESTARTED: u64 = 200;
+/// Number of restarts.
+const RESTARTS: usize = 3;
 
 /// A state that supports small changes and their reversal.
 pub(super) trait Changing {
@@ -31,7 +38,13 @@ pub(super) trait Changing {
 /// Anneals: accepts a more expensive state with a probability that falls with the temperature. Over `steps`
 /// the temperature falls geometrically, from `heat` times the mean size of a change to a thousandth of that.
 /// The best state is kept.
-fn anneal(state: &mut impl Changing, cost: f64, heat: f64, steps: u64, random: &mut Random) {
+fn anneal(
+    state: &mut impl Changing,
+    (cost, heat): (f64, f64),
+    steps: u64,
+    random: &mut Random,
+    watch: Watch<'_>,
+) {
     let sample = 64;
     let mut mean = 0.0;
     for _ in 0..sample {
@@ -45,6 +58,9 @@ fn anneal(state: &mut impl Changing, cost: f64, heat: f64, steps: u64, random: &
     let mut now = cost;
     let mut best = cost;
     for step in 0..steps {
+        if step.is_multiple_of(OFTEN) && !watch(OFTEN) {
+            return;
+        }
         let temperature = hot * (cold / hot).powf(step as f64 / steps as f64);
         let next = state.change(random);
         if next <= now || random.unit() < ((now - next) / temperature).exp() {
@@ -64,9 +80,10 @@ fn anneal(state: &mut impl Changing, cost: f64, heat: f64, steps: u64, random: &
 ///
 /// 2,000 changes per processor, between 10,000 and 4 million (fewer if each processor sends to all others,
 /// where a change costs more); each evaluates only the columns that it touches. They start warm from the
-/// heuristic's result and, up to 1,000 processors, the same number starts hot from the given arrangement.
-pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) {
-    let (start, mut evaluations) = heuristic::heuristic(given);
+/// heuristic's result and, up to 1,000 processors, the same number starts hot from the given arrangement. Up
+/// to 200 processors, three more start hot from the best found so far.
+pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64, watch: Watch<'_>) -> (Columns<'a>, u64) {
+    let (start, mut evaluations) = heuristic::heuristic(given, watch);
     let blocks: u64 = given.columns.iter().map(|c| c.blocks.len() as u64).sum();
     let mut steps = (2_000 * blocks).clamp(10_000, 4_000_000);
     if given.rule == Rule::OneToAll {
@@ -78,17 +95,20 @@ pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) 
     }
     let mut random = Random::new(seed);
     let mut best = if start.cost().total < given.cost().total { start.clone() } else { given.clone() };
-    let mut runs = vec![(start, WARM)];
+    let mut runs = vec![(Some(start), WARM)];
     if blocks <= MOST_HOT {
-        runs.push((given.clone(), HOT));
+        runs.push((Some(given.clone()), HOT));
+    }
+    if blocks <= MOST_RESTARTED {
+        runs.extend((0..RESTARTS).map(|_| (None, HOT)));
     }
     for (from, heat) in runs {
-        let mut state = Moves::of(from);
-        if !state.can_move() {
+        let mut state = Moves::of(from.unwrap_or_else(|| best.clone()));
+        if !state.can_move() || !watch(0) {
             continue;
         }
         let cost = state.cost();
-        anneal(&mut state, cost, heat, steps, &mut random);
+        anneal(&mut state, (cost, heat), steps, &mut random, watch);
         evaluations += steps;
         let mut found = state.best();
         evaluations += heuristic::reorder(&mut found);
@@ -101,16 +121,16 @@ pub(super) fn columns<'a>(given: &Columns<'a>, seed: u64) -> (Columns<'a>, u64) 
 
 /// The same for any layout, by exchanges of owners of equal shares: 500 per processor, between 2,000 and
 /// 100,000, or fewer if each is expensive; all exchanges if there are at most 5,000.
-pub(super) fn labels<'a>(given: &Labels<'a>, seed: u64) -> (Labels<'a>, u64) {
+pub(super) fn labels<'a>(given: &Labels<'a>, seed: u64, watch: Watch<'_>) -> (Labels<'a>, u64) {
     if given.classes.is_empty() {
         return (given.clone(), 1);
     }
-    if let Ok(all) = exhaustive::labels_within(given, given.affordable(5_000)) {
+    if let Ok(all) = exhaustive::labels(given, given.affordable(5_000), watch) {
         return all;
     }
     let steps = given.affordable((500 * given.owner.len() as u64).clamp(2_000, 100_000));
     let mut state = Exchanges { labels: given.clone(), last: (0, 0), best: given.owner.clone() };
-    anneal(&mut state, given.cost().total, HOT, steps, &mut Random::new(seed));
+    anneal(&mut state, (given.cost().total, HOT), steps, &mut Random::new(seed), watch);
     let mut found = given.clone();
     found.owner = state.best;
     (found, steps)

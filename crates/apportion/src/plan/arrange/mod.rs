@@ -20,8 +20,8 @@ mod rings;
 #[cfg(test)]
 mod thesis;
 
-pub use export::{machinefile, places_in_order, rankfile, slurm_hostfile};
-pub use grid::arrange_grid;
+pub use export::{check_hosts, machinefile, places_in_order, rankfile, slurm_hostfile};
+pub use grid::{GridDomain, arrange_grid};
 
 use crate::error::{Error, Result};
 use crate::plan::{Layout, Plan, repeated};
@@ -68,11 +68,23 @@ pub enum Search {
     /// The source's Algorithms 1, 2 and 3 as printed: whole groups of a cluster, one column after the other,
     /// once.
     Published,
-    /// The same repeatedly, until nothing changes; exchanges of owners if the layout has no columns.
+    /// The same repeatedly, until nothing changes; exchanges of owners if the layout has no columns. If there
+    /// are no more than 2,000 arrangements, all of them.
     Heuristic,
-    /// Simulated annealing from the heuristic's result.
+    /// Simulated annealing from the heuristic's result, with restarts up to 200 processors. If there are no
+    /// more than 20,000 arrangements, all of them.
     Local,
+    /// [`Search::Local`] up to 200 processors, [`Search::Heuristic`] beyond.
+    Auto,
 }
+
+/// Called during a search with the number of evaluations since the last call; returns false to stop.
+pub type Watch<'a> = &'a dyn Fn(u64) -> bool;
+
+/// Up to this number of processors, [`Search::Auto`] anneals.
+const MOST_ANNEALED: usize = 200;
+/// Number of arrangements up to which trying all of them costs less than the heuristic, and than annealing.
+const CHEAP: [u64; 2] = [2_000, 20_000];
 
 /// The cost of an arrangement: elements x hops, or seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -124,48 +136,92 @@ pub fn arrange(
     search: Search,
     seed: u64,
 ) -> Result<Arranged> {
-    let layout = plan.layout()?;
+    arrange_watched(plan, platform, objective, (search, seed), &|_| true)
+}
+
+/// [`arrange`] with a watch on the number of evaluations, which can stop it.
+///
+/// # Errors
+/// Those of [`arrange`], and [`Error::Interrupted`].
+pub fn arrange_watched(
+    plan: &Plan,
+    platform: &Platform,
+    objective: Objective,
+    (search, seed): (Search, u64),
+    watch: Watch<'_>,
+) -> Result<Arranged> {
+    let layout = arrangeable(plan)?;
     let distances = Distances::new(&plan.processors, platform, objective)?;
-    let before = cost_of(layout, &distances, objective);
-    let (found, evaluations) = rearranged(layout, &distances, objective, search, seed)?;
+    let before = finite(cost_of(layout, &distances, objective))?;
+    let search = Searching { objective, search: search.of(layout.processors()), seed, watch };
+    let (found, evaluations) = rearranged(layout, &distances, search)?;
+    if !watch(0) {
+        return Err(Error::Interrupted);
+    }
     let after = cost_of(&found, &distances, objective);
     let better = after.total < before.total;
     let (layout, cost_after) = if better { (found, after) } else { (layout.clone(), before) };
     Ok(Arranged { plan: plan.laid_out(layout), cost_before: before, cost_after, evaluations })
 }
 
-/// The best arrangement found, which may be worse than the one given, and the number of evaluations.
-fn rearranged(
-    layout: &Layout,
-    distances: &Distances<'_>,
+impl Search {
+    /// The search that this one means for a number of processors.
+    fn of(self, processors: usize) -> Self {
+        match self {
+            Self::Auto if processors <= MOST_ANNEALED => Self::Local,
+            Self::Auto => Self::Heuristic,
+            other => other,
+        }
+    }
+}
+
+/// What a search needs to know.
+#[derive(Clone, Copy)]
+struct Searching<'w> {
     objective: Objective,
     search: Search,
     seed: u64,
-) -> Result<(Layout, u64)> {
+    watch: Watch<'w>,
+}
+
+/// The rectangles of a plan, whose mapping can be changed.
+fn arrangeable(plan: &Plan) -> Result<&Layout> {
+    plan.rectangles().ok_or_else(|| {
+        Error::input("plan", "divides units, which have no layout", "use the plan of a matrix product")
+    })
+}
+
+/// A cost, unless bandwidths are so small that it exceeds the range of numbers.
+fn finite(cost: Cost) -> Result<Cost> {
+    if cost.total.is_finite() {
+        return Ok(cost);
+    }
+    let what = format!("the cost of the arrangement is {} s", cost.total);
+    Err(Error::input("platform: network.bandwidth", what, "raise the smallest bandwidth"))
+}
+
+/// The best arrangement found, which may be worse than the one given, and the number of evaluations.
+fn rearranged(layout: &Layout, distances: &Distances<'_>, searching: Searching<'_>) -> Result<(Layout, u64)> {
+    let Searching { objective, search, seed, watch } = searching;
     let shape = layout.shape();
     let columns = match layout.block() {
         Some(block) if shape.m.is_multiple_of(block.shape().m) && shape.n.is_multiple_of(block.shape().n) => {
-            let (found, evaluations) = rearranged(block, distances, objective, search, seed)?;
+            let (found, evaluations) = rearranged(block, distances, searching)?;
             return Ok((repeated(shape, &found)?, evaluations));
         }
         Some(_) => None,
         None => Columns::of(layout, distances, objective),
     };
     if let Some(columns) = columns {
-        let (found, evaluations) = match search {
-            Search::Exhaustive => exhaustive::columns(&columns)?,
-            Search::Published => heuristic::published(&columns),
-            Search::Heuristic => heuristic::heuristic(&columns),
-            Search::Local => local::columns(&columns, seed),
-        };
+        let (found, evaluations) = searched(&columns, search, seed, watch)?;
         let found = Layout::new(shape, layout.processors(), found.parts());
         return Ok((found.expect("moved rectangles cover the matrix exactly once"), evaluations));
     }
     let labels = Labels::of(layout, distances, objective);
     let (found, evaluations) = match search {
-        Search::Exhaustive => exhaustive::labels(&labels)?,
-        Search::Heuristic => labels::exchanged(&labels),
-        Search::Local => local::labels(&labels, seed),
+        Search::Exhaustive => exhaustive::labels(&labels, exhaustive::MOST, watch)?,
+        Search::Heuristic => labels::exchanged(&labels, watch),
+        Search::Local | Search::Auto => local::labels(&labels, seed, watch),
         Search::Published => {
             return Err(Error::infeasible(
                 "the published algorithms move the rectangles of columns, and this layout is not column-based",
@@ -176,12 +232,30 @@ fn rearranged(
     Ok((found.relabelled(layout)?, evaluations))
 }
 
+/// The best arrangement of columns that a search finds.
+fn searched<'a>(
+    columns: &Columns<'a>,
+    search: Search,
+    seed: u64,
+    watch: Watch<'_>,
+) -> Result<(Columns<'a>, u64)> {
+    let cheap = |most| exhaustive::columns(columns, most, watch);
+    Ok(match search {
+        Search::Exhaustive => cheap(exhaustive::MOST)?,
+        Search::Published => heuristic::published(columns, watch),
+        Search::Heuristic => cheap(CHEAP[0]).unwrap_or_else(|_| heuristic::heuristic(columns, watch)),
+        Search::Local | Search::Auto => {
+            cheap(CHEAP[1]).unwrap_or_else(|_| local::columns(columns, seed, watch))
+        }
+    })
+}
+
 /// The cost of a plan's mapping on a platform.
 ///
 /// # Errors
 /// A plan without a layout, or with processors that the platform does not have: exit code 2.
 pub fn arrangement_cost(plan: &Plan, platform: &Platform, objective: Objective) -> Result<Cost> {
-    let layout = plan.layout()?;
+    let layout = arrangeable(plan)?;
     Ok(cost_of(layout, &Distances::new(&plan.processors, platform, objective)?, objective))
 }
 
@@ -226,7 +300,8 @@ mod tests {
     use crate::plan::{Part, Shape};
     use proptest::prelude::*;
 
-    const SEARCHES: [Search; 4] = [Search::Exhaustive, Search::Published, Search::Heuristic, Search::Local];
+    const SEARCHES: [Search; 5] =
+        [Search::Exhaustive, Search::Published, Search::Heuristic, Search::Local, Search::Auto];
 
     pub(super) fn plan_of(layout: Layout, platform: &Platform) -> Plan {
         Plan::of_layout("columns", platform.names(), layout, 1.0)

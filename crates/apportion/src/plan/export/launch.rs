@@ -57,6 +57,11 @@ pub(super) fn hpl(names: &[String], shares: &[u64]) -> Result<Exported> {
     Ok(Exported { text: format!("-f {factor} -c {}\n", fast.len()), warnings })
 }
 
+/// True if launchers can read the name as that of a host.
+pub(crate) fn is_host(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-._".contains(c))
+}
+
 /// Hosts with their numbers of ranks.
 fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a>> {
     let total: u128 = shares.iter().map(|&x| u128::from(x)).sum();
@@ -67,9 +72,7 @@ fn hosts<'a>(names: &'a [String], shares: &[u64], tool: &str) -> Result<Parts<'a
             "divide the number of ranks to start (`units = RANKS`)",
         ));
     }
-    let plain =
-        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-._".contains(c));
-    if let Some(name) = names.iter().find(|name| !plain(name)) {
+    if let Some(name) = names.iter().find(|name| !is_host(name)) {
         return Err(Error::input(
             "processor",
             format!("\"{name}\" is no host name for {tool}"),

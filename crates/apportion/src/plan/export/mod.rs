@@ -5,6 +5,8 @@ mod launch;
 mod layers;
 mod table;
 
+pub(crate) use launch::is_host;
+
 use crate::error::{Error, Result};
 use std::str::FromStr;
 

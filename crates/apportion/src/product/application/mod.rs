@@ -118,6 +118,10 @@ impl<T: Element> Application for Product<'_, T> {
         self.schedule.steps(rank)
     }
 
+    fn senders(&self, tag: u64) -> Option<Vec<Rank>> {
+        self.schedule.senders(tag)
+    }
+
     fn overlaps(&self) -> bool {
         self.schedule.overlaps()
     }

@@ -26,7 +26,7 @@ pub(super) struct Picture {
 impl Picture {
     pub fn of(plan: &Plan) -> Self {
         let (rects, cols, rows, sides) = match &plan.division {
-            Division::Matmul(layout) => {
+            Division::Matmul(layout) | Division::Grid(layout) => {
                 let (m, n) = (layout.shape().m, layout.shape().n);
                 (layout.rects_by_owner(), n, m, n as f64 / m as f64)
             }
@@ -123,6 +123,7 @@ impl Picture {
             Problem::Matmul(shape) => {
                 (format!("{} rows", count(shape.m)), format!("{} columns{note}", count(shape.n)))
             }
+            Problem::Grid { m, n } => (format!("{} rows", count(m)), format!("{} columns{note}", count(n))),
             Problem::Units { n } => (String::new(), format!("{} units", count(n))),
         };
         let [left, top] = CORNER;

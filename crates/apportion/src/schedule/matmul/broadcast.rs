@@ -53,37 +53,29 @@ struct Turn {
 /// All turns in order. They are numbered and generated on demand, so they are never all in memory.
 struct Turns<'a> {
     schedule: &'a MatmulSchedule,
-    /// Processors that own something.
-    owners: Vec<Rank>,
     blocks: u64,
 }
 
 impl<'a> Turns<'a> {
     fn new(schedule: &'a MatmulSchedule) -> Self {
-        let owns = |rank: &Rank| {
-            let (a, b) = schedule.own(*rank);
-            if schedule.a_stays() { !b.is_empty() } else { !a.is_empty() || !b.is_empty() }
-        };
-        let owners = (0..schedule.processors()).map(Rank).filter(owns).collect();
-        let blocks = schedule.inner.len().div_ceil(schedule.order.block);
-        Self { schedule, owners, blocks }
+        Self { schedule, blocks: schedule.inner.len().div_ceil(schedule.order.block) }
     }
 
     fn len(&self) -> u64 {
-        self.owners.len() as u64 * self.blocks
+        self.schedule.owners.len() as u64 * self.blocks
     }
 
     /// On strips: all blocks of one owner, then those of the next owner. Otherwise: the parts of all owners
     /// in one pivot block, then the next block, so that only the pivot blocks in flight are held.
     fn get(&self, number: u64) -> Turn {
         let whole = self.schedule.inner;
-        let owners = self.owners.len() as u64;
+        let owners = self.schedule.owners.len() as u64;
         let (owner, block) = if self.schedule.a_stays() {
             (number / self.blocks, number % self.blocks)
         } else {
             (number % owners, number / owners)
         };
-        let owner = self.owners[owner as usize];
+        let owner = self.schedule.owners[owner as usize];
         let start = whole.start + block * self.schedule.order.block;
         let inner = Span::new(start, start.saturating_add(self.schedule.order.block).min(whole.end));
         let done = if self.schedule.a_stays() {
@@ -132,6 +124,21 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
             steps.push(Step::WaitSends);
         }
         steps
+    })
+}
+
+/// The owner of a turn, if it sends anything.
+pub(super) fn senders(schedule: &MatmulSchedule, turn: u64) -> Option<Vec<Rank>> {
+    let turns = Turns::new(schedule);
+    (turn < turns.len()).then(|| {
+        let Turn { owner, inner, .. } = turns.get(turn);
+        let sends = match schedule.a_stays() {
+            true => {
+                (0..schedule.processors()).map(Rank).any(|rank| rank != owner && schedule.has_share(rank))
+            }
+            false => !schedule.receivers(owner, inner).is_empty(),
+        };
+        if sends { vec![owner] } else { Vec::new() }
     })
 }
 

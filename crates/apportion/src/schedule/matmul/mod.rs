@@ -7,6 +7,7 @@ mod one_to_all;
 mod owner_index;
 mod pieces;
 mod ring;
+mod size;
 
 pub use memory::{DataPath, predicted_memory};
 use owner_index::OwnerIndex;
@@ -36,6 +37,8 @@ pub struct MatmulSchedule {
     a_stays: bool,
     /// The inner indices of the sum.
     inner: Span,
+    /// Processors that own a part of A or B that travels; used by the broadcast flow only.
+    owners: Vec<Rank>,
     bands_of_a: OwnerIndex,
     bands_of_b: OwnerIndex,
 }
@@ -56,15 +59,22 @@ impl MatmulSchedule {
             Flow::Broadcast => broadcast::columns_of_b(layout),
             _ => None,
         };
+        let a_stays = by_columns.is_some();
+        let groups = by_columns.iter().flatten().map(|part| part.cols.start).skip(1).collect();
+        let a = by_owner(layout.parts_of_a());
+        let b = by_owner(by_columns.unwrap_or_else(|| layout.parts_of_b()));
+        let owns = |rank: &usize| !b[*rank].is_empty() || !a_stays && !a[*rank].is_empty();
+        let takes_turns = order.flow == Flow::Broadcast;
         Self {
-            a_stays: by_columns.is_some(),
-            groups: by_columns.iter().flatten().map(|part| part.cols.start).skip(1).collect(),
+            owners: (0..p).filter(|rank| takes_turns && owns(rank)).map(Rank).collect(),
+            a_stays,
+            groups,
             order: ScheduleOptions { block: order.block.clamp(1, layout.shape().k), ..order },
             rows: layout.rows_by_owner(),
             cols: layout.cols_by_owner(),
             rects: layout.rects_by_owner(),
-            a: by_owner(layout.parts_of_a()),
-            b: by_owner(by_columns.unwrap_or_else(|| layout.parts_of_b())),
+            a,
+            b,
             inner: Span::new(0, layout.shape().k),
             free: if divides { communication_free(layout) } else { Vec::new() },
             bands_of_a: OwnerIndex::of_a(layout),
@@ -121,6 +131,11 @@ impl MatmulSchedule {
         (&self.a[rank.0], &self.b[rank.0])
     }
 
+    /// True if a processor has a part of C.
+    fn has_share(&self, rank: Rank) -> bool {
+        !self.rects[rank.0].is_empty()
+    }
+
     /// True if the elements of A never travel: updates read them in place.
     pub(crate) fn a_stays(&self) -> bool {
         self.a_stays
@@ -143,6 +158,17 @@ impl MatmulSchedule {
     /// The pivot blocks of the inner dimension, in order.
     pub fn pivots(&self) -> impl Iterator<Item = Span> + use<> {
         self.inner.blocks(self.order.block)
+    }
+
+    /// Number of pivot blocks.
+    fn pivot_count(&self) -> usize {
+        usize::try_from(self.inner.len().div_ceil(self.order.block)).unwrap_or(usize::MAX)
+    }
+
+    /// The pivot block with this number: the blocks of a long inner dimension are never all in memory.
+    fn pivot(&self, number: usize) -> Span {
+        let start = self.inner.start + number as u64 * self.order.block;
+        Span::new(start, start.saturating_add(self.order.block).min(self.inner.end))
     }
 
     /// The message from `from` to `to` with the operands' inner indices `inner`.
@@ -215,6 +241,12 @@ impl MatmulSchedule {
         self.in_turn(rank, found)
     }
 
+    /// The ranks that send something of a pivot block, by ascending rank.
+    fn senders_of(&self, inner: Span) -> Vec<Rank> {
+        let sends = |rank: &Rank| !self.receivers(*rank, inner).is_empty();
+        (0..self.processors()).map(Rank).filter(sends).collect()
+    }
+
     /// Each other rank once, in cyclic order from the next rank on.
     fn in_turn(&self, rank: Rank, mut found: Vec<Rank>) -> Vec<Rank> {
         let p = self.processors();
@@ -240,6 +272,14 @@ impl Application for MatmulSchedule {
             Flow::Bulk => Box::new(bulk::steps(self, rank)),
             Flow::Ring => Box::new(ring::steps(self, rank)),
             Flow::Broadcast => Box::new(broadcast::steps(self, rank)),
+        }
+    }
+
+    fn senders(&self, tag: u64) -> Option<Vec<Rank>> {
+        match self.order.flow {
+            Flow::OneToAll => one_to_all::senders(self, tag),
+            Flow::Broadcast => broadcast::senders(self, tag),
+            Flow::Ring | Flow::Bulk => None,
         }
     }
 

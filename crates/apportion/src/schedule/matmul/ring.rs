@@ -50,8 +50,7 @@ struct Hop {
 /// look-ahead of several blocks, each update overlaps one hop of each of these blocks, so that the hops of a
 /// block are spread over several updates.
 pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
-    let pivots: Vec<Span> = schedule.pivots().collect();
-    let count = pivots.len();
+    let count = schedule.pivot_count();
     let ahead = schedule.order.ahead();
     let p = schedule.processors() as u64;
     let posted = move |t: usize, inner: Span| Posted::new(schedule, rank, inner, t as u64 * p);
@@ -61,7 +60,7 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
     (0..count).flat_map(move |t| {
         let mut steps = Vec::new();
         if t == 0 && count > 0 {
-            under_way.push_back(posted(0, pivots[0]));
+            under_way.push_back(posted(0, schedule.pivot(0)));
             next = 1;
         }
         let mut now = under_way.pop_front().expect("block t was posted");
@@ -72,7 +71,7 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
             steps.extend(block.rest.pop_front().into_iter().flatten());
         }
         while next < count && next <= t.saturating_add(ahead) {
-            let mut block = posted(next, pivots[next]);
+            let mut block = posted(next, schedule.pivot(next));
             steps.append(&mut block.starts);
             under_way.push_back(block);
             next += 1;
@@ -80,11 +79,12 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
         if t + 1 == count && ahead > 0 || talks && ahead == 0 {
             steps.push(Step::WaitSends);
         }
-        let update = |&rect: &Rect| Step::Compute(Update { rect, inner: pivots[t] });
+        let inner = schedule.pivot(t);
+        let update = |&rect: &Rect| Step::Compute(Update { rect, inner });
         steps.extend(schedule.rects(rank).iter().map(update));
-        steps.push(Step::Free(schedule.all(pivots[t])));
+        steps.push(Step::Free(schedule.all(inner)));
         if ahead == 0 && next < count {
-            under_way.push_back(posted(next, pivots[next]));
+            under_way.push_back(posted(next, schedule.pivot(next)));
             next += 1;
         }
         steps

@@ -9,7 +9,7 @@ use apportion::kernels::Semiring;
 use apportion::matrix::{Element, LocalBlocks, Matrix};
 use apportion::model::Model;
 use apportion::plan::{Forecast, Layout, Metrics, Plan};
-use apportion::platform::{Network, Platform};
+use apportion::platform::{Network, Platform, Topology};
 use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Application, DataPath, Flow, MatmulSchedule, ScheduleOptions, predicted_memory};
@@ -116,7 +116,11 @@ fn run<T: Element>(
     schedule: &MatmulSchedule,
 ) -> (Vec<T>, Trace) {
     let p = schedule.processors();
-    let platform = Platform::from_speeds(&vec![1.0; p]).unwrap();
+    let mut platform = Platform::from_speeds(&vec![1.0; p]).unwrap();
+    if schedule.order().look_ahead > 1 {
+        // Where the schedule orders its turns, sends wait for earlier receives.
+        platform.network.topology = Topology::Bus;
+    }
     let models = vec![Model::constant("p", 1.0).unwrap(); p];
     let plan = Plan::of_layout("test", platform.names(), schedule.layout().clone(), 1.0);
     // Simulated above.
@@ -211,6 +215,21 @@ fn awkward_sizes() {
     for (m, k, n) in [(1, 1, 1), (1, 40, 1), (2, 97, 3), (31, 1, 29), (17, 13, 11), (3, 5, 64)] {
         for weights in [&[9.0, 1.0][..], &[1.0, 1.0], &[2.0], &[5.0, 1.0, 1.0], &[1.0; 7]] {
             check_all(m, k, n, weights, 7);
+        }
+    }
+}
+
+/// With few blocks, the look-ahead reaches into the blocks of the next owners.
+#[test]
+fn look_ahead_beyond_the_blocks_of_one_owner() {
+    for weights in [&[3.0, 2.0, 1.0][..], &[1.0, 1.0], &[5.0, 1.0, 1.0, 1.0, 2.0]] {
+        for (blocks, look_ahead) in [(1, 1), (1, 2), (2, 3), (4, 6), (3, 20)] {
+            let block = 24u64.div_ceil(blocks);
+            for (_, layout) in layouts(shape(18, 24, 20), weights) {
+                for flow in [Flow::Broadcast, Flow::OneToAll, Flow::Ring] {
+                    check(&layout, ScheduleOptions::new(flow, block).with_look_ahead(look_ahead));
+                }
+            }
         }
     }
 }

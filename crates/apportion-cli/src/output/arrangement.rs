@@ -1,0 +1,103 @@
+//! A rearranged plan.
+
+use apportion::plan::arrange::{Arranged, Cost, Objective};
+use apportion::platform::Platform;
+use apportion::report::pairs;
+use apportion::units;
+use serde_json::{Value, json};
+
+/// The JSON for programs.
+pub fn to_value(arranged: &Arranged, name: &str, milliseconds: f64) -> Value {
+    let value = |cost: Cost| json!({"a": cost.a, "b": cost.b, "total": cost.total});
+    json!({"objective": name, "cost_before": value(arranged.cost_before),
+           "cost_after": value(arranged.cost_after), "evaluations": arranged.evaluations,
+           "milliseconds": milliseconds})
+}
+
+/// The text for readers.
+pub fn to_text(arranged: &Arranged, objective: Objective, name: &str, milliseconds: f64) -> String {
+    let (before, after) = (arranged.cost_before, arranged.cost_after);
+    let unit = if hops(objective) { "elements x levels" } else { "time on the links" };
+    let saved = if before.total > 0.0 { 100.0 * (1.0 - after.total / before.total) } else { 0.0 };
+    let factor = match before.total / after.total {
+        factor if factor.is_finite() && factor >= 1.005 => format!(", a factor of {factor:.2}"),
+        _ => String::new(),
+    };
+    pairs(&[
+        ("objective", format!("{name} ({unit})")),
+        ("before", detailed(before, objective)),
+        ("after", format!("{} ({saved:.1} % less{factor})", detailed(after, objective))),
+        ("evaluations", units::show_count(u128::from(arranged.evaluations))),
+        ("time", units::show_seconds(milliseconds / 1e3)),
+    ])
+}
+
+/// The method of the plan with its costs, for the title of a picture.
+pub fn title(arranged: &Arranged, objective: Objective) -> String {
+    let [before, after] =
+        [arranged.cost_before, arranged.cost_after].map(|cost| shown(cost.total, objective));
+    let cost = match objective {
+        Objective::Hops(_) => "arranged by hops,",
+        Objective::Bandwidth(_) => "arranged by bandwidth,",
+        Objective::Asymmetric(_) => "halo exchange",
+    };
+    format!("{}, {cost} {after} (before {before})", arranged.plan.method)
+}
+
+/// Why the cost is zero, if it is.
+pub fn hint(arranged: &Arranged, objective: Objective, platform: &Platform) -> Option<&'static str> {
+    if arranged.cost_before.total > 0.0 || platform.len() < 2 {
+        return None;
+    }
+    Some(if hops(objective) {
+        "nothing to gain: all data stay inside one cluster (set `cluster` in the platform file)"
+    } else {
+        "nothing to gain: the platform file limits no bandwidth (set `bandwidth` under [network], or use \
+         --objective hops)"
+    })
+}
+
+fn hops(objective: Objective) -> bool {
+    matches!(objective, Objective::Hops(_))
+}
+
+fn detailed(cost: Cost, objective: Objective) -> String {
+    let [total, a, b] = [cost.total, cost.a, cost.b].map(|x| shown(x, objective));
+    format!("{total} (A {a}, B {b})")
+}
+
+/// A cost with its unit and four significant digits; hops in full.
+fn shown(cost: f64, objective: Objective) -> String {
+    if hops(objective) {
+        let whole = units::show_count(cost.round() as u128);
+        return format!("{whole} hops");
+    }
+    let (scale, unit) = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")]
+        .into_iter()
+        .find(|(scale, _)| cost >= *scale)
+        .unwrap_or(if cost > 0.0 { (1e-9, "ns") } else { (1.0, "s") });
+    let value = cost / scale;
+    let decimals = match value {
+        v if v >= 1000.0 || v == 0.0 => 0,
+        v if v >= 100.0 => 1,
+        v if v >= 10.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apportion::plan::arrange::Pivots;
+
+    #[test]
+    fn costs_have_units_and_four_digits() {
+        let seconds = |cost| shown(cost, Objective::Bandwidth(Pivots::Ring));
+        assert_eq!(
+            [0.030_271, 1.5, 12_345.6, 3.604e-6, 2.15e-10, 0.0].map(seconds),
+            ["30.27 ms", "1.500 s", "12346 s", "3.604 us", "0.215 ns", "0 s"]
+        );
+        assert_eq!(shown(2662.0, Objective::Hops(Pivots::Ring)), "2,662 hops");
+    }
+}

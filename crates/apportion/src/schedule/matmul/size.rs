@@ -1,0 +1,75 @@
+//! The number of steps of a schedule, before any is generated.
+
+use super::MatmulSchedule;
+use crate::error::{Error, Result};
+use crate::schedule::Flow;
+
+/// Number of steps whose simulation takes minutes.
+const MOST_STEPS: u128 = 1_000_000_000;
+/// Number of updates that fit into memory together: the broadcast flow sorts them by turns before it starts.
+const MOST_UPDATES: u128 = 10_000_000;
+
+impl MatmulSchedule {
+    /// Refuses a schedule with more than about 10^9 steps, all processors together, or with so many small
+    /// rectangles that the updates of the broadcast flow do not fit into memory.
+    ///
+    /// # Errors
+    /// Exit code 1; the message names the number of steps and the parameter to change.
+    pub fn check_size(&self) -> Result<()> {
+        let rectangles = self.layout.parts().len() as u128;
+        let (blocks, processors) = (self.pivot_count() as u128, self.layout.processors() as u128);
+        let taken = match self.order.flow {
+            // Every processor looks at every turn.
+            Flow::Broadcast => processors * self.owners.len() as u128,
+            _ => processors,
+        };
+        let steps = blocks.saturating_mul(rectangles + taken);
+        let too_many = |what: String, remedy: &str| {
+            Err(Error::infeasible(format!("the {} flow has {what}", self.order.flow), remedy))
+        };
+        if steps > MOST_STEPS {
+            let what = format!("about {steps} steps in {blocks} pivot blocks, too many to simulate");
+            return too_many(what, "use a larger `block`, or `flow = bulk` for many processors");
+        }
+        let cuts =
+            |lists: &[Vec<crate::plan::Part>]| lists.iter().map(|parts| parts.len() as u128).sum::<u128>();
+        let sorted = self.order.flow == Flow::Broadcast && !self.a_stays;
+        let updates =
+            rectangles.saturating_mul(cuts(&self.a).min(cuts(&self.b)).min(self.inner.len() as u128));
+        if sorted && updates > MOST_UPDATES {
+            let what = format!("up to {updates} updates for {rectangles} rectangles, too many to sort");
+            return too_many(what, "use another flow, or larger rectangles");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Shape, shapes};
+    use crate::schedule::ScheduleOptions;
+
+    /// A long inner dimension is refused before a step is made, and generated step by step where it is not.
+    #[test]
+    fn long_inner_dimensions() {
+        let layout =
+            shapes::rows(Shape::new(10, 1_000_000_000_000, 10, "test").unwrap(), &[1.0, 1.0]).unwrap();
+        for flow in Flow::ALL {
+            let with = |block| MatmulSchedule::new(&layout, ScheduleOptions::new(flow, block));
+            let refused = with(256).check_size().unwrap_err();
+            assert!(refused.to_string().contains("`block`"), "{refused}");
+            with(1 << 30).check_size().unwrap();
+        }
+    }
+
+    #[test]
+    fn ten_thousand_processors() {
+        let shape = Shape::new(90_000, 90_000, 90_000, "test").unwrap();
+        let layout = shapes::columns(shape, &[1.0; 10_000]).unwrap();
+        let check = |flow| MatmulSchedule::new(&layout, ScheduleOptions::new(flow, 256)).check_size();
+        check(Flow::OneToAll).unwrap();
+        check(Flow::Ring).unwrap();
+        assert_eq!(check(Flow::Broadcast).unwrap_err().exit_code(), 1);
+    }
+}

@@ -122,12 +122,14 @@ fn plot(figures: &Figures<'_>, figure: &str, what: What, lines: &[Line]) -> Plot
         points: lines.iter().map(|line| [line.ratio as f64, (what.of)(&line.times[party][which])]).collect(),
         dashed: which == 1,
         colour: party,
+        ..Series::default()
     };
     let alone = Series {
         name: "the fast alone".into(),
         points: lines.iter().map(|line| [line.ratio as f64, line.alone]).collect(),
         dashed: true,
         colour: 2,
+        ..Series::default()
     };
     Plot {
         title: [format!("As Fig. {figure} of Becker 2010: {}", what.name), figures.setting.clone()],
@@ -138,5 +140,6 @@ fn plot(figures: &Figures<'_>, figure: &str, what: What, lines: &[Line]) -> Plot
             .chain((what.name == EXECUTION.name).then_some(alone))
             .collect(),
         references: Vec::new(),
+        ..Plot::default()
     }
 }

@@ -135,6 +135,7 @@ impl Experiment for HalfPerimeters {
                         points: vec![[volume, outline]],
                         dashed: false,
                         colour: i,
+                        ..Series::default()
                     }),
                 }
             }
@@ -161,6 +162,7 @@ impl Experiment for HalfPerimeters {
             points: line,
             dashed: true,
             colour: 3,
+            ..Series::default()
         });
         report.draw(
             "becker-5.10",
@@ -171,7 +173,7 @@ impl Experiment for HalfPerimeters {
                 ],
                 axes: ["volume".into(), "sum of half-perimeters".into()],
                 series: curves,
-                references: Vec::new(),
+                ..Plot::default()
             },
         );
         let weights = [9.0, 1.0];

@@ -142,9 +142,22 @@ fn plot(rows: &[StudyRow], corner: bool) -> Plot {
         ],
         axes: ["processors".into(), "cost / lower bound".into()],
         series: vec![
-            Series { name: "mean".into(), points: points(|r| r.mean), dashed: false, colour: 0 },
-            Series { name: "minimum".into(), points: points(|r| r.min), dashed: true, colour: 1 },
+            Series {
+                name: "mean".into(),
+                points: points(|r| r.mean),
+                dashed: false,
+                colour: 0,
+                ..Series::default()
+            },
+            Series {
+                name: "minimum".into(),
+                points: points(|r| r.min),
+                dashed: true,
+                colour: 1,
+                ..Series::default()
+            },
         ],
         references: Vec::new(),
+        ..Plot::default()
     }
 }

@@ -155,7 +155,13 @@ impl Experiment for Surface {
                 // Twice z: volumes are 2 (sqrt s2 + sqrt s3) and 1 + s2 + s3.
                 off = off.max((difference - 2.0 * z(s2, s3)).abs());
             }
-            cuts.push(Series { name: format!("s3 = {s3}"), points, dashed: false, colour });
+            cuts.push(Series {
+                name: format!("s3 = {s3}"),
+                points,
+                dashed: false,
+                colour,
+                ..Series::default()
+            });
         }
         report.checks.push(Check::new(
             "layouts differ by 2 z N^2, z of (6.11)",
@@ -187,10 +193,17 @@ impl Experiment for Surface {
                 axes: ["s2".into(), "z".into()],
                 series: cuts,
                 references: vec![(0.0, "equal volumes".into())],
+                ..Plot::default()
             },
         );
         let points = (0..=100).map(|i| f64::from(i) / 500.0).filter_map(|s3| Some([s3, contour(s3)?]));
-        let line = Series { name: "z = 0".into(), points: points.collect(), dashed: false, colour: 0 };
+        let line = Series {
+            name: "z = 0".into(),
+            points: points.collect(),
+            dashed: false,
+            colour: 0,
+            ..Series::default()
+        };
         let diagonal = (0..=20).map(|i| f64::from(i) / 100.0).map(|s| [s, s]).collect();
         report.draw(
             "becker-6.10",
@@ -202,9 +215,15 @@ impl Experiment for Surface {
                 axes: ["s3".into(), "s2".into()],
                 series: vec![
                     line,
-                    Series { name: "s2 = s3".into(), points: diagonal, dashed: true, colour: 1 },
+                    Series {
+                        name: "s2 = s3".into(),
+                        points: diagonal,
+                        dashed: true,
+                        colour: 1,
+                        ..Series::default()
+                    },
                 ],
-                references: Vec::new(),
+                ..Plot::default()
             },
         );
         let mut table = Table::new("The curve z = 0", &["s3", "s2"]);

@@ -162,6 +162,7 @@ impl Three {
             points: rows.iter().map(|row| [row.slow as f64, of(&row.times[layout][which])]).collect(),
             dashed: which == 1,
             colour: layout,
+            ..Series::default()
         };
         // Four pairs of curves would hide each other: forecasts are in the table.
         let series: Vec<Series> = match count {
@@ -172,7 +173,7 @@ impl Three {
             title: [format!("As Fig. {figure} of Becker 2010: {name}"), setting],
             axes: ["speed of each slower processor, of 100".into(), "seconds of the original".into()],
             series,
-            references: Vec::new(),
+            ..Plot::default()
         };
         report.draw(id, &plot);
     }

@@ -126,7 +126,7 @@ fn draw(figure: &Figure, report: &mut Report) -> Result<()> {
             points.push([ratio, counted]);
         }
         columns.push(points.clone());
-        series.push(Series { name: curve.name.into(), points, dashed: false, colour });
+        series.push(Series { name: curve.name.into(), points, dashed: false, colour, ..Series::default() });
     }
     for (i, &ratio) in ratios
         .iter()
@@ -151,7 +151,7 @@ fn draw(figure: &Figure, report: &mut Report) -> Result<()> {
             title: [format!("As Fig. {number} of Becker 2010"), figure.title.into()],
             axes: ["ratio of speeds".into(), "elements, in N^2".into()],
             series,
-            references: Vec::new(),
+            ..Plot::default()
         },
     );
     Ok(())

@@ -115,6 +115,7 @@ fn picture(curves: [Vec<[f64; 2]>; 3]) -> Plot {
         points,
         dashed: false,
         colour,
+        ..Series::default()
     });
     Plot {
         title: [
@@ -124,6 +125,7 @@ fn picture(curves: [Vec<[f64; 2]>; 3]) -> Plot {
         axes: ["N, of N x N matrices".into(), "times as long".into()],
         series: series.collect(),
         references: vec![(1.0, "speed functions".into())],
+        ..Plot::default()
     }
 }
 

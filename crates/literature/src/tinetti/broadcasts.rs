@@ -142,12 +142,19 @@ fn plot(settings: &[Setting], times: &[[crate::laboratory::Times; 2]]) -> Plot {
         let equation = if overlap { "(3.11)" } else { "(3.10)" };
         let measured = these().map(|(s, t)| [s.blocks as f64, t[0].execution]).collect();
         let model = these().map(|(s, _)| [s.blocks as f64, s.equations]).collect();
-        series.push(Series { name: format!("{mbit} Mbit/s, run"), points: measured, dashed: false, colour });
+        series.push(Series {
+            name: format!("{mbit} Mbit/s, run"),
+            points: measured,
+            dashed: false,
+            colour,
+            ..Series::default()
+        });
         series.push(Series {
             name: format!("{mbit} Mbit/s, {equation}"),
             points: model,
             dashed: true,
             colour,
+            ..Series::default()
         });
     }
     Plot {
@@ -158,5 +165,6 @@ fn plot(settings: &[Setting], times: &[[crate::laboratory::Times; 2]]) -> Plot {
         axes: ["blocks of a message".into(), "seconds of the original".into()],
         series,
         references: Vec::new(),
+        ..Plot::default()
     }
 }

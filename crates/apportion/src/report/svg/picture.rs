@@ -3,7 +3,7 @@
 use super::clusters::regions;
 use super::{CORNER, FOOT, LONGEST, SIDE, WIDE, alike};
 use crate::geometry::{Rect, Span, SpanSet};
-use crate::plan::{Division, Plan, Problem};
+use crate::plan::{Division, Plan, Problem, Shape};
 use crate::report::markup::{INK, escape, percent};
 use crate::units::show_count;
 use std::collections::BTreeMap;
@@ -120,8 +120,8 @@ impl Picture {
         let count = |n: u64| show_count(u128::from(n));
         let note = if self.to_scale { "" } else { " (not to scale)" };
         let (rows, cols) = match plan.problem() {
-            Problem::Matmul(shape) => {
-                (format!("{} rows", count(shape.m)), format!("{} columns{note}", count(shape.n)))
+            Problem::Matmul(Shape { m, n, .. }) | Problem::Grid { m, n } => {
+                (format!("{} rows", count(m)), format!("{} columns{note}", count(n)))
             }
             Problem::Grid { m, n } => (format!("{} rows", count(m)), format!("{} columns{note}", count(n))),
             Problem::Units { n } => (String::new(), format!("{} units", count(n))),

@@ -4,7 +4,7 @@ use super::ninety::flattened;
 use crate::experiment::{About, Check, Context, Experiment, Kind, Picture, Report, Table, short};
 use apportion::error::Result;
 use apportion::geometry::{Rank, Rect, Span};
-use apportion::plan::arrange::{Cost, Edges, Objective, Search, arrange_grid, arrangement_cost};
+use apportion::plan::arrange::{Cost, Edges, GridDomain, Objective, Search, arrange_grid, arrangement_cost};
 use apportion::plan::{Layout, Part, Plan, Shape};
 use apportion::platform::{Load, Platform, parse_platform};
 use apportion::report::plan_svg;
@@ -31,7 +31,7 @@ fn grid(platform: &Platform, rows: u64, cols: u64) -> Result<Plan> {
     };
     let shape = Shape::new(high * rows, 1, wide * cols, "grid")?;
     let layout = Layout::new(shape, 12, (0..rows * cols).map(cell))?;
-    Ok(Plan::of_layout(format!("{rows} x {cols}"), platform.names(), layout, 1.0))
+    Ok(Plan::of_grid(format!("{rows} x {cols}"), platform.names(), layout, 1.0))
 }
 
 /// Table 4.2: four clusters of two sites.
@@ -50,7 +50,7 @@ impl Experiment for Clusters {
 
     fn run(&self, _: &Context<'_>) -> Result<Report> {
         let [own, shared] = [flattened(TABLE_4_1, false)?, flattened(TABLE_4_1, true)?];
-        let shape = Shape::new(512, 1, 512, "grid")?;
+        let domain = GridDomain { start: Some([2, 6]), ..GridDomain::new(512, 512, Edges::Open) };
         let given = grid(&own, 2, 6)?;
         let before = arrangement_cost(&given, &own, OPEN)?;
         let mut mappings = vec![("as given, 2 x 6".to_owned(), given, before)];
@@ -60,7 +60,7 @@ impl Experiment for Clusters {
             ("local", Search::Local),
             ("exhaustive", Search::Exhaustive),
         ] {
-            let found = arrange_grid(shape, &own, Edges::Open, search, 1)?;
+            let found = arrange_grid(domain, &own, (search, 1), &|_| true)?;
             mappings.push((format!("{word}, {}", size_of_grid(&found.plan)?), found.plan, found.cost_after));
         }
         let header = ["mapping", "cost", "ratio", "exchange, shared", "ratio", "exchange, own", "ratio"];
@@ -118,7 +118,7 @@ impl Experiment for Clusters {
 
 /// Rows x columns of the cells of a plan.
 fn size_of_grid(plan: &Plan) -> Result<String> {
-    let parts = plan.layout()?.parts();
+    let parts = plan.rectangles().expect("a grid has rectangles").parts();
     let distinct = |of: fn(&Part) -> u64| {
         let mut starts: Vec<u64> = parts.iter().map(of).collect();
         starts.sort_unstable();
@@ -131,7 +131,7 @@ fn size_of_grid(plan: &Plan) -> Result<String> {
 /// Seconds of one halo exchange: every processor sends one layer, 64 doubles deep, across each border, and
 /// waits for all.
 fn exchange(plan: &Plan, platform: &Platform) -> Result<f64> {
-    let layout = plan.layout()?;
+    let layout = plan.rectangles().expect("a grid has rectangles");
     let common = |a: Span, b: Span| a.end.min(b.end).saturating_sub(a.start.max(b.start));
     let meet = |a: Span, b: Span| a.end == b.start || b.end == a.start;
     let mut scripts: Vec<Vec<Action>> = vec![Vec::new(); platform.len()];
@@ -217,7 +217,7 @@ impl Experiment for OneCluster {
                  other of 6 x 2 with Grisou's.",
         ));
         let found =
-            arrange_grid(Shape::new(512, 1, 512, "grid")?, &grisou, Edges::Open, Search::Heuristic, 1)?;
+            arrange_grid(GridDomain::new(512, 512, Edges::Open), &grisou, (Search::Heuristic, 1), &|_| true)?;
         let least = printed(found.cost_after);
         report.checks.push(
             Check::new(

@@ -123,7 +123,6 @@ impl Picture {
             Problem::Matmul(Shape { m, n, .. }) | Problem::Grid { m, n } => {
                 (format!("{} rows", count(m)), format!("{} columns{note}", count(n)))
             }
-            Problem::Grid { m, n } => (format!("{} rows", count(m)), format!("{} columns{note}", count(n))),
             Problem::Units { n } => (String::new(), format!("{} units", count(n))),
         };
         let [left, top] = CORNER;

@@ -18,6 +18,8 @@ pub enum Dimension {
     Time,
     /// Floating-point operations per second: speed.
     Speed,
+    /// Units of work per second: speed.
+    Rate,
 }
 
 impl Dimension {
@@ -27,6 +29,7 @@ impl Dimension {
             Self::Bandwidth => "100 Mbit/s",
             Self::Time => "50 us",
             Self::Speed => "2.5 Gflop/s",
+            Self::Rate => "100 units/s",
         }
     }
 }
@@ -148,6 +151,9 @@ fn factor(unit: &str, dimension: Dimension) -> Option<f64> {
                 .or_else(|| unit.strip_suffix("flops"))
                 .or_else(|| unit.strip_suffix("FLOPS"))?;
             prefix(rest)
+        }
+        Dimension::Rate => {
+            prefix(unit.strip_suffix("units/s").or_else(|| unit.strip_suffix("unit/s"))?.trim_end())
         }
         Dimension::Time => match unit {
             "s" | "sec" => Some(1.0),

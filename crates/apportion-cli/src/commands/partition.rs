@@ -12,6 +12,7 @@ use crate::prepare::processors::Processors;
 use crate::prepare::sections::{sections, surfaces};
 use crate::prepare::shape;
 use apportion::error::Result;
+use apportion::model::WorkUnit;
 use apportion::plan::Shape;
 use apportion::select::{Choice, plan_fpm_br, plan_matmul};
 use std::path::Path;
@@ -25,7 +26,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
         (Some(n), _) => {
             let processors = match &args.surfaces {
                 Some(path) => sections(path, &args.at, args.sources.platform()?)?,
-                None => args.sources.processors(1.0)?,
+                None => args.sources.processors(WorkUnit::Unit)?,
             };
             let divided = division.insert(divide(*n, args.method.as_deref(), &args.of_units, &processors)?);
             (divided.plan.clone(), processors, Vec::new())
@@ -35,7 +36,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             let (processors, mut choices) = match &args.surfaces {
                 Some(path) => by_surfaces(shape, args, path)?,
                 None => {
-                    let processors = args.sources.processors(2.0)?;
+                    let processors = args.sources.processors(WorkUnit::MultiplyAdd)?;
                     let wishes = wishes(args, &processors, shape)?;
                     let Processors { platform, models, block, .. } = &processors;
                     let choices = plan_matmul(shape, platform, models, *block, &wishes)?;
@@ -78,8 +79,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             (None, None) => {
                 let beside = division.as_ref().map_or_else(String::new, |d| d.text());
                 let line = chosen(args, &processors, &others).and_then(|c| c.line());
-                let relative = processors.relative && plan.layout().is_ok();
-                text(&plan, (&others, line), &processors.platform.network, relative) + &beside
+                text(&plan, (&others, line), &processors.platform.network) + &beside
             }
         },
     );
@@ -90,7 +90,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
 fn by_surfaces(shape: Shape, args: &PartitionArgs, path: &Path) -> Result<(Processors, Vec<Choice>)> {
     let (platform, surfaces) = surfaces(path, args.sources.platform()?)?;
     let block = args.flow.block();
-    let processors = Processors { platform, models: Vec::new(), block, relative: false, sampled: false };
+    let processors = Processors { platform, models: Vec::new(), block, sampled: false };
     let wishes = wishes(args, &processors, shape)?;
     let choices = plan_fpm_br(shape, &processors.platform, &surfaces, block, &wishes)?;
     Ok((processors, choices))
@@ -101,6 +101,6 @@ fn chosen<'a>(args: &PartitionArgs, processors: &Processors, choices: &'a [Choic
     // A plan has no flow: each method counts with its best one.
     let mut seen = std::collections::BTreeSet::new();
     let choices: Vec<&Choice> = choices.iter().filter(|c| seen.insert(&c.plan.method)).collect();
-    let (minimise, relative) = (minimise(args), processors.relative);
+    let (minimise, relative) = (minimise(args), processors.only_ratios());
     (choices.len() > 1).then_some(Chosen { choices, minimise, relative })
 }

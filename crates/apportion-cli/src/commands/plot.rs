@@ -5,13 +5,14 @@ use crate::console::Console;
 use crate::output::curves::speeds;
 use crate::prepare::processors::Processors;
 use apportion::error::Result;
+use apportion::model::WorkUnit;
 use apportion::output::write_whole;
 use apportion::plan::shares;
 use apportion::report::{pairs, plot_svg};
 use serde_json::json;
 
 pub fn run(args: &PlotArgs, console: &Console) -> Result<()> {
-    let Processors { models, platform, .. } = args.sources.processors(1.0)?;
+    let Processors { models, platform, .. } = args.sources.processors(WorkUnit::Unit)?;
     let division = args.units.map(|n| shares::fpm(&models, n).map(|shares| (n, shares))).transpose()?;
     let subtitle = match (&args.sources.platform, &args.sources.models) {
         (None, Some(models)) => models.file_name().unwrap_or_default().to_string_lossy().into_owned(),

@@ -60,10 +60,12 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
 }
 
 fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
+    if plan.layout().is_err() {
+        refuse_for_units(args)?;
+    }
     let processors = processors(args, Some(&plan))?;
     let explain = args.explain.is_some();
     let Ok(layout) = plan.layout() else {
-        refuse_for_units(args)?;
         let outcome = Outcome { trace: of_units(&plan, &processors), history: None };
         return Ok(Forecast {
             outcome,
@@ -71,8 +73,10 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
             order: None,
             command: None,
             taken_apart: false,
+            alone: false,
         });
     };
+    let alone = processors.only_ratios();
     let rates = rates(&processors.models, &plan.shares, processors.block);
     let network = &processors.platform.network;
     let conditions = CostModel { rates: &rates, network, element: args.element() };
@@ -102,7 +106,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     };
     let broadcasts = matches!(order.flow, Flow::OneToAll | Flow::Broadcast);
     let taken_apart = command.is_some() && broadcasts && network.topology == Topology::Bus;
-    Ok(Forecast { outcome, order: Some(order), command, taken_apart, names: plan.processors })
+    Ok(Forecast { outcome, order: Some(order), command, taken_apart, alone, names: plan.processors })
 }
 
 /// Independent units: all processors compute, none communicates.

@@ -42,7 +42,6 @@ pub fn run(
         models: &processors.models,
         models_block: processors.block,
         element,
-        relative: processors.relative,
         sharing: match rule {
             Rule::Fifo => None,
             Rule::Fluid(rules) => Some(rules),
@@ -50,10 +49,8 @@ pub fn run(
     };
     let monitor = monitor();
     let swept = console.watch("sweeping", monitor, || sweep(&setting, &candidates, &wanted, monitor))?;
-    if processors.relative {
-        console.note("speeds without a unit are ratios: forecasts cover communication only");
-    }
-    let table = Table { wanted, candidates: &candidates, swept: &swept, rule };
+    let table =
+        Table { wanted, candidates: &candidates, swept: &swept, rule, alone: processors.only_ratios() };
     let sizes = format!("{} x {} x {} on {}", shape.m, shape.k, shape.n, processors.platform.name);
     let title = if *rule == Rule::Fifo { sizes } else { format!("{sizes}, links shared {rule}") };
     let [output, svg] = files;

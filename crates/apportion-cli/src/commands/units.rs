@@ -8,8 +8,8 @@ use crate::prepare::processors::Processors;
 use crate::prepare::units::check;
 use apportion::error::{Error, Result};
 use apportion::model::{Interpolation, Model};
-use apportion::plan::{Forecast, Plan, shares};
-use apportion::select::imbalance;
+use apportion::plan::{Plan, shares};
+use apportion::select::{forecast_units, imbalance, relative_times};
 
 /// Divides `n` units according to the flags.
 ///
@@ -24,6 +24,13 @@ pub fn divide(n: u64, method: Option<&str>, args: &UnitsArgs, processors: &Proce
     let front = matches!(args.objective, Some(Objective::Energy | Objective::Both));
     let method = method.unwrap_or(if front { "exact" } else { "fpm" });
     check(method, args, front, !limits.is_empty())?;
+    if args.robust && processors.only_ratios() {
+        return Err(Error::input(
+            "--robust",
+            "ratios of speeds have no bands",
+            "pass --models with bands (low and high of points), or remove the flag",
+        ));
+    }
     let (name, shares, extra) = match method {
         "even" => (method, shares::even(n, models.len()), Extra::None),
         "proportional" => (method, proportional(models, n)?, Extra::None),
@@ -76,9 +83,8 @@ fn proportional(models: &[Model], n: u64) -> Result<Vec<u64>> {
 
 fn plan(method: &str, shares: Vec<u64>, processors: &Processors) -> Result<Plan> {
     let models = &processors.models;
-    let compute: Vec<f64> = models.iter().zip(&shares).map(|(m, &s)| m.seconds(s as f64)).collect();
-    let seconds = compute.iter().copied().fold(0.0, f64::max);
-    if let Some(i) = compute.iter().position(|t| t.is_infinite()) {
+    let over = |(model, &share): (&Model, &u64)| model.seconds(share as f64).is_infinite();
+    if let Some(i) = models.iter().zip(&shares).position(over) {
         let cap = models[i].max_size().map_or(0, |cap| cap as u64);
         return Err(Error::infeasible(
             format!(
@@ -90,7 +96,8 @@ fn plan(method: &str, shares: Vec<u64>, processors: &Processors) -> Result<Plan>
             "use --method fpm, which respects the caps",
         ));
     }
-    let forecast = Some(Forecast { seconds, communicate: vec![0.0; compute.len()], compute });
+    let (forecast, relative_times) = (forecast_units(models, &shares), relative_times(models, &shares)?);
     let imbalance = imbalance(models, &shares)?;
-    Ok(Plan { forecast, ..Plan::of_units(method, processors.platform.names(), shares, imbalance) })
+    let plan = Plan::of_units(method, processors.platform.names(), shares, imbalance);
+    Ok(Plan { forecast, relative_times, ..plan })
 }

@@ -1,6 +1,6 @@
 //! Speed functions as curves.
 
-use apportion::model::Model;
+use apportion::model::{Model, only_ratios};
 use apportion::plan::shares;
 use apportion::report::{Plot, Series};
 use apportion::units;
@@ -33,9 +33,10 @@ pub fn speeds(
         subtitle = format!("{} units divided, {subtitle}", units::show_count(u128::from(*n)));
     }
     let names = [scaled(&mut series, 0), scaled(&mut series, 1)];
+    let speed = if only_ratios(models) { "relative speed" } else { "units per second" };
     Plot {
         title: ["Speed as a function of size".into(), subtitle],
-        axes: [format!("{}units", names[0]), format!("{}units per second", names[1])],
+        axes: [format!("{}units", names[0]), format!("{}{speed}", names[1])],
         series,
         references: Vec::new(),
     }
@@ -50,7 +51,10 @@ fn finish(models: &[Model], shares: &[u64], to: f64, series: &[Series]) -> Serie
     line.extend([[0.0, 0.0], [end, end / seconds]]);
     line.sort_by(|a, b| a[0].total_cmp(&b[0]));
     line.retain(|p| p[0] <= end);
-    let name = format!("all finish after {}", units::show_seconds(seconds));
+    let name = match only_ratios(models) {
+        true => "all finish together".to_owned(),
+        false => format!("all finish after {}", units::show_seconds(seconds)),
+    };
     Series { name, points: line, dashed: true, colour: models.len() }
 }
 

@@ -1,5 +1,6 @@
 //! A parameter sweep as text, JSON, CSV and picture.
 
+use super::forecast::COMMUNICATION_ALONE;
 use crate::prepare::sharing::Rule;
 use apportion::explore::{Candidate, Parameter, ParameterSweep, SweepResult};
 use apportion::report::{Plot, Series, pairs, plot_svg_on, table};
@@ -12,6 +13,8 @@ pub struct Table<'a> {
     pub candidates: &'a [Candidate],
     pub swept: &'a SweepResult,
     pub rule: &'a Rule,
+    /// True if speeds are ratios: the times are of communication alone.
+    pub alone: bool,
 }
 
 impl Table<'_> {
@@ -32,6 +35,7 @@ impl Table<'_> {
             "from": self.wanted.from,
             "to": self.wanted.to,
             "sharing": self.rule.to_string(),
+            "communication_only": self.alone,
             "contenders": self.candidates.iter().map(|c| &c.name).collect::<Vec<_>>(),
             "points": points.collect::<Vec<_>>(),
             "crossovers": crossovers.collect::<Vec<_>>(),
@@ -84,6 +88,9 @@ impl Table<'_> {
         if facts.is_empty() {
             facts.push(("crossover", "none".into()));
         }
+        if self.alone {
+            facts.push(("times", COMMUNICATION_ALONE.to_owned()));
+        }
         if *self.rule != Rule::Fifo {
             facts.insert(0, ("sharing", self.rule.to_string()));
         }
@@ -124,9 +131,10 @@ impl Table<'_> {
                 colour: c.to,
             });
         }
+        let what = if self.alone { "communication alone" } else { "forecast" };
         let plot = Plot {
             title: [format!("Forecast as a function of {parameter}"), title.to_owned()],
-            axes: [axis.into(), format!("forecast in {name}")],
+            axes: [axis.into(), format!("{what} in {name}")],
             series,
             references: Vec::new(),
         };

@@ -26,12 +26,14 @@ pub struct Cluster {
     pub processors: usize,
     pub units: u64,
     pub flat_units: u64,
-    pub seconds: f64,
+    /// Seconds, or the time relative to the ideal where only ratios of speeds are known.
+    pub longest: f64,
 }
 
 impl Division {
     /// Adds it to the plan's JSON.
     pub fn extend(&self, value: &mut Value) {
+        let ratios = self.plan.relative_times.is_some();
         match &self.extra {
             Extra::None => {}
             Extra::Robust { found, regret, plain_regret } => {
@@ -52,7 +54,9 @@ impl Division {
                     .iter()
                     .map(|c| {
                         json!({"cluster": c.path, "processors": c.processors, "units": c.units,
-                               "flat_units": c.flat_units, "seconds": c.seconds})
+                               "flat_units": c.flat_units,
+                               "seconds": (!ratios).then_some(c.longest),
+                               "relative_time": ratios.then_some(c.longest)})
                     })
                     .collect();
             }
@@ -61,6 +65,7 @@ impl Division {
 
     /// The text for readers, printed below the plan.
     pub fn text(&self) -> String {
+        let ratios = self.plan.relative_times.is_some();
         match &self.extra {
             Extra::None => String::new(),
             Extra::Robust { found, regret, plain_regret } => {
@@ -92,10 +97,11 @@ impl Division {
                         c.processors.to_string(),
                         units::show_count(u128::from(c.units)),
                         units::show_count(u128::from(c.flat_units)),
-                        units::show_seconds(c.seconds),
+                        if ratios { format!("{:.4}", c.longest) } else { units::show_seconds(c.longest) },
                     ]
                 });
-                let header = ["cluster", "processors", "units", "flat", "ends after"];
+                let time = if ratios { "time / ideal" } else { "ends after" };
+                let header = ["cluster", "processors", "units", "flat", time];
                 let furthest = clusters.iter().map(|c| c.units.abs_diff(c.flat_units)).max().unwrap_or(0);
                 let facts = [("largest difference from flat", format!("{furthest} units"))];
                 format!("\n{}\n{}", table(&header, rows), pairs(&facts))

@@ -56,7 +56,6 @@ pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Re
         form: args.form()?,
         minimise: minimise(args),
         element: 8,
-        relative: processors.relative,
         fit: args.flow.fit(DataPath::Copied),
     })
 }

@@ -21,7 +21,7 @@ pub fn sections(path: &Path, fixed: &[String], platform: Option<Platform>) -> Re
         models.iter().find(|m| m.processor() == name).cloned().ok_or_else(|| missing(&place, name))
     };
     let models = platform.names().iter().map(model).collect::<Result<_>>()?;
-    Ok(Processors { platform, models, block: 1, relative: false, sampled: false })
+    Ok(Processors { platform, models, block: 1, sampled: false })
 }
 
 /// The processors of a file's surfaces, or of the platform, with their surfaces by rank.

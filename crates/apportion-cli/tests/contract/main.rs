@@ -27,6 +27,7 @@ mod memory;
 mod models;
 mod outputs;
 mod panels;
+mod ratios;
 mod reports;
 mod scaled;
 mod semirings;

@@ -23,6 +23,9 @@ pub struct Plan {
     pub metrics: Metrics,
     /// The predicted times, if speeds are known.
     pub forecast: Option<Forecast>,
+    /// If only ratios of speeds are known: each processor's computing time relative to the ideal time, by
+    /// rank.
+    pub relative_times: Option<Vec<f64>>,
 }
 
 /// How a problem is divided.
@@ -67,6 +70,8 @@ struct RawPlan {
     metrics: Option<Metrics>,
     #[serde(skip_serializing_if = "Option::is_none")]
     forecast: Option<Forecast>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relative_times: Option<Vec<f64>>,
     /// A field that `partition --json` adds for its reader; it is not part of the plan.
     #[serde(default, rename = "choice", skip_serializing)]
     _choice: Option<serde::de::IgnoredAny>,
@@ -88,6 +93,7 @@ impl Plan {
             metrics: Metrics::of_layout(&layout, imbalance),
             division: Division::Matmul(layout),
             forecast: None,
+            relative_times: None,
         }
     }
 
@@ -106,6 +112,7 @@ impl Plan {
             shares,
             metrics: Metrics::of_units(imbalance),
             forecast: None,
+            relative_times: None,
         }
     }
 
@@ -204,7 +211,7 @@ impl Plan {
                 Self::of_units(raw.method, raw.processors, raw.shares, imbalance)
             }
         };
-        Ok(Self { forecast: raw.forecast, ..plan })
+        Ok(Self { forecast: raw.forecast, relative_times: raw.relative_times, ..plan })
     }
 
     /// The plan as a JSON value. A layout that repeats a block is written as that block and its size,
@@ -224,6 +231,7 @@ impl Plan {
             // A plan that was read without metrics has no imbalance, and JSON has no NaN.
             metrics: Some(self.metrics.clone()).filter(|m| m.imbalance.is_finite()),
             forecast: self.forecast.clone(),
+            relative_times: self.relative_times.clone(),
             _choice: None,
         };
         serde_json::to_value(&raw).expect("numbers and strings always serialise")

@@ -73,13 +73,15 @@ pub enum Speed {
     Relative(f64),
     /// Floating-point operations per second.
     Flops(f64),
+    /// Units of work per second.
+    Units(f64),
 }
 
 impl Speed {
     /// The number, without its unit.
     pub fn value(self) -> f64 {
         match self {
-            Self::Relative(x) | Self::Flops(x) => x,
+            Self::Relative(x) | Self::Flops(x) | Self::Units(x) => x,
         }
     }
 }
@@ -225,6 +227,7 @@ impl Platform {
             match p.speed {
                 Some(Speed::Relative(x)) => out += &format!("speed = {x:?}\n"),
                 Some(Speed::Flops(x)) => out += &format!("speed = \"{x} flop/s\"\n"),
+                Some(Speed::Units(x)) => out += &format!("speed = \"{x} units/s\"\n"),
                 None => {}
             }
             if let Some(memory) = p.memory {

@@ -122,6 +122,11 @@ impl Reader<'_> {
         let field = |f: &str| format!("processor \"{}\": {f}", raw.name);
         let speed = match &raw.speed {
             None => None,
+            Some(q @ Quantity::Text(text))
+                if text.trim_end().ends_with("unit/s") || text.trim_end().ends_with("units/s") =>
+            {
+                Some(Speed::Units(self.positive(&field("speed"), q, Dimension::Rate)?))
+            }
             Some(q) => {
                 let value = self.positive(&field("speed"), q, Dimension::Speed)?;
                 Some(if q.has_unit() { Speed::Flops(value) } else { Speed::Relative(value) })

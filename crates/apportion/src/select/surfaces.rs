@@ -138,7 +138,7 @@ pub fn plan_fpm_br(
             choices.push(field.candidate(&name, &balanced.layout, order, simulated)?);
         }
     }
-    Ok(chosen(choices, wishes))
+    Ok(chosen(choices, wishes, false))
 }
 
 /// max_i (share_i / speed_i) over the time at which all would end together.

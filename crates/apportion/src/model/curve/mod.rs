@@ -44,6 +44,8 @@ pub struct Model {
     peak: Vec<f64>,
     /// The spline, for Akima interpolation.
     akima: Option<Akima>,
+    /// True if its speed is a ratio to the speeds of others, so that its times have no unit.
+    ratio: bool,
 }
 
 impl Model {
@@ -65,6 +67,15 @@ impl Model {
     /// The speed is not finite and positive.
     pub fn constant(processor: impl Into<String>, speed: f64) -> Result<Self> {
         Self::new(processor, Interpolation::Constant, vec![Point::new(1.0, 1.0 / speed)], None)
+    }
+
+    /// The single-number model of a speed without a unit: `speed` is a ratio to the speeds of the other
+    /// models. Shares follow from ratios; times do not ([`Model::is_ratio`]).
+    ///
+    /// # Errors
+    /// The speed is not finite and positive.
+    pub fn ratio(processor: impl Into<String>, speed: f64) -> Result<Self> {
+        Self::constant(processor, speed).map(|model| Self { ratio: true, ..model })
     }
 
     /// A model from its points, in any order: they are sorted by size.
@@ -101,7 +112,7 @@ impl Model {
         }
         let peak = piecewise::peaks(&points);
         let akima = (interpolation == Interpolation::Akima).then(|| Akima::new(&points));
-        Ok(Self { processor, interpolation, max_size, points, peak, akima })
+        Ok(Self { processor, interpolation, max_size, points, peak, akima, ratio: false })
     }
 
     /// The processor's name.
@@ -119,6 +130,12 @@ impl Model {
         self.interpolation
     }
 
+    /// True if its speed is only a ratio to those of other models. [`Model::seconds`] is then in a unit of
+    /// its own, which cancels in comparisons and must not be shown as a time.
+    pub fn is_ratio(&self) -> bool {
+        self.ratio
+    }
+
     /// The hard cap on size (memory), if any.
     pub fn max_size(&self) -> Option<f64> {
         self.max_size
@@ -130,7 +147,9 @@ impl Model {
     /// `most` is not a positive number.
     pub fn with_cap(self, most: f64) -> Result<Self> {
         let cap = self.max_size.map_or(most, |old| old.min(most));
+        let ratio = self.ratio;
         Self::new(self.processor, self.interpolation, self.points, Some(cap))
+            .map(|model| Self { ratio, ..model })
     }
 
     /// Units per second at size `x`; 0 beyond the cap.

@@ -31,7 +31,7 @@ fn main() -> apportion::error::Result<()> {
     println!(
         "{{\"format\": \"apportion-surfaces\", \"version\": 1, \"kernel\": \"striped matrix product, 2007\","
     );
-    println!("\"axes\": [\"rows\", \"n\"], \"surfaces\": [");
+    println!("\"axes\": [\"rows\", \"n\"], \"work\": {{\"rows\": 1, \"n\": 2}}, \"surfaces\": [");
     for (i, text) in PROCESSORS.iter().enumerate() {
         let processor: Emulated = text.parse()?;
         let mut points = Vec::new();

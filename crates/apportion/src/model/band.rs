@@ -1,6 +1,7 @@
 //! The two edges of a speed band, each a model of its own (Lastovetsky and Reddy 2007, section 2, Fig. 2).
 
 use super::{Model, Point};
+use crate::input::EXTREME;
 
 impl Model {
     /// The lower edge of the speed band: each point at its longest time (`high`, else the mean plus its
@@ -21,7 +22,8 @@ impl Model {
     }
 
     fn with_times(&self, seconds: impl Fn(&Point) -> f64) -> Self {
-        let points = self.points().iter().map(|p| Point::new(p.size, seconds(p))).collect();
+        let inside = |t: f64| t.clamp(1.0 / EXTREME, EXTREME);
+        let points = self.points().iter().map(|p| Point::new(p.size, inside(seconds(p)))).collect();
         Self::new(self.processor(), self.interpolation(), points, self.max_size())
             .expect("a valid band has valid edges")
     }
@@ -40,5 +42,11 @@ mod tests {
         assert_eq!(times(model.slowest()), [2.5, 8.0, 9.0]);
         assert_eq!(times(model.fastest()), [1.5, 4.0, 9.0]);
         assert!(model.has_band() && !model.slowest().has_band());
+        // At the ends of what may be measured, the edges stay inside.
+        let long = Point { ci: 1e100, ..Point::new(1.0, 1e100) };
+        let short = Point { ci: 1e-100, ..Point::new(2.0, 1e-100) };
+        let model = Model::piecewise("p", vec![long, short], None).unwrap();
+        assert_eq!(model.slowest().points()[0].seconds, 1e100);
+        assert_eq!(model.fastest().points()[1].seconds, 1e-100);
     }
 }

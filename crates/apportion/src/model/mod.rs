@@ -23,4 +23,4 @@ pub use point::Point;
 pub(crate) use statistics::median;
 pub use statistics::{Summary, student_95, summarise};
 pub use surface::Surface;
-pub use surface_file::Surfaces;
+pub use surface_file::{Surfaces, read_surfaces};

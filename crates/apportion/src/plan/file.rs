@@ -3,6 +3,7 @@
 
 use super::{Layout, Metrics, Part, Problem};
 use crate::error::{Error, Result};
+use crate::input::{name_defect, read_text};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -169,6 +170,19 @@ impl Plan {
             let what = format!("{} shares for {p} processors", raw.shares.len());
             return refuse("shares", what, "give one share per processor");
         }
+        if let Some(what) = raw.processors.iter().find_map(|name| name_defect(name)) {
+            return refuse("processors", what, "give every processor a name of its own");
+        }
+        let timed = raw.forecast.as_ref().map(|f| (f.compute.len(), f.communicate.len()));
+        let relative = raw.relative_times.as_ref().map(Vec::len);
+        if timed.is_some_and(|lengths| lengths != (p, p)) || relative.is_some_and(|length| length != p) {
+            let field = if relative.is_some() { "relative_times" } else { "forecast" };
+            return refuse(
+                field,
+                format!("does not have one time for each of {p} processors"),
+                "fix the field",
+            );
+        }
         let imbalance = raw.metrics.as_ref().map_or(f64::NAN, |m| m.imbalance);
         let plan = match raw.problem {
             Problem::Matmul(shape) => {
@@ -248,7 +262,7 @@ impl Plan {
 /// # Errors
 /// The file cannot be read, or those of [`Plan::parse`]: exit code 2.
 pub fn read_plan(path: &Path) -> Result<Plan> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))?;
+    let text = read_text(path)?;
     Plan::parse(&text, &path.display().to_string())
 }
 

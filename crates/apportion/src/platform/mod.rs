@@ -21,6 +21,7 @@ pub use resident::{forget_peak_memory, peak_memory, return_freed_memory};
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
+use crate::input::extreme;
 
 /// A set of processors and the network that joins them.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,10 +121,10 @@ impl Platform {
             .iter()
             .enumerate()
             .map(|(i, &speed)| {
-                if !(speed.is_finite() && speed > 0.0) {
+                if let Some(what) = extreme(speed) {
                     return Err(Error::input(
                         "`speeds`",
-                        format!("speed {speed} of processor p{i} is not a positive number"),
+                        format!("the speed of processor p{i}, {what}"),
                         "give one positive number per processor, such as 9,1",
                     ));
                 }

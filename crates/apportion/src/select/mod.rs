@@ -280,7 +280,8 @@ pub fn imbalance(models: &[Model], shares: &[u64]) -> Result<f64> {
     if total == 0 {
         return Ok(1.0);
     }
-    Ok(shares::makespan(models, shares) / shares::ideal_seconds(models, total)?)
+    // The ideal is a lower bound, also where time falls with size; rounding must not go below it.
+    Ok((shares::makespan(models, shares) / shares::ideal_seconds(models, total)?).max(1.0))
 }
 
 /// Serial communication where a link carries one transfer at a time.

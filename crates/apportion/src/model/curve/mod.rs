@@ -2,11 +2,14 @@
 
 mod akima;
 mod piecewise;
+mod turns;
 
 use super::Point;
 use crate::error::{Error, Result};
+use crate::input::{extreme, show_number};
 use akima::Akima;
 use serde::{Deserialize, Serialize};
+use turns::{Turn, turns};
 
 /// The interpolation between the points. Before the first and after the last point the speed is constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -42,6 +45,8 @@ pub struct Model {
     /// `peak[i]` = longest time up to and including point i: makes time monotone where speed rises
     /// faster than size.
     peak: Vec<f64>,
+    /// Where time may turn from rising to falling or back.
+    turns: Vec<Turn>,
     /// The spline, for Akima interpolation.
     akima: Option<Akima>,
     /// True if its speed is a ratio to the speeds of others, so that its times have no unit.
@@ -66,6 +71,11 @@ impl Model {
     /// # Errors
     /// The speed is not finite and positive.
     pub fn constant(processor: impl Into<String>, speed: f64) -> Result<Self> {
+        let processor = processor.into();
+        if let Some(what) = extreme(speed) {
+            let place = format!("speed of \"{processor}\"");
+            return Err(Error::input(place, what, "scale the speeds"));
+        }
         Self::new(processor, Interpolation::Constant, vec![Point::new(1.0, 1.0 / speed)], None)
     }
 
@@ -105,14 +115,18 @@ impl Model {
         }
         points.sort_by(|a, b| a.size.total_cmp(&b.size));
         if let Some(twice) = points.windows(2).find(|w| w[0].size == w[1].size) {
-            return refuse("size", format!("{} is given twice", twice[0].size));
+            return refuse("size", format!("{} is given twice", show_number(twice[0].size)));
         }
         if let Some(cap) = max_size.filter(|c| !(c.is_finite() && *c > 0.0)) {
-            return refuse("max_size", format!("{cap} is not a positive number"));
+            return refuse("max_size", format!("{} is not a positive number", show_number(cap)));
         }
         let peak = piecewise::peaks(&points);
         let akima = (interpolation == Interpolation::Akima).then(|| Akima::new(&points));
-        Ok(Self { processor, interpolation, max_size, points, peak, akima, ratio: false })
+        let turns = match &akima {
+            Some(akima) => turns(akima.turns(&points)),
+            None => turns(points.iter().map(|p| (p.size, p.seconds))),
+        };
+        Ok(Self { processor, interpolation, max_size, points, peak, turns, akima, ratio: false })
     }
 
     /// The processor's name.

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Export")]
 pub struct ExportArgs {
-    /// Print the shares for another tool instead of the plan: metis, scotch, openmpi, mpich, hpl, llama.cpp,
-    /// vllm, csv or json.
+    /// Print the shares for another tool instead of the plan: metis, scotch, openmpi, mpich, slurm, hpl,
+    /// llama.cpp, vllm, csv or json.
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub export: Option<Format>,
     /// Write the export to this file; the plan is then printed as usual.

@@ -11,15 +11,21 @@ use crate::prepare::partition::{check, minimise, wishes};
 use crate::prepare::processors::Processors;
 use crate::prepare::sections::{sections, surfaces};
 use crate::prepare::shape;
+use crate::prepare::units::with_memory;
 use apportion::error::Result;
 use apportion::model::WorkUnit;
-use apportion::plan::Shape;
+use apportion::plan::{Shape, read_plan};
+use apportion::platform::Platform;
 use apportion::select::{Choice, plan_fpm_br, plan_matmul};
+use serde_json::json;
 use std::path::Path;
 
 pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
     check(args)?;
     distinct(&[("-o", args.output.as_ref()), ("--svg", args.svg.as_ref())], &args.sources.files())?;
+    if let Some(path) = &args.plan {
+        return saved(args, path, console);
+    }
     let (svg, output) = (open(args.svg.as_ref())?, open(args.output.as_ref())?);
     let mut division = None;
     let (plan, processors, others) = match (&args.units, &args.shape) {
@@ -28,7 +34,9 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
                 Some(path) => sections(path, &args.at, args.sources.platform()?)?,
                 None => args.sources.processors(WorkUnit::Unit)?,
             };
-            let divided = division.insert(divide(*n, args.method.as_deref(), &args.of_units, &processors)?);
+            let processors = with_memory(processors, &args.of_units, console)?;
+            let divided = divide(*n, args.method.as_deref(), &args.of_units, &processors, console)?;
+            let divided = division.insert(divided);
             (divided.plan.clone(), processors, Vec::new())
         }
         (None, Some(sizes)) => {
@@ -46,7 +54,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             let best = choices.remove(0);
             (best.plan.clone(), processors, std::iter::once(best).chain(choices).collect())
         }
-        (None, None) => unreachable!("clap requires one of them"),
+        (None, None) => unreachable!("one of them was checked to be there"),
     };
     let choice = chosen(args, &processors, &others).and_then(|c| c.value());
     let value_of_plan = || {
@@ -79,9 +87,23 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             (None, None) => {
                 let beside = division.as_ref().map_or_else(String::new, |d| d.text());
                 let line = chosen(args, &processors, &others).and_then(|c| c.line());
-                text(&plan, (&others, line), &processors.platform.network) + &beside
+                let method = division.as_ref().map_or_else(|| plan.method.clone(), |d| d.method());
+                text((&plan, method), (&others, line), &processors.platform.network) + &beside
             }
         },
+    );
+    Ok(())
+}
+
+/// Exports and draws a plan from a file.
+fn saved(args: &PartitionArgs, path: &Path, console: &Console) -> Result<()> {
+    let plan = read_plan(path)?;
+    let svg = open(args.svg.as_ref())?;
+    appear([(svg, &|| picture(&plan, &Platform::from_names(&plan.processors)))])?;
+    let export = args.export.apply(&plan, console)?;
+    console.result(
+        || json!({"plan": path.display().to_string(), "export": export.as_ref().map(|e| &e.value)}),
+        || export.as_ref().and_then(|e| e.text.clone()).unwrap_or_default(),
     );
     Ok(())
 }

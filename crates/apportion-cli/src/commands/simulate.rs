@@ -8,7 +8,7 @@ use crate::output::forecast::Forecast;
 use crate::output::{appear, explain, open, timeline};
 use crate::prepare::processors::Processors;
 use crate::prepare::sharing::Rule;
-use crate::prepare::simulate::{processors, rank_of, refuse_for_units};
+use crate::prepare::simulate::{check, processors, rank_of, refuse_for_units};
 use apportion::error::Result;
 use apportion::plan::{Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
@@ -18,6 +18,7 @@ use apportion::simulate::{CostModel, Outcome, export_simgrid, simulate, simulate
 use apportion::trace::{Activity, Lane, Trace};
 
 pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
+    check(args)?;
     let output = open(args.trace.as_ref())?;
     if args.sweep.sweep.is_some() {
         let plan = args.plan.as_deref().map(read_plan).transpose()?;
@@ -30,7 +31,7 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     let forecast = match (&args.plan, &args.traces) {
         (_, Some(list)) => of_traces(list, read_platform(&args.platform)?, &rule, args.explain.is_some())?,
         (Some(plan), None) => of_plan(args, read_plan(plan)?, &rule)?,
-        (None, None) => unreachable!("one of them is required"),
+        (None, None) => unreachable!("one of them was checked to be there"),
     };
     let explained = args.explain.as_deref().map(|who| rank_of(who, &forecast.names)).transpose()?;
     let trace = &forecast.outcome.trace;

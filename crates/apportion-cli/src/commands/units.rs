@@ -3,25 +3,35 @@
 use super::clusters::by_clusters;
 use crate::args::UnitsArgs;
 use crate::args::units::Objective;
+use crate::console::{Console, monitor};
 use crate::output::units::{Division, Extra};
 use crate::prepare::processors::Processors;
 use crate::prepare::units::check;
 use apportion::error::{Error, Result};
 use apportion::model::{Interpolation, Model};
+use apportion::plan::shares::Fall;
 use apportion::plan::{Plan, shares};
 use apportion::select::{forecast_units, imbalance, relative_times};
+use apportion::units;
 
 /// Divides `n` units according to the flags.
 ///
 /// # Errors
 /// Flags that exclude each other (exit code 2); limits or memory caps that cannot be met (exit code 1).
-pub fn divide(n: u64, method: Option<&str>, args: &UnitsArgs, processors: &Processors) -> Result<Division> {
+pub fn divide(
+    n: u64,
+    method: Option<&str>,
+    args: &UnitsArgs,
+    processors: &Processors,
+    console: &Console,
+) -> Result<Division> {
     if n > 1 << 53 {
         return Err(Error::input("--units", format!("{n} is more than 2^53"), "use a smaller number"));
     }
     let models = &processors.models;
     let limits = args.limits(models.len())?;
     let front = matches!(args.objective, Some(Objective::Energy | Objective::Both));
+    let open = method.is_none();
     let method = method.unwrap_or(if front { "exact" } else { "fpm" });
     check(method, args, front, !limits.is_empty())?;
     if args.robust && processors.only_ratios() {
@@ -45,9 +55,38 @@ pub fn divide(n: u64, method: Option<&str>, args: &UnitsArgs, processors: &Proce
             let (shares, clusters) = by_clusters(processors, n)?;
             ("hierarchical", shares, Extra::Clusters(clusters))
         }
-        "fpm" => (method, shares::fpm_within(models, n, &limits)?, Extra::None),
+        "fpm" if open => {
+            let divided = shares::least_time(models, n, &limits)?;
+            let reason = divided.fall.map(|fall| falling(models, fall));
+            if let (Some(why), Some(reason)) = (&divided.unproven, &reason) {
+                console.note(format!(
+                    "apportion: warning: {reason}: the shares of fpm may not be the best, and exact cannot tell: \
+                     {why}"
+                ));
+            }
+            match (divided.exact, reason) {
+                (true, Some(reason)) => ("exact", divided.shares, Extra::Exact(reason)),
+                _ => (method, divided.shares, Extra::None),
+            }
+        }
+        "fpm" => {
+            let fall = models.iter().enumerate().find_map(|(rank, m)| Some((rank, m.falls(n as f64)?)));
+            if let Some((rank, (from, to))) = fall {
+                let reason = falling(models, Fall { rank, from, to });
+                console.note(format!(
+                    "apportion: warning: {reason}, which fpm ignores (--method exact --any-size considers it)"
+                ));
+            }
+            (method, shares::fpm_within(models, n, &limits)?, Extra::None)
+        }
         "exact" if front => {
-            let front = shares::pareto(models, n, &limits)?;
+            let monitor = monitor();
+            let mut progress = |done, total| {
+                monitor.expect(total);
+                monitor.advance(done);
+            };
+            let dividing = || shares::pareto_watched(models, n, &limits, &mut progress);
+            let front = console.watch("dividing", monitor, dividing)?;
             let chosen = if args.objective == Some(Objective::Energy) { front.last() } else { front.first() };
             let shares = chosen.expect("a front has a fastest row").shares.clone();
             ("pareto", shares, Extra::Front(front))
@@ -65,6 +104,17 @@ pub fn divide(n: u64, method: Option<&str>, args: &UnitsArgs, processors: &Proce
         }
     };
     Ok(Division { plan: plan(name, shares, processors)?, extra })
+}
+
+/// Where and how a model breaks the assumption of `fpm`, in words.
+fn falling(models: &[Model], fall: Fall) -> String {
+    let size = |x: f64| units::show_count(x as u128);
+    format!(
+        "time of {} falls between {} and {} units",
+        models[fall.rank].processor(),
+        size(fall.from),
+        size(fall.to)
+    )
 }
 
 fn is_constant(model: &Model) -> bool {

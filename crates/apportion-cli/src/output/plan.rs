@@ -8,7 +8,11 @@ use apportion::select::Choice;
 use apportion::units;
 
 /// The shares, the metrics, and the candidates that were compared.
-pub fn text(plan: &Plan, (candidates, chosen): (&[Choice], Option<String>), network: &Network) -> String {
+pub fn text(
+    (plan, method): (&Plan, String),
+    (candidates, chosen): (&[Choice], Option<String>),
+    network: &Network,
+) -> String {
     let total = plan.shares.iter().sum::<u64>().max(1) as f64;
     // If only ratios of speeds are known, there are no seconds.
     let forecast = plan.forecast.as_ref();
@@ -27,8 +31,7 @@ pub fn text(plan: &Plan, (candidates, chosen): (&[Choice], Option<String>), netw
     header.extend(forecast.map(|_| "compute"));
     header.extend(relative.map(|_| "time / ideal"));
     let mut out = table(&header, rows);
-    let mut facts =
-        vec![("method", plan.method.clone()), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
+    let mut facts = vec![("method", method), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
     if let Some(block) = plan.layout().ok().and_then(|l| l.block()) {
         let Shape { m, n, .. } = block.shape();
         facts.push(("repeated block", format!("{m} x {n}")));

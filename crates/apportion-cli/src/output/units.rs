@@ -15,7 +15,13 @@ pub struct Division {
 /// The output in addition to the plan.
 pub enum Extra {
     None,
-    Robust { found: Robust, regret: f64, plain_regret: f64 },
+    /// The reason why `exact` was taken in place of `fpm`.
+    Exact(String),
+    Robust {
+        found: Robust,
+        regret: f64,
+        plain_regret: f64,
+    },
     Front(Vec<Tradeoff>),
     Clusters(Vec<Cluster>),
 }
@@ -31,11 +37,20 @@ pub struct Cluster {
 }
 
 impl Division {
+    /// The method, and the reason for it if it was not the default one.
+    pub fn method(&self) -> String {
+        match &self.extra {
+            Extra::Exact(reason) => format!("{} ({reason})", self.plan.method),
+            _ => self.plan.method.clone(),
+        }
+    }
+
     /// Adds it to the plan's JSON.
     pub fn extend(&self, value: &mut Value) {
         let ratios = self.plan.relative_times.is_some();
         match &self.extra {
             Extra::None => {}
+            Extra::Exact(reason) => value["method_reason"] = reason.as_str().into(),
             Extra::Robust { found, regret, plain_regret } => {
                 value["robust"] = json!({
                     "worst_seconds": found.worst_seconds, "expected_seconds": found.expected_seconds,
@@ -67,7 +82,7 @@ impl Division {
     pub fn text(&self) -> String {
         let ratios = self.plan.relative_times.is_some();
         match &self.extra {
-            Extra::None => String::new(),
+            Extra::None | Extra::Exact(_) => String::new(),
             Extra::Robust { found, regret, plain_regret } => {
                 let row = |name: &str, expected, worst, regret: &f64| {
                     vec![

@@ -9,6 +9,28 @@ use apportion::plan::Plan;
 use apportion::platform::read_platform;
 use apportion::select::check_has_times;
 
+/// Checks that there is something to simulate.
+///
+/// # Errors
+/// No plan, traces or shape; a shape without a sweep.
+pub fn check(args: &SimulateArgs) -> Result<()> {
+    let refuse = |place: &str, what: &str, remedy: &str| Err(Error::input(place, what, remedy));
+    match (&args.sweep.sweep, args.plan.is_some() || args.traces.is_some(), &args.sweep.shape) {
+        (None, false, Some(_)) => {
+            refuse("--shape", "is laid out for sweeps only", "add --sweep, or make a plan with `partition`")
+        }
+        (None, false, None) => refuse(
+            "simulate",
+            "there is nothing to simulate",
+            "pass --plan FILE, --traces LIST, or --shape MxN with --sweep PARAMETER=FROM..TO",
+        ),
+        (Some(_), false, None) => {
+            refuse("--sweep", "there is nothing to lay out", "pass --shape MxN or --plan FILE")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The platform's processors, in the order of the plan if there is one, with their speed functions.
 pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Processors> {
     let platform = read_platform(&args.platform)?;

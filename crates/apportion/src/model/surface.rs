@@ -295,7 +295,7 @@ mod tests {
         let error = Surface::new("p", &["m", "k", "n"], &line).unwrap_err().to_string();
         assert!(error.contains("[1.0, 1.0, 2.0] is missing"), "{error}");
         let names: Vec<&str> = vec!["x"; 64];
-        let wide: Vec<_> = (1..=70).map(|i| (vec![f64::from(i); 64], 1.0)).collect();
+        let wide: Vec<_> = (1..=70).map(|i| (vec![1.0 + 1e-3 * f64::from(i); 64], 1.0)).collect();
         assert!(Surface::new("p", &names, &wide).unwrap_err().to_string().contains("missing"));
         for (at, seconds) in [([1.0, 1.0], 1e-320), ([1e-200, 1.0], 1.0), ([1e90, 1e90], 1.0)] {
             let error = Surface::new("p", &["m", "n"], &[(at.to_vec(), seconds)]).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Launchers of parallel programs: Open MPI, MPICH, and the flags of a heterogeneous LINPACK.
+//! Launchers of parallel programs: Open MPI, MPICH, Slurm, and the flags of a heterogeneous LINPACK.
 
 use super::{Exported, Parts, without_zeros};
 use crate::error::{Error, Result};
@@ -19,6 +19,13 @@ pub(super) fn open_mpi(names: &[String], shares: &[u64]) -> Result<Exported> {
 pub(super) fn mpich(names: &[String], shares: &[u64]) -> Result<Exported> {
     let (hosts, warnings) = hosts(names, shares, "an MPICH machinefile")?;
     let text = hosts.iter().map(|(host, ranks)| format!("{host}:{ranks}\n")).collect();
+    Ok(Exported { text, warnings })
+}
+
+/// One line per rank: its host.
+pub(super) fn slurm(names: &[String], shares: &[u64]) -> Result<Exported> {
+    let (hosts, warnings) = hosts(names, shares, "a Slurm host file")?;
+    let text = hosts.iter().map(|(host, ranks)| format!("{host}\n").repeat(*ranks as usize)).collect();
     Ok(Exported { text, warnings })
 }
 

@@ -21,6 +21,8 @@ pub enum ExportFormat {
     OpenMpi,
     /// MPICH (Hydra) `-f FILE`: `host:ranks`.
     Mpich,
+    /// `SLURM_HOSTFILE` for `srun --distribution=arbitrary`: one host per rank.
+    Slurm,
     /// Flags of Intel's Distribution for LINPACK: `-f FACTOR -c COLUMNS`, one process row, two kinds of
     /// processors.
     Hpl,
@@ -35,11 +37,12 @@ pub enum ExportFormat {
 }
 
 /// The name of each format on the command line.
-const NAMES: [(&str, ExportFormat); 9] = [
+const NAMES: [(&str, ExportFormat); 10] = [
     ("metis", ExportFormat::Metis),
     ("scotch", ExportFormat::Scotch),
     ("openmpi", ExportFormat::OpenMpi),
     ("mpich", ExportFormat::Mpich),
+    ("slurm", ExportFormat::Slurm),
     ("hpl", ExportFormat::Hpl),
     ("llama.cpp", ExportFormat::LlamaCpp),
     ("vllm", ExportFormat::Vllm),
@@ -88,18 +91,20 @@ pub struct Exported {
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
 pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<Exported> {
-    if names.len() != shares.len() || shares.iter().all(|&x| x == 0) {
-        return Err(Error::input(
-            "shares",
-            format!("{} names and {} shares cannot be exported", names.len(), shares.len()),
-            "give one name per share, and at least one unit",
-        ));
+    if names.len() != shares.len() {
+        let what = format!("{} names and {} shares cannot be exported", names.len(), shares.len());
+        return Err(Error::input("shares", what, "give one name per share"));
+    }
+    if shares.iter().all(|&x| x == 0) {
+        let what = "there is nothing to export: all shares are 0";
+        return Err(Error::input("`export`", what, "divide at least one unit"));
     }
     match format {
         ExportFormat::Metis => Ok(graph::metis(names, shares)),
         ExportFormat::Scotch => Ok(graph::scotch(names, shares)),
         ExportFormat::OpenMpi => launch::open_mpi(names, shares),
         ExportFormat::Mpich => launch::mpich(names, shares),
+        ExportFormat::Slurm => launch::slurm(names, shares),
         ExportFormat::Hpl => launch::hpl(names, shares),
         ExportFormat::LlamaCpp => Ok(layers::llama_cpp(shares)),
         ExportFormat::Vllm => Ok(layers::vllm(names, shares)),
@@ -147,6 +152,7 @@ mod tests {
         assert_eq!(text("metis", &shares), ("0 = 0.75\n1 = 0.25\n".into(), 1));
         assert_eq!(text("scotch", &shares), ("cmpltw 2 3 1\n".into(), 1));
         assert_eq!(text("mpich", &shares), ("a:6\nc:2\n".into(), 1));
+        assert_eq!(text("slurm", &[1, 0, 2]), ("a\nc\nc\n".into(), 1));
         assert_eq!(
             text("openmpi", &[1, 0, 2]),
             ("rank 0=a slot=0\nrank 1=c slot=0\nrank 2=c slot=1\n".into(), 1)

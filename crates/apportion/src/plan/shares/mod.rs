@@ -24,7 +24,7 @@ pub use fpm::{fpm, fpm_within, ideal_seconds};
 pub use hierarchical::{aggregate, hierarchical};
 pub use least::{Divided, Fall, least_time};
 pub use limits::Limits;
-pub use pareto::{Tradeoff, pareto};
+pub use pareto::{Tradeoff, pareto, pareto_watched};
 pub use partial::{Dfpa, Step};
 pub use proportional::proportional;
 pub use robust::{Robust, regret, robust};

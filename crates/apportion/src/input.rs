@@ -1,6 +1,6 @@
 //! What comes from outside: text files of bounded size, names, and quotations of them in messages.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, unprintable};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -37,13 +37,10 @@ fn read_up_to(path: &Path, most: u64) -> Result<String> {
 
 /// Why a name cannot be shown in one line of a table, if so.
 pub(crate) fn name_defect(name: &str) -> Option<String> {
-    // Marks that change the direction of the text around them.
-    let turns =
-        |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if name.is_empty() {
         return Some("is empty".into());
     }
-    let odd = name.chars().find(|&c| c.is_control() || turns(c))?;
+    let odd = name.chars().find(|&c| unprintable(c))?;
     Some(format!("{} has a control character, {}", quoted(name), odd.escape_default()))
 }
 
@@ -53,7 +50,7 @@ pub(crate) fn quoted(text: &str) -> String {
     if shown.len() < text.len() {
         shown.push('…');
     }
-    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let escaped = |c: char| if unprintable(c) { c.escape_default().to_string() } else { c.to_string() };
     format!("\"{}\"", shown.chars().map(escaped).collect::<String>())
 }
 

@@ -9,7 +9,7 @@ use crate::output::{appear, explain, open, timeline};
 use crate::prepare::processors::Processors;
 use crate::prepare::sharing::Rule;
 use crate::prepare::simulate::{check, processors, rank_of, refuse_for_units};
-use apportion::error::Result;
+use apportion::error::{Error, Result};
 use apportion::plan::{Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
@@ -35,6 +35,10 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     };
     let explained = args.explain.as_deref().map(|who| rank_of(who, &forecast.names)).transpose()?;
     let trace = &forecast.outcome.trace;
+    if !trace.seconds().is_finite() {
+        let remedy = "check the amounts of work and bytes, and the speeds of the platform";
+        return Err(Error::infeasible("the run takes longer than numbers of double precision hold", remedy));
+    }
     appear([(output, &|| timeline(args.trace.as_ref(), trace, &forecast.names))])?;
     if forecast.taken_apart {
         console.note("SimGrid has no broadcast on a bus: exported and forecast as one message per receiver");

@@ -124,7 +124,8 @@ impl Chosen<'_> {
         if timed && orders > 1 && self.choices.len() > methods {
             compared.push(format!("{orders} flows"));
         }
-        Some(format!("{}: {against} (of {})", name(best), compared.join(" x ")))
+        let of = if compared.is_empty() { String::new() } else { format!(" (of {})", compared.join(" x ")) };
+        Some(format!("{}: {against}{of}", name(best)))
     }
 
     /// `{"by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and the fraction by

@@ -11,6 +11,7 @@ mod choices;
 #[cfg(unix)]
 mod commands;
 mod crossovers;
+mod divided;
 mod emulated;
 mod exports;
 mod flags;

@@ -70,8 +70,7 @@ fn ratios_give_no_seconds_in_any_form() {
     assert!(!picture.contains("per second"));
     let robust = here.fails(2, "partition --units 1000 --speeds 9:1 --robust");
     assert!(robust.contains("bands"), "{robust}");
-    let compared: Value =
-        serde_json::from_str(&here.done("partition --shape 64x64 --platform linked.toml --compare")).unwrap();
+    let compared = here.json("partition --shape 64x64 --platform linked.toml --compare");
     assert_eq!(seconds_of(&compared["methods"][0]["forecast_seconds"], "seconds"), [""; 0], "{compared}");
     let verbose = here.fails(2, "simulate --plan units.json --platform linked.toml");
     assert!(verbose.contains("ratios"), "{verbose}");

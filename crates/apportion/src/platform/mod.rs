@@ -124,7 +124,7 @@ impl Platform {
                 if let Some(what) = extreme(speed) {
                     return Err(Error::input(
                         "`speeds`",
-                        format!("the speed of processor p{i}, {what}"),
+                        format!("processor p{i}: {what}"),
                         "give one positive number per processor, such as 9,1",
                     ));
                 }

@@ -4,7 +4,7 @@ mod network;
 
 use super::{Emulated, Platform, Processor, SlowdownAfter, Speed};
 use crate::error::{Error, Result};
-use crate::input::{extreme, name_defect, quoted, read_text};
+use crate::input::{extreme, name_defect, quoted, read_text, show_number};
 use crate::units::{Dimension, Quantity};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -12,6 +12,9 @@ use std::path::Path;
 
 /// Maximum number of processors in a platform file.
 const MOST_PROCESSORS: usize = 1_000_000;
+
+/// Largest slowdown: a second becomes thirty years.
+const MOST_SLOWDOWN: f64 = 1e9;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,13 +81,21 @@ impl Reader<'_> {
     }
 
     fn quantity(&self, field: &str, q: &Quantity, dimension: Dimension) -> Result<f64> {
-        q.value(dimension).map_err(|what| self.error(field, what, "give a finite, non-negative quantity"))
+        let remedy = "give a finite, non-negative quantity";
+        let value = q.value(dimension).map_err(|what| self.error(field, what, remedy))?;
+        match extreme(value).filter(|_| value > 1.0) {
+            Some(what) => Err(self.error(field, what, "check the unit")),
+            None => Ok(value),
+        }
     }
 
     fn positive(&self, field: &str, q: &Quantity, dimension: Dimension) -> Result<f64> {
         let value = self.quantity(field, q, dimension)?;
         if value == 0.0 {
             return Err(self.error(field, "is zero", "give a quantity greater than zero"));
+        }
+        if let Some(what) = extreme(value) {
+            return Err(self.error(field, what, "check the unit"));
         }
         Ok(value)
     }
@@ -127,9 +138,6 @@ impl Reader<'_> {
         let rate = matches!(q, Quantity::Text(text) if units(text));
         let dimension = if rate { Dimension::Rate } else { Dimension::Speed };
         let value = self.positive(field, q, dimension)?;
-        if let Some(what) = extreme(value) {
-            return Err(self.error(field, what, "give a speed such as \"2.5 Gflop/s\""));
-        }
         Ok(match (rate, q.has_unit()) {
             (true, _) => Speed::Units(value),
             (false, true) => Speed::Flops(value),
@@ -151,10 +159,10 @@ impl Reader<'_> {
             },
         };
         let slowdown = raw.slowdown.unwrap_or(1.0);
-        if !(slowdown.is_finite() && slowdown >= 1.0) {
+        if !(1.0..=MOST_SLOWDOWN).contains(&slowdown) {
             return Err(self.error(
                 &field("slowdown"),
-                format!("{slowdown} is not a number of at least 1"),
+                format!("{} is not a number from 1 to {MOST_SLOWDOWN:e}", show_number(slowdown)),
                 "give 1.0 for full speed, 9.0 for nine times slower",
             ));
         }

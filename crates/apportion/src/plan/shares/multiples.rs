@@ -3,7 +3,8 @@
 //! For a time T each processor does up to some number of its blocks, and the question is whether blocks of
 //! several sizes add up to n: bounded change-making. Near a solution in fractions there is one in whole
 //! numbers: at most 2 B + 1 blocks away, for a largest block of B units (Eisenbrand and Weismantel, ACM
-//! Transactions on Algorithms 16(1), 2019, Theorem 3.1), so only sums near n are tried, however large n is.
+//! Transactions on Algorithms 16(1), 2020, DOI 10.1145/3340322), so only sums near n are tried, however large
+//! n is.
 
 use super::fpm::{bracket, floors, longest};
 use super::limits::Allowed;

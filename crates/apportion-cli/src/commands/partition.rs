@@ -97,6 +97,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
 
 /// Exports and draws a plan from a file.
 fn saved(args: &PartitionArgs, path: &Path, console: &Console) -> Result<()> {
+    distinct(&[("--svg", args.svg.as_ref())], &[Some(path)])?;
     let plan = read_plan(path)?;
     let svg = open(args.svg.as_ref())?;
     appear([(svg, &|| picture(&plan, &Platform::from_names(&plan.processors)))])?;

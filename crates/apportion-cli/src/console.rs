@@ -1,12 +1,14 @@
 //! stdout, stderr, progress, Ctrl-C and panics.
 
 use apportion::error::Error;
+use apportion::output::abandon_all;
 use apportion::run::Monitor;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde_json::Value;
 use std::any::Any;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -251,9 +253,41 @@ pub fn monitor() -> &'static Monitor {
         let handle = monitor.clone();
         // Without a handler, Ctrl-C ends the process at once: results are still correct, but temporary files
         // may remain.
-        let _ = ctrlc::set_handler(move || handle.stop());
+        let _ = ctrlc::set_handler(move || match AT_ONCE.load(Ordering::SeqCst) {
+            true => end(),
+            false => handle.stop(),
+        });
         monitor
     })
+}
+
+/// True while a signal may end the process at once.
+static AT_ONCE: AtomicBool = AtomicBool::new(false);
+
+/// For commands that only compute: from now on, Ctrl-C, SIGHUP and SIGTERM remove the temporary files and end
+/// the process, whatever it is doing. There are no programs to stop and no results to keep.
+pub fn end_at_once() {
+    AT_ONCE.store(true, Ordering::SeqCst);
+    let _ = monitor();
+}
+
+/// Does something that may wait for others, such as opening a pipe: signals end the process meanwhile.
+pub fn interruptible<R>(work: impl FnOnce() -> R) -> R {
+    let before = AT_ONCE.swap(true, Ordering::SeqCst);
+    let _ = monitor();
+    let result = work();
+    AT_ONCE.store(before, Ordering::SeqCst);
+    result
+}
+
+/// Ends the process after a signal.
+fn end() {
+    let (written, _none_appears) = abandon_all();
+    say(&match written {
+        0 => Error::Interrupted,
+        _ => Error::Interrupted.with_kept("the files were written"),
+    });
+    std::process::exit(i32::from(Error::Interrupted.exit_code()));
 }
 
 #[cfg(test)]

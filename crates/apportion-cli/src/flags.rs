@@ -6,8 +6,9 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 32] = [
+const PARAMETERS: [&str; 36] = [
     "alpha",
+    "any_size",
     "beta",
     "blas",
     "block",
@@ -21,10 +22,13 @@ const PARAMETERS: [&str; 32] = [
     "granularity",
     "groups",
     "levels",
+    "max",
     "memory",
     "method",
     "methods",
+    "min",
     "most_unequal",
+    "multiple_of",
     "panels",
     "plan",
     "predecessors",

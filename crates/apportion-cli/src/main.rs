@@ -39,6 +39,14 @@ fn parse() -> Result<Arguments, clap::Error> {
 fn run(arguments: Arguments) -> ExitCode {
     console::fit_text();
     let console = Console::new(arguments.json, arguments.quiet, arguments.verbose);
+    if let Command::Partition(_)
+    | Command::Plot(_)
+    | Command::Arrange(_)
+    | Command::Simulate(_)
+    | Command::Study(_) = &arguments.command
+    {
+        console::end_at_once();
+    }
     let outcome = match &arguments.command {
         Command::Detect(a) => commands::detect::run(a, &console),
         Command::Measure(a) => commands::measure::run(a, &console),
@@ -70,6 +78,15 @@ fn run(arguments: Arguments) -> ExitCode {
 /// The error of a result that could not be printed.
 fn printed() -> Result<(), Error> {
     console::unprinted().map_or(Ok(()), Err)
+}
+
+/// The line with its longest words cut: what was typed may be long.
+fn shortened(line: &str) -> String {
+    let cut = |word: &str| match word.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &word[..end]),
+        None => word.to_owned(),
+    };
+    line.split(' ').map(cut).collect::<Vec<_>>().join(" ")
 }
 
 /// Prints the error; among the processes of an mpirun only the first does.
@@ -114,7 +131,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             let what = text.split("\n\nUsage:").next().unwrap_or(&text);
             let what = what.split("\n\nFor more").next().unwrap_or(what);
             let line = what.split_whitespace().collect::<Vec<_>>().join(" ");
-            let line = line.strip_prefix("error: ").unwrap_or(&line);
+            let line = shortened(line.strip_prefix("error: ").unwrap_or(&line));
             let error = Error::input("usage", line, remedy(error));
             report(&error);
             ExitCode::from(error.exit_code())

@@ -84,14 +84,14 @@ impl Error {
     pub fn input(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::Input {
             place: one_line(&place.into()),
-            what: one_line(&what.into()),
+            what: brief(&what.into()),
             remedy: one_line(&remedy.into()),
         }
     }
 
     /// An [`Error::Infeasible`].
     pub fn infeasible(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Infeasible { what: one_line(&what.into()), remedy: one_line(&remedy.into()) }
+        Self::Infeasible { what: brief(&what.into()), remedy: one_line(&remedy.into()) }
     }
 
     /// An [`Error::File`].
@@ -130,6 +130,26 @@ fn is_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | WriteZero)
 }
 
+/// Characters of a statement that an error repeats: input that it quotes may be long.
+const MOST_SAID: usize = 500;
+
+/// One line of at most [`MOST_SAID`] characters; the middle of a longer one is left out.
+fn brief(text: &str) -> String {
+    let line = one_line(text);
+    let count = line.chars().count();
+    if count <= MOST_SAID {
+        return line;
+    }
+    let first: String = line.chars().take(60).collect();
+    let last: String = line.chars().skip(count - 100).collect();
+    format!("{first} … {last}")
+}
+
+/// True for characters that command a terminal or change the direction of the text around them.
+pub(crate) fn unprintable(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Joins the lines of a text with spaces and escapes other control characters: an error is one line, and
 /// names from a file cannot send commands to the terminal.
 fn one_line(text: &str) -> String {
@@ -137,11 +157,23 @@ fn one_line(text: &str) -> String {
     let mut breaks = text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).peekable();
     while let Some(part) = breaks.next() {
         for c in part.chars() {
-            if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+            if unprintable(c) { line.extend(c.escape_default()) } else { line.push(c) }
         }
         if breaks.peek().is_some() {
             line.push(' ');
         }
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_input_is_not_repeated_in_whole() {
+        let error = Error::input("file", format!("{:?} is wrong", vec![7; 5000]), "fix it").to_string();
+        assert!(error.chars().count() < 200 && error.ends_with("is wrong (fix it)"), "{error}");
+        assert_eq!(Error::input("a", "b\nc", "d").to_string(), "a: b c (d)");
+    }
 }

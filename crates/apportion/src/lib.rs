@@ -49,6 +49,7 @@
 pub mod error;
 pub mod explore;
 pub mod geometry;
+mod input;
 pub mod kernels;
 pub mod matrix;
 pub mod measure;

@@ -1,12 +1,17 @@
 //! Output files that are written completely or not at all.
 
 use crate::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 1 << 20;
+
+/// The temporary files of all outputs that are being written, and the number of those that have appeared.
+static UNFINISHED: Mutex<(BTreeSet<PathBuf>, usize)> = Mutex::new((BTreeSet::new(), 0));
 
 /// Links that are followed before a chain is called endless, as Linux does.
 const LONGEST_CHAIN: usize = 40;
@@ -25,9 +30,17 @@ pub struct OutputFile {
 
 #[derive(Debug)]
 enum Sink {
-    Whole { file: BufWriter<tempfile::NamedTempFile>, target: PathBuf, keep: Option<fs::Permissions> },
+    Whole {
+        file: BufWriter<tempfile::NamedTempFile>,
+        target: PathBuf,
+        keep: Option<fs::Permissions>,
+        listed: Listed,
+    },
     Direct(BufWriter<File>),
 }
+
+/// A complete file: its name, the file, its target and its entry among the unfinished ones.
+type Filled = (PathBuf, tempfile::NamedTempFile, PathBuf, Listed);
 
 impl OutputFile {
     /// Starts a file. Conditions that would make [`commit`](Self::commit) fail are checked here, before any
@@ -74,14 +87,14 @@ impl OutputFile {
             let what = format!("there is no directory {}", directory.display());
             return refuse(what, "create it, or write elsewhere");
         }
-        let file = match temporary(directory, prefix) {
-            Ok(file) => BufWriter::with_capacity(BUFFER, file),
+        let (file, listed) = match temporary(directory, prefix) {
+            Ok((file, listed)) => (BufWriter::with_capacity(BUFFER, file), listed),
             Err(e) => {
                 let what = format!("no file can be created in {}: {e}", directory.display());
                 return refuse(what, "make the directory writable, or write elsewhere");
             }
         };
-        Ok(Self { path: path.to_path_buf(), sink: Sink::Whole { file, target, keep } })
+        Ok(Self { path: path.to_path_buf(), sink: Sink::Whole { file, target, keep, listed } })
     }
 
     /// The name of the file.
@@ -132,17 +145,48 @@ impl OutputFile {
     /// # Errors
     /// The data do not fit on the disk, or the file cannot be renamed. No file appears then.
     pub fn commit(self) -> Result<()> {
+        Self::commit_all(vec![self])
+    }
+
+    /// Makes several complete files appear: all of them or, where the process is interrupted, none.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub fn commit_all(files: Vec<Self>) -> Result<()> {
+        let mut full = Vec::with_capacity(files.len());
+        for file in files {
+            full.extend(file.filled()?);
+        }
+        let mut unfinished = unfinished();
+        let (mut shown, mut outcome) = (Vec::with_capacity(full.len()), Ok(()));
+        let mut full = full.into_iter();
+        for (path, file, target, listed) in full.by_ref() {
+            // Entries are removed at the end: they take the lock, too.
+            shown.push(listed);
+            match file.persist(target) {
+                Ok(_) => unfinished.1 += 1,
+                Err(e) => {
+                    outcome = Err(Error::file(&path, "write", e.error));
+                    break;
+                }
+            }
+        }
+        drop(unfinished);
+        outcome
+    }
+
+    /// The file on the disk, to be renamed to its target; `None` if it was written directly.
+    fn filled(self) -> Result<Option<Filled>> {
         let failed = |e| Error::file(&self.path, "write", e);
         match self.sink {
-            Sink::Direct(mut file) => file.flush().map_err(failed),
-            Sink::Whole { file, target, keep } => {
+            Sink::Direct(mut file) => file.flush().map_err(failed).map(|()| None),
+            Sink::Whole { file, target, keep, listed } => {
                 let file = file.into_inner().map_err(|e| failed(e.into_error()))?;
                 if let Some(permissions) = keep {
                     file.as_file().set_permissions(permissions).map_err(failed)?;
                 }
                 file.as_file().sync_all().map_err(failed)?;
-                file.persist(target).map_err(|e| failed(e.error))?;
-                Ok(())
+                Ok(Some((self.path, file, target, listed)))
             }
         }
     }
@@ -186,8 +230,37 @@ fn free_bytes(_file: &File) -> Option<u64> {
     None
 }
 
+/// Removes the temporary files of all outputs that are being written, for a process that is about to end at
+/// once. No output appears as long as the returned guard is kept. Also returns the number of files that have
+/// appeared before.
+pub fn abandon_all() -> (usize, Abandoned) {
+    let unfinished = unfinished();
+    for path in &unfinished.0 {
+        // The process ends; there is nobody to tell.
+        let _ = fs::remove_file(path);
+    }
+    (unfinished.1, unfinished)
+}
+
+/// Keeps outputs from appearing; see [`abandon_all`].
+pub type Abandoned = MutexGuard<'static, (BTreeSet<PathBuf>, usize)>;
+
+fn unfinished() -> MutexGuard<'static, (BTreeSet<PathBuf>, usize)> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A temporary file's entry in [`UNFINISHED`].
+#[derive(Debug)]
+struct Listed(PathBuf);
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        unfinished().0.remove(&self.0);
+    }
+}
+
 /// A temporary file with the permissions of any new file.
-fn temporary(directory: &Path, prefix: &str) -> std::io::Result<tempfile::NamedTempFile> {
+fn temporary(directory: &Path, prefix: &str) -> std::io::Result<(tempfile::NamedTempFile, Listed)> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix);
     #[cfg(unix)]
@@ -196,7 +269,11 @@ fn temporary(directory: &Path, prefix: &str) -> std::io::Result<tempfile::NamedT
         // The operating system takes the umask off.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(directory)
+    let mut unfinished = unfinished();
+    let file = builder.tempfile_in(directory)?;
+    unfinished.0.insert(file.path().to_owned());
+    let listed = Listed(file.path().to_owned());
+    Ok((file, listed))
 }
 
 /// The end of a chain of symbolic links, which need not exist.

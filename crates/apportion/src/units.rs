@@ -4,6 +4,11 @@
 //! Base units: byte, byte per second, second, flop per second. Decimal prefixes k, M, G, T are powers of
 //! 1000, binary prefixes Ki, Mi, Gi, Ti powers of 1024; `B` is a byte and `bit` an eighth of one.
 
+mod number;
+
+pub use number::{number, whole};
+
+use crate::input::quoted;
 use serde::de::{self, Deserializer, Visitor};
 use std::fmt;
 
@@ -18,6 +23,8 @@ pub enum Dimension {
     Time,
     /// Floating-point operations per second: speed.
     Speed,
+    /// Units of work per second: speed.
+    Rate,
 }
 
 impl Dimension {
@@ -27,6 +34,7 @@ impl Dimension {
             Self::Bandwidth => "100 Mbit/s",
             Self::Time => "50 us",
             Self::Speed => "2.5 Gflop/s",
+            Self::Rate => "100 units/s",
         }
     }
 }
@@ -47,14 +55,14 @@ impl Quantity {
     /// Not a number, an unknown unit, NaN, infinite or negative. The error is the text of the message.
     pub fn value(&self, dimension: Dimension) -> Result<f64, String> {
         match self {
-            Self::Number(x) => check(*x, &x.to_string()),
+            Self::Number(x) => check(*x, &crate::input::show_number(*x)),
             Self::Text(text) => parse(text, dimension),
         }
     }
 
     /// True if it was written with a unit.
     pub fn has_unit(&self) -> bool {
-        matches!(self, Self::Text(text) if text.trim().parse::<f64>().is_err())
+        matches!(self, Self::Text(text) if number(text).is_err())
     }
 }
 
@@ -88,27 +96,27 @@ impl<'de> serde::Deserialize<'de> for Quantity {
 /// # Errors
 /// As [`Quantity::value`].
 pub fn parse(text: &str, dimension: Dimension) -> Result<f64, String> {
+    if let Ok(bare) = number(text) {
+        return check(bare, &quoted(text));
+    }
     let trimmed = text.trim();
     let split = number_end(trimmed);
-    let (number, unit) = (&trimmed[..split], trimmed[split..].trim());
-    let number: f64 = number
-        .parse()
-        .map_err(|_| format!("\"{text}\" is not a quantity such as \"{}\"", dimension.example()))?;
-    let factor = if unit.is_empty() {
-        1.0
-    } else {
-        factor(unit, dimension).ok_or_else(|| {
-            format!("unknown unit \"{unit}\" in \"{text}\", expected one as in \"{}\"", dimension.example())
-        })?
-    };
-    check(number * factor, text)
+    let (digits, unit) = (&trimmed[..split], trimmed[split..].trim());
+    let value = number(digits)
+        .map_err(|_| format!("{} is not a quantity such as \"{}\"", quoted(text), dimension.example()))?;
+    let factor = factor(unit, dimension).ok_or_else(|| {
+        let (unit, text, example) = (quoted(unit), quoted(text), dimension.example());
+        format!("unknown unit {unit} in {text}, expected one as in \"{example}\"")
+    })?;
+    check(value * factor, &quoted(text))
 }
 
 /// Where the leading decimal number (with optional exponent) of `text` ends, in bytes.
 fn number_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digits = |mut i: usize| {
-        while bytes.get(i).is_some_and(u8::is_ascii_digit) {
+        let digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_digit);
+        while digit(i) || (matches!(bytes.get(i), Some(b'_' | b',')) && digit(i + 1)) {
             i += 1;
         }
         i
@@ -141,13 +149,20 @@ fn check(value: f64, text: &str) -> Result<f64, String> {
 fn factor(unit: &str, dimension: Dimension) -> Option<f64> {
     match dimension {
         Dimension::Bytes => bytes_factor(unit),
-        Dimension::Bandwidth => bytes_factor(per_second(unit)?),
+        // "bps" is always bits per second.
+        Dimension::Bandwidth => match unit.strip_suffix("bps") {
+            Some(rest) => prefix(rest).map(|p| p / 8.0),
+            None => bytes_factor(per_second(unit)?),
+        },
         Dimension::Speed => {
             let rest = unit
                 .strip_suffix("flop/s")
                 .or_else(|| unit.strip_suffix("flops"))
                 .or_else(|| unit.strip_suffix("FLOPS"))?;
             prefix(rest)
+        }
+        Dimension::Rate => {
+            prefix(unit.strip_suffix("units/s").or_else(|| unit.strip_suffix("unit/s"))?.trim_end())
         }
         Dimension::Time => match unit {
             "s" | "sec" => Some(1.0),
@@ -193,14 +208,31 @@ pub fn show_bytes(bytes: f64) -> String {
     scaled(bytes, &["B", "kB", "MB", "GB", "TB"])
 }
 
-/// A time as text, as `"1.23 s"` or `"45.6 ms"`.
+/// A time as text, as `"1.23 s"`, `"45.6 ms"` or `"5 h 27 min"`.
 pub fn show_seconds(seconds: f64) -> String {
-    if seconds >= 1.0 {
+    const DAY: f64 = 86_400.0;
+    let whole = seconds.round();
+    if !(seconds < 1e5 * DAY) {
+        format!("{:.3e} days", seconds / DAY)
+    } else if seconds >= 3.0 * DAY {
+        format!("{:.1} days", seconds / DAY)
+    } else if whole >= 7200.0 {
+        let minutes = (seconds / 60.0).round();
+        format!("{:.0} h {:02.0} min", (minutes / 60.0).floor(), minutes % 60.0)
+    } else if whole >= 600.0 {
+        format!("{:.0} min {:02.0} s", (whole / 60.0).floor(), whole % 60.0)
+    } else if seconds >= 1.0 {
         format!("{seconds:.2} s")
     } else if seconds >= 1e-3 {
         format!("{:.1} ms", seconds * 1e3)
-    } else {
+    } else if seconds >= 1e-6 {
         format!("{:.0} us", seconds * 1e6)
+    } else if seconds >= 1e-9 {
+        format!("{:.0} ns", seconds * 1e9)
+    } else if seconds > 0.0 {
+        "< 1 ns".to_owned()
+    } else {
+        "0 s".to_owned()
     }
 }
 
@@ -261,6 +293,44 @@ mod tests {
             assert!(parse(bad, Dimension::Time).is_err(), "{bad}");
         }
         assert!(parse("10 Mb/s", Dimension::Bandwidth).is_err(), "b is neither bit nor byte");
+        let long = parse(&"9".repeat(5000), Dimension::Time).unwrap_err();
+        assert!(long.chars().count() < 140, "{long}");
+    }
+
+    #[test]
+    fn units_and_numbers_are_read_as_people_write_them() {
+        for (text, dimension, value) in [
+            ("1 Gbps", Dimension::Bandwidth, 125e6),
+            ("100 Mbps", Dimension::Bandwidth, 12.5e6),
+            ("100 MBps", Dimension::Bandwidth, 100e6),
+            ("1,000 Mbit/s", Dimension::Bandwidth, 125e6),
+            ("1_000 us", Dimension::Time, 1000.0 * 1e-6),
+            ("16Gi", Dimension::Bytes, 16.0 * 1024f64.powi(3)),
+            ("100k", Dimension::Speed, 1e5),
+            ("2 kunits/s", Dimension::Rate, 2000.0),
+        ] {
+            assert_eq!(parse(text, dimension), Ok(value), "{text}");
+        }
+        assert!(!Quantity::Text("100k".into()).has_unit() && Quantity::Text("1 flop/s".into()).has_unit());
+    }
+
+    #[test]
+    fn times_are_shown_in_their_own_units() {
+        for (seconds, text) in [
+            (0.0, "0 s"),
+            (1e-300, "< 1 ns"),
+            (2e-7, "200 ns"),
+            (5e-5, "50 us"),
+            (0.0456, "45.6 ms"),
+            (599.0, "599.00 s"),
+            (754.6, "12 min 35 s"),
+            (7199.7, "2 h 00 min"),
+            (19607.0, "5 h 27 min"),
+            (1e6, "11.6 days"),
+            (67502376000.02, "7.813e5 days"),
+        ] {
+            assert_eq!(show_seconds(seconds), text);
+        }
     }
 
     #[test]

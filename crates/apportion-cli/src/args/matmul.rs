@@ -1,6 +1,7 @@
 //! `apportion matmul`.
 
 use super::RunningArgs;
+use super::numbers::{self, within};
 use super::running::semiring;
 use apportion::kernels::Semiring;
 use apportion::units::{self, Dimension};
@@ -33,7 +34,7 @@ pub struct MatmulArgs {
     #[arg(long)]
     pub adaptive: bool,
     /// Segments of the inner dimension after which --adaptive checks the speeds; at most one per pivot block.
-    #[arg(long, value_name = "N", default_value_t = 64, requires = "adaptive", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "adaptive", value_parser = within(1..=u64::MAX))]
     pub segments: u64,
     #[command(flatten)]
     pub panels: PanelArgs,
@@ -70,7 +71,7 @@ pub struct PanelArgs {
     pub memory: Option<u64>,
     /// Number of panels into which C's rows are cut, computed one after the other; default with --checkpoint:
     /// 16.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["plan", "adaptive"])]
+    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX), conflicts_with_all = ["plan", "adaptive"])]
     pub panels: Option<u64>,
     /// Keep each finished panel of C in this directory, so that --resume can continue after any end.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "adaptive"])]
@@ -99,7 +100,8 @@ fn memory(text: &str) -> Result<u64, String> {
 
 /// A number; infinities are for those semirings whose zero they are.
 fn scalar(text: &str) -> Result<f64, String> {
-    text.parse()
+    numbers::number(text)
+        .or_else(|_| text.parse::<f64>().map_err(|_| String::new()))
         .ok()
         .filter(|x: &f64| !x.is_nan())
         .ok_or_else(|| "give a number such as 2, -0.5 or 1e3".into())

@@ -31,18 +31,23 @@ pub enum MinimiseName {
     apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n  \
     apportion partition --shape 4000x4000 --platform clusters.toml --levels square-corner,columns\n  \
     apportion partition --shape 4000x4000 --speeds 1,1,1,1 --method grid --repeat 128x128\n\
-    Methods for --units: even, proportional, fpm, exact.\n\
+    Methods for --units: even, proportional, fpm, exact (see docs/reference/methods.md).\n\
     Methods for --shape: rows, straight-line, columns, square-corner, square-rectangle, block-rectangle, \
     recursive, \
     grid, cartesian, column-groups, nagamochi-abe, hybrid, auto.")]
 pub struct PartitionArgs {
     /// Divide this number of independent units.
-    #[arg(long, value_name = "N", required_unless_present = "shape", conflicts_with = "shape",
-        value_parser = within(0..=u64::MAX))]
+    #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(0..=u64::MAX))]
     pub units: Option<u64>,
     /// Lay out a matrix product of these sizes: MxN (k = n) or MxKxN.
     #[arg(long, value_name = "MxN|MxKxN")]
     pub shape: Option<String>,
+    /// Instead of making a plan, read this one (plan.json) to export or draw it: see --export and --svg.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["units", "shape", "speeds", "models", "platform",
+        "surfaces", "at", "method", "communication", "groups", "minimise", "levels", "granularity", "repeat",
+        "compare", "flow", "overlap", "look_ahead", "block", "blocks", "output", "robust", "objective", "min",
+        "max", "multiple_of", "any_size", "hierarchical", "bytes_per_unit"])]
+    pub plan: Option<PathBuf>,
     #[command(flatten)]
     pub sources: Sources,
     /// Read speeds over rows and columns (seconds of an update by a pivot block of --block indices), or over

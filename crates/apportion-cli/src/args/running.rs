@@ -1,5 +1,6 @@
 //! The flags of a run: processors, plan, order of steps, engine, and reports.
 
+use super::numbers::whole;
 use super::pictures::picture;
 use super::{BlasArgs, EngineName, FlowArgs, Sources};
 use apportion::kernels::Semiring;
@@ -32,7 +33,7 @@ pub struct RunningArgs {
     #[command(flatten)]
     pub blas: BlasArgs,
     /// Seed of the verification's random choices.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole)]
     pub seed: u64,
     /// Write what happened (run.json).
     #[arg(long, value_name = "FILE")]

@@ -15,7 +15,7 @@ use std::path::PathBuf;
     messages use a link. docs/theory/forecasting.md compares the rules with each other and with SimGrid.")]
 pub struct SimulateArgs {
     /// Plan to simulate (plan.json).
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["traces", "shape"])]
+    #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
     /// Instead of a plan, replay time-independent traces in the format of smpirun -replay: a list of file
     /// names, or a directory with traces.txt.

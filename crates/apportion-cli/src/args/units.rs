@@ -19,9 +19,10 @@ pub enum Objective {
 #[command(next_help_heading = "Units")]
 pub struct UnitsArgs {
     /// Minimise the worst case over the models' bands, and print its regret.
-    #[arg(long, conflicts_with_all = ["shape", "hierarchical", "objective"])]
+    #[arg(long, conflicts_with_all = ["hierarchical", "objective"])]
     pub robust: bool,
-    /// Objective; energy and both need points with energy and use measured sizes only [default: time].
+    /// Objective: time (any method), or energy or both, which need points with energy and use measured sizes
+    /// only [default: time].
     #[arg(long, value_enum, conflicts_with = "shape")]
     pub objective: Option<Objective>,
     /// Minimum share: one number for all processors, or one for each.
@@ -35,6 +36,9 @@ pub struct UnitsArgs {
     /// Make shares multiples of this number of units: one number for all processors, or one for each.
     #[arg(long, value_name = "B,B,…", value_parser = numbers::wholes, conflicts_with = "shape")]
     pub multiple_of: Option<Wholes>,
+    /// Bytes of data per unit: a processor's memory in the platform file then caps its share.
+    #[arg(long, value_name = "B", conflicts_with = "shape", value_parser = numbers::bytes)]
+    pub bytes_per_unit: Option<u64>,
     /// With --method exact, allow any whole share by interpolating between the measured sizes; implied where
     /// nothing was measured.
     #[arg(long, conflicts_with = "shape")]

@@ -5,6 +5,7 @@ use crate::prepare::processors::Processors;
 use apportion::error::Result;
 use apportion::model::Model;
 use apportion::plan::shares;
+use apportion::select::relative_times;
 
 /// Shares by the platform's clusters, level by level, and each cluster's units beside those of the flat
 /// division.
@@ -36,6 +37,10 @@ pub fn by_clusters(processors: &Processors, n: u64) -> Result<(Vec<u64>, Vec<Clu
             }
         }
     }
+    let times = match relative_times(models, &found)? {
+        Some(times) => times,
+        None => models.iter().zip(&found).map(|(m, &x)| m.seconds(x as f64)).collect(),
+    };
     let mut seen: Vec<Vec<&str>> = Vec::new();
     for path in &paths {
         for depth in 1..=path.len() {
@@ -49,7 +54,7 @@ pub fn by_clusters(processors: &Processors, n: u64) -> Result<(Vec<u64>, Vec<Clu
                 processors: inside.len(),
                 units: inside.iter().map(|&r| found[r]).sum(),
                 flat_units: inside.iter().map(|&r| flat[r]).sum(),
-                seconds: inside.iter().map(|&r| models[r].seconds(found[r] as f64)).fold(0.0, f64::max),
+                longest: inside.iter().map(|&r| times[r]).fold(0.0, f64::max),
             });
             seen.push(place);
         }

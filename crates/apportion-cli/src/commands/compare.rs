@@ -48,12 +48,12 @@ pub fn compare(args: &PartitionArgs, plan: &Plan, processors: &Processors) -> Re
                     metrics: Metrics::of_layout(&layout, imbalance(&processors.models, &shares)?),
                     relayed: relayed_volume(&layout, network)?,
                     steps: (layout.processors() <= MOST_COUNTED).then(|| message_steps(&layout)),
-                    forecast: if simulated { Some(best()?) } else { None },
+                    forecast: if simulated && !processors.only_ratios() { Some(best()?) } else { None },
                 })
             }
         };
         rows.push(Row { method, outcome, milliseconds });
     }
     let star = matches!(processors.platform.network.topology, Topology::Star { .. });
-    Ok(Comparison { chosen: plan.method.clone(), relative: processors.relative, star, rows })
+    Ok(Comparison { chosen: plan.method.clone(), star, rows })
 }

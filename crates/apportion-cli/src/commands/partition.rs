@@ -11,23 +11,32 @@ use crate::prepare::partition::{check, minimise, wishes};
 use crate::prepare::processors::Processors;
 use crate::prepare::sections::{sections, surfaces};
 use crate::prepare::shape;
+use crate::prepare::units::with_memory;
 use apportion::error::Result;
-use apportion::plan::Shape;
+use apportion::model::WorkUnit;
+use apportion::plan::{Shape, read_plan};
+use apportion::platform::Platform;
 use apportion::select::{Choice, plan_fpm_br, plan_matmul};
+use serde_json::json;
 use std::path::Path;
 
 pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
     check(args)?;
     distinct(&[("-o", args.output.as_ref()), ("--svg", args.svg.as_ref())], &args.sources.files())?;
+    if let Some(path) = &args.plan {
+        return saved(args, path, console);
+    }
     let (svg, output) = (open(args.svg.as_ref())?, open(args.output.as_ref())?);
     let mut division = None;
     let (plan, processors, others) = match (&args.units, &args.shape) {
         (Some(n), _) => {
             let processors = match &args.surfaces {
                 Some(path) => sections(path, &args.at, args.sources.platform()?)?,
-                None => args.sources.processors(1.0)?,
+                None => args.sources.processors(WorkUnit::Unit)?,
             };
-            let divided = division.insert(divide(*n, args.method.as_deref(), &args.of_units, &processors)?);
+            let processors = with_memory(processors, &args.of_units, console)?;
+            let divided = divide(*n, args.method.as_deref(), &args.of_units, &processors, console)?;
+            let divided = division.insert(divided);
             (divided.plan.clone(), processors, Vec::new())
         }
         (None, Some(sizes)) => {
@@ -35,7 +44,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             let (processors, mut choices) = match &args.surfaces {
                 Some(path) => by_surfaces(shape, args, path)?,
                 None => {
-                    let processors = args.sources.processors(2.0)?;
+                    let processors = args.sources.processors(WorkUnit::MultiplyAdd)?;
                     let wishes = wishes(args, &processors, shape)?;
                     let Processors { platform, models, block, .. } = &processors;
                     let choices = plan_matmul(shape, platform, models, *block, &wishes)?;
@@ -45,7 +54,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             let best = choices.remove(0);
             (best.plan.clone(), processors, std::iter::once(best).chain(choices).collect())
         }
-        (None, None) => unreachable!("clap requires one of them"),
+        (None, None) => unreachable!("one of them was checked to be there"),
     };
     let choice = chosen(args, &processors, &others).and_then(|c| c.value());
     let value_of_plan = || {
@@ -78,10 +87,24 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             (None, None) => {
                 let beside = division.as_ref().map_or_else(String::new, |d| d.text());
                 let line = chosen(args, &processors, &others).and_then(|c| c.line());
-                let relative = processors.relative && plan.layout().is_ok();
-                text(&plan, (&others, line), &processors.platform.network, relative) + &beside
+                let method = division.as_ref().map_or_else(|| plan.method.clone(), |d| d.method());
+                text((&plan, method), (&others, line), &processors.platform.network) + &beside
             }
         },
+    );
+    Ok(())
+}
+
+/// Exports and draws a plan from a file.
+fn saved(args: &PartitionArgs, path: &Path, console: &Console) -> Result<()> {
+    distinct(&[("--svg", args.svg.as_ref())], &[Some(path)])?;
+    let plan = read_plan(path)?;
+    let svg = open(args.svg.as_ref())?;
+    appear([(svg, &|| picture(&plan, &Platform::from_names(&plan.processors)))])?;
+    let export = args.export.apply(&plan, console)?;
+    console.result(
+        || json!({"plan": path.display().to_string(), "export": export.as_ref().map(|e| &e.value)}),
+        || export.as_ref().and_then(|e| e.text.clone()).unwrap_or_default(),
     );
     Ok(())
 }
@@ -90,7 +113,7 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
 fn by_surfaces(shape: Shape, args: &PartitionArgs, path: &Path) -> Result<(Processors, Vec<Choice>)> {
     let (platform, surfaces) = surfaces(path, args.sources.platform()?)?;
     let block = args.flow.block();
-    let processors = Processors { platform, models: Vec::new(), block, relative: false, sampled: false };
+    let processors = Processors { platform, models: Vec::new(), block, sampled: false };
     let wishes = wishes(args, &processors, shape)?;
     let choices = plan_fpm_br(shape, &processors.platform, &surfaces, block, &wishes)?;
     Ok((processors, choices))
@@ -101,6 +124,6 @@ fn chosen<'a>(args: &PartitionArgs, processors: &Processors, choices: &'a [Choic
     // A plan has no flow: each method counts with its best one.
     let mut seen = std::collections::BTreeSet::new();
     let choices: Vec<&Choice> = choices.iter().filter(|c| seen.insert(&c.plan.method)).collect();
-    let (minimise, relative) = (minimise(args), processors.relative);
+    let (minimise, relative) = (minimise(args), processors.only_ratios());
     (choices.len() > 1).then_some(Chosen { choices, minimise, relative })
 }

@@ -15,12 +15,17 @@ pub fn of_traces(list: &Path, platform: Platform, rule: &Rule, explain: bool) ->
     let hosts = platform
         .processors
         .iter()
-        .map(|p| match p.speed.map(Speed::value) {
-            Some(speed) => Ok(Host { speed, cores: p.cores.len().max(1) as u32 }),
-            None => Err(Error::input(
-                format!("processor \"{}\"", p.name),
-                "has no speed",
-                "add a speed in flop/s to the platform file",
+        .map(|p| match p.speed {
+            Some(Speed::Flops(speed)) => Ok(Host { speed, cores: p.cores.len().max(1) as u32 }),
+            given => Err(Error::input(
+                format!("processor \"{}\": speed", p.name),
+                match given {
+                    Some(speed) => {
+                        format!("{} has no unit of flop/s, in which traces count work", speed.value())
+                    }
+                    None => "is missing".into(),
+                },
+                "add a speed such as \"2.5 Gflop/s\" to the platform file",
             )),
         })
         .collect::<Result<Vec<_>>>()?;
@@ -34,5 +39,5 @@ pub fn of_traces(list: &Path, platform: Platform, rule: &Rule, explain: bool) ->
     let on = Deployment { hosts: &hosts, placement: &placement, names: &names, network: &platform.network };
     let mut scripts: Vec<_> = scripts.into_iter().map(Vec::into_iter).collect();
     let outcome = simulate_actions(&mut scripts, on, rules, explain)?;
-    Ok(Forecast { outcome, names, order: None, command: None, taken_apart: false })
+    Ok(Forecast { outcome, names, order: None, command: None, taken_apart: false, alone: false })
 }

@@ -8,7 +8,7 @@ use crate::output::forecast::Forecast;
 use crate::output::{appear, explain, open, timeline_of};
 use crate::prepare::processors::Processors;
 use crate::prepare::sharing::Rule;
-use crate::prepare::simulate::{processors, rank_of, refuse_for_units};
+use crate::prepare::simulate::{check, processors, rank_of, refuse_for_units};
 use apportion::error::{Error, Result};
 use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
@@ -20,6 +20,7 @@ use apportion::trace::{Activity, Lane, Trace};
 use std::path::Path;
 
 pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
+    check(args)?;
     let output = open(args.trace.as_ref())?;
     if args.sweep.sweep.is_some() {
         let plan = args.plan.as_deref().map(timed_plan).transpose()?;
@@ -32,7 +33,7 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     let forecast = match (&args.plan, &args.traces) {
         (_, Some(list)) => of_traces(list, read_platform(&args.platform)?, &rule, args.explain.is_some())?,
         (Some(plan), None) => of_plan(args, timed_plan(plan)?, &rule)?,
-        (None, None) => return Err(no_plan()),
+        (None, None) => unreachable!("one of them was checked to be there"),
     };
     if !forecast.outcome.trace.seconds().is_finite() {
         let what = "the simulated time exceeds the range of numbers";
@@ -81,20 +82,13 @@ fn timed_plan(path: &Path) -> Result<Plan> {
     Ok(plan)
 }
 
-/// --shape without --sweep: clap lifts the requirement where flags conflict.
-fn no_plan() -> Error {
-    Error::input(
-        "--shape",
-        "needs --sweep",
-        "add --sweep, or write a plan with `apportion partition --shape MxN -o plan.json` and pass --plan",
-    )
-}
-
 fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
+    if plan.layout().is_err() {
+        refuse_for_units(args)?;
+    }
     let processors = processors(args, Some(&plan))?;
     let explain = args.explain.is_some();
     let Ok(layout) = plan.layout() else {
-        refuse_for_units(args)?;
         let outcome = Outcome { trace: of_units(&plan, &processors), history: None };
         return Ok(Forecast {
             outcome,
@@ -102,8 +96,10 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
             order: None,
             command: None,
             taken_apart: false,
+            alone: false,
         });
     };
+    let alone = processors.only_ratios();
     let rates = rates(&processors.models, &plan.shares, processors.block);
     let network = &processors.platform.network;
     let conditions = CostModel { rates: &rates, network, element: args.element() };
@@ -143,7 +139,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     };
     let broadcasts = matches!(order.flow, Flow::OneToAll | Flow::Broadcast);
     let taken_apart = command.is_some() && broadcasts && network.topology == Topology::Bus;
-    Ok(Forecast { outcome, order: Some(order), command, taken_apart, names: plan.processors })
+    Ok(Forecast { outcome, order: Some(order), command, taken_apart, alone, names: plan.processors })
 }
 
 /// Independent units: all processors compute, none communicates.

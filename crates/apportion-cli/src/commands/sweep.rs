@@ -43,7 +43,6 @@ pub fn run(
         models: &processors.models,
         models_block: processors.block,
         element,
-        relative: processors.relative,
         sharing: match rule {
             Rule::Fifo => None,
             Rule::Fluid(rules) => Some(rules),
@@ -51,13 +50,10 @@ pub fn run(
     };
     let monitor = monitor();
     let swept = console.watch("sweeping", monitor, || sweep(&setting, &candidates, &wanted, monitor))?;
-    if processors.relative {
-        console.note("speeds without a unit are ratios: forecasts cover communication only");
-    }
     let [m, k, n] = [shape.m, shape.k, shape.n].map(|x| show_count(u128::from(x)));
     let subject = format!("C of {m} x {n}, k = {k}, on {}", processors.platform.name);
-    let relative = processors.relative;
-    let table = Table { wanted, candidates: &candidates, swept: &swept, rule, relative, subject };
+    let alone = processors.only_ratios();
+    let table = Table { wanted, candidates: &candidates, swept: &swept, rule, alone, subject };
     let [output, svg] = files;
     let listed = || if csv == Some(true) { table.csv() } else { format!("{:#}\n", table.value()) };
     appear([(output, &listed), (svg, &|| table.picture(args.log.unwrap_or(LogName::Auto)))])?;

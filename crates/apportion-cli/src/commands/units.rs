@@ -3,27 +3,44 @@
 use super::clusters::by_clusters;
 use crate::args::UnitsArgs;
 use crate::args::units::Objective;
+use crate::console::{Console, monitor};
 use crate::output::units::{Division, Extra};
 use crate::prepare::processors::Processors;
 use crate::prepare::units::check;
 use apportion::error::{Error, Result};
 use apportion::model::{Interpolation, Model};
-use apportion::plan::{Forecast, Plan, shares};
-use apportion::select::imbalance;
+use apportion::plan::shares::Fall;
+use apportion::plan::{Plan, shares};
+use apportion::select::{forecast_units, imbalance, relative_times};
+use apportion::units;
 
 /// Divides `n` units according to the flags.
 ///
 /// # Errors
 /// Flags that exclude each other (exit code 2); limits or memory caps that cannot be met (exit code 1).
-pub fn divide(n: u64, method: Option<&str>, args: &UnitsArgs, processors: &Processors) -> Result<Division> {
+pub fn divide(
+    n: u64,
+    method: Option<&str>,
+    args: &UnitsArgs,
+    processors: &Processors,
+    console: &Console,
+) -> Result<Division> {
     if n > 1 << 53 {
         return Err(Error::input("--units", format!("{n} is more than 2^53"), "use a smaller number"));
     }
     let models = &processors.models;
     let limits = args.limits(models.len())?;
     let front = matches!(args.objective, Some(Objective::Energy | Objective::Both));
+    let open = method.is_none();
     let method = method.unwrap_or(if front { "exact" } else { "fpm" });
     check(method, args, front, !limits.is_empty())?;
+    if args.robust && processors.only_ratios() {
+        return Err(Error::input(
+            "--robust",
+            "ratios of speeds have no bands",
+            "pass --models with bands (low and high of points), or remove the flag",
+        ));
+    }
     let (name, shares, extra) = match method {
         "even" => (method, shares::even(n, models.len()), Extra::None),
         "proportional" => (method, proportional(models, n)?, Extra::None),
@@ -38,9 +55,38 @@ pub fn divide(n: u64, method: Option<&str>, args: &UnitsArgs, processors: &Proce
             let (shares, clusters) = by_clusters(processors, n)?;
             ("hierarchical", shares, Extra::Clusters(clusters))
         }
-        "fpm" => (method, shares::fpm_within(models, n, &limits)?, Extra::None),
+        "fpm" if open => {
+            let divided = shares::least_time(models, n, &limits)?;
+            let reason = divided.fall.map(|fall| falling(models, fall));
+            if let (Some(why), Some(reason)) = (&divided.unproven, &reason) {
+                console.note(format!(
+                    "apportion: warning: {reason}: the shares of fpm may not be the best, and exact cannot tell: \
+                     {why}"
+                ));
+            }
+            match (divided.exact, reason) {
+                (true, Some(reason)) => ("exact", divided.shares, Extra::Exact(reason)),
+                _ => (method, divided.shares, Extra::None),
+            }
+        }
+        "fpm" => {
+            let fall = models.iter().enumerate().find_map(|(rank, m)| Some((rank, m.falls(n as f64)?)));
+            if let Some((rank, (from, to))) = fall {
+                let reason = falling(models, Fall { rank, from, to });
+                console.note(format!(
+                    "apportion: warning: {reason}, which fpm ignores (--method exact --any-size considers it)"
+                ));
+            }
+            (method, shares::fpm_within(models, n, &limits)?, Extra::None)
+        }
         "exact" if front => {
-            let front = shares::pareto(models, n, &limits)?;
+            let monitor = monitor();
+            let mut progress = |done, total| {
+                monitor.expect(total);
+                monitor.advance(done);
+            };
+            let dividing = || shares::pareto_watched(models, n, &limits, &mut progress);
+            let front = console.watch("dividing", monitor, dividing)?;
             let chosen = if args.objective == Some(Objective::Energy) { front.last() } else { front.first() };
             let shares = chosen.expect("a front has a fastest row").shares.clone();
             ("pareto", shares, Extra::Front(front))
@@ -60,6 +106,17 @@ pub fn divide(n: u64, method: Option<&str>, args: &UnitsArgs, processors: &Proce
     Ok(Division { plan: plan(name, shares, processors)?, extra })
 }
 
+/// Where and how a model breaks the assumption of `fpm`, in words.
+fn falling(models: &[Model], fall: Fall) -> String {
+    let size = |x: f64| units::show_count(x as u128);
+    format!(
+        "time of {} falls between {} and {} units",
+        models[fall.rank].processor(),
+        size(fall.from),
+        size(fall.to)
+    )
+}
+
 fn is_constant(model: &Model) -> bool {
     model.interpolation() == Interpolation::Constant
 }
@@ -76,9 +133,8 @@ fn proportional(models: &[Model], n: u64) -> Result<Vec<u64>> {
 
 fn plan(method: &str, shares: Vec<u64>, processors: &Processors) -> Result<Plan> {
     let models = &processors.models;
-    let compute: Vec<f64> = models.iter().zip(&shares).map(|(m, &s)| m.seconds(s as f64)).collect();
-    let seconds = compute.iter().copied().fold(0.0, f64::max);
-    if let Some(i) = compute.iter().position(|t| t.is_infinite()) {
+    let over = |(model, &share): (&Model, &u64)| model.seconds(share as f64).is_infinite();
+    if let Some(i) = models.iter().zip(&shares).position(over) {
         let cap = models[i].max_size().map_or(0, |cap| cap as u64);
         return Err(Error::infeasible(
             format!(
@@ -90,7 +146,8 @@ fn plan(method: &str, shares: Vec<u64>, processors: &Processors) -> Result<Plan>
             "use --method fpm, which respects the caps",
         ));
     }
-    let forecast = Some(Forecast { seconds, communicate: vec![0.0; compute.len()], compute });
+    let (forecast, relative_times) = (forecast_units(models, &shares), relative_times(models, &shares)?);
     let imbalance = imbalance(models, &shares)?;
-    Ok(Plan { forecast, ..Plan::of_units(method, processors.platform.names(), shares, imbalance) })
+    let plan = Plan::of_units(method, processors.platform.names(), shares, imbalance);
+    Ok(Plan { forecast, relative_times, ..plan })
 }

@@ -61,7 +61,7 @@ impl Chosen<'_> {
     fn by(&self) -> &'static str {
         match self.minimise {
             _ if self.choices[0].rank.is_none() || self.is_free() => "volume",
-            Minimise::Time if self.relative => "communication",
+            Minimise::Time if self.relative => "communication alone",
             Minimise::Time => "forecast",
             Minimise::Sum => "half-perimeters",
             Minimise::Largest => "largest half-perimeter",
@@ -82,9 +82,7 @@ impl Chosen<'_> {
 
     fn shown(&self, value: f64) -> String {
         match self.minimise {
-            // Without a unit if only ratios are known.
             _ if self.is_free() => format!("{} elements", units::show_count(value as u128)),
-            Minimise::Time if self.relative => format!("{value:.4}"),
             Minimise::Time => units::show_seconds(value),
             Minimise::Volume => units::show_count(value as u128),
             _ => format!("{value:.4}"),
@@ -126,7 +124,8 @@ impl Chosen<'_> {
         if timed && orders > 1 && self.choices.len() > methods {
             compared.push(format!("{orders} flows"));
         }
-        Some(format!("{}: {against} (of {})", name(best), compared.join(" x ")))
+        let of = if compared.is_empty() { String::new() } else { format!(" (of {})", compared.join(" x ")) };
+        Some(format!("{}: {against}{of}", name(best)))
     }
 
     /// `{"by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and the fraction by

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 /// The costs of the methods.
 pub struct Comparison {
     pub chosen: String,
-    pub relative: bool,
     pub star: bool,
     pub rows: Vec<Row>,
 }
@@ -28,6 +27,7 @@ pub struct Cost {
     pub metrics: Metrics,
     pub relayed: Option<u64>,
     pub steps: Option<u64>,
+    /// `None` if there are too many processors to simulate, or if ratios of speeds give no time.
     pub forecast: Option<f64>,
 }
 
@@ -78,8 +78,7 @@ impl Comparison {
                     count(m.largest_direction()),
                     format!("{:.4}", m.imbalance),
                     count(cost.steps),
-                    // Ratios give no time.
-                    cost.forecast.filter(|_| !self.relative).map_or_else(|| "-".into(), units::show_seconds),
+                    cost.forecast.map_or_else(|| "-".into(), units::show_seconds),
                     format!("{:.2}", row.milliseconds),
                 ]
             }

@@ -1,6 +1,6 @@
 //! Output files: opened before the work, and written completely or not at all.
 
-use crate::console::monitor;
+use crate::console::interruptible;
 use apportion::error::{Error, Result};
 use apportion::output::OutputFile;
 use apportion::plan::Plan;
@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 /// Starts an output file before the work, so that one that cannot be written is reported at once. From the
 /// first file on, Ctrl-C removes temporary files.
 pub fn open(path: Option<&PathBuf>) -> Result<Option<OutputFile>> {
-    let _ = monitor();
-    path.map(OutputFile::create).transpose()
+    interruptible(|| path.map(OutputFile::create).transpose())
 }
 
 /// Checks that outputs do not replace one another, nor an input. Each comes with its flag.
@@ -60,7 +59,7 @@ pub fn appear<const N: usize>(files: [(Option<OutputFile>, &dyn Fn() -> String);
             full.push(file);
         }
     }
-    full.into_iter().try_for_each(OutputFile::commit)
+    OutputFile::commit_all(full)
 }
 
 /// A trace in the format of the file's name: a picture (.svg), or Chrome trace-event JSON.

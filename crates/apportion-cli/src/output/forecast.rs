@@ -7,6 +7,9 @@ use apportion::simulate::Outcome;
 use apportion::units;
 use serde_json::{Value, json};
 
+/// Said of times where speeds are ratios.
+pub const COMMUNICATION_ALONE: &str = "communication alone: speeds without a unit are ratios";
+
 /// A forecast and its subject.
 pub struct Forecast {
     pub names: Vec<String>,
@@ -15,6 +18,8 @@ pub struct Forecast {
     pub command: Option<String>,
     /// True if broadcasts on a bus were exported as one message per receiver.
     pub taken_apart: bool,
+    /// True if speeds are ratios: the times are of communication alone.
+    pub alone: bool,
 }
 
 impl Forecast {
@@ -23,10 +28,12 @@ impl Forecast {
         let (trace, order) = (&self.outcome.trace, self.order);
         let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
         let each = self.names.iter().enumerate().map(|(i, name)| {
-        json!({"name": name, "compute": compute[i], "communicate": communicate[i], "idle": idle[i]})
-    });
+            let compute = (!self.alone).then_some(compute[i]);
+            json!({"name": name, "compute": compute, "communicate": communicate[i], "idle": idle[i]})
+        });
         let mut object = json!({"seconds": trace.seconds(), "flow": order.map(|o| o.flow.to_string()),
-        "overlap": order.map(|o| o.overlaps()), "processors": each.collect::<Vec<_>>()});
+            "overlap": order.map(|o| o.overlaps()), "processors": each.collect::<Vec<_>>(),
+            "communication_only": self.alone});
         if let Some(command) = &self.command {
             object["command"] = command.as_str().into();
         }
@@ -47,8 +54,8 @@ impl Forecast {
         let trace = &self.outcome.trace;
         let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
         let rows = self.names.iter().enumerate().map(|(i, name)| {
-            let seconds = [&compute, &communicate, &idle].map(|all| units::show_seconds(all[i]));
-            [vec![name.clone()], seconds.to_vec()].concat()
+            let compute = if self.alone { "-".into() } else { units::show_seconds(compute[i]) };
+            vec![name.clone(), compute, units::show_seconds(communicate[i]), units::show_seconds(idle[i])]
         });
         let mut facts: Vec<(&str, String)> =
             self.order.map(|order| ("flow", order.to_string())).into_iter().collect();
@@ -56,6 +63,7 @@ impl Forecast {
             facts.push(("sharing", rule.to_string()));
         }
         facts.push(("forecast", units::show_seconds(trace.seconds())));
+        facts.extend(self.alone.then(|| ("times", COMMUNICATION_ALONE.into())));
         let mut out =
             format!("{}\n{}", table(&["processor", "compute", "communicate", "idle"], rows), pairs(&facts));
         // In one line, so that it can be pasted.

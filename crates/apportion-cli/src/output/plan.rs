@@ -9,14 +9,14 @@ use apportion::units;
 
 /// The shares, the metrics, and the candidates that were compared.
 pub fn text(
-    plan: &Plan,
+    (plan, method): (&Plan, String),
     (candidates, chosen): (&[Choice], Option<String>),
     network: &Network,
-    relative: bool,
 ) -> String {
     let total = plan.shares.iter().sum::<u64>().max(1) as f64;
-    // If only ratios are known, times have no unit.
-    let forecast = plan.forecast.as_ref().filter(|_| !relative);
+    // If only ratios of speeds are known, there are no seconds.
+    let forecast = plan.forecast.as_ref();
+    let relative = plan.relative_times.as_ref().filter(|_| plan.layout().is_err());
     let rows = plan.processors.iter().enumerate().map(|(i, name)| {
         let mut row = vec![
             name.clone(),
@@ -24,13 +24,14 @@ pub fn text(
             format!("{:.2} %", 100.0 * plan.shares[i] as f64 / total),
         ];
         row.extend(forecast.map(|f| units::show_seconds(f.compute[i])));
+        row.extend(relative.map(|times| format!("{:.4}", times[i])));
         row
     });
     let mut header = vec!["processor", "share", "of all"];
     header.extend(forecast.map(|_| "compute"));
+    header.extend(relative.map(|_| "time / ideal"));
     let mut out = table(&header, rows);
-    let mut facts =
-        vec![("method", plan.method.clone()), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
+    let mut facts = vec![("method", method), ("imbalance", format!("{:.4}", plan.metrics.imbalance))];
     if let Some(block) = plan.layout().ok().and_then(|l| l.block()) {
         let Shape { m, n, .. } = block.shape();
         facts.push(("repeated block", format!("{m} x {n}")));
@@ -54,7 +55,7 @@ pub fn text(
     facts.extend(chosen.map(|line| ("chosen", line)));
     out.push('\n');
     out.push_str(&pairs(&facts));
-    out.push_str(&rivals(candidates, network, relative));
+    out.push_str(&rivals(candidates, network));
     out
 }
 
@@ -62,7 +63,7 @@ pub fn text(
 const MOST_RIVALS: usize = 12;
 
 /// The methods compared, each with its best order of steps.
-fn rivals(candidates: &[Choice], network: &Network, relative: bool) -> String {
+fn rivals(candidates: &[Choice], network: &Network) -> String {
     let mut seen = Vec::new();
     let best: Vec<&Choice> = candidates
         .iter()
@@ -80,7 +81,7 @@ fn rivals(candidates: &[Choice], network: &Network, relative: bool) -> String {
         let volume =
             relayed.or(c.plan.metrics.volume).map_or_else(String::new, |v| units::show_count(u128::from(v)));
         let mut row = vec![c.plan.method.clone(), volume];
-        if let Some(f) = c.plan.forecast.as_ref().filter(|_| !relative) {
+        if let Some(f) = &c.plan.forecast {
             let flow = format!("{}{}", c.order.flow, if c.order.overlaps() { ", overlapped" } else { "" });
             row.extend([flow, units::show_seconds(f.seconds)]);
         }
@@ -88,8 +89,10 @@ fn rivals(candidates: &[Choice], network: &Network, relative: bool) -> String {
     });
     let star = matches!(network.topology, Topology::Star { .. });
     let volume = if star { "volume, relayed" } else { "volume" };
-    let header: &[&str] =
-        if relative { &["candidate", volume] } else { &["candidate", volume, "flow", "forecast"] };
+    let header: &[&str] = match best[0].plan.relative_times {
+        Some(_) => &["candidate", volume],
+        None => &["candidate", volume, "flow", "forecast"],
+    };
     let more = match best.len().saturating_sub(MOST_RIVALS) {
         0 => String::new(),
         more => format!("and {more} more\n"),

@@ -1,5 +1,6 @@
 //! A parameter sweep as text, JSON, CSV and picture.
 
+use super::forecast::COMMUNICATION_ALONE;
 use crate::args::LogName;
 use crate::prepare::sharing::Rule;
 use apportion::explore::{Candidate, Parameter, ParameterSweep, SweepResult};
@@ -13,8 +14,8 @@ pub struct Table<'a> {
     pub candidates: &'a [Candidate],
     pub swept: &'a SweepResult,
     pub rule: &'a Rule,
-    /// Speeds are ratios: the forecasts are of communication alone.
-    pub relative: bool,
+    /// True if speeds are ratios: the times are of communication alone.
+    pub alone: bool,
     /// The product and the platform.
     pub subject: String,
 }
@@ -37,6 +38,7 @@ impl Table<'_> {
             "from": self.wanted.from,
             "to": self.wanted.to,
             "sharing": self.rule.to_string(),
+            "communication_only": self.alone,
             "contenders": self.candidates.iter().map(|c| &c.name).collect::<Vec<_>>(),
             "points": points.collect::<Vec<_>>(),
             "crossovers": crossovers.collect::<Vec<_>>(),
@@ -95,6 +97,9 @@ impl Table<'_> {
         if facts.is_empty() {
             facts.push(("crossover", "none".into()));
         }
+        if self.alone {
+            facts.push(("times", COMMUNICATION_ALONE.to_owned()));
+        }
         if *self.rule != Rule::Fifo {
             facts.insert(0, ("sharing", self.rule.to_string()));
         }
@@ -117,7 +122,7 @@ impl Table<'_> {
         let most = all().fold(0.0f64, f64::max);
         let scales = [("s", 1.0), ("ms", 1e3), ("us", 1e6)];
         let (name, scale) = scales.into_iter().find(|(_, f)| most * f >= 1.0).unwrap_or(scales[2]);
-        let quantity = if self.relative { "forecast communication time" } else { "forecast time" };
+        let quantity = if self.alone { "forecast communication time" } else { "forecast time" };
         let (able, unable) = self.able();
         let series = able.iter().enumerate().map(|(colour, &i)| Series {
             name: self.candidates[i].name.clone(),
@@ -140,7 +145,7 @@ impl Table<'_> {
         if !unable.is_empty() {
             notes.push(format!("not applicable here: {}", unable.join(", ")));
         }
-        if self.relative {
+        if self.alone {
             notes.push("speeds are ratios without a unit: forecasts cover communication only".into());
         }
         let plot = Plot {

@@ -15,7 +15,13 @@ pub struct Division {
 /// The output in addition to the plan.
 pub enum Extra {
     None,
-    Robust { found: Robust, regret: f64, plain_regret: f64 },
+    /// The reason why `exact` was taken in place of `fpm`.
+    Exact(String),
+    Robust {
+        found: Robust,
+        regret: f64,
+        plain_regret: f64,
+    },
     Front(Vec<Tradeoff>),
     Clusters(Vec<Cluster>),
 }
@@ -26,14 +32,25 @@ pub struct Cluster {
     pub processors: usize,
     pub units: u64,
     pub flat_units: u64,
-    pub seconds: f64,
+    /// Seconds, or the time relative to the ideal where only ratios of speeds are known.
+    pub longest: f64,
 }
 
 impl Division {
+    /// The method, and the reason for it if it was not the default one.
+    pub fn method(&self) -> String {
+        match &self.extra {
+            Extra::Exact(reason) => format!("{} ({reason})", self.plan.method),
+            _ => self.plan.method.clone(),
+        }
+    }
+
     /// Adds it to the plan's JSON.
     pub fn extend(&self, value: &mut Value) {
+        let ratios = self.plan.relative_times.is_some();
         match &self.extra {
             Extra::None => {}
+            Extra::Exact(reason) => value["method_reason"] = reason.as_str().into(),
             Extra::Robust { found, regret, plain_regret } => {
                 value["robust"] = json!({
                     "worst_seconds": found.worst_seconds, "expected_seconds": found.expected_seconds,
@@ -52,7 +69,9 @@ impl Division {
                     .iter()
                     .map(|c| {
                         json!({"cluster": c.path, "processors": c.processors, "units": c.units,
-                               "flat_units": c.flat_units, "seconds": c.seconds})
+                               "flat_units": c.flat_units,
+                               "seconds": (!ratios).then_some(c.longest),
+                               "relative_time": ratios.then_some(c.longest)})
                     })
                     .collect();
             }
@@ -61,8 +80,9 @@ impl Division {
 
     /// The text for readers, printed below the plan.
     pub fn text(&self) -> String {
+        let ratios = self.plan.relative_times.is_some();
         match &self.extra {
-            Extra::None => String::new(),
+            Extra::None | Extra::Exact(_) => String::new(),
             Extra::Robust { found, regret, plain_regret } => {
                 let row = |name: &str, expected, worst, regret: &f64| {
                     vec![
@@ -92,10 +112,11 @@ impl Division {
                         c.processors.to_string(),
                         units::show_count(u128::from(c.units)),
                         units::show_count(u128::from(c.flat_units)),
-                        units::show_seconds(c.seconds),
+                        if ratios { format!("{:.4}", c.longest) } else { units::show_seconds(c.longest) },
                     ]
                 });
-                let header = ["cluster", "processors", "units", "flat", "ends after"];
+                let time = if ratios { "time / ideal" } else { "ends after" };
+                let header = ["cluster", "processors", "units", "flat", time];
                 let furthest = clusters.iter().map(|c| c.units.abs_diff(c.flat_units)).max().unwrap_or(0);
                 let facts = [("largest difference from flat", format!("{furthest} units"))];
                 format!("\n{}\n{}", table(&header, rows), pairs(&facts))

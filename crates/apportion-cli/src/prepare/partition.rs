@@ -56,7 +56,6 @@ pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Re
         form: args.form()?,
         minimise: minimise(args),
         element: 8,
-        relative: processors.relative,
         fit: args.flow.fit(DataPath::Copied),
     })
 }
@@ -77,6 +76,21 @@ pub fn minimise(args: &PartitionArgs) -> Minimise {
 /// Such a flag.
 pub fn check(args: &PartitionArgs) -> Result<()> {
     let refuse = |flag: &str, what: &str, remedy: &str| Err(Error::input(flag, what, remedy));
+    if args.plan.is_some() {
+        return match args.export.export.is_some() || args.svg.is_some() {
+            true => Ok(()),
+            false => refuse("--plan", "there is nothing to do with it", "add --export FORMAT or --svg FILE"),
+        };
+    }
+    if args.units.is_none() && args.shape.is_none() {
+        let remedy = "pass --units N for independent units, --shape MxN for a matrix product, or --plan FILE \
+                      to export a plan";
+        return refuse("partition", "there is nothing to divide", remedy);
+    }
+    if args.shape.is_some() && args.of_units.robust {
+        let remedy = "use --units, or pass --models whose `seconds` are the slow ends of the bands";
+        return refuse("--robust", "bands of speeds are considered for --units only", remedy);
+    }
     if args.units.is_some() {
         return match args.flow.given().into_iter().find(|(_, given)| *given) {
             Some((flag, _)) => {

@@ -8,10 +8,10 @@ use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
 use apportion::measure::measure_on;
-use apportion::model::{Model, Models, read_models};
+use apportion::model::{Model, Models, WorkUnit, only_ratios, platform_models, read_models};
 use apportion::plan::Plan;
 use apportion::plan::shapes::{Communication, Method, MethodOptions};
-use apportion::platform::{Network, Platform, Speed, Topology, discover, read_platform};
+use apportion::platform::{Network, Platform, Topology, discover, read_platform};
 use apportion::run::World;
 use apportion::select::communication_of;
 use std::collections::BTreeSet;
@@ -26,10 +26,15 @@ pub struct Processors {
     pub models: Vec<Model>,
     /// The pivot block that the models' sizes refer to (1 for constant speeds).
     pub block: u64,
-    /// True if only ratios of speeds are known.
-    pub relative: bool,
     /// True if a model is an emulated processor's speed function: its points are not measured sizes.
     pub sampled: bool,
+}
+
+impl Processors {
+    /// True if only ratios of speeds are known, so that nothing has a time.
+    pub fn only_ratios(&self) -> bool {
+        only_ratios(&self.models)
+    }
 }
 
 impl Sources {
@@ -57,19 +62,18 @@ impl Sources {
         }
     }
 
-    /// Processors whose speeds the flags and files give; `flops_per_unit` converts flop/s to units of the
-    /// model.
+    /// Processors whose speeds the flags and files give, for work of this unit.
     ///
     /// # Errors
     /// No source of speeds, or a processor without one.
-    pub fn processors(&self, flops_per_unit: f64) -> Result<Processors> {
+    pub fn processors(&self, work: WorkUnit) -> Result<Processors> {
         let platform = self.platform()?;
         if let Some(path) = &self.models {
             let models = read_models(path)?;
             let block = models.block().unwrap_or(1);
             let platform = platform.unwrap_or_else(|| Platform::from_names(&models.names()));
             let models = models.in_order(&platform.names())?;
-            return Ok(Processors { models, block, relative: false, sampled: false, platform });
+            return Ok(Processors { models, block, sampled: false, platform });
         }
         let Some(platform) = platform else {
             return Err(Error::input(
@@ -78,33 +82,15 @@ impl Sources {
                 "add --speeds 9:1, --models models.json or --platform platform.toml",
             ));
         };
-        constant(platform, flops_per_unit)
+        constant(platform, work)
     }
 }
 
-/// Models from the platform alone: emulated processors' speed functions, and the others' constant speeds. A
-/// bare number is in flop/s like any quantity; if all are bare, only their ratios are used. If no speed is
-/// given, but slowdowns that differ, they give the ratios.
-pub fn constant(platform: Platform, flops_per_unit: f64) -> Result<Processors> {
-    let slowed = platform.processors.iter().all(|p| p.emulated.is_none() && p.speed.is_none())
-        && platform.processors.windows(2).any(|pair| pair[0].slowdown != pair[1].slowdown);
-    let models = platform
-        .processors
-        .iter()
-        .map(|p| match (&p.emulated, p.speed) {
-            (None, None) if slowed => Model::constant(&p.name, 1.0 / p.slowdown),
-            (Some(emulated), _) => emulated.model(&p.name),
-            (None, Some(speed)) => Model::constant(&p.name, speed.value() / flops_per_unit),
-            (None, None) => Err(Error::input(
-                format!("processor \"{}\"", p.name),
-                "has no speed",
-                "add speed or emulated to the platform file, or pass --models (see `apportion measure`)",
-            )),
-        })
-        .collect::<Result<_>>()?;
-    let relative = slowed || platform.processors.iter().any(|p| matches!(p.speed, Some(Speed::Relative(_))));
+/// Processors with models from the platform alone.
+pub fn constant(platform: Platform, work: WorkUnit) -> Result<Processors> {
+    let models = platform_models(&platform, work)?;
     let sampled = platform.processors.iter().any(|p| p.emulated.is_some());
-    Ok(Processors { models, block: 1, relative, sampled, platform })
+    Ok(Processors { models, block: 1, sampled, platform })
 }
 
 /// Options of the methods, from the platform's network and from flags.

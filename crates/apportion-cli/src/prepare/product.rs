@@ -11,14 +11,14 @@ use crate::prepare::world::{fits, processes};
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
-use apportion::model::{Model, Models, read_models};
+use apportion::model::{Model, Models, WorkUnit, only_ratios, platform_models, read_models};
 use apportion::plan::{Plan, Shape, read_plan};
 use apportion::platform::{Platform, Processor, Speed};
 use apportion::product::MatmulJob;
 use apportion::run::World;
 use apportion::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
 use apportion::select::{Choice, MemoryPolicy, PlanOptions, plan_matmul};
-use apportion::units::show_seconds;
+use apportion::units;
 use serde_json::{Value, json};
 
 /// Everything decided.
@@ -129,7 +129,7 @@ fn known_models(given: &Given) -> Result<Option<Speeds>> {
         Some(models) => Some((models.in_order(&platform.names())?, models.block().unwrap_or(1))),
         // Speeds in flop/s and given functions need no measuring; ratios alone give no time.
         None if platform.processors.iter().all(given_speed) => {
-            let processors = constant(platform.clone(), 2.0)?;
+            let processors = constant(platform.clone(), WorkUnit::MultiplyAdd)?;
             Some((processors.models, processors.block))
         }
         None => None,
@@ -253,30 +253,20 @@ fn made(
         fit,
         ..PlanOptions::open(args.flow.pivot(shape.k)?, element)
     };
-    let ratios = |speeds: &[Speed]| speeds.iter().any(|s| matches!(s, Speed::Relative(_)));
-    let relative = args.sources.models.is_none() && platform.speeds().is_some_and(|s| ratios(&s));
     // Ratios given by the user decide the areas; the measured speeds still make the forecast of the run.
-    let choices = match platform.speeds() {
-        Some(speeds) if relative => {
-            let given: Vec<Model> = platform
-                .processors
-                .iter()
-                .zip(&speeds)
-                .map(|(p, s)| Model::constant(&p.name, s.value()))
-                .collect::<Result<_>>()?;
-            let mut choices =
-                plan_matmul(shape, platform, &given, 1, &PlanOptions { relative: true, ..options })?;
-            choices.iter_mut().for_each(|choice| choice.plan.forecast = None);
-            choices
-        }
-        _ => plan_matmul(shape, platform, models, block, &options)?,
+    let given = match platform.speeds() {
+        Some(_) if args.sources.models.is_none() => Some(platform_models(platform, WorkUnit::MultiplyAdd)?),
+        _ => None,
+    };
+    let given = given.filter(|given| only_ratios(given));
+    let relative = given.is_some();
+    let choices = match given {
+        Some(given) => plan_matmul(shape, platform, &given, 1, &options)?,
+        None => plan_matmul(shape, platform, models, block, &options)?,
     };
     for (place, c) in choices.iter().enumerate() {
-        let rank = match c.rank {
-            None => "-".into(),
-            Some(r) if relative => format!("{r:.4} (communication, relative)"),
-            Some(r) => show_seconds(r),
-        };
+        let of = if relative { " of communication" } else { "" };
+        let rank = c.rank.map_or_else(|| "-".into(), |r| format!("{}{of}", units::show_seconds(r)));
         let mark = if place == 0 { "chosen" } else { "against" };
         console.detail(format!("{mark}: {:17} {:26} {rank}", c.plan.method, c.order.to_string()));
     }

@@ -3,7 +3,7 @@
 use crate::args::numbers::number;
 use crate::prepare::processors::Processors;
 use apportion::error::{Error, Result};
-use apportion::model::{Model, Surface, Surfaces};
+use apportion::model::{Model, Surface, Surfaces, read_surfaces};
 use apportion::platform::Platform;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub fn sections(path: &Path, fixed: &[String], platform: Option<Platform>) -> Re
         models.iter().find(|m| m.processor() == name).cloned().ok_or_else(|| missing(&place, name))
     };
     let models = platform.names().iter().map(model).collect::<Result<_>>()?;
-    Ok(Processors { platform, models, block: 1, relative: false, sampled: false })
+    Ok(Processors { platform, models, block: 1, sampled: false })
 }
 
 /// The processors of a file's surfaces, or of the platform, with their surfaces by rank.
@@ -42,8 +42,7 @@ pub fn surfaces(path: &Path, platform: Option<Platform>) -> Result<(Platform, Ve
 /// The file, and its name for messages.
 fn read(path: &Path) -> Result<(Surfaces, String)> {
     let place = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))?;
-    Ok((Surfaces::parse(&text, &place)?, place))
+    Ok((read_surfaces(path)?, place))
 }
 
 fn missing(place: &str, name: &str) -> Error {

@@ -4,35 +4,78 @@ use super::processors::{Processors, constant, in_plan_order};
 use crate::args::SimulateArgs;
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
-use apportion::model::read_models;
+use apportion::model::{WorkUnit, read_models};
 use apportion::plan::Plan;
-use apportion::platform::{Processor, read_platform};
+use apportion::platform::read_platform;
+use apportion::select::check_has_times;
+
+/// Checks that there is something to simulate.
+///
+/// # Errors
+/// No plan, traces or shape; a shape without a sweep.
+pub fn check(args: &SimulateArgs) -> Result<()> {
+    let refuse = |place: &str, what: &str, remedy: &str| Err(Error::input(place, what, remedy));
+    match (&args.sweep.sweep, args.plan.is_some() || args.traces.is_some(), &args.sweep.shape) {
+        (None, false, Some(_)) => {
+            refuse("--shape", "is laid out for sweeps only", "add --sweep, or make a plan with `partition`")
+        }
+        (None, false, None) => refuse(
+            "simulate",
+            "there is nothing to simulate",
+            "pass --plan FILE, --traces LIST, or --shape MxN with --sweep PARAMETER=FROM..TO",
+        ),
+        (Some(_), false, None) => {
+            refuse("--sweep", "there is nothing to lay out", "pass --shape MxN or --plan FILE")
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The platform's processors, in the order of the plan if there is one, with their speed functions.
 pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Processors> {
     let platform = read_platform(&args.platform)?;
     let platform = plan.map_or(Ok(platform.clone()), |plan| in_plan_order(plan, platform))?;
-    let flops_per_unit = if plan.is_some_and(|p| p.layout().is_err()) { 1.0 } else { 2.0 };
+    let units = plan.is_some_and(|p| p.layout().is_err());
     match &args.models {
         None => {
-            let processors = constant(platform, flops_per_unit)?;
-            let timed = |p: &Processor| p.speed.is_some() || p.emulated.is_some();
-            if args.sweep.sweep.is_none() && !processors.platform.processors.iter().all(timed) {
-                return Err(Error::input(
-                    args.platform.display().to_string(),
-                    "slowdowns give ratios of speeds, not times",
-                    "add speeds to the file, or pass --models (created by `apportion measure`)",
-                ));
-            }
+            let work = if units { WorkUnit::Unit } else { WorkUnit::MultiplyAdd };
+            let processors = constant(platform, work)?;
+            refuse_ratios(args, &processors, units)?;
             Ok(processors)
         }
         Some(path) => {
             let models = read_models(path)?;
             let block = models.block().unwrap_or(1);
             let models = models.in_order(&platform.names())?;
-            Ok(Processors { models, block, relative: false, sampled: false, platform })
+            Ok(Processors { models, block, sampled: false, platform })
         }
     }
+}
+
+/// Rejects ratios of speeds where even communication has no time to forecast.
+fn refuse_ratios(args: &SimulateArgs, processors: &Processors, units: bool) -> Result<()> {
+    let refuse =
+        |what: &str, remedy: &str| Err(Error::input(args.platform.display().to_string(), what, remedy));
+    if !processors.only_ratios() {
+        return Ok(());
+    }
+    if units {
+        return refuse(
+            "its speeds are ratios, and units send no messages: there is no time to forecast",
+            "give speeds in units/s, or pass --models (created by `apportion measure`)",
+        );
+    }
+    if args.export_simgrid.is_some() {
+        return refuse(
+            "its speeds are ratios, which SimGrid cannot replay",
+            "give speeds in flop/s, or pass --models (created by `apportion measure`)",
+        );
+    }
+    // A sweep may give the network its costs, and checks them itself.
+    if args.sweep.sweep.is_some() {
+        return Ok(());
+    }
+    check_has_times(&processors.models, &processors.platform.network)
 }
 
 /// The processor that a flag names.

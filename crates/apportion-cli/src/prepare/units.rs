@@ -1,9 +1,44 @@
 //! From the flags of `partition --units` to limits of shares.
 
+use super::processors::Processors;
 use crate::args::UnitsArgs;
 use crate::args::numbers::Wholes;
+use crate::console::Console;
 use apportion::error::{Error, Result};
+use apportion::model::Model;
 use apportion::plan::shares::Limits;
+use apportion::platform::Processor;
+
+/// The processors with shares capped by their memory, if the size of a unit is known.
+///
+/// # Errors
+/// A size of a unit, but no processor with a memory.
+pub fn with_memory(processors: Processors, args: &UnitsArgs, console: &Console) -> Result<Processors> {
+    let limited = processors.platform.processors.iter().any(|p| p.memory.is_some());
+    let bytes = match (args.bytes_per_unit, limited) {
+        (None, false) => return Ok(processors),
+        (None, true) => {
+            console
+                .note("note: the processors' memory is not considered (--bytes-per-unit B makes it a cap)");
+            return Ok(processors);
+        }
+        (Some(_), false) => {
+            let what = "no processor of the platform has a memory";
+            return Err(Error::input("--bytes-per-unit", what, "add memory to the platform file"));
+        }
+        (Some(bytes), true) => bytes,
+    };
+    if bytes == 0 {
+        return Err(Error::input("--bytes-per-unit", "a unit has at least one byte", "use a larger number"));
+    }
+    let cap = |(model, processor): (Model, &Processor)| match processor.memory {
+        Some(memory) => model.with_cap(memory as f64 / bytes as f64),
+        None => Ok(model),
+    };
+    let Processors { platform, models, block, sampled } = processors;
+    let models = models.into_iter().zip(&platform.processors).map(cap).collect::<Result<_>>()?;
+    Ok(Processors { platform, models, block, sampled })
+}
 
 /// Rejects flags that the method would ignore.
 pub fn check(method: &str, args: &UnitsArgs, front: bool, limited: bool) -> Result<()> {

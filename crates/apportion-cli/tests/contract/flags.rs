@@ -34,7 +34,7 @@ fn numbers_are_read_as_people_write_them() {
     assert_eq!(units("--units 1e6 --speeds 9:1"), json!([900_000, 100_000]));
     assert_eq!(units("--units 2.5M --speeds 9,1 --max 2M,1M"), json!([2_000_000, 500_000]));
     assert_eq!(units("--shape 1kx1k --speeds 3:1 --method straight-line"), json!([750_000, 250_000]));
-    for wrong in ["--units 1.5k5", "--units 1.0001k", "--units 1,000", "--units -1k"] {
+    for wrong in ["--units 1.5k5", "--units 1.0001k", "--units 1,00", "--units -1k"] {
         here.fails(2, &format!("partition {wrong} --speeds 9,1"));
     }
 }
@@ -94,6 +94,90 @@ fn flags_that_a_mode_would_ignore_are_refused_by_name() {
         let error = here.fails(2, &format!("{line} {flag}"));
         assert!(error.contains(flag.split(' ').next().unwrap()), "{line} {flag}: {error}");
     }
+}
+
+/// Each flag of `partition` and `plot` does something in a mode, or is refused there by its name.
+#[test]
+fn every_flag_of_the_planning_commands_is_used_or_refused() {
+    let here = Bench::new();
+    here.write("two.toml", TWO);
+    here.done("partition --units 100 --platform two.toml -o plan.json");
+    let units = "partition --units 100 --speeds 9,1";
+    let shape = "partition --shape 64x64 --speeds 9,1";
+    let saved = "partition --plan plan.json --export csv";
+    // A value for the flag, and whether units, shapes and saved plans use it; `None` takes no value.
+    let flags: [(&str, Option<&str>, [bool; 3]); 33] = [
+        ("--units", Some("5"), [true, false, false]),
+        ("--shape", Some("8x8"), [false, true, false]),
+        ("--plan", Some("plan.json"), [false, false, true]),
+        ("--speeds", Some("1,1"), [true, true, false]),
+        ("--models", Some("m.json"), [true, true, false]),
+        ("--platform", Some("two.toml"), [true, true, false]),
+        ("--surfaces", Some("s.json"), [true, true, false]),
+        ("--at", Some("n=5"), [true, false, false]),
+        ("--method", Some("even"), [true, true, false]),
+        ("--communication", Some("serial"), [false, true, false]),
+        ("--groups", Some("p0;p1"), [false, true, false]),
+        ("--minimise", Some("sum"), [false, true, false]),
+        ("--levels", Some("rows"), [false, true, false]),
+        ("--granularity", Some("8"), [false, true, false]),
+        ("--repeat", Some("8x8"), [false, true, false]),
+        ("--compare", None, [false, true, false]),
+        ("--flow", Some("ring"), [false, true, false]),
+        ("--overlap", None, [false, true, false]),
+        ("--look-ahead", Some("2"), [false, true, false]),
+        ("--block", Some("8"), [false, true, false]),
+        ("--blocks", Some("2"), [false, true, false]),
+        ("--output", Some("o.json"), [true, true, false]),
+        ("--svg", Some("o.svg"), [true, true, true]),
+        ("--export", Some("csv"), [true, true, true]),
+        ("--export-to", Some("o.csv"), [true, true, true]),
+        ("--robust", None, [true, false, false]),
+        ("--objective", Some("time"), [true, false, false]),
+        ("--min", Some("1"), [true, false, false]),
+        ("--max", Some("90"), [true, false, false]),
+        ("--multiple-of", Some("1"), [true, false, false]),
+        ("--bytes-per-unit", Some("1"), [true, false, false]),
+        ("--any-size", None, [true, false, false]),
+        ("--hierarchical", None, [true, false, false]),
+    ];
+    let known: Vec<String> = named_in(&here.done("partition --help"));
+    let listed: Vec<&str> = flags.iter().map(|f| f.0).collect();
+    assert!(known.iter().all(|flag| listed.contains(&flag.as_str())), "{known:?} against {listed:?}");
+    assert!(listed.iter().all(|flag| known.iter().any(|k| k == flag)), "{known:?} against {listed:?}");
+    for (flag, value, used) in flags {
+        for (line, used) in [units, shape, saved].into_iter().zip(used) {
+            if !used {
+                let line = format!("{line} {flag} {}", value.unwrap_or(""));
+                let told = here.fails(2, line.trim());
+                assert!(told.contains(flag), "{line}: {told}");
+            }
+        }
+    }
+    assert_eq!(
+        named_in(&here.done("plot --help")),
+        ["--speeds", "--models", "--platform", "--units", "--to", "--svg"]
+    );
+    let both = here.fails(2, "partition --speeds 9,1");
+    assert!(both.contains("--units") && both.contains("--shape"), "{both}");
+    let both = here.fails(2, "simulate --platform two.toml --sweep ratio=1..25");
+    assert!(both.contains("--plan") && both.contains("--shape"), "{both}");
+    let helps = here.fails(2, &format!("{shape} --robust"));
+    assert!(helps.contains("--units only"), "{helps}");
+}
+
+/// The flags that a help text lists, but for the global ones.
+fn named_in(help: &str) -> Vec<String> {
+    let flag = |line: &str| {
+        let start = line.trim_start();
+        let start =
+            start.split_once(", --").filter(|(short, _)| short.len() == 2).map_or(start, |(_, long)| long);
+        let name = start.trim_start_matches("--").split([' ', '<', '[', '.']).next().unwrap_or_default();
+        (line.trim_start().starts_with('-') && name.starts_with(|c: char| c.is_ascii_lowercase()))
+            .then(|| format!("--{name}"))
+    };
+    let global = ["--json", "--quiet", "--verbose", "--help"];
+    help.lines().filter_map(flag).filter(|name| !global.contains(&name.as_str())).collect()
 }
 
 const TWO: &str = "[[processor]]\nname = \"p0\"\nspeed = \"9 Gflop/s\"\n[[processor]]\nname = \"p1\"\nspeed \

@@ -50,6 +50,55 @@ fn stopped(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: 
     apportion_testing::without_progress(&err)
 }
 
+/// A planning command only computes: a signal ends it wherever it is, and no file is left.
+#[test]
+fn a_division_that_takes_long() {
+    let bench = Bench::new();
+    let mut seed = 1_u64;
+    let mut random = || {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        1.0 + (seed >> 40) as f64
+    };
+    let points = |random: &mut dyn FnMut() -> f64| {
+        let point = |x: u32, t: f64, e: f64| format!("{{\"size\": {x}, \"seconds\": {t}, \"energy\": {e}}}");
+        (1..=500).map(|x| point(x, random(), random())).collect::<Vec<_>>().join(",")
+    };
+    let models: Vec<String> = (0..16)
+        .map(|i| format!("{{\"processor\": \"p{i}\", \"points\": [{}]}}", points(&mut random)))
+        .collect();
+    bench.write(
+        "m.json",
+        format!(
+            "{{\"format\": \"apportion-models\", \"version\": 1, \"kernel\": \"k\", \"unit\": \"u\", \"models\": [{}]}}",
+            models.join(",")
+        ),
+    );
+    bench.write("plan.json", "an earlier plan");
+    let line =
+        ["partition", "--units", "4000", "--models", "m.json", "--objective", "both", "-o", "plan.json"];
+    for signal in [Signal::INT, Signal::TERM] {
+        interrupted(&bench, &line, || true, signal);
+        assert_eq!(bench.text("plan.json"), "an earlier plan");
+        assert!(bench.names().iter().all(|name| !name.starts_with(".apportion")), "{:?}", bench.names());
+    }
+}
+
+/// Opening a pipe waits for its reader: also that wait ends by a signal, in every command.
+#[test]
+fn a_pipe_without_a_reader() {
+    let bench = Bench::new();
+    let made = std::process::Command::new("mkfifo").arg(bench.path("pipe")).status();
+    assert!(made.is_ok_and(|status| status.success()), "a named pipe can be made");
+    bench.matrix("a.npy", &whole::<f64>(20, 20, 1));
+    for line in [
+        &["partition", "--units", "10", "--speeds", "9,1", "-o", "pipe"][..],
+        &["plot", "--speeds", "9,1", "--units", "10", "--svg", "pipe"],
+        &["matmul", "a.npy", "a.npy", "-o", "c.npy", "--report", "pipe"],
+    ] {
+        interrupted(&bench, line, || true, Signal::INT);
+    }
+}
+
 /// Finished work is kept. The message says so and how to continue, and its claims are checked.
 #[test]
 fn a_product_with_a_checkpoint() {

@@ -11,6 +11,7 @@ mod choices;
 #[cfg(unix)]
 mod commands;
 mod crossovers;
+mod divided;
 mod emulated;
 mod exports;
 mod files;
@@ -34,6 +35,7 @@ mod panels;
 mod plans;
 #[cfg(unix)]
 mod programs;
+mod ratios;
 mod reports;
 mod scaled;
 mod semirings;

@@ -159,11 +159,11 @@ fn slowdowns_tell_ratios() {
     let at = swept["crossovers"][0]["at"].as_f64().unwrap();
     assert!((at - 3.0).abs() < 0.03, "{at}");
     let told = bench.fails(2, &[&call[..], &["--platform", "memory.toml"]].concat());
-    assert!(told.contains("this network has no costs"), "{told}");
+    assert!(told.contains("the network has no costs"), "{told}");
     let plan = bench.json(&["partition", "--units", "100", "--platform", "memory.toml", "-o", "plan.json"]);
     assert_eq!(plan["shares"], serde_json::json!([75, 25]));
     let told = bench.fails(2, &["simulate", "--plan", "plan.json", "--platform", "memory.toml"]);
-    assert!(told.contains("ratios of speeds"), "{told}");
+    assert!(told.contains("ratios"), "{told}");
 }
 
 #[test]

@@ -6,13 +6,13 @@ mod range;
 pub use range::{Parameter, ParameterSweep};
 
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Model, only_ratios};
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Layout, Shape, shares};
 use crate::platform::{Platform, Topology};
 use crate::run::Monitor;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
-use crate::select::{communication_of, forecast, rates};
+use crate::select::{check_has_times, communication_of, forecast, rates};
 use crate::simulate::{CostModel, Fluid, simulate_fluid};
 
 /// Relative accuracy of a crossover.
@@ -25,14 +25,13 @@ pub struct SweepSetup<'a> {
     pub shape: Shape,
     /// The platform, one parameter of which varies.
     pub platform: &'a Platform,
-    /// The speed functions, by rank. If the number of processors varies, they are repeated.
+    /// The speed functions, by rank. If the number of processors varies, they are repeated. With ratios of
+    /// speeds, candidates are compared by communication alone.
     pub models: &'a [Model],
     /// The pivot block that the sizes of the models refer to.
     pub models_block: u64,
     /// Bytes of one element.
     pub element: u64,
-    /// True if only ratios of speeds are known: candidates are then compared by communication alone.
-    pub relative: bool,
     /// How messages share links; `None` for one after the other, as in [`forecast`].
     pub sharing: Option<&'a Fluid>,
 }
@@ -116,12 +115,9 @@ pub fn sweep(
     sweep: &ParameterSweep,
     monitor: &Monitor,
 ) -> Result<SweepResult> {
-    if setting.relative && !sweep.parameter.is_of_the_network() && setting.platform.network.is_free() {
-        return Err(Error::input(
-            "`sweep`",
-            "nothing to compare: speeds without a unit are only ratios, and this network has no costs",
-            "give the platform file speeds in flop/s, or a latency or bandwidth under [network]",
-        ));
+    // A sweep of the network gives it costs.
+    if !sweep.parameter.is_of_the_network() {
+        check_has_times(setting.models, &setting.platform.network)?;
     }
     let race = Race { setting, contenders, parameter: sweep.parameter, monitor };
     let values = sweep.values();
@@ -215,10 +211,7 @@ impl Race<'_> {
         platform: &Platform,
         models: &[Model],
     ) -> Result<CandidateForecast> {
-        let rates = match self.setting.relative {
-            true => vec![f64::MAX; models.len()],
-            false => rates(models, &layout.shares(), self.setting.models_block),
-        };
+        let rates = rates(models, &layout.shares(), self.setting.models_block);
         let network = &platform.network;
         let conditions = CostModel { rates: &rates, network, element: self.setting.element };
         let mut best: Option<CandidateForecast> = None;
@@ -269,8 +262,9 @@ fn at_ratio(models: &[Model], ratio: f64) -> Result<Vec<Model>> {
     let all = others + speeds[0];
     let first = ratio * others / (speeds.len() - 1) as f64;
     let scale = all / (first + others);
+    let make = if only_ratios(models) { Model::ratio } else { Model::constant };
     let scaled = speeds.iter().enumerate().map(|(i, &s)| scale * if i == 0 { first } else { s });
-    models.iter().zip(scaled).map(|(model, speed)| Model::constant(model.processor(), speed)).collect()
+    models.iter().zip(scaled).map(|(model, speed)| make(model.processor().to_owned(), speed)).collect()
 }
 
 #[cfg(test)]

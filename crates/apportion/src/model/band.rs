@@ -1,6 +1,7 @@
 //! The two edges of a speed band, each a model of its own (Lastovetsky and Reddy 2007, section 2, Fig. 2).
 
 use super::{Model, Point};
+use crate::input::EXTREME;
 
 /// Relative half-width of the band of a size that was run once, if no other size has a band.
 const SINGLE: f64 = 0.2;
@@ -39,12 +40,9 @@ impl Model {
     }
 
     fn with_times(&self, seconds: impl Fn(&Point) -> f64) -> Self {
-        let points = self.points().iter().map(|p| {
-            let edge = Point::new(p.size, seconds(p));
-            // A time beyond the range of numbers.
-            if edge.defect().is_none() { edge } else { Point::new(p.size, p.seconds) }
-        });
-        Self::new(self.processor(), self.interpolation(), points.collect(), self.max_size())
+        let inside = |t: f64| t.clamp(1.0 / EXTREME, EXTREME);
+        let points = self.points().iter().map(|p| Point::new(p.size, inside(seconds(p)))).collect();
+        Self::new(self.processor(), self.interpolation(), points, self.max_size())
             .expect("a valid band has valid edges")
     }
 }
@@ -71,6 +69,12 @@ mod tests {
         assert_eq!(times(model.slowest()), [2.5, 8.0, 9.0]);
         assert_eq!(times(model.fastest()), [1.5, 4.0, 9.0]);
         assert!(model.has_band() && !model.slowest().has_band());
+        // At the ends of what may be measured, the edges stay inside.
+        let long = Point { ci: Some(1e100), ..Point::new(1.0, 1e100) };
+        let short = Point { ci: Some(1e-100), ..Point::new(2.0, 1e-100) };
+        let model = Model::piecewise("p", vec![long, short], None).unwrap();
+        assert_eq!(model.slowest().points()[0].seconds, 1e100);
+        assert_eq!(model.fastest().points()[1].seconds, 1e-100);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{Failure, Interpolation, Model, Point};
 use crate::error::{Error, Result};
+use crate::input::{name_defect, quoted, read_text};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -77,12 +78,12 @@ impl Models {
             .models
             .into_iter()
             .map(|m| {
-                if !seen.insert(m.processor.clone()) {
-                    return Err(Error::input(
-                        format!("{place}: processor"),
-                        format!("\"{}\" has two models", m.processor),
-                        "keep one",
-                    ));
+                let twice = || format!("{} has two models", quoted(&m.processor));
+                let defect =
+                    name_defect(&m.processor).or_else(|| (!seen.insert(m.processor.clone())).then(twice));
+                if let Some(what) = defect {
+                    let remedy = "give every processor one model and a name of its own";
+                    return Err(Error::input(format!("{place}: processor"), what, remedy));
                 }
                 let model = Model::new(m.processor, m.interpolation, m.points, m.max_size);
                 model.and_then(|model| model.with_failure(m.failure)).map_err(|e| match e {
@@ -155,7 +156,7 @@ impl Models {
 /// # Errors
 /// The file cannot be read, or [`Models::parse`] rejects it.
 pub fn read_models(path: &Path) -> Result<Models> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))?;
+    let text = read_text(path)?;
     Models::parse(&text, &path.display().to_string())
 }
 

@@ -1,5 +1,6 @@
 //! One measured point of a speed function.
 
+use crate::input::{EXTREME, extreme, show_number};
 use serde::{Deserialize, Serialize};
 
 /// One measured point of a speed function: a size, its time, and further measurements at that size.
@@ -67,24 +68,27 @@ impl Point {
 
     /// The first defect: the field, and the reason.
     pub(super) fn defect(&self) -> Option<(&'static str, String)> {
-        let positive = |x: f64| x.is_finite() && x > 0.0;
-        if !positive(self.size) {
-            return Some(("size", format!("{} is not a positive number", self.size)));
+        if let Some(what) = extreme(self.size) {
+            return Some(("size", what));
         }
-        if !positive(self.seconds) || !positive(self.speed()) {
-            return Some(("seconds", format!("{} is not a positive number", self.seconds)));
+        if let Some(what) = extreme(self.seconds) {
+            return Some(("seconds", what));
         }
-        if let Some(ci) = self.ci.filter(|&ci| !(ci >= 0.0 && (self.seconds + ci).is_finite())) {
-            return Some(("ci", format!("{ci} is not a non-negative number")));
+        if let Some(ci) = self.ci.filter(|ci| !(0.0..=EXTREME).contains(ci)) {
+            return Some(("ci", format!("{} is not between 0 and 1e100", show_number(ci))));
         }
-        let usable = |t: f64| positive(t) && positive(self.size / t);
-        if let Some(low) = self.low.filter(|&t| !(usable(t) && t <= self.seconds)) {
-            return Some(("low", format!("{low} is not a positive time up to seconds = {}", self.seconds)));
+        let mean = show_number(self.seconds);
+        if let Some(low) = self.low.filter(|&t| extreme(t).is_some() || t > self.seconds) {
+            let what =
+                extreme(low).unwrap_or_else(|| format!("{} is more than seconds, {mean}", show_number(low)));
+            return Some(("low", what));
         }
-        if let Some(high) = self.high.filter(|&t| !(usable(t) && t >= self.seconds)) {
-            return Some(("high", format!("{high} is not a time of at least seconds = {}", self.seconds)));
+        if let Some(high) = self.high.filter(|&t| extreme(t).is_some() || t < self.seconds) {
+            let what = extreme(high)
+                .unwrap_or_else(|| format!("{} is less than seconds, {mean}", show_number(high)));
+            return Some(("high", what));
         }
-        let joules = self.energy.filter(|&e| !(e.is_finite() && e >= 0.0))?;
-        Some(("energy", format!("{joules} is not a non-negative number of joules")))
+        let joules = self.energy.filter(|e| !(0.0..=EXTREME).contains(e))?;
+        Some(("energy", format!("{} joules are not between 0 and 1e100", show_number(joules))))
     }
 }

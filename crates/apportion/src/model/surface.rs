@@ -5,11 +5,14 @@
 
 use super::{Interpolation, Model, Point};
 use crate::error::{Error, Result};
+use crate::input::{extreme, quoted};
+use std::cmp::Ordering;
 
 /// A speed function over a grid of sizes: (rows, columns), or (m, k, n).
 ///
-/// The work of a task is the product of its coordinates. Speed is work per second; it is multilinear between
-/// the nodes of the grid and constant beyond its edges. A section is therefore a piecewise-linear [`Model`].
+/// The work of a task is a product of powers of its coordinates, by default of the coordinates themselves. Speed
+/// is work per second; it is multilinear between the nodes of the grid and constant beyond its edges. A section
+/// is therefore a piecewise-linear [`Model`].
 ///
 /// # Example
 /// ```
@@ -27,6 +30,8 @@ use crate::error::{Error, Result};
 pub struct Surface {
     processor: String,
     names: Vec<String>,
+    /// The exponent of each coordinate in the work.
+    powers: Vec<f64>,
     /// Ascending coordinates of each axis.
     axes: Vec<Vec<f64>>,
     /// Row-major over the axes: work per second.
@@ -35,25 +40,44 @@ pub struct Surface {
 
 impl Surface {
     /// A surface through `samples` of (coordinates, seconds), which must fill a grid: every combination of
-    /// the coordinates that occur, once.
+    /// the coordinates that occur, once. The work of a task is the product of its coordinates.
     ///
     /// # Errors
-    /// Coordinates or times that are not positive; not one coordinate per axis; a node missing or given
-    /// twice.
+    /// Coordinates or times that are not positive, or not between 1e-100 and 1e100; not one coordinate per
+    /// axis; a node missing or given twice.
     pub fn new(processor: impl Into<String>, names: &[&str], samples: &[(Vec<f64>, f64)]) -> Result<Self> {
+        Self::with_work(processor, names, &vec![1.0; names.len()], samples)
+    }
+
+    /// [`Surface::new`] for tasks whose work is a product of powers of the coordinates: `powers` has one
+    /// exponent per axis, such as \[1, 2\] for n1 n^2.
+    ///
+    /// # Errors
+    /// As [`Surface::new`]; exponents that are not numbers from 0 to 10, or work out of range.
+    pub fn with_work(
+        processor: impl Into<String>,
+        names: &[&str],
+        powers: &[f64],
+        samples: &[(Vec<f64>, f64)],
+    ) -> Result<Self> {
         let processor = processor.into();
-        let place = format!("surface of \"{processor}\"");
+        let place = format!("surface of {}", quoted(&processor));
         let refuse =
             |what: String| Err(Error::input(place.clone(), what, "measure every node of the grid once"));
         if names.is_empty() || samples.is_empty() {
             return refuse("there is no axis or no point".into());
         }
+        if powers.len() != names.len() || powers.iter().any(|p| !(0.0..=10.0).contains(p)) {
+            let remedy = "give each axis an exponent from 0 to 10";
+            return Err(Error::input(format!("{place}: work"), format!("has exponents {powers:?}"), remedy));
+        }
         for (at, seconds) in samples {
             if at.len() != names.len() {
                 return refuse(format!("{at:?} has {} of {} coordinates", at.len(), names.len()));
             }
-            if let Some(x) = at.iter().chain([seconds]).find(|x| !(x.is_finite() && **x > 0.0)) {
-                return refuse(format!("{x} at {at:?} is not a positive number"));
+            let speed = work_of(powers, at) / seconds;
+            if let Some(what) = at.iter().chain([seconds, &speed]).find_map(|&x| extreme(x)) {
+                return refuse(format!("{what}: the point at {at:?}"));
             }
         }
         let axes: Vec<Vec<f64>> = (0..names.len())
@@ -64,27 +88,26 @@ impl Surface {
                 values
             })
             .collect();
-        let mut speeds = vec![f64::NAN; axes.iter().map(Vec::len).product()];
-        for (at, seconds) in samples {
-            let node = axes
-                .iter()
-                .zip(at)
-                .fold(0, |node, (values, &x)| node * values.len() + values.partition_point(|v| *v < x));
-            if !speeds[node].is_nan() {
-                return refuse(format!("{at:?} is given twice"));
-            }
-            speeds[node] = at.iter().product::<f64>() / seconds;
+        // In the order of the grid, a node that is missing or given twice is the first that differs.
+        let mut sorted: Vec<&(Vec<f64>, f64)> = samples.iter().collect();
+        sorted.sort_by(|a, b| in_order(&a.0, &b.0));
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return refuse(format!("{:?} is given twice", pair[0].0));
         }
-        if let Some(node) = speeds.iter().position(|s| s.is_nan()) {
-            let mut rest = node;
-            let mut at: Vec<f64> = Vec::new();
-            for values in axes.iter().rev() {
-                at.insert(0, values[rest % values.len()]);
-                rest /= values.len();
-            }
-            return refuse(format!("{at:?} is missing"));
+        let nodes = axes.iter().try_fold(1usize, |product, values| product.checked_mul(values.len()));
+        if nodes != Some(sorted.len()) {
+            let missing = Nodes::of(&axes).zip(sorted.iter().map(|s| Some(&s.0)).chain([None]));
+            let first = missing.map(|(node, at)| (at != Some(&node), node)).find(|(differs, _)| *differs);
+            return refuse(format!("{:?} is missing", first.expect("a node is missing").1));
         }
-        Ok(Self { processor, names: names.iter().map(|&n| n.to_owned()).collect(), axes, speeds })
+        let speeds = sorted.iter().map(|(at, seconds)| work_of(powers, at) / seconds).collect();
+        let names = names.iter().map(|&n| n.to_owned()).collect();
+        Ok(Self { processor, names, powers: powers.to_vec(), axes, speeds })
+    }
+
+    /// The exponents of the coordinates in the work of a task.
+    pub fn powers(&self) -> &[f64] {
+        &self.powers
     }
 
     /// The names of the size parameters.
@@ -99,18 +122,14 @@ impl Surface {
 
     /// The grid's nodes with their seconds; the last parameter varies fastest.
     pub fn samples(&self) -> Vec<(Vec<f64>, f64)> {
-        let mut nodes = vec![Vec::new()];
-        for values in &self.axes {
-            let grown =
-                |node: &Vec<f64>| values.iter().map(|&x| [&node[..], &[x]].concat()).collect::<Vec<_>>();
-            nodes = nodes.iter().flat_map(grown).collect();
-        }
-        let seconds = nodes.iter().zip(&self.speeds).map(|(at, speed)| at.iter().product::<f64>() / speed);
-        let seconds: Vec<f64> = seconds.collect();
-        nodes.into_iter().zip(seconds).collect()
+        let seconds = |(at, speed): (Vec<f64>, &f64)| {
+            let seconds = work_of(&self.powers, &at) / speed;
+            (at, seconds)
+        };
+        Nodes::of(&self.axes).zip(&self.speeds).map(seconds).collect()
     }
 
-    /// Work (product of the coordinates) per second.
+    /// Work per second.
     ///
     /// # Panics
     /// If there is not one coordinate per axis.
@@ -124,13 +143,14 @@ impl Surface {
     /// # Panics
     /// If there is not one coordinate per axis.
     pub fn seconds(&self, at: &[f64]) -> f64 {
-        at.iter().product::<f64>() / self.speed(at)
+        work_of(&self.powers, at) / self.speed(at)
     }
 
     /// The section with all parameters fixed but one (`None`): a model whose size is that parameter.
     ///
     /// # Errors
-    /// Not exactly one `None`, not one entry per axis, or a fixed value that is not positive.
+    /// Not exactly one `None`, not one entry per axis, a fixed value that is not positive, or work that is not
+    /// proportional to the free parameter.
     pub fn section(&self, fixed: &[Option<f64>]) -> Result<Model> {
         let free: Vec<usize> = (0..fixed.len()).filter(|&i| fixed[i].is_none()).collect();
         let positive = fixed.iter().flatten().all(|x| x.is_finite() && *x > 0.0);
@@ -139,6 +159,16 @@ impl Surface {
         };
         if fixed.len() != self.axes.len() || !positive {
             return Err(self.wrong_section(fixed));
+        }
+        if self.powers[axis] != 1.0 {
+            return Err(Error::input(
+                format!("section of the surface of {}", quoted(&self.processor)),
+                format!(
+                    "work is not proportional to {}, but to its power {}",
+                    self.names[axis], self.powers[axis]
+                ),
+                "divide along a parameter whose exponent in `work` is 1",
+            ));
         }
         let points = self.axes[axis].iter().map(|&x| {
             let at: Vec<f64> = fixed.iter().map(|f| f.unwrap_or(x)).collect();
@@ -171,6 +201,47 @@ impl Surface {
         let (a, b) = (values[right - 1], values[right]);
         let t = (at[axis] - a) / (b - a);
         (1.0 - t) * below(right - 1) + t * below(right)
+    }
+}
+
+/// The work of a task: the product of its coordinates to their powers.
+fn work_of(powers: &[f64], at: &[f64]) -> f64 {
+    at.iter().zip(powers).map(|(x, &power)| if power == 1.0 { *x } else { x.powf(power) }).product()
+}
+
+/// The order of nodes in the grid: the last coordinate varies fastest.
+fn in_order(a: &[f64], b: &[f64]) -> Ordering {
+    a.iter().zip(b).map(|(x, y)| x.total_cmp(y)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+/// The nodes of a grid in order.
+struct Nodes<'a> {
+    axes: &'a [Vec<f64>],
+    /// The index of the next node on each axis; `None` at the end.
+    next: Option<Vec<usize>>,
+}
+
+impl<'a> Nodes<'a> {
+    fn of(axes: &'a [Vec<f64>]) -> Self {
+        Self { axes, next: Some(vec![0; axes.len()]) }
+    }
+}
+
+impl Iterator for Nodes<'_> {
+    type Item = Vec<f64>;
+
+    fn next(&mut self) -> Option<Vec<f64>> {
+        let mut at = self.next.take()?;
+        let node = at.iter().zip(self.axes).map(|(&i, values)| values[i]).collect();
+        for axis in (0..at.len()).rev() {
+            at[axis] += 1;
+            if at[axis] < self.axes[axis].len() {
+                self.next = Some(at);
+                break;
+            }
+            at[axis] = 0;
+        }
+        Some(node)
     }
 }
 
@@ -215,6 +286,35 @@ mod tests {
         {
             assert_eq!(surface.section(fixed).unwrap_err().exit_code(), 2);
         }
+    }
+
+    #[test]
+    fn large_grids_are_refused_before_memory_is_taken() {
+        // Three axes of 1800 nodes, of which 1800 are given: 47 GB if made.
+        let line: Vec<_> = (1..=1800).map(|i| (vec![f64::from(i); 3], 1.0)).collect();
+        let error = Surface::new("p", &["m", "k", "n"], &line).unwrap_err().to_string();
+        assert!(error.contains("[1.0, 1.0, 2.0] is missing"), "{error}");
+        let names: Vec<&str> = vec!["x"; 64];
+        let wide: Vec<_> = (1..=70).map(|i| (vec![1.0 + 1e-3 * f64::from(i); 64], 1.0)).collect();
+        assert!(Surface::new("p", &names, &wide).unwrap_err().to_string().contains("missing"));
+        for (at, seconds) in [([1.0, 1.0], 1e-320), ([1e-200, 1.0], 1.0), ([1e90, 1e90], 1.0)] {
+            let error = Surface::new("p", &["m", "n"], &[(at.to_vec(), seconds)]).unwrap_err().to_string();
+            assert!(error.contains("1e-100") && error.contains("the point at"), "{error}");
+        }
+    }
+
+    #[test]
+    fn work_may_grow_with_a_power() {
+        // n1 n^2 at 100 and 50 units per second: at n = 15 by hand 75 a second, 4 x 225 / 75.
+        let samples = [(vec![4.0, 10.0], 4.0), (vec![4.0, 20.0], 32.0)];
+        let surface = Surface::with_work("p", &["n1", "n"], &[1.0, 2.0], &samples).unwrap();
+        assert_eq!(surface.speed(&[4.0, 15.0]), 75.0);
+        assert_eq!(surface.seconds(&[4.0, 15.0]), 12.0);
+        let section = surface.section(&[None, Some(15.0)]).unwrap();
+        assert_eq!(section.seconds(8.0), 24.0);
+        assert!(surface.section(&[Some(4.0), None]).unwrap_err().to_string().contains("power 2"));
+        assert!(Surface::with_work("p", &["n1", "n"], &[1.0, -2.0], &samples).is_err());
+        assert_eq!(surface.samples(), samples);
     }
 
     proptest! {

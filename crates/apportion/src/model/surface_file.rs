@@ -2,18 +2,24 @@
 
 use super::{Model, Surface};
 use crate::error::{Error, Result};
+use crate::input::{name_defect, quoted, read_text};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// The surfaces of a set of processors for one kernel, over the same size parameters.
 ///
 /// As a file: `{"format": "apportion-surfaces", "version": 1, "kernel": "gemm-f64", "axes": ["rows", "cols"],
-/// "surfaces": [{"processor": "p0", "points": [{"at": [100, 200], "seconds": 0.01}]}]}`.
+/// "surfaces": [{"processor": "p0", "points": [{"at": [100, 200], "seconds": 0.01}]}]}`. An optional field
+/// `"work": {"rows": 1, "cols": 2}` holds exponents other than 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surfaces {
     /// Kernel, e.g. `"gemm-f64"`.
     pub kernel: String,
     /// Names of the size parameters, e.g. `rows` and `cols`.
     pub axes: Vec<String>,
+    /// The exponent of each size parameter in the work of a task, in the order of `axes`.
+    pub powers: Vec<f64>,
     /// One surface per processor, by rank.
     pub surfaces: Vec<Surface>,
 }
@@ -25,6 +31,8 @@ struct RawSurfaces {
     version: u32,
     kernel: String,
     axes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    work: Option<BTreeMap<String, f64>>,
     surfaces: Vec<RawSurface>,
 }
 
@@ -62,12 +70,31 @@ impl Surfaces {
             return Err(Error::input(format!("{place}: format"), what, remedy));
         }
         let axes: Vec<&str> = raw.axes.iter().map(String::as_str).collect();
+        let refuse = |field: &str, what: String| Err(Error::input(format!("{place}: {field}"), what, remedy));
+        if let Some(twice) = axes.iter().enumerate().find_map(|(i, a)| axes[..i].contains(a).then_some(a)) {
+            return refuse("axes", format!("{} is named twice", quoted(twice)));
+        }
+        let stated = raw.work.unwrap_or_default();
+        if let Some(unknown) = stated.keys().find(|name| !axes.contains(&name.as_str())) {
+            return refuse("work", format!("{} is not one of the axes", quoted(unknown)));
+        }
+        let power = |name: &String| stated.get(name).copied();
+        // Without the field, work is the product of the axes; in it, an axis that is left out does not count.
+        let default = if stated.is_empty() { 1.0 } else { 0.0 };
+        let powers: Vec<f64> = raw.axes.iter().map(|name| power(name).unwrap_or(default)).collect();
+        let mut seen = BTreeSet::new();
+        for name in raw.surfaces.iter().map(|s| &s.processor) {
+            let twice = || format!("{} has two surfaces", quoted(name));
+            if let Some(what) = name_defect(name).or_else(|| (!seen.insert(name.clone())).then(twice)) {
+                return refuse("processor", what);
+            }
+        }
         let surfaces = raw
             .surfaces
             .into_iter()
             .map(|s| {
                 let samples: Vec<(Vec<f64>, f64)> = s.points.into_iter().map(|p| (p.at, p.seconds)).collect();
-                Surface::new(s.processor, &axes, &samples).map_err(|e| match e {
+                Surface::with_work(s.processor, &axes, &powers, &samples).map_err(|e| match e {
                     Error::Input { place: field, what, remedy } => {
                         Error::input(format!("{place}: {field}"), what, remedy)
                     }
@@ -75,7 +102,7 @@ impl Surfaces {
                 })
             })
             .collect::<Result<_>>()?;
-        Ok(Self { kernel: raw.kernel, axes: raw.axes, surfaces })
+        Ok(Self { kernel: raw.kernel, axes: raw.axes, powers, surfaces })
     }
 
     /// The file's text; the same surfaces give the same bytes.
@@ -89,6 +116,11 @@ impl Surfaces {
             version: 1,
             kernel: self.kernel.clone(),
             axes: self.axes.clone(),
+            work: self
+                .powers
+                .iter()
+                .any(|p| *p != 1.0)
+                .then(|| self.axes.iter().cloned().zip(self.powers.iter().copied()).collect()),
             surfaces: self.surfaces.iter().map(surface).collect(),
         };
         serde_json::to_string_pretty(&raw).expect("numbers and strings always serialise")
@@ -101,6 +133,14 @@ impl Surfaces {
     pub fn section(&self, fixed: &[Option<f64>]) -> Result<Vec<Model>> {
         self.surfaces.iter().map(|s| s.section(fixed)).collect()
     }
+}
+
+/// Reads a surfaces file.
+///
+/// # Errors
+/// The file cannot be read, or [`Surfaces::parse`] rejects it.
+pub fn read_surfaces(path: &Path) -> Result<Surfaces> {
+    Surfaces::parse(&read_text(path)?, &path.display().to_string())
 }
 
 #[cfg(test)]
@@ -120,6 +160,11 @@ mod tests {
         let again = Surfaces::parse(&surfaces.to_json(), "again").unwrap();
         assert_eq!(again.to_json(), surfaces.to_json());
         assert_eq!(again.surfaces[0].names(), ["rows", "cols"]);
+        let stated = GOOD.replacen("\"surfaces\"", "\"work\": {\"rows\": 1, \"cols\": 2}, \"surfaces\"", 1);
+        let powers = Surfaces::parse(&stated, "s.json").unwrap();
+        assert_eq!(powers.powers, [1.0, 2.0]);
+        assert_eq!(powers.surfaces[0].speed(&[10.0, 100.0]), 1e5);
+        assert_eq!(Surfaces::parse(&powers.to_json(), "again").unwrap(), powers);
     }
 
     #[test]
@@ -129,6 +174,10 @@ mod tests {
             ("\"kernel\"", "\"kennel\"", "kennel"),
             ("[20, 100]", "[20, 300]", "twice"),
             ("[20, 100]", "[20]", "coordinates"),
+            ("\"surfaces\"", "\"work\": {\"depth\": 1}, \"surfaces\"", "depth"),
+            ("\"surfaces\"", "\"work\": {\"rows\": -1}, \"surfaces\"", "exponents"),
+            ("\"p0\"", "\"p\\n0\"", "control"),
+            ("\"cols\"]", "\"rows\"]", "twice"),
             ("2.5", "-2.5", "-2.5"),
             (", {\"at\": [10, 300], \"seconds\": 3.0}", "", "missing"),
         ] {

@@ -3,6 +3,7 @@
 
 use super::{Layout, Metrics, Part, Problem};
 use crate::error::{Error, Result};
+use crate::input::{name_defect, read_text};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,6 +26,9 @@ pub struct Plan {
     pub metrics: Metrics,
     /// The predicted times, if speeds are known.
     pub forecast: Option<Forecast>,
+    /// If only ratios of speeds are known: each processor's computing time relative to the ideal time, by
+    /// rank.
+    pub relative_times: Option<Vec<f64>>,
 }
 
 /// How a problem is divided.
@@ -71,6 +75,8 @@ struct RawPlan {
     metrics: Option<Metrics>,
     #[serde(skip_serializing_if = "Option::is_none")]
     forecast: Option<Forecast>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relative_times: Option<Vec<f64>>,
     /// A field that `partition --json` adds for its reader; it is not part of the plan.
     #[serde(default, rename = "choice", skip_serializing)]
     _choice: Option<serde::de::IgnoredAny>,
@@ -92,6 +98,7 @@ impl Plan {
             metrics: Metrics::of_layout(&layout, imbalance),
             division: Division::Matmul(layout),
             forecast: None,
+            relative_times: None,
         }
     }
 
@@ -113,6 +120,7 @@ impl Plan {
             metrics: Metrics::of_grid(&layout, imbalance),
             division: Division::Grid(layout),
             forecast: None,
+            relative_times: None,
         }
     }
 
@@ -131,6 +139,7 @@ impl Plan {
             shares,
             metrics: Metrics::of_units(imbalance),
             forecast: None,
+            relative_times: None,
         }
     }
 
@@ -209,6 +218,19 @@ impl Plan {
             let what = format!("\"{twice}\" is listed twice");
             return refuse("processors", what, "list each processor once, with all of its rectangles");
         }
+        if let Some(what) = raw.processors.iter().find_map(|name| name_defect(name)) {
+            return refuse("processors", what, "give every processor a name of its own");
+        }
+        let timed = raw.forecast.as_ref().map(|f| (f.compute.len(), f.communicate.len()));
+        let relative = raw.relative_times.as_ref().map(Vec::len);
+        if timed.is_some_and(|lengths| lengths != (p, p)) || relative.is_some_and(|length| length != p) {
+            let field = if relative.is_some() { "relative_times" } else { "forecast" };
+            return refuse(
+                field,
+                format!("does not have one time for each of {p} processors"),
+                "fix the field",
+            );
+        }
         let imbalance = raw.metrics.as_ref().map_or(f64::NAN, |m| m.imbalance);
         let plan = match raw.problem {
             Problem::Matmul(shape) => {
@@ -243,7 +265,7 @@ impl Plan {
                 Self::of_units(raw.method, raw.processors, raw.shares, imbalance)
             }
         };
-        Ok(Self { forecast: raw.forecast, ..plan })
+        Ok(Self { forecast: raw.forecast, relative_times: raw.relative_times, ..plan })
     }
 
     /// The plan as a JSON value. A layout that repeats a block is written as that block and its size,
@@ -263,6 +285,7 @@ impl Plan {
             // A plan that was read without metrics has no imbalance, and JSON has no NaN.
             metrics: Some(self.metrics.clone()).filter(|m| m.imbalance.is_finite()),
             forecast: self.forecast.clone(),
+            relative_times: self.relative_times.clone(),
             _choice: None,
         };
         serde_json::to_value(&raw).expect("numbers and strings always serialise")
@@ -305,7 +328,7 @@ fn of_rectangles(
 /// # Errors
 /// The file cannot be read, or those of [`Plan::parse`]: exit code 2.
 pub fn read_plan(path: &Path) -> Result<Plan> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))?;
+    let text = read_text(path)?;
     Plan::parse(&text, &path.display().to_string())
 }
 

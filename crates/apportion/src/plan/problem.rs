@@ -1,6 +1,8 @@
 //! Problems: what a plan divides.
 
 use crate::error::{Error, Result};
+use crate::input::quoted;
+use crate::units::whole;
 use serde::{Deserialize, Serialize};
 
 /// The largest number of elements of one matrix: doubles represent all counts up to it exactly.
@@ -70,13 +72,13 @@ impl Shape {
     /// # Errors
     /// Anything but two or three whole numbers, and the errors of [`Shape::new`]: exit code 2.
     pub fn parse(text: &str, place: &str) -> Result<Self> {
-        let sizes: Option<Vec<u64>> = text.split(['x', 'X', '×']).map(|t| t.trim().parse().ok()).collect();
+        let sizes: Option<Vec<u64>> = text.split(['x', 'X', '×']).map(|t| whole(t).ok()).collect();
         match sizes.as_deref() {
             Some(&[m, n]) => Self::new(m, n, n, place),
             Some(&[m, k, n]) => Self::new(m, k, n, place),
             _ => Err(Error::input(
                 place,
-                format!("\"{text}\" is not a shape"),
+                format!("{} is not a shape", quoted(text)),
                 "write MxN or MxKxN, such as 1000x800 or 1000x500x800",
             )),
         }

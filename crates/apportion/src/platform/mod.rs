@@ -21,6 +21,7 @@ pub use resident::{forget_peak_memory, peak_memory, return_freed_memory};
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
+use crate::input::extreme;
 
 /// A set of processors and the network that joins them.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,13 +74,15 @@ pub enum Speed {
     Relative(f64),
     /// Floating-point operations per second.
     Flops(f64),
+    /// Units of work per second.
+    Units(f64),
 }
 
 impl Speed {
     /// The number, without its unit.
     pub fn value(self) -> f64 {
         match self {
-            Self::Relative(x) | Self::Flops(x) => x,
+            Self::Relative(x) | Self::Flops(x) | Self::Units(x) => x,
         }
     }
 }
@@ -118,10 +121,10 @@ impl Platform {
             .iter()
             .enumerate()
             .map(|(i, &speed)| {
-                if !(speed.is_finite() && speed > 0.0) {
+                if let Some(what) = extreme(speed) {
                     return Err(Error::input(
                         "`speeds`",
-                        format!("speed {speed} of processor p{i} is not a positive number"),
+                        format!("processor p{i}: {what}"),
                         "give one positive number per processor, such as 9,1",
                     ));
                 }
@@ -225,6 +228,7 @@ impl Platform {
             match p.speed {
                 Some(Speed::Relative(x)) => out += &format!("speed = {x:?}\n"),
                 Some(Speed::Flops(x)) => out += &format!("speed = \"{x} flop/s\"\n"),
+                Some(Speed::Units(x)) => out += &format!("speed = \"{x} units/s\"\n"),
                 None => {}
             }
             if let Some(memory) = p.memory {

@@ -4,6 +4,7 @@ mod network;
 
 use super::{Emulated, Platform, Processor, SlowdownAfter, Speed};
 use crate::error::{Error, Result};
+use crate::input::{extreme, name_defect, quoted, read_text, show_number};
 use crate::units::{Dimension, Quantity};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -11,6 +12,9 @@ use std::path::Path;
 
 /// Maximum number of processors in a platform file.
 const MOST_PROCESSORS: usize = 1_000_000;
+
+/// Largest slowdown: a second becomes thirty years.
+const MOST_SLOWDOWN: f64 = 1e9;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,7 +51,7 @@ struct RawSlowdownAfter {
 /// # Errors
 /// The file cannot be read, or [`parse_platform`] rejects it.
 pub fn read_platform(path: &Path) -> Result<Platform> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, "read", e))?;
+    let text = read_text(path)?;
     parse_platform(&text, &path.display().to_string())
 }
 
@@ -77,13 +81,21 @@ impl Reader<'_> {
     }
 
     fn quantity(&self, field: &str, q: &Quantity, dimension: Dimension) -> Result<f64> {
-        q.value(dimension).map_err(|what| self.error(field, what, "give a finite, non-negative quantity"))
+        let remedy = "give a finite, non-negative quantity";
+        let value = q.value(dimension).map_err(|what| self.error(field, what, remedy))?;
+        match extreme(value).filter(|_| value > 1.0) {
+            Some(what) => Err(self.error(field, what, "check the unit")),
+            None => Ok(value),
+        }
     }
 
     fn positive(&self, field: &str, q: &Quantity, dimension: Dimension) -> Result<f64> {
         let value = self.quantity(field, q, dimension)?;
         if value == 0.0 {
             return Err(self.error(field, "is zero", "give a quantity greater than zero"));
+        }
+        if let Some(what) = extreme(value) {
+            return Err(self.error(field, what, "check the unit"));
         }
         Ok(value)
     }
@@ -106,27 +118,36 @@ impl Reader<'_> {
         let mut seen = BTreeSet::new();
         raw.into_iter()
             .map(|p| {
-                if p.name.is_empty() || !seen.insert(p.name.clone()) {
-                    return Err(self.error(
-                        "processor.name",
-                        format!("\"{}\" is empty or used twice", p.name),
-                        "give every processor a name of its own",
-                    ));
+                let twice = || format!("{} is used twice", quoted(&p.name));
+                let defect = name_defect(&p.name).or_else(|| (!seen.insert(p.name.clone())).then(twice));
+                if let Some(what) = defect {
+                    return Err(self.error("processor.name", what, "give every processor a name of its own"));
+                }
+                if let Some(what) = p.cluster.as_deref().and_then(name_defect) {
+                    let field = format!("processor {}: cluster", quoted(&p.name));
+                    return Err(self.error(&field, what, "give a path such as \"site/node\""));
                 }
                 self.processor(p)
             })
             .collect()
     }
 
+    /// A speed, and whether it has a unit.
+    fn speed(&self, field: &str, q: &Quantity) -> Result<Speed> {
+        let units = |text: &str| text.trim_end().ends_with("unit/s") || text.trim_end().ends_with("units/s");
+        let rate = matches!(q, Quantity::Text(text) if units(text));
+        let dimension = if rate { Dimension::Rate } else { Dimension::Speed };
+        let value = self.positive(field, q, dimension)?;
+        Ok(match (rate, q.has_unit()) {
+            (true, _) => Speed::Units(value),
+            (false, true) => Speed::Flops(value),
+            (false, false) => Speed::Relative(value),
+        })
+    }
+
     fn processor(&self, raw: RawProcessor) -> Result<Processor> {
         let field = |f: &str| format!("processor \"{}\": {f}", raw.name);
-        let speed = match &raw.speed {
-            None => None,
-            Some(q) => {
-                let value = self.positive(&field("speed"), q, Dimension::Speed)?;
-                Some(if q.has_unit() { Speed::Flops(value) } else { Speed::Relative(value) })
-            }
-        };
+        let speed = raw.speed.as_ref().map(|q| self.speed(&field("speed"), q)).transpose()?;
         let memory = match &raw.memory {
             None => None,
             Some(q) => match self.positive(&field("memory"), q, Dimension::Bytes)? as u64 {
@@ -138,10 +159,10 @@ impl Reader<'_> {
             },
         };
         let slowdown = raw.slowdown.unwrap_or(1.0);
-        if !(slowdown.is_finite() && slowdown >= 1.0) {
+        if !(1.0..=MOST_SLOWDOWN).contains(&slowdown) {
             return Err(self.error(
                 &field("slowdown"),
-                format!("{slowdown} is not a number of at least 1"),
+                format!("{} is not a number from 1 to {MOST_SLOWDOWN:e}", show_number(slowdown)),
                 "give 1.0 for full speed, 9.0 for nine times slower",
             ));
         }

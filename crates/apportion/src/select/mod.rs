@@ -6,6 +6,7 @@ mod candidates;
 mod memory_fit;
 mod rebalance;
 mod surfaces;
+mod times;
 
 pub use bounds::ideal_seconds_turning;
 pub use candidates::capped;
@@ -15,9 +16,10 @@ pub use memory_fit::{MemoryOverrun, MemoryPolicy, check_caps, fit_order};
 pub(crate) use rebalance::Moves;
 pub(crate) use rebalance::{Proposal, Rebalance};
 pub use surfaces::{Balanced, fpm_br, plan_fpm_br};
+pub use times::{check_has_times, forecast_units, relative_times};
 
 use crate::error::Result;
-use crate::model::Model;
+use crate::model::{Model, only_ratios};
 use crate::plan::shapes::{Communication, Method, MethodOptions};
 use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape, shares, star_volume};
 use crate::platform::{Network, Platform, Topology};
@@ -37,7 +39,7 @@ const UNEVEN: f64 = 1.05;
 /// Criterion for the choice of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Minimise {
-    /// Forecast seconds; if speeds are only ratios, the seconds of communication.
+    /// Forecast seconds; if speeds are only ratios, the seconds of communication alone.
     Time,
     /// The sum of half-perimeters.
     Sum,
@@ -69,8 +71,6 @@ pub struct PlanOptions {
     pub minimise: Minimise,
     /// Bytes of one element.
     pub element: u64,
-    /// True if speeds are only ratios: candidates are compared by communication only.
-    pub relative: bool,
     /// Handling of the platform's `memory` caps.
     pub fit: MemoryPolicy,
 }
@@ -91,7 +91,13 @@ pub struct Choice {
 }
 
 /// Multiply-adds per second of each processor at its share of C. `block` is the models' pivot block.
+///
+/// Ratios of speeds have no rates: every processor then computes in no time, so that a simulation with these
+/// rates gives the times of communication alone.
 pub fn rates(models: &[Model], shares: &[u64], block: u64) -> Vec<f64> {
+    if only_ratios(models) {
+        return vec![f64::MAX; models.len()];
+    }
     models.iter().zip(shares).map(|(m, &share)| m.speed(share as f64) * block as f64).collect()
 }
 
@@ -128,17 +134,21 @@ pub fn plan_matmul(
     for (method, layout, order, narrowed) in candidates {
         choices.push(Choice { narrowed, ..field.candidate(&method, &layout, order, simulated)? });
     }
-    let mut choices = chosen(choices, wishes);
+    let mut choices = chosen(choices, wishes, only_ratios(models));
     let best = &mut choices[0];
-    if best.plan.forecast.is_none() && affordable(platform.len(), shape, wishes.block, 1) {
+    if best.plan.forecast.is_none()
+        && !only_ratios(models)
+        && affordable(platform.len(), shape, wishes.block, 1)
+    {
         best.plan.forecast = Some(field.forecast(best)?);
     }
     Ok(choices)
 }
 
 /// Sorts the candidates, the best first, and removes uneven ones if the criterion is not time.
-pub(crate) fn chosen(choices: Vec<Choice>, wishes: &PlanOptions) -> Vec<Choice> {
-    let weighs_balance = wishes.minimise == Minimise::Time && !wishes.relative;
+/// Ratios of speeds (`ratios`) let communication alone decide, which would favour uneven ones.
+pub(crate) fn chosen(choices: Vec<Choice>, wishes: &PlanOptions, ratios: bool) -> Vec<Choice> {
+    let weighs_balance = wishes.minimise == Minimise::Time && !ratios;
     ranked(if weighs_balance { choices } else { even(choices) })
 }
 
@@ -162,7 +172,6 @@ impl PlanOptions {
             form: LayoutConstraints::default(),
             minimise: Minimise::Time,
             element,
-            relative: false,
             fit: MemoryPolicy::Unchecked,
         }
     }
@@ -211,18 +220,16 @@ impl Field<'_> {
     ) -> Result<Choice> {
         let shares = layout.shares();
         let rates = rates(self.models, &shares, self.models_block);
-        let simulate = |rates: &[f64]| simulated.then(|| self.simulate(layout, order, rates)).transpose();
+        let simulated = simulated.then(|| self.simulate(layout, order, &rates)).transpose()?;
         let imbalance = imbalance(self.models, &shares)?;
         let plan = Plan {
-            forecast: simulate(&rates)?,
+            // Ratios give no seconds of computation: a forecast of communication alone is none of the run.
+            forecast: simulated.clone().filter(|_| !only_ratios(self.models)),
+            relative_times: relative_times(self.models, &shares)?,
             ..Plan::of_layout(method, self.platform.names(), layout.clone(), imbalance)
         };
         let rank = match (self.wishes.minimise, self.platform.network.topology) {
-            // Ratios give no seconds: only communication is compared.
-            (Minimise::Time, _) if self.wishes.relative => {
-                simulate(&vec![f64::MAX; rates.len()])?.map(|f| f.seconds)
-            }
-            (Minimise::Time, _) => plan.forecast.as_ref().map(|f| f.seconds),
+            (Minimise::Time, _) => simulated.map(|f| f.seconds),
             (Minimise::Sum, _) => plan.metrics.sum_half_perimeters,
             (Minimise::Largest, _) => plan.metrics.largest_half_perimeter,
             (Minimise::Volume, Topology::Star { centre }) => Some(star_volume(layout, centre.0)? as f64),
@@ -273,7 +280,8 @@ pub fn imbalance(models: &[Model], shares: &[u64]) -> Result<f64> {
     if total == 0 {
         return Ok(1.0);
     }
-    Ok(shares::makespan(models, shares) / shares::ideal_seconds(models, total)?)
+    // The ideal is a lower bound, also where time falls with size; rounding must not go below it.
+    Ok((shares::makespan(models, shares) / shares::ideal_seconds(models, total)?).max(1.0))
 }
 
 /// Serial communication where a link carries one transfer at a time.

@@ -55,8 +55,8 @@ pub fn fpm_br(
     let part = 1.0 / (surfaces.len() as f64).sqrt();
     let mean = [shape.m as f64 * part, shape.n as f64 * part];
     let at = |i: usize, [rows, cols]: [f64; 2]| match surfaces[i].names().len() {
-        2 => surfaces[i].speed(&[rows, cols]),
-        _ => surfaces[i].speed(&[rows, shape.k as f64, cols]) / shape.k as f64,
+        2 => rows * cols / surfaces[i].seconds(&[rows, cols]),
+        _ => rows * cols / surfaces[i].seconds(&[rows, shape.k as f64, cols]),
     };
     let mut weights = normalised((0..surfaces.len()).map(|i| at(i, mean)).collect());
     let mut best: Option<Balanced> = None;
@@ -138,7 +138,7 @@ pub fn plan_fpm_br(
             choices.push(field.candidate(&name, &balanced.layout, order, simulated)?);
         }
     }
-    Ok(chosen(choices, wishes))
+    Ok(chosen(choices, wishes, false))
 }
 
 /// max_i (share_i / speed_i) over the time at which all would end together.

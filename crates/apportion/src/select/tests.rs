@@ -1,6 +1,7 @@
 //! The choice among candidates.
 
 use super::*;
+use crate::model::{WorkUnit, platform_models};
 
 fn constant(speeds: &[f64]) -> (Platform, Vec<Model>) {
     let platform = Platform::from_speeds(speeds).unwrap();
@@ -32,16 +33,13 @@ fn the_method_follows_ratio_and_network() {
 #[test]
 fn speeds_without_a_network_are_ranked_by_volume() {
     let shape = Shape::new(100, 100, 100, "test").unwrap();
-    let (platform, models) = constant(&[9.0, 1.0]);
-    let choices = plan_matmul(
-        shape,
-        &platform,
-        &models,
-        64,
-        &PlanOptions { relative: true, ..PlanOptions::open(64, 8) },
-    )
-    .unwrap();
+    let platform = Platform::from_speeds(&[9.0, 1.0]).unwrap();
+    let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+    let choices = plan_matmul(shape, &platform, &models, 64, &PlanOptions::open(64, 8)).unwrap();
     assert_eq!(choices[0].plan.method, "square-corner");
+    assert!(choices.iter().all(|c| c.plan.forecast.is_none()), "ratios give no seconds");
+    let relative = choices[0].plan.relative_times.as_ref().unwrap();
+    assert_eq!(relative.iter().copied().fold(0.0, f64::max), choices[0].plan.metrics.imbalance);
     // A tenth of 100 x 100 is not the square of a whole number: the tolerance is that deviation, and at most
     // a row of 32.
     let shares = &choices[0].plan.shares;

@@ -133,7 +133,7 @@ impl FromStr for ParameterSweep {
         let number = |end: &str| match parameter {
             Parameter::Bandwidth => units::parse(end, Dimension::Bandwidth),
             Parameter::Latency => units::parse(end, Dimension::Time),
-            _ => end.trim().parse::<f64>().map_err(|_| format!("\"{end}\" is not a number")),
+            _ => units::number(end),
         };
         let (from, to) = (number(from)?, number(to)?);
         if !(from > 0.0 && to > from && to.is_finite()) {

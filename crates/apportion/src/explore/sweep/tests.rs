@@ -40,7 +40,6 @@ fn swept_by(
         models: &models(&[5e12, 5e12]),
         models_block: 1,
         element: 8,
-        relative: false,
         sharing,
     };
     sweep(&setting, contenders, &text.parse().unwrap(), &Monitor::new())

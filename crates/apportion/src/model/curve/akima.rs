@@ -80,8 +80,21 @@ impl Akima {
         let Some(next) = self.turns.get(reached + 1) else {
             return seconds * points[points.len() - 1].speed();
         };
-        // Time rises between the two turns: from at most T to more than T.
-        let (mut low, mut high) = (self.turns[reached].0, next.0);
+        self.crossing(points, (self.turns[reached].0, next.0), seconds)
+    }
+
+    /// The sizes between which time is monotone, with their times.
+    pub(super) fn turns<'a>(
+        &'a self,
+        points: &'a [Point],
+    ) -> impl DoubleEndedIterator<Item = (f64, f64)> + 'a {
+        self.turns.iter().map(|turn| (turn.0, turn.0 / self.speed(points, turn.0)))
+    }
+
+    /// The size between two turns that takes `seconds`. Time rises between them: from at most T to more than
+    /// T.
+    pub(super) fn crossing(&self, points: &[Point], (low, high): (f64, f64), seconds: f64) -> f64 {
+        let (mut low, mut high) = (low, high);
         let cubic = &self.cubics[points.partition_point(|p| p.size <= low) - 1];
         loop {
             let middle = 0.5 * (low + high);

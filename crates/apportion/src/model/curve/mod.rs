@@ -2,11 +2,14 @@
 
 mod akima;
 mod piecewise;
+mod turns;
 
 use super::Point;
 use crate::error::{Error, Result};
+use crate::input::{extreme, show_number};
 use akima::Akima;
 use serde::{Deserialize, Serialize};
+use turns::{Turn, turns};
 
 /// The interpolation between the points. Before the first and after the last point the speed is constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -53,8 +56,12 @@ pub struct Model {
     /// `peak[i]` = longest time up to and including point i: makes time monotone where speed rises
     /// faster than size.
     peak: Vec<f64>,
+    /// Where time may turn from rising to falling or back.
+    turns: Vec<Turn>,
     /// The spline, for Akima interpolation.
     akima: Option<Akima>,
+    /// True if its speed is a ratio to the speeds of others, so that its times have no unit.
+    ratio: bool,
 }
 
 impl Model {
@@ -75,7 +82,21 @@ impl Model {
     /// # Errors
     /// The speed is not finite and positive.
     pub fn constant(processor: impl Into<String>, speed: f64) -> Result<Self> {
+        let processor = processor.into();
+        if let Some(what) = extreme(speed) {
+            let place = format!("speed of \"{processor}\"");
+            return Err(Error::input(place, what, "scale the speeds"));
+        }
         Self::new(processor, Interpolation::Constant, vec![Point::new(1.0, 1.0 / speed)], None)
+    }
+
+    /// The single-number model of a speed without a unit: `speed` is a ratio to the speeds of the other
+    /// models. Shares follow from ratios; times do not ([`Model::is_ratio`]).
+    ///
+    /// # Errors
+    /// The speed is not finite and positive.
+    pub fn ratio(processor: impl Into<String>, speed: f64) -> Result<Self> {
+        Self::constant(processor, speed).map(|model| Self { ratio: true, ..model })
     }
 
     /// A model from its points, in any order: they are sorted by size.
@@ -105,14 +126,19 @@ impl Model {
         }
         points.sort_by(|a, b| a.size.total_cmp(&b.size));
         if let Some(twice) = points.windows(2).find(|w| w[0].size == w[1].size) {
-            return refuse("size", format!("{} is given twice", twice[0].size));
+            return refuse("size", format!("{} is given twice", show_number(twice[0].size)));
         }
         if let Some(cap) = max_size.filter(|c| !(c.is_finite() && *c > 0.0)) {
-            return refuse("max_size", format!("{cap} is not a positive number"));
+            return refuse("max_size", format!("{} is not a positive number", show_number(cap)));
         }
         let peak = piecewise::peaks(&points);
         let akima = (interpolation == Interpolation::Akima).then(|| Akima::new(&points));
-        Ok(Self { processor, interpolation, max_size, failure: None, points, peak, akima })
+        let turns = match &akima {
+            Some(akima) => turns(akima.turns(&points)),
+            None => turns(points.iter().map(|p| (p.size, p.seconds))),
+        };
+        let (failure, ratio) = (None, false);
+        Ok(Self { processor, interpolation, max_size, failure, points, peak, turns, akima, ratio })
     }
 
     /// The same model of a processor of another name.
@@ -136,6 +162,12 @@ impl Model {
         self.interpolation
     }
 
+    /// True if its speed is only a ratio to those of other models. [`Model::seconds`] is then in a unit of
+    /// its own, which cancels in comparisons and must not be shown as a time.
+    pub fn is_ratio(&self) -> bool {
+        self.ratio
+    }
+
     /// The hard cap on size (memory), if any.
     pub fn max_size(&self) -> Option<f64> {
         self.max_size
@@ -147,8 +179,12 @@ impl Model {
     /// `most` is not a positive number.
     pub fn with_cap(self, most: f64) -> Result<Self> {
         let cap = self.max_size.map_or(most, |old| old.min(most));
-        let failure = self.failure;
-        Ok(Self { failure, ..Self::new(self.processor, self.interpolation, self.points, Some(cap))? })
+        let (failure, ratio) = (self.failure, self.ratio);
+        Self::new(self.processor, self.interpolation, self.points, Some(cap)).map(|model| Self {
+            failure,
+            ratio,
+            ..model
+        })
     }
 
     /// The smallest size at which the measured program failed, if that is why there is a cap.

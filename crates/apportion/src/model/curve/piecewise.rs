@@ -41,11 +41,15 @@ pub(super) fn units_within(points: &[Point], peaks: &[f64], seconds: f64) -> f64
     let a = points[reached];
     match points.get(reached + 1) {
         None => seconds * a.speed(),
-        Some(b) => {
-            let slope = (b.speed() - a.speed()) / (b.size - a.size);
-            let at_zero = a.speed() - slope * a.size;
-            // x = T (at_zero + slope x)
-            (seconds * at_zero / (1.0 - seconds * slope)).clamp(a.size, b.size)
-        }
+        Some(b) => crossing(&a, b, seconds),
     }
+}
+
+/// The size between two points that takes `seconds`, which lie between the times of the points.
+pub(super) fn crossing(a: &Point, b: &Point, seconds: f64) -> f64 {
+    let slope = (b.speed() - a.speed()) / (b.size - a.size);
+    let at_zero = a.speed() - slope * a.size;
+    // x = T (at_zero + slope x)
+    let x = seconds * at_zero / (1.0 - seconds * slope);
+    if x.is_nan() { a.size } else { x.clamp(a.size, b.size) }
 }

@@ -25,8 +25,7 @@ pub(super) fn mpich(names: &[String], shares: &[u64]) -> Result<Exported> {
 /// One line per rank: its host.
 pub(super) fn slurm(names: &[String], shares: &[u64]) -> Result<Exported> {
     let (hosts, warnings) = hosts(names, shares, "a Slurm host file")?;
-    let ranks = hosts.iter().flat_map(|(host, ranks)| (0..*ranks).map(move |_| host));
-    let text = ranks.map(|host| format!("{host}\n")).collect();
+    let text = hosts.iter().map(|(host, ranks)| format!("{host}\n").repeat(*ranks as usize)).collect();
     Ok(Exported { text, warnings })
 }
 

@@ -94,12 +94,13 @@ pub struct Exported {
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
 pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<Exported> {
-    if names.len() != shares.len() || shares.iter().all(|&x| x == 0) {
-        return Err(Error::input(
-            "shares",
-            format!("{} names and {} shares cannot be exported", names.len(), shares.len()),
-            "give one name per share, and at least one unit",
-        ));
+    if names.len() != shares.len() {
+        let what = format!("{} names and {} shares cannot be exported", names.len(), shares.len());
+        return Err(Error::input("shares", what, "give one name per share"));
+    }
+    if shares.iter().all(|&x| x == 0) {
+        let what = "there is nothing to export: all shares are 0";
+        return Err(Error::input("`export`", what, "divide at least one unit"));
     }
     match format {
         ExportFormat::Metis => Ok(graph::metis(names, shares)),
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(text("metis", &shares), ("0 = 0.75\n1 = 0.25\n".into(), 1));
         assert_eq!(text("scotch", &shares), ("cmpltw 2 3 1\n".into(), 1));
         assert_eq!(text("mpich", &shares), ("a:6\nc:2\n".into(), 1));
-        assert_eq!(text("slurm", &[2, 0, 1]), ("a\na\nc\n".into(), 1));
+        assert_eq!(text("slurm", &[1, 0, 2]), ("a\nc\nc\n".into(), 1));
         assert_eq!(
             text("openmpi", &[1, 0, 2]),
             ("rank 0=a slot=0\nrank 1=c slot=0\nrank 2=c slot=1\n".into(), 1)

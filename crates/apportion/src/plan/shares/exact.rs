@@ -3,13 +3,16 @@
 //! Source: the problem is HPOPTA's (Lastovetsky and Reddy, IEEE Transactions on Parallel and Distributed
 //! Systems, 2018); the method here is a binary search over the measured times with subset sums on bitsets.
 
-use super::Limits;
 use super::limits::resolve;
+use super::{Limits, ranges};
 use crate::error::{Error, Result};
 use crate::model::Model;
 
 /// Maximum number of table entries (two bytes each).
-const LARGEST_TABLE: u128 = 1 << 31;
+const LARGEST_TABLE: u128 = 1 << 28;
+
+/// Maximum number of blocks of units for which every size is tried.
+const MOST_SUMS: u64 = 4096;
 
 /// The shares that minimise the longest time and add up to `n`, where every share is 0 or a measured size of
 /// its processor. Among several optima, those with the fewest processors are returned.
@@ -39,20 +42,27 @@ pub fn exact(models: &[Model], n: u64) -> Result<Vec<u64>> {
 /// # Errors
 /// As [`exact`], and those of the limits.
 pub fn exact_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64>> {
-    solve(&measured(models, n, limits)?, n)
+    solve(&measured(models, n, limits)?, n, "measured sizes")
 }
 
 /// Minimises the longest time over **all** integer shares within the limits, by each model's own
-/// interpolation without monotone repair. It is the oracle of `fpm`, and the solution if granularities
-/// differ. O(p n^2 / 64 log(p n)).
+/// interpolation without monotone repair.
+///
+/// Up to 4096 blocks of units every sum is tried: O(p n^2 / 64 log(p n)), and those with the fewest
+/// processors are returned. Above, ranges of sizes are added, whose number does not depend on `n`.
 ///
 /// # Errors
-/// As [`exact_within`]; more than 2^31 table entries.
+/// As [`exact_within`]; time functions that rise and fall too often; granularities that differ, where time
+/// falls and more than 4096 blocks are divided.
 pub fn exact_interpolated(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64>> {
     let allowed = resolve(models, n, limits)?;
-    let blocks: u128 = allowed.iter().map(|a| u128::from((a.most - a.least) / a.step) + 1).sum();
-    if blocks > LARGEST_TABLE >> 4 {
-        return Err(too_fine(n));
+    let unit = allowed.iter().fold(n, |g, a| gcd(g, a.step)).max(1);
+    if n / unit > MOST_SUMS {
+        let falls = models.iter().any(|m| m.falls(n as f64).is_some());
+        if falls && allowed.iter().any(|a| a.step != allowed[0].step) {
+            return Err(too_fine(n, MOST_SUMS * unit));
+        }
+        return ranges::least_time_or_fpm(models, n, &allowed, limits);
     }
     let choices: Vec<Choices> = models
         .iter()
@@ -62,7 +72,7 @@ pub fn exact_interpolated(models: &[Model], n: u64, limits: &[Limits]) -> Result
             Choices { options: sizes.map(|x| (x, model.seconds(x as f64))).collect(), may_rest: a.least == 0 }
         })
         .collect();
-    solve(&choices, n)
+    solve(&choices, n, "limits")
 }
 
 /// The possible shares of one processor.
@@ -93,12 +103,14 @@ fn measured(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Choices>>
         .collect())
 }
 
-fn solve(choices: &[Choices], n: u64) -> Result<Vec<u64>> {
+/// `what` names the possible shares in errors.
+fn solve(choices: &[Choices], n: u64, what: &str) -> Result<Vec<u64>> {
     let unit = choices.iter().flat_map(|c| &c.options).fold(n, |g, o| gcd(g, o.0)).max(1);
     if (u128::from(n / unit) + 1) * (choices.len() as u128 + 1) > LARGEST_TABLE
         || choices.len() >= usize::from(u16::MAX)
     {
-        return Err(too_fine(n));
+        let most = LARGEST_TABLE / (choices.len() as u128 + 1) * u128::from(unit);
+        return Err(too_fine(n, u64::try_from(most).unwrap_or(u64::MAX)));
     }
     let n_blocks = (n / unit) as usize;
     let options: Vec<Vec<(usize, f64)>> =
@@ -119,7 +131,7 @@ fn solve(choices: &[Choices], n: u64) -> Result<Vec<u64>> {
     times.dedup();
     let longest = times[times.len() - 1];
     if !feasible(longest) {
-        return Err(unreachable_sum(&within(longest), n, unit));
+        return Err(unreachable_sum(&within(longest), (n, unit), what));
     }
     let best = times[times.partition_point(|&t| !feasible(t))];
     Ok(fewest(&within(best), n_blocks).into_iter().map(|x| x as u64 * unit).collect())
@@ -235,16 +247,15 @@ pub(in crate::plan) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-fn too_fine(n: u64) -> Error {
-    Error::input(
-        "method exact",
-        format!("{n} units are too many to try every sum"),
-        "use method fpm, or coarser sizes with a common block",
+fn too_fine(n: u64, most: u64) -> Error {
+    Error::infeasible(
+        format!("`method = exact`: {n} units are too many to try every sum, at most {most} here"),
+        "use `method = fpm`, or multiples of a larger common block",
     )
 }
 
 /// The error for a sum that cannot be reached, with the next smaller sum that can.
-fn unreachable_sum(processors: &[Sizes], n: u64, unit: u64) -> Error {
+fn unreachable_sum(processors: &[Sizes], (n, unit): (u64, u64), what: &str) -> Error {
     let blocks = (n / unit) as usize;
     let sums = processors.iter().fold(Bits::zero(blocks), |sums, sizes| sums.plus_one_of(sizes, 0));
     let below = (0..blocks).rev().find(|&s| sums.contains(s));
@@ -252,8 +263,9 @@ fn unreachable_sum(processors: &[Sizes], n: u64, unit: u64) -> Error {
         format!("the largest smaller sum is {}", s as u64 * unit)
     });
     Error::infeasible(
-        format!("no measured sizes add up to {n} units, {near}"),
-        "measure more sizes, divide another number of units, or use method fpm",
+        format!("no {what} add up to {n} units, {near}"),
+        "allow sizes between the measured ones with `any_size`, widen `min`, `max` or `multiple_of`, or \
+         divide another number of units",
     )
 }
 

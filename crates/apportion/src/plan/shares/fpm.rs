@@ -7,7 +7,7 @@
 
 use super::limits::{Allowed, resolve};
 use super::proportional::Seconds;
-use super::{Limits, exact_interpolated};
+use super::{Limits, multiples};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use std::cmp::Reverse;
@@ -36,7 +36,8 @@ pub fn fpm(models: &[Model], n: u64) -> Result<Vec<u64>> {
 /// [`fpm`] with limits on each share; an empty slice means no limits. Optimal over all shares within the
 /// limits.
 ///
-/// If granularities differ between processors, the problem is a knapsack: [`exact_interpolated`] solves it.
+/// If granularities differ between processors, the problem is one of change-making. Its cost then grows with
+/// the square of the largest granularity, over the common divisor of all.
 ///
 /// # Errors
 /// As [`fpm`]; limits that contradict each other, or a common granularity that does not divide `n`. The
@@ -45,7 +46,7 @@ pub fn fpm_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64
     let allowed = resolve(models, n, limits)?;
     let step = allowed[0].step;
     if allowed.iter().any(|a| a.step != step) {
-        return exact_interpolated(models, n, limits);
+        return multiples::mixed(models, n, &allowed);
     }
     if !n.is_multiple_of(step) {
         return Err(Error::infeasible(
@@ -57,8 +58,9 @@ pub fn fpm_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64
             ),
         ));
     }
-    let (below, _) = bracket(models, n, &allowed);
+    let (below, above) = bracket(models, n, &allowed);
     let mut shares = floors(models, &allowed, below);
+    fill(&mut shares, &floors(models, &allowed, above), step, n);
     let mut left = n - shares.iter().sum::<u64>();
     let next = |i: usize, share: u64| {
         (share < allowed[i].most).then(|| Reverse((Seconds(models[i].seconds((share + step) as f64)), i)))
@@ -75,12 +77,41 @@ pub fn fpm_within(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<u64
     Ok(shares)
 }
 
+/// Hands out what is left of `n` units up to `most`, in proportion to the room below `most`, and leaves fewer
+/// blocks than there are processors. Where time does not grow with size, many units end at one and the same
+/// time, and it does not matter who takes them.
+pub(super) fn fill(shares: &mut [u64], most: &[u64], step: u64, n: u64) {
+    let left = u128::from((n - shares.iter().sum::<u64>()) / step);
+    let rooms: Vec<u128> =
+        shares.iter().zip(most).map(|(x, most)| u128::from(most.saturating_sub(*x) / step)).collect();
+    let room = rooms.iter().sum::<u128>();
+    if left <= shares.len() as u128 || room == 0 {
+        return;
+    }
+    for (share, mine) in shares.iter_mut().zip(rooms) {
+        *share += (mine.min(left * mine / room.max(left)) as u64) * step;
+    }
+}
+
 /// The time at which all processors would finish together if units were divisible: a lower bound for all
-/// shares.
+/// shares, also where time falls with size.
 ///
 /// # Errors
 /// As [`fpm`].
 pub fn ideal_seconds(models: &[Model], n: u64) -> Result<f64> {
+    shortest(models, n, Model::largest_within)
+}
+
+/// The time at which all would finish together if each did only sizes up to which time stays below it.
+///
+/// # Errors
+/// As [`fpm`].
+pub(super) fn together_seconds(models: &[Model], n: u64) -> Result<f64> {
+    shortest(models, n, Model::units_within)
+}
+
+/// The time by which `n` divisible units are done, where a model does `units(model, time, limit)`.
+fn shortest(models: &[Model], n: u64, units_of: impl Fn(&Model, f64, f64) -> f64) -> Result<f64> {
     let allowed = resolve(models, n, &[])?;
     let (_, above) = bracket(models, n, &allowed);
     let (mut low, mut high) = (0.0, above);
@@ -89,7 +120,7 @@ pub fn ideal_seconds(models: &[Model], n: u64) -> Result<f64> {
         if middle <= low || middle >= high {
             break;
         }
-        let units: f64 = models.iter().map(|m| m.units_within(middle, n as f64)).sum();
+        let units: f64 = models.iter().map(|m| units_of(m, middle, n as f64)).sum();
         if units >= n as f64 {
             high = middle;
         } else {
@@ -100,7 +131,7 @@ pub fn ideal_seconds(models: &[Model], n: u64) -> Result<f64> {
 }
 
 /// Whole blocks that fit into `seconds` on each processor, in units; at least its minimum share.
-fn floors(models: &[Model], allowed: &[Allowed], seconds: f64) -> Vec<u64> {
+pub(super) fn floors(models: &[Model], allowed: &[Allowed], seconds: f64) -> Vec<u64> {
     models.iter().zip(allowed).map(|(m, a)| floor(m, a, seconds)).collect()
 }
 
@@ -109,18 +140,24 @@ fn floor(model: &Model, allowed: &Allowed, seconds: f64) -> u64 {
     (units - units % allowed.step).clamp(allowed.least, allowed.most)
 }
 
+/// The longest time of any share within the limits.
+pub(super) fn longest(models: &[Model], allowed: &[Allowed]) -> f64 {
+    models.iter().zip(allowed).map(|(m, a)| m.longest(a.most as f64)).fold(0.0, f64::max)
+}
+
 /// Two times: by the first at most n whole units are done, by the second at least n. They are at most p
 /// blocks apart, or as close as doubles allow.
-fn bracket(models: &[Model], n: u64, allowed: &[Allowed]) -> (f64, f64) {
+pub(super) fn bracket(models: &[Model], n: u64, allowed: &[Allowed]) -> (f64, f64) {
     let count = |seconds: f64| {
         models.iter().zip(allowed).map(|(m, a)| u128::from(floor(m, a, seconds))).sum::<u128>()
     };
-    let longest = models.iter().zip(allowed).map(|(m, a)| m.longest(a.most as f64));
-    let (mut low, mut high) = (0.0, longest.fold(0.0, f64::max));
+    let (mut low, mut high) = (0.0, longest(models, allowed));
     let enough = allowed.iter().map(|a| u128::from(a.step)).sum::<u128>();
-    // Rounding in the last bit must not make the upper end too small.
-    while count(high) < u128::from(n) {
-        high *= 1.0 + 1e-12;
+    // Rounding in the last bits must not make the upper end too small.
+    let mut more = 1e-12;
+    while count(high) < u128::from(n) && high < f64::MAX {
+        high = (high * (1.0 + more)).min(f64::MAX);
+        more *= 2.0;
     }
     let (mut at_low, mut at_high) = (0, count(high));
     while at_high - at_low > enough {

@@ -3,6 +3,7 @@
 //! Source: Becker 2010, section 1.2 (a top-level partition, any method below); Lastovetsky and Reddy 2007 for
 //! either level. To the top level, a cluster is one processor with an aggregate speed function.
 
+use super::fpm::{fill, together_seconds};
 use super::proportional::Seconds;
 use super::{fpm, ideal_seconds};
 use crate::error::{Error, Result};
@@ -23,8 +24,13 @@ pub fn hierarchical(groups: &[Vec<usize>], models: &[Model], n: u64) -> Result<V
     let members: Vec<Vec<Model>> =
         groups.iter().map(|g| g.iter().map(|&rank| models[rank].clone()).collect()).collect();
     // Divisible units would all finish together now; whole ones leave fewer than one per processor.
-    let together = ideal_seconds(models, n)? * (1.0 - 1e-12);
-    let mut tops: Vec<Group> = members.iter().map(|m| Group::at(m, together, n)).collect();
+    let together = together_seconds(models, n)?;
+    let mut tops: Vec<Group> = members.iter().map(|m| Group::at(m, together * (1.0 - 1e-12), n)).collect();
+    let later = members.iter().flat_map(|m| Group::at(m, together * (1.0 + 1e-12), n).shares);
+    let mut flat: Vec<u64> = tops.iter().flat_map(|top| top.shares.iter().copied()).collect();
+    fill(&mut flat, &later.collect::<Vec<_>>(), 1, n);
+    let mut filled = flat.into_iter();
+    tops.iter_mut().for_each(|top| top.shares = filled.by_ref().take(top.members.len()).collect());
     let mut left = n.saturating_sub(tops.iter().map(Group::units).sum());
     let offer = |g: usize, top: &Group| top.next().map(|(seconds, _)| Reverse((Seconds(seconds), g)));
     let mut heap: BinaryHeap<_> = tops.iter().enumerate().filter_map(|(g, top)| offer(g, top)).collect();

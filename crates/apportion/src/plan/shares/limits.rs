@@ -76,7 +76,7 @@ pub(super) fn resolve(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec
                     model.processor(),
                     limit.least
                 ),
-                "lower its least share, raise its largest share or its max_size, or divide more units",
+                "lower `min`, raise `max` or its max_size, or divide more units",
             ));
         }
         allowed.push(Allowed { least, most, step });
@@ -86,13 +86,16 @@ pub(super) fn resolve(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec
     if most < u128::from(n) {
         return Err(Error::infeasible(
             format!("the processors can take {most} of {n} units: {} are missing", u128::from(n) - most),
-            "add processors, raise max_size or the largest shares, or divide a smaller problem",
+            "add processors, raise `max` or max_size, or divide a smaller problem",
         ));
     }
     if least > u128::from(n) {
         return Err(Error::infeasible(
-            format!("the least shares add up to {least}, {} more than the {n} units", least - u128::from(n)),
-            "lower the least shares, or divide more units",
+            format!(
+                "the minimum shares add up to {least}, {} more than the {n} units",
+                least - u128::from(n)
+            ),
+            "lower `min`, or divide more units",
         ));
     }
     Ok(allowed)

@@ -8,6 +8,12 @@ use super::{Limits, gcd};
 use crate::error::{Error, Result};
 use crate::model::Model;
 
+/// Maximum number of sums, over all processors.
+const MOST_SUMS: u128 = 10_000_000;
+
+/// Maximum number of combinations of a size and a sum: minutes, where fronts are short.
+const MOST_COMBINATIONS: u128 = 1_000_000_000;
+
 /// One division on the front.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tradeoff {
@@ -37,7 +43,8 @@ struct State {
 /// divisor.
 ///
 /// # Errors
-/// A whole size that could be used has no energy; more than 10^7 sums; no measured sizes add up to `n`.
+/// A whole size that could be used has no energy (exit code 2); more than 10^7 sums or 10^9 combinations of
+/// sizes and sums; no measured sizes add up to `n`.
 ///
 /// # Example
 /// ```
@@ -50,6 +57,20 @@ struct State {
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
 pub fn pareto(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Tradeoff>> {
+    pareto_watched(models, n, limits, &mut |_, _| ())
+}
+
+/// [`pareto`] that reports its progress: `progress(done, total)` is called with the sums done since the last
+/// call, and with all sums.
+///
+/// # Errors
+/// As [`pareto`].
+pub fn pareto_watched(
+    models: &[Model],
+    n: u64,
+    limits: &[Limits],
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Vec<Tradeoff>> {
     let allowed = resolve(models, n, limits)?;
     let options: Vec<Vec<State>> = models
         .iter()
@@ -72,14 +93,17 @@ pub fn pareto(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Tradeof
         .collect::<Result<_>>()?;
     let unit = options.iter().flatten().fold(n, |g, o| gcd(g, o.share)).max(1);
     let blocks = n / unit;
-    if u128::from(blocks) * models.len() as u128 > 10_000_000 {
-        return Err(Error::input(
-            "objective",
-            format!("{n} units are too many to weigh time against energy at every sum"),
-            "use coarser sizes with a common block",
+    let combinations: u128 = options.iter().map(|o| o.len() as u128 * u128::from(blocks)).sum();
+    if u128::from(blocks) * models.len() as u128 > MOST_SUMS || combinations > MOST_COMBINATIONS {
+        return Err(Error::infeasible(
+            format!(
+                "{n} units in blocks of {unit} and {combinations} combinations of sizes and sums are too many to \
+                 weigh time against energy: at most {MOST_COMBINATIONS}"
+            ),
+            "use sizes with a larger common block, fewer points, or `method = exact` for time alone",
         ));
     }
-    let layers = fronts(&options, unit, blocks as usize);
+    let layers = fronts(&options, unit, blocks as usize, progress);
     let last = &layers[models.len()][blocks as usize];
     if last.is_empty() {
         return Err(Error::infeasible(
@@ -91,14 +115,33 @@ pub fn pareto(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec<Tradeof
 }
 
 /// `layers[i][s]`: the front of dividing s blocks among the first i processors.
-fn fronts(options: &[Vec<State>], unit: u64, blocks: usize) -> Vec<Vec<Vec<State>>> {
+fn fronts(
+    options: &[Vec<State>],
+    unit: u64,
+    blocks: usize,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Vec<Vec<Vec<State>>> {
+    let total = (options.len() * (blocks + 1)) as u64;
+    let size = |state: &State| (state.share / unit) as usize;
+    // The smallest and largest sums of the processors from each one on.
+    let mut rest: Vec<(usize, usize)> = vec![(0, 0)];
+    for mine in options.iter().rev() {
+        let (least, most) = rest[rest.len() - 1];
+        let (min, max) = (mine.iter().map(size).min().unwrap_or(0), mine.iter().map(size).max().unwrap_or(0));
+        rest.push((least + min, most.saturating_add(max)));
+    }
+    rest.reverse();
     let mut layers = vec![vec![Vec::new(); blocks + 1]];
     layers[0][0].push(State { seconds: 0.0, joules: 0.0, share: 0, before: 0 });
     for (i, mine) in options.iter().enumerate() {
-        // The last processor only has to complete the sum.
-        let wanted = if i + 1 == options.len() { blocks..=blocks } else { 0..=blocks };
+        // Sums that the remaining processors can complete; the last one's is the whole.
+        let (least, most) = rest[i + 1];
+        let wanted = blocks.saturating_sub(most)..=blocks.saturating_sub(least);
         let mut next = vec![Vec::new(); blocks + 1];
-        for sum in wanted {
+        for sum in wanted.filter(|_| least <= blocks) {
+            if sum % 256 == 255 {
+                progress(256, total);
+            }
             let mut states = Vec::new();
             for option in mine {
                 let Some(rest) = sum.checked_sub((option.share / unit) as usize) else { continue };

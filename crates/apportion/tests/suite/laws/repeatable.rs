@@ -30,20 +30,22 @@ proptest! {
             .enumerate()
             .map(|(i, &(speed, less))| {
                 let points = vec![Point::new(10.0, 10.0 / speed), Point::new(500.0, 500.0 / (speed * less))];
-                Model::piecewise(format!("p{i}"), points, None).unwrap()
+                match relative {
+                    true => Model::ratio(format!("p{i}"), speed).unwrap(),
+                    false => Model::piecewise(format!("p{i}"), points, None).unwrap(),
+                }
             })
             .collect();
         let wishes = PlanOptions {
             flow: bulk.map(|b| if b { Flow::Bulk } else { Flow::OneToAll }),
             overlap,
-            relative,
             ..PlanOptions::open(8, 8)
         };
         let first = texts(&platform, &models, sizes, &wishes);
         prop_assert_eq!(&texts(&platform, &models, sizes, &wishes), &first);
         for text in first {
             let read = Plan::parse(&text, "plan").unwrap();
-            prop_assert!(read.forecast.is_some());
+            prop_assert_eq!((read.forecast.is_none(), read.relative_times.is_some()), (relative, relative));
             prop_assert_eq!(read.to_json(), text, "reading and writing changes nothing");
         }
     }

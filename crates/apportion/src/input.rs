@@ -1,0 +1,107 @@
+//! What comes from outside: text files of bounded size, names, and quotations of them in messages.
+
+use crate::error::{Error, Result, unprintable};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Maximum size of a text file: models of some two million points.
+const LARGEST_TEXT: u64 = 1 << 28;
+
+/// Characters of the input that a message repeats.
+const QUOTED: usize = 60;
+
+/// Sizes, times and speeds lie between the inverse of this number and the number itself, so that products and
+/// quotients of several of them stay within double precision.
+pub(crate) const EXTREME: f64 = 1e100;
+
+/// Reads a text file.
+///
+/// # Errors
+/// The file cannot be read, has more than 256 MiB, or is not UTF-8: exit code 2.
+pub(crate) fn read_text(path: &Path) -> Result<String> {
+    read_up_to(path, LARGEST_TEXT)
+}
+
+fn read_up_to(path: &Path, most: u64) -> Result<String> {
+    let failed = |e| Error::file(path, "read", e);
+    let mut text = String::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(most + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > most {
+        let what = format!("has more than {most} bytes");
+        return Err(Error::input(path.display().to_string(), what, "check that this is the intended file"));
+    }
+    Ok(text)
+}
+
+/// Why a name cannot be shown in one line of a table, if so.
+pub(crate) fn name_defect(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return Some("is empty".into());
+    }
+    let odd = name.chars().find(|&c| unprintable(c))?;
+    Some(format!("{} has a control character, {}", quoted(name), odd.escape_default()))
+}
+
+/// A text in quotation marks, shortened if it is long, with control characters shown.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut shown: String = text.chars().take(QUOTED).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    let escaped = |c: char| if unprintable(c) { c.escape_default().to_string() } else { c.to_string() };
+    format!("\"{}\"", shown.chars().map(escaped).collect::<String>())
+}
+
+/// A number in few characters: `1e-320` rather than 320 zeros.
+pub(crate) fn show_number(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() || (1e-6..1e17).contains(&x.abs()) {
+        format!("{x}")
+    } else {
+        format!("{x:e}")
+    }
+}
+
+/// Why a size, time or speed is out of range, if it is.
+pub(crate) fn extreme(x: f64) -> Option<String> {
+    if !(x.is_finite() && x > 0.0) {
+        return Some(format!("{} is not a positive number", show_number(x)));
+    }
+    let inside = (1.0 / EXTREME..=EXTREME).contains(&x);
+    (!inside).then(|| format!("{} is not between 1e-100 and 1e100", show_number(x)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotations_are_short_and_one_line() {
+        assert_eq!(quoted("a\nb"), "\"a\\nb\"");
+        assert_eq!(quoted(&"x".repeat(1000)).chars().count(), 63);
+        assert_eq!(show_number(1e-320), "1e-320");
+        assert_eq!(show_number(0.25), "0.25");
+        assert!(extreme(1e-320).unwrap().contains("1e-320"));
+        assert!(extreme(f64::NAN).is_some() && extreme(1e99).is_none() && extreme(-1.0).is_some());
+    }
+
+    #[test]
+    fn names_must_fit_into_a_line() {
+        for bad in ["", "a\nb", "\u{1b}[31mred", "a\u{202e}b", "tab\t"] {
+            assert!(name_defect(bad).is_some(), "{bad:?}");
+        }
+        for good in ["p0", "Größe", "節点", "node 1", "🚀"] {
+            assert_eq!(name_defect(good), None);
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_the_limit() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "ten bytes.").unwrap();
+        assert_eq!(read_up_to(file.path(), 10).unwrap(), "ten bytes.");
+        let error = read_up_to(file.path(), 9).unwrap_err();
+        assert!(error.exit_code() == 2 && error.to_string().contains("more than"), "{error}");
+    }
+}

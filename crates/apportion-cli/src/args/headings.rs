@@ -45,6 +45,7 @@ const HEADINGS: [(&str, &[&str]); 10] = [
             "sizes",
             "smallest",
             "largest",
+            "max-size",
             "min",
             "max",
             "points",
@@ -72,6 +73,8 @@ const HEADINGS: [(&str, &[&str]); 10] = [
             "models-out",
             "dir",
             "size",
+            "kind",
+            "prefix",
         ],
     ),
 ];

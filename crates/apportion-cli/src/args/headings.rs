@@ -45,6 +45,7 @@ const HEADINGS: [(&str, &[&str]); 10] = [
             "sizes",
             "smallest",
             "largest",
+            "max-size",
             "min",
             "max",
             "points",
@@ -73,6 +74,8 @@ const HEADINGS: [(&str, &[&str]); 10] = [
             "to",
             "dir",
             "size",
+            "kind",
+            "prefix",
         ],
     ),
 ];

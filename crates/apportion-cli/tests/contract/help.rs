@@ -2,10 +2,12 @@
 
 use crate::bench::{Bench, TWO};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 15] = [
     "detect",
     "measure",
+    "merge",
     "balance",
+    "run",
     "partition",
     "plot",
     "arrange",
@@ -14,6 +16,7 @@ const COMMANDS: [&str; 12] = [
     "closure",
     "simulate",
     "study",
+    "random",
     "demo",
 ];
 

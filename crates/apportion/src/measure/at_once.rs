@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::platform::{Platform, Processor};
 use crate::run::clock;
 use crate::run::mailboxes::{StartBarrier, StopOnPanic, StopSignal};
+use crate::threads;
 
 /// Does `work` on each processor with a share, all at once, each on a thread pinned to its cores. Returns the
 /// outcomes by rank; `None` for a processor without a share. `work` stops the others by `halt`, if it wants.
@@ -27,19 +28,13 @@ pub(super) fn at_once<R: Send>(
             .map(|(rank, (processor, &share))| {
                 let barrier = &barrier;
                 (share > 0).then(|| {
-                    let started = std::thread::Builder::new().spawn_scoped(scope, move || {
+                    let started = threads::start(scope, move || {
                         let _ends_all = StopOnPanic(halt);
                         clock::pin(&processor.cores);
                         barrier.pass(halt)?;
                         work(rank, processor)
                     });
-                    started.map_err(|error| {
-                        halt.fail();
-                        Error::WorkerLost {
-                            processor: format!("\"{}\"", processor.name),
-                            why: format!("its thread cannot be started: {error}"),
-                        }
-                    })
+                    started.inspect_err(|_| halt.fail())
                 })
             })
             .collect();

@@ -15,6 +15,7 @@ use crate::platform::{Platform, Processor};
 use crate::run::clock;
 use crate::run::mailboxes::{StartBarrier, StopOnPanic, StopSignal};
 use crate::run::{Monitor, World};
+use crate::threads;
 use course::{Course, Task, courses, models};
 pub(super) use settle::Trial;
 use settle::settle;
@@ -194,7 +195,7 @@ fn round<T: Trial>(
         for &(rank, task) in wanted {
             let (halt, over, barrier, left, ours) = (&halt, &over, &barrier, &left, give.clone());
             let processor = &subject.platform.processors[rank];
-            let worker = std::thread::Builder::new().spawn_scoped(scope, move || {
+            let worker = threads::start(scope, move || {
                 let _ends_all = (StopOnPanic(halt), StopOnPanic(over));
                 clock::pin(&processor.cores);
                 let (Task::Measure(size) | Task::Accompany(size)) = task;
@@ -222,12 +223,10 @@ fn round<T: Trial>(
             });
             match worker {
                 Ok(worker) => workers.push(worker),
-                Err(error) => {
+                Err(refused) => {
                     halt.fail();
                     over.fail();
-                    let why = format!("its thread cannot be started: {error}");
-                    let lost = Error::WorkerLost { processor: format!("\"{}\"", processor.name), why };
-                    let _ = give.send((rank, Err(lost)));
+                    let _ = give.send((rank, Err(refused)));
                     break;
                 }
             }

@@ -13,6 +13,7 @@ mod output;
 mod tinetti;
 
 use apportion::error::{Error, Result};
+use apportion::report::set_text_width;
 use apportion::run::Monitor;
 use clap::{Parser, Subcommand};
 use experiment::{Context, Experiment, Kind, Verdict};
@@ -59,6 +60,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    set_text_width(output::WIDTH);
     match carry_out(&arguments) {
         Ok(code) => code,
         Err(error) => {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Most characters in a line of a page.
-const WIDTH: usize = 110;
+/// Most characters in a line of a page, and in a row of a table.
+pub const WIDTH: usize = 110;
 
 /// A finished experiment.
 pub struct Done {

@@ -146,7 +146,7 @@ fn read(path: &Path, wrong: &mut Vec<String>) -> (String, usize) {
         if !computed(&commands) {
             // What later commands read may be made here.
             let some =
-                commands.iter().filter(|line| computed(std::slice::from_ref(line)) || is_variable(line));
+                commands.iter().filter(|line| computed(std::slice::from_ref(*line)) || is_variable(line));
             let some: Vec<String> = some.cloned().collect();
             if computed(&some) {
                 reader.run(&some);

@@ -105,7 +105,7 @@ pub fn terms(
     };
     let groups = groups.map(|text| columns_of(text, &platform.names())).transpose()?;
     let communication = communication.unwrap_or_else(|| communication_of(&platform.network));
-    Ok(MethodOptions { communication, centre, groups })
+    Ok(MethodOptions { communication, centre, groups, ..MethodOptions::default() })
 }
 
 /// Parses columns such as `p0,p1;p2,p3`.

@@ -196,7 +196,7 @@ impl Race<'_> {
             _ => None,
         };
         let terms =
-            MethodOptions { communication: communication_of(&platform.network), centre, groups: None };
+            MethodOptions { communication: communication_of(&platform.network), centre, ..MethodOptions::default() };
         match method.layout(self.setting.shape, weights, &terms) {
             Ok(layout) => Ok(Some(layout)),
             Err(error) if error.exit_code() == 1 => Ok(None),

@@ -140,7 +140,7 @@ impl Rebalance<'_> {
             _ => None,
         };
         let terms =
-            MethodOptions { communication: communication_of(&self.platform.network), centre, groups: None };
+            MethodOptions { communication: communication_of(&self.platform.network), centre, ..MethodOptions::default() };
         let present = method.parse::<Method>().ok();
         let others = Method::candidates().filter(|m| Some(*m) != present);
         let mut found: Option<Proposal> = None;

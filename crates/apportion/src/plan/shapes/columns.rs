@@ -3,7 +3,9 @@
 //! Source: Beaumont et al. 2001 (Becker 2010, Algorithm 2.1, O(p^3)); here as a concave least-weight
 //! subsequence in O(p log p) (Bui, Vidal and Ha 2018).
 
+use super::columns_largest::columns_of_least_largest;
 use super::descending;
+use super::objective::{Objective, in_whole_numbers};
 use super::tiling::{Tiling, Total};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
@@ -18,8 +20,18 @@ use std::ops::Range;
 /// # Errors
 /// None; the signature is that of every method.
 pub fn columns(shape: Shape, weights: &[f64]) -> Result<Layout> {
+    Ok(columns_for(shape, weights, Objective::Volume, shape))
+}
+
+/// The columns that are best for an objective, on a part of the matrix `whole`.
+pub(super) fn columns_for(shape: Shape, weights: &[f64], objective: Objective, whole: Shape) -> Layout {
     let order = descending(weights);
-    Ok(best_columns(weights, &order, shape.m as f64, shape.n as f64).layout(shape, weights, 1.0))
+    let (high, wide, total) = objective.sides(shape, whole);
+    let tiling = match total {
+        Total::Sum => best_columns(weights, &order, high, wide),
+        Total::Largest => columns_of_least_largest(weights, &order, high, wide),
+    };
+    in_whole_numbers(&tiling, (shape, weights), (high, wide))
 }
 
 /// The optimal columns of some processors, given from the fastest to the slowest, on a `high` x `wide`

@@ -2,9 +2,11 @@
 //!
 //! Source: Lastovetsky 2007 (Becker 2010, Algorithms 2.3 and 2.4; slides, Algorithms 2 and 3).
 
+use super::columns_largest::grid_of_least_largest;
 use super::descending;
-use super::tiling::Tiling;
-use crate::error::Result;
+use super::objective::{Objective, in_whole_numbers};
+use super::tiling::{Tiling, Total};
+use crate::error::{Error, Result};
 use crate::plan::{Layout, Shape};
 
 /// Rows and columns (r, c) of the processor grid, r c = p, with the smallest cost r n + c m. On a square
@@ -36,9 +38,61 @@ pub fn grid_shape(processors: usize, m: u64, n: u64) -> (usize, usize) {
 /// # Errors
 /// None; the signature is that of every method.
 pub fn grid(shape: Shape, weights: &[f64]) -> Result<Layout> {
+    grid_for(shape, weights, None, Objective::Volume, shape)
+}
+
+/// The rows and columns of the grid of those processors that have a weight: as named, or the cheapest.
+///
+/// # Errors
+/// A mesh with another number of places: exit code 2.
+pub(super) fn mesh_shape(
+    shape: Shape,
+    weights: &[f64],
+    mesh: Option<[usize; 2]>,
+) -> Result<(usize, usize)> {
+    let count = weights.iter().filter(|w| **w > 0.0).count();
+    match mesh {
+        None => Ok(grid_shape(count, shape.m, shape.n)),
+        Some([rows, cols]) if rows.checked_mul(cols) == Some(count) => Ok((rows, cols)),
+        Some([rows, cols]) => Err(Error::input(
+            "`mesh`",
+            format!("{rows}x{cols} has {} places for {count} processors with a share", rows.saturating_mul(cols)),
+            "name rows and columns whose product is the number of processors",
+        )),
+    }
+}
+
+/// The grid of a given mesh, or the best one for an objective, on a part of the matrix `whole`.
+///
+/// Any grid has the least sum. For the largest half-perimeter, every shape of the grid is tried; up to nine
+/// processors with every choice of the columns' members, otherwise with runs of the sorted processors.
+///
+/// # Errors
+/// As [`mesh_shape`].
+pub(super) fn grid_for(
+    shape: Shape,
+    weights: &[f64],
+    mesh: Option<[usize; 2]>,
+    objective: Objective,
+    whole: Shape,
+) -> Result<Layout> {
     let order = descending(weights);
-    let (rows, _) = grid_shape(order.len(), shape.m, shape.n);
-    Ok(Tiling::columns(order.chunks(rows)).layout(shape, weights, 1.0))
+    let (rows, _) = mesh_shape(shape, weights, mesh)?;
+    let (high, wide, total) = objective.sides(shape, whole);
+    let by = |rows: usize| match total {
+        Total::Sum => Tiling::columns(order.chunks(rows)),
+        Total::Largest => grid_of_least_largest(weights, &order, (high, wide), rows),
+    };
+    let mut best = by(rows);
+    if total == Total::Largest && mesh.is_none() {
+        let cost = |tiling: &Tiling| tiling.cost(weights, high, wide, total);
+        for other in (1..=order.len()).filter(|r| order.len().is_multiple_of(*r) && *r != rows).map(by) {
+            if cost(&other) < cost(&best) * (1.0 - 1e-12) {
+                best = other;
+            }
+        }
+    }
+    Ok(in_whole_numbers(&best, (shape, weights), (high, wide)))
 }
 
 #[cfg(test)]
@@ -46,6 +100,19 @@ mod tests {
     use super::*;
     use crate::plan::Metrics;
     use proptest::prelude::*;
+
+    /// Any mesh, and blocks that are not square: 2 x 2 processors with 4 x 16 blocks.
+    #[test]
+    fn a_named_mesh() {
+        let shape = Shape::new(8, 8, 32, "test").unwrap();
+        let on = |mesh| grid_for(shape, &[1.0; 4], Some(mesh), Objective::Volume, shape);
+        let layout = on([2, 2]).unwrap();
+        assert!(layout.parts().iter().all(|p| (p.rows.len(), p.cols.len()) == (4, 16)));
+        assert!(on([4, 1]).unwrap().parts().iter().all(|p| (p.rows.len(), p.cols.len()) == (2, 32)));
+        let error = on([3, 2]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("3x2 has 6 places for 4 processors"), "{error}");
+    }
 
     #[test]
     fn the_shape_search_by_hand() {
@@ -79,6 +146,28 @@ mod tests {
             for r in (1..=p).filter(|r| p % r == 0) {
                 prop_assert!(ours <= r as u64 * n + (p / r) as u64 * m);
             }
+        }
+
+        /// Every grid with every processor in every place: none has a smaller largest half-perimeter.
+        #[test]
+        fn the_largest_is_the_least_of_all_grids(weights in prop::collection::vec(0.2f64..1.0, 4..=6)) {
+            let shape = Shape::new(6000, 6000, 6000, "test").unwrap();
+            let ours = grid_for(shape, &weights, None, Objective::Largest, shape).unwrap();
+            let ours = Metrics::of_layout(&ours, 1.0).largest_half_perimeter.unwrap();
+            let p = weights.len();
+            let mut least = f64::INFINITY;
+            for code in 0..(1..=p).product::<usize>() {
+                let (mut left, mut code, mut order) = ((0..p).collect::<Vec<_>>(), code, Vec::new());
+                for n in (1..=p).rev() {
+                    order.push(left.remove(code % n));
+                    code /= n;
+                }
+                for rows in (1..=p).filter(|r| p.is_multiple_of(*r)) {
+                    let tiling = Tiling::columns(order.chunks(rows));
+                    least = f64::min(least, tiling.cost(&weights, 1.0, 1.0, Total::Largest));
+                }
+            }
+            prop_assert!((ours - least).abs() < 2e-3, "{} {}", ours, least);
         }
 
         /// The proposition: the cost is r + c for any speeds (every part gets a whole row and column at

@@ -5,7 +5,8 @@
 //! several rectangles: McNaughton's wrap-around rule for scheduling (1959), with rectangles in place of
 //! machines.
 
-use super::{Method, MethodOptions, Objective, choose};
+use super::least_cost::choose_within;
+use super::{Method, MethodOptions};
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span, SpanSet};
 use crate::plan::Member;
@@ -16,7 +17,7 @@ use crate::plan::{Hierarchy, Layout, Part, Shape};
 /// part of each member among its own members, and so on.
 ///
 /// `methods` names one method per level, from the top; the last one is used for all levels below. `None`
-/// selects the method with the smallest volume, as [`choose`] does. Up to rounding at each level, the shares
+/// selects the best method for the options' objective, as [`choose`](super::choose) does. Up to rounding at each level, the shares
 /// equal those of a division without levels.
 ///
 /// A part that is one rectangle is laid out by the method of the level. A part of R rectangles, as around a
@@ -126,10 +127,11 @@ impl Division<'_> {
         let weights: Vec<f64> = members.iter().map(|(_, w)| *w).collect();
         let shape = Shape { m: rect.rows.len(), k: self.shape.k, n: rect.cols.len() };
         let layout = match method {
-            None => choose(shape, &weights, Objective::Volume)?.1,
+            None => choose_within(shape, &weights, self.terms.objective, self.shape)?.1,
             Some(method) => {
                 let holds = |centre| members.iter().position(|(m, _)| m.ranks().contains(&centre));
-                let terms = MethodOptions { centre: self.terms.centre.and_then(holds), ..self.terms.clone() };
+                let centre = self.terms.centre.and_then(holds);
+                let terms = MethodOptions { centre, whole: Some(self.shape), ..self.terms.clone() };
                 method.layout(shape, &weights, &terms).map_err(|e| at_level(e, depth, members))?
             }
         };

@@ -1,6 +1,7 @@
 //! The hybrid of square corner and straight line (Becker 2010, sections 5.3.3 and 5.4.3).
 
-use super::{hybrid_three, serves, square_corner, straight_line};
+use super::hybrid_three::choice_of_three;
+use super::{serves, square_corner, straight_line};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
 
@@ -27,14 +28,27 @@ pub enum Communication {
 /// optimum if the side is more than half the shorter side. The inner dimension k only scales: A's and B's
 /// parts are cut in C's proportions, so that no side has to fit into it.
 ///
-/// For three processors, fully connected, see [`hybrid_three`]. O(1).
+/// For three processors, fully connected, see [`hybrid_three`](super::hybrid_three()). O(1).
 ///
 /// # Errors
 /// Neither two nor three processors: exit code 1.
 pub fn hybrid(shape: Shape, weights: &[f64], communication: Communication) -> Result<Layout> {
+    hybrid_choice(shape, weights, communication, None).map(|(_, layout)| layout)
+}
+
+/// The layout that [`hybrid`] or [`hybrid_three`](super::hybrid_three()) takes, and its name.
+///
+/// # Errors
+/// As for those.
+pub fn hybrid_choice(
+    shape: Shape,
+    weights: &[f64],
+    communication: Communication,
+    centre: Option<usize>,
+) -> Result<(&'static str, Layout)> {
     serves("hybrid", weights.len(), 2, 3)?;
     if weights.len() == 3 {
-        return hybrid_three(shape, weights, communication, None);
+        return choice_of_three(shape, weights, communication, centre);
     }
     let slow = weights[0].min(weights[1]) / (weights[0] + weights[1]);
     let (corner, line) = match communication {
@@ -46,9 +60,9 @@ pub fn hybrid(shape: Shape, weights: &[f64], communication: Communication) -> Re
     let fits = side(shape, slow) <= shape.m.min(shape.n) as f64;
     // The tolerance makes the switch point itself (a tie in exact arithmetic) a square corner.
     if fits && corner <= line * (1.0 + 1e-12) {
-        square_corner(shape, weights)
+        Ok(("square-corner", square_corner(shape, weights)?))
     } else {
-        straight_line(shape, weights)
+        Ok(("straight-line", straight_line(shape, weights)?))
     }
 }
 

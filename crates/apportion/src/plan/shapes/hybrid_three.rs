@@ -1,12 +1,14 @@
 //! The hybrid for three processors, fully connected or on a star (Becker 2010, sections 6.1.1 and 6.1.2).
 
+use super::straight_line::lines_of_three;
 use super::{Communication, block_rectangle, serves, square_corner, square_rectangle};
 use crate::error::{Error, Result};
 use crate::plan::{Layout, Metrics, Shape, relayed};
 
-/// Of the square corner, the square-rectangle and the straight line (block-rectangle), the layout that fits
-/// and communicates least; ties go to the first in this order. `centre` is the centre of a star, which relays
-/// the other two processors' data; `None` means fully connected. O(1).
+/// Of the square corner, the square-rectangle, a strip with two halves (block-rectangle) and three strips, in
+/// either direction and with any processor in the strip, the layout that fits and communicates least; ties go
+/// to the first in this order. `centre` is the centre of a star, which relays the other two processors' data;
+/// `None` means fully connected. O(1).
 ///
 /// Serial communication counts every element, and relayed ones twice. Parallel communication counts the
 /// busiest direction of a link: between two processors, or between one and the centre with all traffic
@@ -21,6 +23,16 @@ pub fn hybrid_three(
     centre: Option<usize>,
 ) -> Result<Layout> {
     serves("hybrid", weights.len(), 3, 3)?;
+    choice_of_three(shape, weights, communication, centre).map(|(_, layout)| layout)
+}
+
+/// The layout of [`hybrid_three`], and its name.
+pub(super) fn choice_of_three(
+    shape: Shape,
+    weights: &[f64],
+    communication: Communication,
+    centre: Option<usize>,
+) -> Result<(&'static str, Layout)> {
     if let Some(centre) = centre.filter(|&c| c >= 3) {
         let what = format!("there is no processor {centre} among 3");
         return Err(Error::input("star", what, "name one of the plan's processors as the centre"));
@@ -34,17 +46,23 @@ pub fn hybrid_three(
             Communication::Parallel => loads.max().unwrap_or(0),
         }
     };
-    // A shape that does not fit is no candidate; block-rectangle always fits.
-    let layouts =
-        [square_corner, square_rectangle].into_iter().filter_map(|method| method(shape, weights).ok());
-    let least = layouts.chain([block_rectangle(shape, weights)?]).min_by_key(price);
-    Ok(least.expect("block-rectangle is a candidate"))
+    // A shape that does not fit is no candidate.
+    let corners = [
+        ("square-corner", square_corner(shape, weights)),
+        ("square-rectangle", square_rectangle(shape, weights)),
+        ("block-rectangle", block_rectangle(shape, weights)),
+    ];
+    let corners = corners.into_iter().filter_map(|(name, layout)| Some((name, layout.ok()?)));
+    let least = corners.chain(lines_of_three(shape, weights)).min_by_key(|(_, layout)| price(layout));
+    Ok(least.expect("strips serve any three"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::shapes::{columns, rows, straight_line};
     use crate::plan::star_volume;
+    use proptest::prelude::*;
 
     fn cube(n: u64) -> Shape {
         Shape::new(n, n, n, "test").unwrap()
@@ -89,5 +107,48 @@ mod tests {
             hybrid_three(cube(9), &[1.0; 3], Communication::Serial, Some(3)).unwrap_err().exit_code(),
             2
         );
+    }
+
+    /// Long matrices, where a strip and two halves moves up to five times as much as three strips.
+    #[test]
+    fn strips_on_long_matrices() {
+        for ([m, k, n], weights) in [
+            ([20, 30, 1000], [80.0, 10.0, 10.0]),
+            ([100, 10, 1000], [1.0, 1.0, 1.0]),
+            ([500, 10, 1000], [1.0, 1.0, 1.0]),
+        ] {
+            let shape = Shape::new(m, k, n, "test").unwrap();
+            let volume = |layout: &Layout| Metrics::of_layout(layout, 1.0).volume.unwrap();
+            let ours = volume(&hybrid_three(shape, &weights, Communication::Serial, None).unwrap());
+            assert!(ours <= volume(&columns(shape, &weights).unwrap()), "{shape:?} {ours}");
+            assert!(ours <= 2 * k * m.min(n), "{shape:?} {ours}");
+        }
+    }
+
+    proptest! {
+        /// On any shape, star and communication: no simple alternative is cheaper.
+        #[test]
+        fn no_simple_layout_is_cheaper(
+            weights in prop::collection::vec(1u32..60, 3), m in 3u64..400, k in 1u64..9, n in 3u64..400,
+            centre in prop::option::of(0usize..3), serial in any::<bool>(),
+        ) {
+            let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
+            let shape = Shape::new(m, k, n, "test").unwrap();
+            let communication = if serial { Communication::Serial } else { Communication::Parallel };
+            let price = |layout: &Layout| {
+                let table = Metrics::of_layout(layout, 1.0).volume_matrix.unwrap();
+                let loads = relayed(&table, centre).into_iter().flatten();
+                if serial { loads.sum::<u64>() } else { loads.max().unwrap() }
+            };
+            let ours = price(&hybrid_three(shape, &weights, communication, centre).unwrap());
+            let all = [rows, columns, straight_line, square_corner, square_rectangle, block_rectangle];
+            for (i, other) in all.into_iter().enumerate() {
+                // Columns round the two halves together, by a row at most.
+                let slack = if i == 1 { 2 * k } else { 0 };
+                if let Ok(layout) = other(shape, &weights) {
+                    prop_assert!(ours <= price(&layout) + slack, "{}", i);
+                }
+            }
+        }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::block_rectangle::strip_and_block;
 use super::columns::best_columns;
+use super::columns_largest::columns_of_least_largest;
 use super::nagamochi_abe::thirds;
+use super::objective::{Objective, in_whole_numbers};
 use super::recursive::search;
 use super::square_corner::diagonal;
 use super::square_rectangle::strip_and_square;
@@ -10,17 +12,6 @@ use super::tiling::{Tiling, Total};
 use super::{descending, grid_shape};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
-
-/// The objective by which a layout is selected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Objective {
-    /// The sum of half-perimeters, r_i/m + c_i/n.
-    Sum,
-    /// The largest half-perimeter, r_i/m + c_i/n: the bottleneck of parallel communication.
-    Largest,
-    /// The elements moved, k sum(r_i + c_i) - m k - k n.
-    Volume,
-}
 
 /// The method that moves the fewest elements in real arithmetic, and its layout in whole numbers.
 ///
@@ -40,12 +31,17 @@ pub fn least_cost(shape: Shape, weights: &[f64]) -> Result<(&'static str, Layout
 /// # Errors
 /// None; the signature is that of every method.
 pub fn choose(shape: Shape, weights: &[f64], objective: Objective) -> Result<(&'static str, Layout)> {
-    // Half-perimeters are relative to the matrix, volumes are not: the unit square serves the former.
-    let (high, wide, total) = match objective {
-        Objective::Volume => (shape.m as f64, shape.n as f64, Total::Sum),
-        Objective::Sum => (1.0, 1.0, Total::Sum),
-        Objective::Largest => (1.0, 1.0, Total::Largest),
-    };
+    choose_within(shape, weights, objective, shape)
+}
+
+/// [`choose`] on a part of the matrix `whole`.
+pub(super) fn choose_within(
+    shape: Shape,
+    weights: &[f64],
+    objective: Objective,
+    whole: Shape,
+) -> Result<(&'static str, Layout)> {
+    let (high, wide, total) = objective.sides(shape, whole);
     let mut best: Option<(f64, &'static str, Tiling)> = None;
     for (name, tiling) in candidates(weights, high, wide, total) {
         let cost = tiling.cost(weights, high, wide, total);
@@ -55,8 +51,7 @@ pub fn choose(shape: Shape, weights: &[f64], objective: Objective) -> Result<(&'
         }
     }
     let (_, name, tiling) = best.expect("columns serve every input");
-    let stretch = (high / shape.m as f64) / (wide / shape.n as f64);
-    Ok((name, tiling.layout(shape, weights, stretch)))
+    Ok((name, in_whole_numbers(&tiling, (shape, weights), (high, wide))))
 }
 
 /// Every tiling to compare, the simplest first.
@@ -66,8 +61,12 @@ fn candidates(weights: &[f64], high: f64, wide: f64, total: Total) -> Vec<(&'sta
     // The shape search needs whole sides; only their ratio matters.
     let side = |length: f64| ((length / high.max(wide) * 1e9) as u64).max(1);
     let (rows, _) = grid_shape(order.len(), side(high), side(wide));
+    let columns = match total {
+        Total::Sum => best_columns(weights, &order, high, wide),
+        Total::Largest => columns_of_least_largest(weights, &order, high, wide),
+    };
     let mut all = vec![
-        ("columns", best_columns(weights, &order, high, wide)),
+        ("columns", columns),
         ("grid", Tiling::columns(order.chunks(rows))),
         ("nagamochi-abe", thirds(weights, &order, high, wide)),
         ("square-corner", diagonal(&order)),

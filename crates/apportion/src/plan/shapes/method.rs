@@ -1,11 +1,16 @@
 //! The layout methods by name.
 
+use super::cartesian::cartesian_on;
+use super::columns::columns_for;
+use super::grid::grid_for;
+use super::recursive::recursive_for;
+use super::rows::rows_with;
 use super::{
-    Communication, block_rectangle, cartesian, column_groups, columns, grid, hybrid, hybrid_three,
-    nagamochi_abe, recursive, rows, square_corner, square_edge, square_middle, square_rectangle,
-    straight_line,
+    Communication, Objective, block_rectangle, column_groups, hybrid_choice, nagamochi_abe, square_corner,
+    square_edge, square_middle, square_rectangle, straight_line,
 };
 use crate::error::{Error, Result};
+use crate::plan::shares::LeftOver;
 use crate::plan::{Layout, Shape};
 use std::fmt;
 use std::str::FromStr;
@@ -55,11 +60,28 @@ pub struct MethodOptions {
     pub centre: Option<usize>,
     /// The ranks of each column, from left to right and from top to bottom; used by [`Method::ColumnGroups`].
     pub groups: Option<Vec<Vec<usize>>>,
+    /// What the methods with a choice minimise (see [`Method::minimises`]).
+    pub objective: Objective,
+    /// The matrix to which half-perimeters are relative, if only a part of it is laid out.
+    pub whole: Option<Shape>,
+    /// Rows and columns of processors, used by [`Method::Grid`] and [`Method::Cartesian`]; `None` for the
+    /// cheapest.
+    pub mesh: Option<[usize; 2]>,
+    /// Who gets left-over rows; used by [`Method::Rows`].
+    pub left_over: LeftOver,
 }
 
 impl Default for MethodOptions {
     fn default() -> Self {
-        Self { communication: Communication::Parallel, centre: None, groups: None }
+        Self {
+            communication: Communication::Parallel,
+            centre: None,
+            groups: None,
+            objective: Objective::default(),
+            whole: None,
+            mesh: None,
+            left_over: LeftOver::default(),
+        }
     }
 }
 
@@ -87,6 +109,11 @@ impl Method {
         Self::NAMES.into_iter().map(|(method, _)| method)
     }
 
+    /// True if the method has a choice that follows [`MethodOptions::objective`].
+    pub fn minimises(self) -> bool {
+        matches!(self, Self::Columns | Self::Recursive | Self::Grid)
+    }
+
     /// The methods that `auto` compares: those that need no options and do not combine other methods.
     pub fn candidates() -> impl Iterator<Item = Self> {
         let left_out = [Self::ColumnGroups, Self::Hybrid, Self::SquareEdge, Self::SquareMiddle];
@@ -99,17 +126,18 @@ impl Method {
     /// The method does not support the number of processors or the shape (exit code 1), or an option that it
     /// needs is missing or wrong (exit code 2).
     pub fn layout(self, shape: Shape, weights: &[f64], terms: &MethodOptions) -> Result<Layout> {
+        let whole = terms.whole.unwrap_or(shape);
         match self {
-            Self::Columns => columns(shape, weights),
+            Self::Columns => Ok(columns_for(shape, weights, terms.objective, whole)),
             Self::SquareCorner => square_corner(shape, weights),
-            Self::Recursive => recursive(shape, weights),
+            Self::Recursive => Ok(recursive_for(shape, weights, terms.objective, whole)),
             Self::StraightLine => straight_line(shape, weights),
             Self::SquareRectangle => square_rectangle(shape, weights),
             Self::BlockRectangle => block_rectangle(shape, weights),
-            Self::Grid => grid(shape, weights),
+            Self::Grid => grid_for(shape, weights, terms.mesh, terms.objective, whole),
             Self::NagamochiAbe => nagamochi_abe(shape, weights),
-            Self::Cartesian => cartesian(shape, weights),
-            Self::Rows => rows(shape, weights),
+            Self::Cartesian => cartesian_on(shape, weights, terms.mesh),
+            Self::Rows => Ok(rows_with(shape, weights, terms.left_over)),
             Self::ColumnGroups => match &terms.groups {
                 Some(groups) => column_groups(shape, weights, groups),
                 None => Err(Error::input(
@@ -118,10 +146,9 @@ impl Method {
                     "give the columns from the left, such as `groups = p0,p1;p2,p3`",
                 )),
             },
-            Self::Hybrid if weights.len() == 3 => {
-                hybrid_three(shape, weights, terms.communication, terms.centre)
+            Self::Hybrid => {
+                hybrid_choice(shape, weights, terms.communication, terms.centre).map(|(_, layout)| layout)
             }
-            Self::Hybrid => hybrid(shape, weights, terms.communication),
             Self::SquareEdge => square_edge(shape, weights),
             Self::SquareMiddle => square_middle(shape, weights),
         }

@@ -3,7 +3,7 @@
 use super::{consecutive, layout};
 use crate::error::Result;
 use crate::geometry::Span;
-use crate::plan::shares::proportional;
+use crate::plan::shares::LeftOver;
 use crate::plan::{Layout, Shape};
 
 /// Processor i gets consecutive rows in proportion to its weight; left-over rows go to the processors that
@@ -14,13 +14,15 @@ use crate::plan::{Layout, Shape};
 /// # Errors
 /// None; the signature is that of every method.
 pub fn rows(shape: Shape, weights: &[f64]) -> Result<Layout> {
-    let heights = proportional(shape.m, weights);
+    Ok(rows_with(shape, weights, LeftOver::Soonest))
+}
+
+/// The same with another rule for the rows that are left over.
+pub(super) fn rows_with(shape: Shape, weights: &[f64], left_over: LeftOver) -> Layout {
+    let heights = left_over.shares(shape.m, weights);
     let all = Span::new(0, shape.n);
-    Ok(layout(
-        shape,
-        weights.len(),
-        consecutive(&heights).into_iter().enumerate().map(|(i, rows)| (i, rows, all)),
-    ))
+    let parts = consecutive(&heights).into_iter().enumerate().map(|(i, rows)| (i, rows, all));
+    layout(shape, weights.len(), parts)
 }
 
 #[cfg(test)]
@@ -34,6 +36,14 @@ mod tests {
         let layout = rows(shape, &[5.0, 3.0, 2.0]).unwrap();
         assert_eq!(layout.shares(), [35, 21, 14]);
         assert_eq!(Metrics::of_layout(&layout, 1.0).volume, Some(2 * 6 * 7));
+    }
+
+    /// 96 rows at 6:24, as the source defines left-over rows.
+    #[test]
+    fn left_over_rows_of_the_source() {
+        let shape = Shape::new(96, 5, 10, "test").unwrap();
+        assert_eq!(rows_with(shape, &[6.0, 24.0], LeftOver::First).shares(), [200, 760]);
+        assert_eq!(rows_with(shape, &[6.0, 24.0], LeftOver::Soonest).shares(), [190, 770]);
     }
 
     #[test]

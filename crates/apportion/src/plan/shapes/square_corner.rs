@@ -36,9 +36,12 @@ pub fn square_corner(shape: Shape, weights: &[f64]) -> Result<Layout> {
         } else {
             (
                 format!(
-                    "squares of sides {:.0} to {:.0}, {length:.0} in all, would overlap on the diagonal of {} x {}",
+                    "the sides of the squares, {:.1} to {:.1}, add up to {:.6} times the shorter side of {} x {}, \
+                     more than 1, and would overlap on the diagonal (on a square matrix three processors need \
+                     sqrt(s2) + sqrt(s3) <= 1, such as 2:1:1)",
                     sides.last().unwrap_or(&0.0),
                     sides[0],
+                    length / limit,
                     shape.m,
                     shape.n
                 ),
@@ -137,6 +140,9 @@ mod tests {
         let cube = Shape::new(10, 10, 10, "test").unwrap();
         assert_eq!(square_corner(cube, &[1.0; 3]).unwrap_err().exit_code(), 1);
         assert_eq!(square_corner(cube, &[5.0, 1.0, 1.0, 1.0, 1.0, 1.0]).unwrap_err().exit_code(), 1);
+        // Just beyond 2:1:1 the message shows by how much, and names the limit.
+        let error = square_corner(cube, &[1.9999, 1.0, 1.0]).unwrap_err().to_string();
+        assert!(error.contains("1.000013 times") && error.contains("2:1:1"), "{error}");
         assert_eq!(square_corner(cube, &[1.0, 9.0]).unwrap().shares(), [9, 91]);
         assert_eq!(square_corner(cube, &[1.0, 0.0]).unwrap().shares(), [100, 0]);
         let dot = Shape::new(1, 1, 1, "test").unwrap();

@@ -4,10 +4,11 @@ use super::{consecutive, layout, serves};
 use crate::error::Result;
 use crate::geometry::Span;
 use crate::plan::shares::proportional;
-use crate::plan::{Layout, Shape};
+use crate::plan::{Layout, Metrics, Shape};
 
-/// One straight cut for two processors. For three, the fastest has a strip of its own and the other two share
-/// the rest. Cuts run along the shorter side, so that the volume is smallest. O(1).
+/// One straight cut for two processors. For three, the better of a strip for the fastest with two halves for
+/// the others, and three strips: two halves move less where the matrix is not much longer than wide. Cuts run
+/// along the shorter side, unless the other direction moves less. O(1).
 ///
 /// Square matrices: volume N^2 for two, N^2 + s2 + s3 for three (shares s2, s3 of the two slower).
 ///
@@ -15,37 +16,69 @@ use crate::plan::{Layout, Shape};
 /// More than three processors: exit code 1.
 pub fn straight_line(shape: Shape, weights: &[f64]) -> Result<Layout> {
     serves("straight-line", weights.len(), 1, 3)?;
-    // Works on the matrix as if it were at least as wide as high, and transposes the result.
-    let turned = shape.m > shape.n;
-    let (high, wide) = if turned { (shape.n, shape.m) } else { (shape.m, shape.n) };
-    let turn = |(owner, rows, cols): (usize, Span, Span)| {
-        if turned { (owner, cols, rows) } else { (owner, rows, cols) }
-    };
+    let across = shape.m <= shape.n;
+    if weights.len() < 3 {
+        return Ok(strips(shape, weights, across));
+    }
+    // The first of the fastest has the strip.
+    let first = (0..3).rev().max_by(|&i, &j| weights[i].total_cmp(&weights[j])).unwrap_or(0);
+    let candidates = [
+        strip_and_halves(shape, weights, first, across),
+        strips(shape, weights, across),
+        strip_and_halves(shape, weights, first, !across),
+        strips(shape, weights, !across),
+    ];
+    let volume = |layout: &Layout| Metrics::of_layout(layout, 1.0).volume;
+    Ok(candidates.into_iter().min_by_key(volume).expect("four candidates"))
+}
+
+/// Every simple layout of straight lines for three processors, by name: three strips in both directions, and
+/// a strip for each of them with two halves for the others.
+pub(super) fn lines_of_three(shape: Shape, weights: &[f64]) -> Vec<(&'static str, Layout)> {
+    let across = shape.m <= shape.n;
+    let mut all = Vec::new();
+    for across in [across, !across] {
+        all.push(("three strips", strips(shape, weights, across)));
+        let halves = |first| ("strip and two halves", strip_and_halves(shape, weights, first, across));
+        all.extend((0..3).map(halves));
+    }
+    all
+}
+
+/// Strips side by side (`across`) or one below the other.
+fn strips(shape: Shape, weights: &[f64], across: bool) -> Layout {
+    let (high, wide) = if across { (shape.m, shape.n) } else { (shape.n, shape.m) };
     let all = Span::new(0, high);
-    let parts: Vec<(usize, Span, Span)> = if let &[a, b, c] = weights {
-        // The first of the fastest has the strip; the others keep their order.
-        let first = (0..3).rev().max_by(|&i, &j| weights[i].total_cmp(&weights[j])).unwrap_or(0);
-        let rest: Vec<usize> = (0..3).filter(|&i| i != first).collect();
-        let fastest = weights[first];
-        let widths = consecutive(&proportional(wide, &[fastest, a + b + c - fastest]));
-        let pair = [weights[rest[0]], weights[rest[1]]];
-        let heights = if pair == [0.0, 0.0] { vec![high, 0] } else { proportional(high, &pair) };
-        let heights = consecutive(&heights);
-        vec![(first, all, widths[0]), (rest[0], heights[0], widths[1]), (rest[1], heights[1], widths[1])]
-    } else {
-        consecutive(&proportional(wide, weights))
-            .into_iter()
-            .enumerate()
-            .map(|(i, cols)| (i, all, cols))
-            .collect()
-    };
-    Ok(layout(shape, weights.len(), parts.into_iter().map(turn)))
+    let spans = consecutive(&proportional(wide, weights)).into_iter().enumerate();
+    turned(shape, weights.len(), across, spans.map(|(i, cols)| (i, all, cols)).collect())
+}
+
+/// One of three processors in a strip (on the left, if `across`), the others in their order in two halves of
+/// the rest.
+fn strip_and_halves(shape: Shape, weights: &[f64], first: usize, across: bool) -> Layout {
+    let (high, wide) = if across { (shape.m, shape.n) } else { (shape.n, shape.m) };
+    let rest: Vec<usize> = (0..3).filter(|&i| i != first).collect();
+    let pair = [weights[rest[0]], weights[rest[1]]];
+    let widths = consecutive(&proportional(wide, &[weights[first], pair[0] + pair[1]]));
+    let heights = if pair == [0.0, 0.0] { vec![high, 0] } else { proportional(high, &pair) };
+    let heights = consecutive(&heights);
+    let all = Span::new(0, high);
+    let parts =
+        vec![(first, all, widths[0]), (rest[0], heights[0], widths[1]), (rest[1], heights[1], widths[1])];
+    turned(shape, 3, across, parts)
+}
+
+/// A layout from parts as (owner, across the cuts, along the cuts).
+fn turned(shape: Shape, processors: usize, across: bool, parts: Vec<(usize, Span, Span)>) -> Layout {
+    let turn = |(owner, rows, cols)| if across { (owner, rows, cols) } else { (owner, cols, rows) };
+    layout(shape, processors, parts.into_iter().map(turn))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Metrics;
+    use crate::plan::shapes::{columns, rows};
+    use proptest::prelude::*;
 
     fn volume(shape: Shape, weights: &[f64]) -> u64 {
         Metrics::of_layout(&straight_line(shape, weights).unwrap(), 1.0).volume.unwrap()
@@ -70,5 +103,33 @@ mod tests {
         let wide = Shape::new(20, 10, 100, "test").unwrap();
         assert_eq!(volume(high, &[3.0, 1.0]), 10 * 20);
         assert_eq!(volume(wide, &[3.0, 1.0]), 10 * 20);
+    }
+
+    /// On long matrices three strips move less than a strip and two halves.
+    #[test]
+    fn strips_on_long_matrices() {
+        let long = Shape::new(20, 30, 1000, "test").unwrap();
+        assert_eq!(volume(long, &[80.0, 10.0, 10.0]), 2 * 20 * 30);
+        assert_eq!(volume(Shape::new(100, 10, 1000, "test").unwrap(), &[1.0; 3]), 2 * 100 * 10);
+        assert_eq!(volume(Shape::new(1000, 10, 100, "test").unwrap(), &[1.0; 3]), 2 * 100 * 10);
+    }
+
+    proptest! {
+        /// No strips, and no columns of rectangles in whole numbers, move less.
+        #[test]
+        fn no_simple_layout_moves_less(
+            weights in prop::collection::vec(1u32..50, 3), m in 3u64..300, k in 1u64..5, n in 3u64..300,
+        ) {
+            let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
+            let shape = Shape::new(m, k, n, "test").unwrap();
+            let ours = volume(shape, &weights);
+            let measured = |layout: &Layout| Metrics::of_layout(layout, 1.0).volume.unwrap();
+            for (name, other) in lines_of_three(shape, &weights) {
+                // Another processor in the strip can round better, by a row or a column.
+                prop_assert!(ours <= measured(&other) + 2 * k, "{}", name);
+            }
+            prop_assert!(ours <= measured(&rows(shape, &weights).unwrap()));
+            prop_assert!(ours <= measured(&columns(shape, &weights).unwrap()) + 2 * k);
+        }
     }
 }

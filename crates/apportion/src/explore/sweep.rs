@@ -8,11 +8,11 @@ pub use range::{Parameter, ParameterSweep};
 use crate::error::{Error, Result};
 use crate::model::{Model, only_ratios};
 use crate::plan::shapes::{Method, MethodOptions};
-use crate::plan::{Layout, Shape, shares};
+use crate::plan::{Layout, Metrics, Shape};
 use crate::platform::{Platform, Topology};
 use crate::run::Monitor;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
-use crate::select::{check_has_times, communication_of, forecast, rates};
+use crate::select::{areas, check_has_times, communication_of, forecast, preferred, rates};
 use crate::simulate::{CostModel, Fluid, simulate_fluid};
 
 /// Relative accuracy of a crossover.
@@ -64,8 +64,21 @@ pub struct SweepPoint {
     /// The forecast of each candidate, in the order given; `None` if its method cannot lay out these
     /// processors.
     pub forecasts: Vec<Option<CandidateForecast>>,
-    /// Index of the fastest candidate; the first one among equals.
+    /// Index of the winner: of the candidates within the sweep's margin of the fastest, the first of those
+    /// that move the least.
     pub winner: Option<usize>,
+}
+
+impl SweepPoint {
+    /// The fraction by which the fastest candidate other than the winner takes longer than it; negative if
+    /// that one is faster within the margin. `None` if there is no other.
+    pub fn gain(&self) -> Option<f64> {
+        let winner = self.winner?;
+        let best = self.forecasts[winner]?.seconds;
+        let others = self.forecasts.iter().enumerate().filter(|(i, _)| *i != winner);
+        let second = others.filter_map(|(_, f)| Some(f.as_ref()?.seconds)).min_by(f64::total_cmp)?;
+        (best > 0.0).then(|| second / best - 1.0)
+    }
 }
 
 /// The forecast of one candidate with its fastest schedule.
@@ -75,6 +88,8 @@ pub struct CandidateForecast {
     pub seconds: f64,
     /// The options of the fastest schedule.
     pub order: ScheduleOptions,
+    /// Elements moved.
+    pub volume: u64,
 }
 
 /// A value at which another candidate becomes the fastest.
@@ -119,7 +134,7 @@ pub fn sweep(
     if !sweep.parameter.is_of_the_network() {
         check_has_times(setting.models, &setting.platform.network)?;
     }
-    let race = Race { setting, contenders, parameter: sweep.parameter, monitor };
+    let race = Race { setting, contenders, parameter: sweep.parameter, margin: sweep.margin, monitor };
     let values = sweep.values();
     monitor.begin(values.len() as u64);
     let mut points = Vec::new();
@@ -141,6 +156,7 @@ struct Race<'a> {
     setting: &'a SweepSetup<'a>,
     contenders: &'a [Candidate],
     parameter: Parameter,
+    margin: f64,
     monitor: &'a Monitor,
 }
 
@@ -163,8 +179,7 @@ impl Race<'_> {
 
     fn point(&self, value: f64) -> Result<SweepPoint> {
         let (platform, models) = self.machine(value)?;
-        let areas = shares::fpm(&models, self.setting.shape.elements())?;
-        let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
+        let weights = areas(&models, self.setting.shape)?;
         let mut forecasts = Vec::new();
         for contender in self.contenders {
             if self.monitor.is_stopped() {
@@ -183,10 +198,9 @@ impl Race<'_> {
             };
             forecasts.push(layout.map(|l| self.fastest(&l, contender, &platform, &models)).transpose()?);
         }
-        let best = forecasts.iter().flatten().map(|f| f.seconds).fold(f64::INFINITY, f64::min);
-        // Equal except for rounding: the first wins.
-        let wins = |f: &Option<CandidateForecast>| f.is_some_and(|f| f.seconds <= best * (1.0 + 1e-12));
-        Ok(SweepPoint { value, winner: forecasts.iter().position(wins), forecasts })
+        let cost = |f: &Option<CandidateForecast>| f.map(|f| (f.seconds, f.volume));
+        let winner = preferred(&forecasts.iter().map(cost).collect::<Vec<_>>(), self.margin);
+        Ok(SweepPoint { value, winner, forecasts })
     }
 
     /// The method's layout, if it supports these processors.
@@ -214,7 +228,8 @@ impl Race<'_> {
         let rates = rates(models, &layout.shares(), self.setting.models_block);
         let network = &platform.network;
         let conditions = CostModel { rates: &rates, network, element: self.setting.element };
-        let mut best: Option<CandidateForecast> = None;
+        let volume = Metrics::of_layout(layout, 1.0).volume.unwrap_or(u64::MAX);
+        let mut all = Vec::new();
         for &order in &contender.orders {
             let seconds = match self.setting.sharing {
                 None => forecast(layout, order, conditions)?.seconds,
@@ -223,11 +238,10 @@ impl Race<'_> {
                     simulate_fluid(&schedule, conditions, &platform.names(), rules, false)?.trace.seconds()
                 }
             };
-            if best.is_none_or(|b| seconds < b.seconds) {
-                best = Some(CandidateForecast { seconds, order });
-            }
+            all.push(CandidateForecast { seconds, order, volume });
         }
-        Ok(best.expect("a contender has an order"))
+        let costs: Vec<_> = all.iter().map(|f| Some((f.seconds, volume))).collect();
+        Ok(all[preferred(&costs, 0.0).expect("a contender has an order")])
     }
 
     /// Adds the crossovers between two values.

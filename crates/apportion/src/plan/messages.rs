@@ -24,28 +24,29 @@ pub fn message_steps(layout: &Layout) -> u64 {
                 let cut = needed.intersect(part.rows).map(|lines| Rect::new(lines, part.cols));
                 pieces[part.owner.0].extend(cut);
             }
-            steps += pieces.iter().map(|own| rectangles(own)).sum::<u64>();
+            steps += pieces.iter().map(|own| merged(own).len() as u64).sum::<u64>();
         }
     }
     steps
 }
 
-/// The number of rectangles in a region of disjoint pieces that is cut only between rows with different
-/// columns.
-fn rectangles(pieces: &[Rect]) -> u64 {
+/// A region of disjoint pieces as rectangles, cut only between rows with different columns.
+pub(crate) fn merged(pieces: &[Rect]) -> Vec<Rect> {
     let mut cuts: Vec<u64> = pieces.iter().flat_map(|r| [r.rows.start, r.rows.end]).collect();
     cuts.sort_unstable();
     cuts.dedup();
-    let mut before = SpanSet::default();
-    let mut count = 0;
+    let mut found: Vec<(Span, SpanSet)> = Vec::new();
     for band in cuts.windows(2).map(|w| Span::new(w[0], w[1])) {
-        let here = SpanSet::union(pieces.iter().filter(|r| r.rows.contains(band)).map(|r| r.cols));
-        if here != before {
-            count += here.spans().len() as u64;
+        let cols = SpanSet::union(pieces.iter().filter(|r| r.rows.contains(band)).map(|r| r.cols));
+        match found.last_mut() {
+            Some((rows, same)) if *same == cols => rows.end = band.end,
+            _ => found.push((band, cols)),
         }
-        before = here;
     }
-    count
+    let rects = |(rows, cols): &(Span, SpanSet)| -> Vec<Rect> {
+        cols.spans().iter().map(|&cols| Rect::new(*rows, cols)).collect()
+    };
+    found.iter().flat_map(rects).collect()
 }
 
 /// The number of elements that cross the links of a star. Elements between two processors other than `centre`

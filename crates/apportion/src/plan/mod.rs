@@ -22,7 +22,7 @@ pub use constraints::{Hierarchy, LayoutConstraints, in_blocks, repeated};
 pub use export::{ExportFormat, Exported, export};
 pub use file::{Division, Forecast, Plan, read_plan};
 pub use layout::{Layout, Part};
-pub(crate) use messages::relayed;
+pub(crate) use messages::{merged, relayed};
 pub use messages::{message_steps, star_volume};
 pub use metrics::{Metrics, communication_free, interrupts, lower_bound, outlines, volume_lower_bound};
 pub use problem::{Problem, Shape};

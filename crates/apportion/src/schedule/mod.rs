@@ -14,5 +14,5 @@ pub use matmul::{
     DataPath, MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, predicted_memory,
 };
 pub(crate) use medium::{Medium, Posting};
-pub use options::{Flow, ScheduleOptions};
+pub use options::{Flow, Messages, ScheduleOptions};
 pub use step::{Broadcast, Message, Step};

@@ -46,6 +46,28 @@ impl FromStr for Flow {
     }
 }
 
+/// The messages between two processors in the bulk flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Messages {
+    /// One for each pair of processors and direction, with everything that the receiver needs.
+    #[default]
+    Together,
+    /// One for each rectangle of A or B, the steps that [`message_steps`](crate::plan::message_steps) counts
+    /// (Becker 2010, section 5.5.1): each costs the latency.
+    Separate,
+}
+
+impl FromStr for Messages {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "together" => Ok(Self::Together),
+            "separate" => Ok(Self::Separate),
+            _ => Err(format!("unknown messages \"{text}\" (use together or separate)")),
+        }
+    }
+}
+
 /// How the steps of a schedule are ordered: a flow with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -58,19 +80,24 @@ pub struct ScheduleOptions {
     /// block in flight takes the memory of one more pivot block. The bulk flow has no pivot blocks in flight:
     /// with any look-ahead above 0, it computes the parts that need no message while the data travel.
     pub look_ahead: u64,
+    /// The messages of the bulk flow; the other flows ignore it.
+    #[serde(default)]
+    pub messages: Messages,
 }
 
-/// Written as `ring` or `bulk with overlap`.
+/// Written as `ring`, `bulk with overlap` or `bulk in separate messages`.
 impl fmt::Display for ScheduleOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.flow, if self.overlaps() { " with overlap" } else { "" })
+        let overlap = if self.overlaps() { " with overlap" } else { "" };
+        let separate = if self.sends_separately() { " in separate messages" } else { "" };
+        write!(f, "{}{overlap}{separate}", self.flow)
     }
 }
 
 impl ScheduleOptions {
     /// A flow with pivot blocks of `block` inner indices, without overlap.
     pub const fn new(flow: Flow, block: u64) -> Self {
-        Self { flow, block, look_ahead: 0 }
+        Self { flow, block, look_ahead: 0, messages: Messages::Together }
     }
 
     /// The same options with this many pivot blocks in flight during an update; 0 for no overlap.
@@ -83,6 +110,17 @@ impl ScheduleOptions {
     #[must_use]
     pub const fn with_block(self, block: u64) -> Self {
         Self { block, ..self }
+    }
+
+    /// The same options with these messages in the bulk flow.
+    #[must_use]
+    pub const fn with_messages(self, messages: Messages) -> Self {
+        Self { messages, ..self }
+    }
+
+    /// True if every rectangle is a message of its own.
+    pub const fn sends_separately(&self) -> bool {
+        matches!((self.flow, self.messages), (Flow::Bulk, Messages::Separate))
     }
 
     /// True if data travel while processors compute.

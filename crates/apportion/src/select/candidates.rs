@@ -1,13 +1,14 @@
 //! Candidates of a plan: every applicable layout with every order of steps that fits into memory.
 
 use crate::error::{Error, Result};
-use crate::model::Model;
-use crate::plan::shapes::Method;
-use crate::plan::{Hierarchy, Layout, Shape, shares};
+use crate::model::{Model, only_ratios};
+use crate::plan::shapes::{Method, MethodOptions};
+use crate::plan::{Hierarchy, Layout, Shape};
 use crate::platform::{Platform, Processor};
-use crate::schedule::ScheduleOptions;
-use crate::select::PlanOptions;
-use crate::select::{MemoryOverrun, MemoryPolicy, fitted};
+use crate::schedule::{Flow, ScheduleOptions};
+use crate::select::{MemoryOverrun, MemoryPolicy, PlanOptions, Sizing, fitted};
+use crate::select::{affordable, areas, corner_for_overlap, forecast, rates};
+use crate::simulate::CostModel;
 use crate::units::show_bytes;
 
 /// Maximum number of layouts of a hierarchy that are compared: enough for two open levels.
@@ -29,14 +30,11 @@ pub(super) type Candidate = (String, Layout, ScheduleOptions, Option<MemoryOverr
 pub(super) fn candidates(
     shape: Shape,
     platform: &Platform,
-    models: &[Model],
+    (models, models_block): (&[Model], u64),
     wishes: &PlanOptions,
 ) -> Result<Vec<Candidate>> {
     let orders = wishes.orders();
-    let every = |models: &[Model]| -> Result<Vec<(String, Layout)>> {
-        let areas = shares::fpm(models, shape.elements())?;
-        layouts(shape, platform, &areas.iter().map(|&a| a as f64).collect::<Vec<f64>>(), wishes)
-    };
+    let every = |capped: &[Model]| layouts(shape, platform, &areas(capped, shape)?, (models, models_block), wishes);
     let each = |layouts: Vec<(String, Layout)>| {
         layouts.into_iter().flat_map(|(name, l)| orders.iter().map(move |&o| (name.clone(), l.clone(), o)))
     };
@@ -123,8 +121,13 @@ fn layouts(
     shape: Shape,
     platform: &Platform,
     weights: &[f64],
+    models: (&[Model], u64),
     wishes: &PlanOptions,
 ) -> Result<Vec<(String, Layout)>> {
+    let wishes = &PlanOptions {
+        terms: MethodOptions { objective: wishes.minimise.objective(), ..wishes.terms.clone() },
+        ..wishes.clone()
+    };
     if let Some(levels) = &wishes.form.levels {
         return by_levels(shape, platform, weights, wishes, levels);
     }
@@ -132,11 +135,40 @@ fn layouts(
         let layout = wishes.form.layout(shape, |s| method.layout(s, weights, &wishes.terms));
         layout.map(|layout| (method.to_string(), layout))
     };
-    match wishes.method {
-        Some(method) => Ok(vec![by(method)?]),
+    let corner = |s: Shape| sized_for_overlap(s, platform, weights, models, wishes);
+    let overlapped = || -> Result<(String, Layout)> {
+        Ok((Method::SquareCorner.to_string(), wishes.form.layout(shape, corner)?))
+    };
+    match (wishes.method, wishes.sizing) {
+        (Some(Method::SquareCorner), Sizing::ForOverlap) => Ok(vec![overlapped()?]),
+        (Some(method), _) => Ok(vec![by(method)?]),
         // Columns are applicable to every input: only the layout constraints can be refused.
-        None => by(Method::Columns).map(|_| Method::candidates().filter_map(|m| by(m).ok()).collect()),
+        (None, sizing) => by(Method::Columns).map(|_| {
+            let mut all: Vec<_> = Method::candidates().filter_map(|m| by(m).ok()).collect();
+            if sizing == Sizing::ForOverlap {
+                all.extend(overlapped().ok().filter(|found| !all.contains(found)));
+            }
+            all
+        }),
     }
+}
+
+/// The square corner for an overlapped bulk run: of least forecast, or the thesis's where speeds are ratios.
+fn sized_for_overlap(
+    shape: Shape,
+    platform: &Platform,
+    weights: &[f64],
+    (models, models_block): (&[Model], u64),
+    wishes: &PlanOptions,
+) -> Result<Layout> {
+    let order = ScheduleOptions::new(Flow::Bulk, wishes.block).with_look_ahead(1).with_messages(wishes.messages);
+    let seconds = |layout: &Layout| {
+        let rates = rates(models, &layout.shares(), models_block);
+        let conditions = CostModel { rates: &rates, network: &platform.network, element: wishes.element };
+        forecast(layout, order, conditions).map(|f| f.seconds)
+    };
+    let timed = !only_ratios(models) && affordable(platform.len(), shape, wishes.block, 82);
+    corner_for_overlap(shape, weights, timed.then_some(&seconds as &dyn Fn(&Layout) -> Result<f64>))
 }
 
 /// The layouts of a hierarchy to choose from. Each open level takes the method that moves least, then every

@@ -4,6 +4,8 @@
 mod bounds;
 mod candidates;
 mod memory_fit;
+mod overlap;
+mod preference;
 mod rebalance;
 mod surfaces;
 mod times;
@@ -12,6 +14,8 @@ pub use bounds::ideal_seconds_turning;
 pub use candidates::capped;
 pub(crate) use memory_fit::fitted;
 pub use memory_fit::{MemoryOverrun, MemoryPolicy, check_caps, fit_order};
+pub use overlap::{Sizing, corner_for_overlap};
+pub use preference::{DecidedBy, in_order_of_preference, preferred};
 #[cfg(test)]
 pub(crate) use rebalance::Moves;
 pub(crate) use rebalance::{Proposal, Rebalance};
@@ -19,19 +23,16 @@ pub use surfaces::{Balanced, fpm_br, plan_fpm_br};
 pub use times::{check_has_times, forecast_units, relative_times};
 
 use crate::error::Result;
-use crate::model::{Model, only_ratios};
-use crate::plan::shapes::{Communication, Method, MethodOptions};
+use crate::model::{Interpolation, Model, only_ratios};
+use crate::plan::shapes::{Communication, Method, MethodOptions, Objective};
 use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape, shares, star_volume};
 use crate::platform::{Network, Platform, Topology};
-use crate::schedule::{Flow, MatmulSchedule, ScheduleOptions};
+use crate::schedule::{Flow, MatmulSchedule, Messages, ScheduleOptions};
 use crate::simulate::{CostModel, simulate};
 
 /// Limit for simulating candidates, in pairs of processors x pivot blocks x candidates (a few seconds). Above
 /// it, candidates are ranked by volume, and only the chosen one is simulated if it is within the limit.
 const MOST_SIMULATED: f64 = 1e8;
-/// Forecasts that differ by less than this fraction count as equal; then the smaller volume decides.
-const SAME: f64 = 1e-3;
-
 /// A candidate is excluded if its imbalance exceeds the smallest one by this factor and the criterion is not
 /// time.
 const UNEVEN: f64 = 1.05;
@@ -49,6 +50,17 @@ pub enum Minimise {
     Volume,
 }
 
+impl Minimise {
+    /// What methods with a choice minimise.
+    pub fn objective(self) -> Objective {
+        match self {
+            Self::Time | Self::Volume => Objective::Volume,
+            Self::Sum => Objective::Sum,
+            Self::Largest => Objective::Largest,
+        }
+    }
+}
+
 /// Requirements for a plan; `None` leaves the choice open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanOptions {
@@ -62,12 +74,16 @@ pub struct PlanOptions {
     pub overlap: bool,
     /// Pivot blocks in flight during an update, with overlap; at least 1.
     pub look_ahead: u64,
-    /// Parameters of some methods.
+    /// The messages of the bulk flow.
+    pub messages: Messages,
+    /// How a square corner's parts are sized.
+    pub sizing: Sizing,
+    /// Parameters of some methods; their objective is that of `minimise`.
     pub terms: MethodOptions,
     /// Alignment of cuts, repetition of the layout, and the methods of a hierarchy's levels, which take
     /// precedence over `method`.
     pub form: LayoutConstraints,
-    /// Criterion for the method, if it is left open.
+    /// Criterion for the method, if it is left open, and for methods that have a choice.
     pub minimise: Minimise,
     /// Bytes of one element.
     pub element: u64,
@@ -88,6 +104,30 @@ pub struct Choice {
     /// The processor that would exceed its `memory` with the requested pivot block, if `order` has a smaller
     /// one.
     pub narrowed: Option<MemoryOverrun>,
+}
+
+impl Choice {
+    /// Elements moved.
+    pub fn volume(&self) -> u64 {
+        self.plan.metrics.volume.unwrap_or(u64::MAX)
+    }
+}
+
+/// The areas of C, in elements, that finish together by these models: real numbers where all speeds are
+/// constant, otherwise whole ones.
+///
+/// # Errors
+/// The models' caps cannot hold the matrix.
+pub fn areas(models: &[Model], shape: Shape) -> Result<Vec<f64>> {
+    let whole = shares::fpm(models, shape.elements())?;
+    let constant = |m: &Model| m.interpolation() == Interpolation::Constant && m.max_size().is_none();
+    if !models.iter().all(constant) {
+        return Ok(whole.into_iter().map(|area| area as f64).collect());
+    }
+    let speeds: Vec<f64> = models.iter().map(|m| m.speed(1.0)).collect();
+    let largest = speeds.iter().copied().fold(0.0, f64::max);
+    let total: f64 = speeds.iter().map(|s| s / largest).sum();
+    Ok(speeds.into_iter().map(|s| s / largest / total * shape.elements() as f64).collect())
 }
 
 /// Multiply-adds per second of each processor at its share of C. `block` is the models' pivot block.
@@ -127,7 +167,7 @@ pub fn plan_matmul(
     models_block: u64,
     wishes: &PlanOptions,
 ) -> Result<Vec<Choice>> {
-    let candidates = candidates::candidates(shape, platform, models, wishes)?;
+    let candidates = candidates::candidates(shape, platform, (models, models_block), wishes)?;
     let simulated = affordable(platform.len(), shape, wishes.block, candidates.len());
     let field = Field { platform, models, models_block, wishes };
     let mut choices = Vec::new();
@@ -149,7 +189,7 @@ pub fn plan_matmul(
 /// Ratios of speeds (`ratios`) let communication alone decide, which would favour uneven ones.
 pub(crate) fn chosen(choices: Vec<Choice>, wishes: &PlanOptions, ratios: bool) -> Vec<Choice> {
     let weighs_balance = wishes.minimise == Minimise::Time && !ratios;
-    ranked(if weighs_balance { choices } else { even(choices) })
+    in_order_of_preference(if weighs_balance { choices } else { even(choices) })
 }
 
 /// True if this number of forecasts of a product on p processors takes seconds rather than minutes.
@@ -168,6 +208,8 @@ impl PlanOptions {
             block,
             overlap: false,
             look_ahead: 1,
+            messages: Messages::default(),
+            sizing: Sizing::default(),
             terms: MethodOptions::default(),
             form: LayoutConstraints::default(),
             minimise: Minimise::Time,
@@ -178,7 +220,8 @@ impl PlanOptions {
 
     /// The orders to choose from.
     pub(crate) fn orders(&self) -> Vec<ScheduleOptions> {
-        orders(self.flow, self.block, self.overlap, self.look_ahead)
+        let orders = orders(self.flow, self.block, self.overlap, self.look_ahead);
+        orders.into_iter().map(|order| order.with_messages(self.messages)).collect()
     }
 }
 
@@ -254,21 +297,6 @@ impl Field<'_> {
 fn even(choices: Vec<Choice>) -> Vec<Choice> {
     let least = choices.iter().map(|c| c.plan.metrics.imbalance).fold(f64::INFINITY, f64::min);
     choices.into_iter().filter(|c| c.plan.metrics.imbalance <= least * UNEVEN).collect()
-}
-
-/// Sorts by forecast; among equals by volume, then by the order of the methods.
-fn ranked(mut choices: Vec<Choice>) -> Vec<Choice> {
-    let best = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
-    let key = |c: &Choice| {
-        let near = c.rank.is_none_or(|r| r <= best * (1.0 + SAME));
-        let volume = c.plan.metrics.volume.unwrap_or(u64::MAX);
-        (!near, if near { 0.0 } else { c.rank.unwrap_or(f64::INFINITY) }, volume)
-    };
-    choices.sort_by(|a, b| {
-        let ((x, s, v), (y, t, w)) = (key(a), key(b));
-        x.cmp(&y).then(s.total_cmp(&t)).then(v.cmp(&w))
-    });
-    choices
 }
 
 /// max_i time_i / ideal time: 1.0 if all end together.

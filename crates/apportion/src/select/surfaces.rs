@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::{Model, Surface};
-use crate::plan::shapes::Method;
+use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Hierarchy, Layout, Shape};
 use crate::platform::Platform;
 use crate::select::{Choice, Field, PlanOptions, affordable, chosen};
@@ -107,13 +107,14 @@ pub fn plan_fpm_br(
 ) -> Result<Vec<Choice>> {
     let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
     let hierarchy = Hierarchy::of_paths(&paths);
+    let terms = MethodOptions { objective: wishes.minimise.objective(), ..wishes.terms.clone() };
     let by = |method: Method| {
-        let lay = |w: &[f64]| wishes.form.layout(shape, |s| method.layout(s, w, &wishes.terms));
+        let lay = |w: &[f64]| wishes.form.layout(shape, |s| method.layout(s, w, &terms));
         fpm_br(shape, surfaces, lay).map(|balanced| (method.to_string(), balanced))
     };
     let found: Vec<(String, Balanced)> = match (&wishes.form.levels, wishes.method) {
         (Some(levels), _) => {
-            let by = |w: &[f64]| wishes.form.by_levels(shape, w, &hierarchy, levels, &wishes.terms);
+            let by = |w: &[f64]| wishes.form.by_levels(shape, w, &hierarchy, levels, &terms);
             let (name, _) = by(&vec![1.0; surfaces.len()])?;
             vec![(name, fpm_br(shape, surfaces, |w| by(w).map(|(_, layout)| layout))?)]
         }

@@ -90,6 +90,8 @@ pub struct ParameterSweep {
     /// Number of values. `None`: every whole ratio or number of processors if there are at most 25, otherwise
     /// 13 values.
     pub points: Option<usize>,
+    /// Fraction by which a candidate must be faster to win over one that moves less; 0 by default.
+    pub margin: f64,
 }
 
 impl ParameterSweep {
@@ -143,7 +145,7 @@ impl FromStr for ParameterSweep {
         if parameter == Parameter::Processors && !whole {
             return refuse("needs whole numbers up to 10,000");
         }
-        Ok(Self { parameter, from, to, points: None })
+        Ok(Self { parameter, from, to, points: None, margin: 0.0 })
     }
 }
 

@@ -11,7 +11,7 @@ mod size;
 
 pub use memory::{DataPath, predicted_memory};
 use owner_index::OwnerIndex;
-use pieces::cast;
+use pieces::{cast, separated};
 pub use pieces::{MatmulMessage, MatmulStep, Operand, OperandPiece, Update};
 
 use super::{Application, Flow, ScheduleOptions, Step};
@@ -197,6 +197,12 @@ impl MatmulSchedule {
         MatmulMessage { from, to, tag, pieces }
     }
 
+    /// The messages from `from` to `to`: one, or one for each rectangle, tagged in order from `tag`.
+    fn messages(&self, from: Rank, to: Rank, inner: Span, tag: u64) -> Vec<MatmulMessage> {
+        let message = self.message(from, to, inner, tag);
+        if self.order.sends_separately() { separated(message) } else { vec![message] }
+    }
+
     /// Starts all sends and receives of `rank` for `inner`; the second part waits for the receives. Sends
     /// come first and go to the next ranks in cyclic order, so that not all processors send to the same
     /// receiver first. Messages are generated one at a time.
@@ -207,14 +213,20 @@ impl MatmulSchedule {
         tag: u64,
     ) -> (impl Iterator<Item = MatmulStep> + '_, impl Iterator<Item = MatmulStep> + use<>) {
         let (to, from) = (self.receivers(rank, inner), self.senders(rank, inner));
-        let awaits = from.clone().into_iter().map(move |from| Step::WaitReceive { from, tag });
+        let tags = |from: Rank| match self.order.sends_separately() {
+            true => self.messages(from, rank, inner, tag).iter().map(|m| (from, m.tag)).collect(),
+            false => vec![(from, tag)],
+        };
+        let awaited: Vec<(Rank, u64)> = from.iter().flat_map(|&from| tags(from)).collect();
+        let awaits = awaited.into_iter().map(|(from, tag)| Step::WaitReceive { from, tag });
         let message = move |to| self.message(rank, to, inner, tag);
         let (together, singly) =
             if self.order.flow == Flow::OneToAll { (to, Vec::new()) } else { (Vec::new(), to) };
         let cast = cast(together.into_iter().map(message).collect());
-        let sends = cast.into_iter().chain(singly.into_iter().map(message).map(Step::Send));
-        let receives =
-            from.into_iter().map(move |from| Step::PostReceive(self.message(from, rank, inner, tag)));
+        let each = move |from, to| self.messages(from, to, inner, tag);
+        let sends =
+            cast.into_iter().chain(singly.into_iter().flat_map(move |to| each(rank, to)).map(Step::Send));
+        let receives = from.into_iter().flat_map(move |from| each(from, rank)).map(Step::PostReceive);
         (sends.chain(receives), awaits)
     }
 

@@ -1,6 +1,7 @@
 //! The messages and updates of a matrix product.
 
 use crate::geometry::{Rect, Span, SpanSet};
+use crate::plan::merged;
 use crate::platform::Direction;
 use crate::schedule::{Broadcast, Message, Piece, Step, Work};
 use std::collections::BTreeMap;
@@ -74,6 +75,30 @@ impl Work for Update {
 pub type MatmulStep = Step<OperandPiece, Update>;
 /// A message of a matrix product; each piece travels row by row.
 pub type MatmulMessage = Message<OperandPiece>;
+
+/// A message as one for each rectangle of A and of B, tagged in order.
+pub(super) fn separated(message: MatmulMessage) -> Vec<MatmulMessage> {
+    let MatmulMessage { from, to, tag, pieces } = message;
+    let mut all = Vec::new();
+    for operand in [Operand::A, Operand::B] {
+        let own: Vec<&OperandPiece> = pieces.iter().filter(|piece| piece.operand == operand).collect();
+        // Lines are rows for both operands.
+        let upright: Vec<Rect> = own.iter().map(|piece| Rect::new(piece.lines(), piece.inner())).collect();
+        for rect in merged(&upright) {
+            let within = |piece: &&OperandPiece| {
+                let (lines, inner) = (piece.lines().intersect(rect.rows), piece.inner().intersect(rect.cols));
+                let rect = match operand {
+                    Operand::A => Rect::new(lines, inner),
+                    Operand::B => Rect::new(inner, lines),
+                };
+                (!rect.is_empty()).then_some(OperandPiece { operand, rect })
+            };
+            let pieces = own.iter().filter_map(within).collect();
+            all.push(MatmulMessage { from, to, tag: tag + all.len() as u64, pieces });
+        }
+    }
+    all
+}
 
 /// The step that sends these messages of one sender: a broadcast, a plain send, or `None` if there is no
 /// message.

@@ -2,6 +2,7 @@
 //! have arrived.
 
 use super::*;
+use crate::schedule::Messages;
 use crate::plan::{Metrics, Shape, shapes};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,8 +121,11 @@ proptest! {
         let shape = Shape::new(m, k, n, "test").unwrap();
         for layout in layouts(shape, &weights) {
             let metrics = Metrics::of_layout(&layout, 1.0);
-            for flow in Flow::ALL {
-                let table = check(&MatmulSchedule::new(&layout, ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead)));
+            let mut orders = Flow::ALL.map(|flow| ScheduleOptions::new(flow, block)).to_vec();
+            orders.push(ScheduleOptions::new(Flow::Bulk, block).with_messages(Messages::Separate));
+            for order in orders {
+                let flow = order.flow;
+                let table = check(&MatmulSchedule::new(&layout, order.with_look_ahead(u64::from(overlap) * look_ahead)));
                 prop_assert_eq!(table.iter().flatten().sum::<u64>(), metrics.volume.unwrap());
                 let expected = metrics.volume_matrix.as_ref().unwrap();
                 if flow == Flow::Ring {
@@ -158,6 +162,36 @@ fn as_many_blocks_are_under_way_as_are_looked_ahead_to() {
             }
             assert_eq!(blocks.len() as u64, look_ahead.saturating_add(1).min(8), "{flow}");
         }
+    }
+}
+
+/// Section 5.5.1: a straight line takes 2 messages, a square in the corner 4, on an edge 5, in the middle 6;
+/// three processors 6 and 8.
+#[test]
+fn separate_messages_are_the_steps_of_the_thesis() {
+    let shape = Shape::new(100, 100, 100, "test").unwrap();
+    let count = |layout: &Layout, messages| {
+        let schedule = MatmulSchedule::new(layout, ScheduleOptions::new(Flow::Bulk, 50).with_messages(messages));
+        let sends = |rank| schedule.steps(Rank(rank)).map(|step| step.sent().len()).sum::<usize>();
+        (0..layout.processors()).map(sends).sum::<usize>()
+    };
+    let two: [(fn(Shape, &[f64]) -> crate::error::Result<Layout>, usize); 4] = [
+        (shapes::straight_line, 2),
+        (shapes::square_corner, 4),
+        (shapes::square_edge, 5),
+        (shapes::square_middle, 6),
+    ];
+    for (method, steps) in two {
+        let layout = method(shape, &[8.0, 1.0]).unwrap();
+        assert_eq!(count(&layout, Messages::Separate), steps);
+        assert_eq!(count(&layout, Messages::Together), 2);
+    }
+    for (method, steps) in [(two[0].0, 6), (two[1].0, 8)] {
+        let layout = method(shape, &[8.0, 2.0, 1.0]).unwrap();
+        assert_eq!(count(&layout, Messages::Separate), steps);
+    }
+    for layout in layouts(Shape::new(37, 11, 53, "test").unwrap(), &[5.0, 3.0, 1.0, 1.0]) {
+        assert_eq!(count(&layout, Messages::Separate) as u64, crate::plan::message_steps(&layout));
     }
 }
 

@@ -12,7 +12,10 @@ use apportion::plan::{Forecast, Layout, Metrics, Plan};
 use apportion::platform::{Network, Platform, Topology};
 use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
 use apportion::run::{Monitor, Session, World};
-use apportion::schedule::{Application, DataPath, Flow, MatmulSchedule, ScheduleOptions, predicted_memory};
+use apportion::plan::shapes::{Method, MethodOptions};
+use apportion::schedule::{
+    Application, DataPath, Flow, MatmulSchedule, Messages, ScheduleOptions, predicted_memory,
+};
 use apportion::simulate::{CostModel, simulate};
 use apportion::trace::Trace;
 use proptest::prelude::*;
@@ -199,12 +202,11 @@ fn product(a: &Matrix<f64>, b: &Matrix<f64>) -> Vec<f64> {
 
 fn check_all(m: u64, k: u64, n: u64, weights: &[f64], block: u64) {
     for (_, layout) in layouts(shape(m, k, n), weights) {
-        for flow in Flow::ALL {
+        let mut orders = Flow::ALL.map(|flow| ScheduleOptions::new(flow, block)).to_vec();
+        orders.push(ScheduleOptions::new(Flow::Bulk, block).with_messages(Messages::Separate));
+        for order in orders {
             for (overlap, look_ahead) in [(false, 1), (true, 1), (true, 3)] {
-                check(
-                    &layout,
-                    ScheduleOptions::new(flow, block).with_look_ahead(u64::from(overlap) * look_ahead),
-                );
+                check(&layout, order.with_look_ahead(u64::from(overlap) * look_ahead));
             }
         }
     }
@@ -249,5 +251,21 @@ proptest! {
         weights in prop::collection::vec(0.05f64..10.0, 1..5),
     ) {
         check_all(m, k, n, &weights, block);
+    }
+}
+
+/// Where latency dominates, separate messages make the square on an edge and in the middle lose to the corner:
+/// 4, 5 and 6 steps of a second each on one link.
+#[test]
+fn steps_cost_latency() {
+    let network = Network { duplex: false, ..Network::uniform(1.0, 1e12) };
+    let seconds = |method: Method| {
+        let layout = method.layout(shape(90, 90, 90), &[8.0, 1.0], &MethodOptions::default()).unwrap();
+        let order = ScheduleOptions::new(Flow::Bulk, 90).with_messages(Messages::Separate);
+        let conditions = CostModel { rates: &[1e12; 2], network: &network, element: 8 };
+        simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap().seconds()
+    };
+    for (method, steps) in [(Method::SquareCorner, 4.0), (Method::SquareEdge, 5.0), (Method::SquareMiddle, 6.0)] {
+        assert!((seconds(method) - steps).abs() < 1e-3, "{method}");
     }
 }

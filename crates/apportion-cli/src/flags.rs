@@ -6,7 +6,7 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 36] = [
+const PARAMETERS: [&str; 37] = [
     "alpha",
     "any_size",
     "beta",
@@ -24,6 +24,7 @@ const PARAMETERS: [&str; 36] = [
     "levels",
     "max",
     "memory",
+    "mesh",
     "method",
     "methods",
     "min",

@@ -1,7 +1,7 @@
 //! Flags for the flow of operands and the size of its blocks.
 
 use super::numbers::within;
-use apportion::schedule::Flow;
+use apportion::schedule::{Flow, Messages};
 use clap::Args;
 
 /// Default pivot block size: where the gemm kernel is at its best.
@@ -33,17 +33,22 @@ pub struct FlowArgs {
     /// Each takes 1/N of the memory [default: as few as fit, each of at most 256 rows of B].
     #[arg(long, value_name = "N", conflicts_with = "block", value_parser = within(1..=1 << 20))]
     pub blocks: Option<u64>,
+    /// Messages of the bulk flow: together, one from each processor to each other, or separate, one for each
+    /// rectangle, so that every step of the thesis costs the latency [default: together].
+    #[arg(long, value_name = "HOW")]
+    pub messages: Option<Messages>,
 }
 
 impl FlowArgs {
     /// Each flag, and whether it was given.
-    pub fn given(&self) -> [(&'static str, bool); 5] {
+    pub fn given(&self) -> [(&'static str, bool); 6] {
         [
             ("--flow", self.flow.0.is_some()),
             ("--overlap", self.overlap),
             ("--look-ahead", self.look_ahead.is_some()),
             ("--block", self.block.is_some()),
             ("--blocks", self.blocks.is_some()),
+            ("--messages", self.messages.is_some()),
         ]
     }
 }

@@ -26,6 +26,7 @@ mod run;
 mod running;
 pub mod sharing;
 pub mod simulate;
+pub mod sizes;
 mod sources;
 pub mod study;
 mod sweep;

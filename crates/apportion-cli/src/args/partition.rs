@@ -2,6 +2,7 @@
 
 use super::numbers::within;
 use super::pictures::picture;
+use super::sizes::{LeftOverName, SharesName};
 use super::{ExportArgs, FlowArgs, Sources, UnitsArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -34,7 +35,7 @@ pub enum MinimiseName {
     Methods for --units: even, proportional, fpm, exact (see docs/reference/methods.md).\n\
     Methods for --shape: rows, straight-line, columns, square-corner, square-rectangle, block-rectangle, \
     recursive, \
-    grid, cartesian, column-groups, nagamochi-abe, hybrid, auto.")]
+    grid, cartesian, column-groups, nagamochi-abe, hybrid, auto; for comparison square-edge, square-middle.")]
 pub struct PartitionArgs {
     /// Divide this number of independent units.
     #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(0..=u64::MAX))]
@@ -74,9 +75,20 @@ pub struct PartitionArgs {
     /// Processors of each column from left to right, for column-groups, such as p0,p1;p2,p3.
     #[arg(long, value_name = "P,P;P,P", conflicts_with = "units")]
     pub groups: Option<String>,
-    /// What auto minimises [default: time].
+    /// What auto minimises, and with sum, largest or volume also columns, grid and recursive [default: time].
     #[arg(long, value_enum, conflicts_with = "units")]
     pub minimise: Option<MinimiseName>,
+    /// Rows and columns of processors for grid and cartesian, such as 2x3 [default: the cheapest].
+    #[arg(long, value_name = "PxQ", conflicts_with = "units")]
+    pub mesh: Option<String>,
+    /// Sizes of a square corner's parts: in proportion to the speeds, or smaller squares for a bulk run that
+    /// computes while data travel (with --method square-corner or auto) [default: proportional].
+    #[arg(long, value_enum, conflicts_with_all = ["units", "levels", "surfaces", "compare"])]
+    pub shares: Option<SharesName>,
+    /// Who gets the rows (--method rows) or units (--method proportional) that are left over after rounding
+    /// down [default: soonest].
+    #[arg(long, value_enum, conflicts_with_all = ["levels", "surfaces"])]
+    pub left_over: Option<LeftOverName>,
     /// Methods for the levels of a hierarchy, from the top: among the platform's clusters ("site/node"), then
     /// among their members. The last method serves all levels below; auto tries every method.
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', 
@@ -96,7 +108,7 @@ pub struct PartitionArgs {
     /// Write the plan to this file (plan.json).
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Draw the plan.
+    /// Draw the plan; with --compare, all layouts side by side with their costs.
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub svg: Option<PathBuf>,
     #[command(flatten)]

@@ -2,6 +2,7 @@
 
 use super::numbers::whole;
 use super::pictures::picture;
+use super::sizes::SharesName;
 use super::{BlasArgs, EngineName, FlowArgs, Sources};
 use apportion::kernels::Semiring;
 use clap::Args;
@@ -17,6 +18,10 @@ pub struct RunningArgs {
     /// Layout method; default: auto, the least forecast time.
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub method: String,
+    /// Sizes of a square corner's parts: in proportion to the speeds, or smaller squares for a bulk run that
+    /// computes while data travel (with --method square-corner or auto) [default: proportional].
+    #[arg(long, value_enum, conflicts_with = "plan")]
+    pub shares: Option<SharesName>,
     #[command(flatten)]
     pub flow: FlowArgs,
     /// Measure again instead of using the cached speed functions.

@@ -21,7 +21,7 @@ pub struct SimulateArgs {
     /// names, or a directory with traces.txt.
     #[arg(long, value_name = "LIST",
         conflicts_with_all = ["plan", "models", "flow", "overlap", "look_ahead", "block",
-        "blocks", "element", "export_simgrid", "sweep"])]
+        "blocks", "messages", "element", "export_simgrid", "sweep"])]
     pub traces: Option<PathBuf>,
     /// Read the processors and the network from this file (platform.toml).
     #[arg(long, value_name = "FILE")]

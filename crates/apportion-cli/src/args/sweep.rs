@@ -1,7 +1,7 @@
 //! Flags of `simulate --sweep`.
 
 use super::LogName;
-use super::numbers::within;
+use super::numbers::{self, within};
 use super::pictures::picture;
 use apportion::explore::ParameterSweep;
 use clap::Args;
@@ -28,6 +28,11 @@ pub struct SweepArgs {
     #[arg(long, value_name = "MxN|MxKxN", requires = "sweep", conflicts_with_all = ["plan", "traces", "trace",
         "explain", "export_simgrid"])]
     pub shape: Option<String>,
+    /// Fraction by which a candidate must be faster to win over one that moves less data, such as 1%
+    /// [default: 0].
+    #[arg(long, value_name = "PERCENT", requires = "sweep", value_parser = margin,
+        conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
+    pub margin: Option<f64>,
     /// Methods to compare, each with its fastest flow; with a single method, its flows [default: the plan's
     /// own layout, or all methods that auto compares].
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "sweep",
@@ -46,4 +51,14 @@ pub struct SweepArgs {
     #[arg(long, value_name = "AXES", value_enum, requires = "sweep", hide_possible_values = true,
         conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub log: Option<LogName>,
+}
+
+/// A percentage, or a fraction, from 0 to 1.
+fn margin(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.trim().strip_suffix('%') {
+        Some(percent) => (percent.trim(), 0.01),
+        None => (text, 1.0),
+    };
+    let fraction = numbers::number(number).ok().map(|x| x * scale).filter(|x| (0.0..=1.0).contains(x));
+    fraction.ok_or_else(|| format!("\"{text}\" is not a percentage from 0% to 100%"))
 }

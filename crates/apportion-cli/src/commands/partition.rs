@@ -14,9 +14,10 @@ use crate::prepare::shape;
 use crate::prepare::units::with_memory;
 use apportion::error::Result;
 use apportion::model::WorkUnit;
-use apportion::plan::{Shape, read_plan};
+use apportion::plan::shapes::{Communication, hybrid_choice};
+use apportion::plan::{Plan, Shape, read_plan};
 use apportion::platform::Platform;
-use apportion::select::{Choice, plan_fpm_br, plan_matmul};
+use apportion::select::{Choice, areas, plan_fpm_br, plan_matmul};
 use serde_json::json;
 use std::path::Path;
 
@@ -35,7 +36,8 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
                 None => args.sources.processors(WorkUnit::Unit)?,
             };
             let processors = with_memory(processors, &args.of_units, console)?;
-            let divided = divide(*n, args.method.as_deref(), &args.of_units, &processors, console)?;
+            let how = (args.method.as_deref(), args.left_over.map(|_| args.left_over()));
+            let divided = divide(*n, how, &args.of_units, &processors, console)?;
             let divided = division.insert(divided);
             (divided.plan.clone(), processors, Vec::new())
         }
@@ -56,7 +58,9 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
         }
         (None, None) => unreachable!("one of them was checked to be there"),
     };
-    let choice = chosen(args, &processors, &others).and_then(|c| c.value());
+    let candidates = chosen(args, &processors, &others);
+    let choice = candidates.as_ref().and_then(Chosen::value);
+    let taken = taken(args, &plan, &processors)?;
     let value_of_plan = || {
         let mut value = plan.to_value();
         if let Some(choice) = &choice {
@@ -64,17 +68,25 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
         }
         value
     };
-    appear([
-        (svg, &|| picture(&plan, &processors.platform)),
-        (output, &|| format!("{:#}\n", value_of_plan())),
-    ])?;
+    let line = || candidates.as_ref().and_then(Chosen::line);
+    let compared = args.compare.then(|| compare(args, &plan, line(), &processors)).transpose()?;
+    let drawn = || match &compared {
+        Some(compared) => compared.picture(&processors.platform),
+        None => picture(&plan, &processors.platform),
+    };
+    appear([(svg, &drawn), (output, &|| format!("{:#}\n", value_of_plan()))])?;
     let export = args.export.apply(&plan, console)?;
-    let compared = args.compare.then(|| compare(args, &plan, &processors)).transpose()?;
+    if let Some(idle) = idle(&plan, &processors) {
+        console.note(idle);
+    }
     console.result(
         || {
             let mut value = compared.as_ref().map_or_else(value_of_plan, |c| c.to_value());
             if let Some(division) = &division {
                 division.extend(&mut value);
+            }
+            if let Some((layout, communication)) = taken {
+                value["hybrid"] = json!({"layout": layout, "communication": communication});
             }
             if let Some(export) = &export {
                 value["export"] = export.value.clone();
@@ -86,9 +98,12 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
             (None, Some(compared)) => compared.to_text(),
             (None, None) => {
                 let beside = division.as_ref().map_or_else(String::new, |d| d.text());
-                let line = chosen(args, &processors, &others).and_then(|c| c.line());
                 let method = division.as_ref().map_or_else(|| plan.method.clone(), |d| d.method());
-                text((&plan, method), (&others, line), &processors.platform.network) + &beside
+                let more =
+                    taken.map(|(layout, how)| ("hybrid", format!("{layout}, for {how} communication")));
+                let more = more.into_iter().collect();
+                let network = &processors.platform.network;
+                text((&plan, method), (&others, candidates.as_ref()), more, network) + &beside
             }
         },
     );
@@ -107,6 +122,52 @@ fn saved(args: &PartitionArgs, path: &Path, console: &Console) -> Result<()> {
         || export.as_ref().and_then(|e| e.text.clone()).unwrap_or_default(),
     );
     Ok(())
+}
+
+/// Which layout `hybrid` took, and for which communication.
+fn taken(
+    args: &PartitionArgs,
+    plan: &Plan,
+    processors: &Processors,
+) -> Result<Option<(&'static str, &'static str)>> {
+    let (Ok(layout), "hybrid") = (plan.layout(), plan.method.as_str()) else { return Ok(None) };
+    if processors.models.is_empty() {
+        return Ok(None);
+    }
+    let terms = args.terms(&processors.platform)?;
+    let weights = areas(&processors.models, layout.shape())?;
+    let mut taken = None;
+    args.form()?.layout(layout.shape(), |shape| {
+        let (name, layout) = hybrid_choice(shape, &weights, terms.communication, terms.centre)?;
+        taken = Some(name);
+        Ok(layout)
+    })?;
+    let communication = match terms.communication {
+        Communication::Serial => "serial",
+        Communication::Parallel => "parallel",
+    };
+    Ok(taken.map(|name| (name, communication)))
+}
+
+/// A note about processors that a repeated block leaves without work.
+fn idle(plan: &Plan, processors: &Processors) -> Option<String> {
+    let block = plan.layout().ok()?.block()?.shape();
+    let idle: Vec<&str> = plan
+        .processors
+        .iter()
+        .zip(&plan.shares)
+        .filter(|(_, share)| **share == 0)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let (first, more) = (idle.first()?, idle.len() - 1);
+    let who = if more == 0 { format!("{first} gets") } else { format!("{first} and {more} more get") };
+    Some(format!(
+        "apportion: note: {who} nothing: the repeated block of {} x {} elements is too small for {} \
+         processors (repeat a larger one)",
+        block.m,
+        block.n,
+        processors.platform.len()
+    ))
 }
 
 /// Areas in proportion to the speeds at the parts' own shapes (FPM-BR).

@@ -14,7 +14,7 @@ use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
 use apportion::report::Timeline;
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
-use apportion::select::rates;
+use apportion::select::{preferred, rates};
 use apportion::simulate::{CostModel, Outcome, export_simgrid, simulate, simulate_explained, simulate_fluid};
 use apportion::trace::{Activity, Lane, Trace};
 use std::path::Path;
@@ -112,7 +112,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
             Rule::Fifo => simulate(&schedule, conditions).map(|trace| Outcome { trace, history: None }),
         }
     };
-    // Only the fastest is kept: traces of many processors are large.
+    // Only the preferred one is kept: traces of many processors are large.
     let mut fastest: Option<(ScheduleOptions, Outcome)> = None;
     let mut refused = None;
     for order in args.flow.orders(layout.shape().k)? {
@@ -125,7 +125,9 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
             }
             Err(error) => return Err(error),
         };
-        if fastest.as_ref().is_none_or(|(_, best)| outcome.trace.seconds() < best.trace.seconds()) {
+        let cost = |outcome: &Outcome| Some((outcome.trace.seconds(), 0));
+        let better = |(_, best): &(_, Outcome)| preferred(&[cost(best), cost(&outcome)], 0.0) == Some(1);
+        if fastest.as_ref().is_none_or(better) {
             fastest = Some((order, outcome));
         }
     }

@@ -22,6 +22,7 @@ pub fn run(
 ) -> Result<()> {
     let mut wanted = args.sweep.expect("the caller saw --sweep");
     wanted.points = args.sweep_points.map(|n| n as usize);
+    wanted.margin = args.margin.unwrap_or(0.0);
     let csv = args.output.as_deref().map(is_csv).transpose()?;
     distinct(&[("-o", args.output.as_ref()), ("--svg", args.svg.as_ref())], &[])?;
     let files = [open(args.output.as_ref())?, open(args.svg.as_ref())?];

@@ -9,7 +9,7 @@ use crate::prepare::processors::Processors;
 use crate::prepare::units::check;
 use apportion::error::{Error, Result};
 use apportion::model::{Interpolation, Model};
-use apportion::plan::shares::Fall;
+use apportion::plan::shares::{Fall, LeftOver};
 use apportion::plan::{Plan, shares};
 use apportion::select::{forecast_units, imbalance, relative_times};
 use apportion::units;
@@ -20,7 +20,7 @@ use apportion::units;
 /// Flags that exclude each other (exit code 2); limits or memory caps that cannot be met (exit code 1).
 pub fn divide(
     n: u64,
-    method: Option<&str>,
+    (method, left_over): (Option<&str>, Option<LeftOver>),
     args: &UnitsArgs,
     processors: &Processors,
     console: &Console,
@@ -31,9 +31,18 @@ pub fn divide(
     let models = &processors.models;
     let limits = args.limits(models.len())?;
     let front = matches!(args.objective, Some(Objective::Energy | Objective::Both));
-    let open = method.is_none();
-    let method = method.unwrap_or(if front { "exact" } else { "fpm" });
+    let open = method.is_none() && left_over.is_none();
+    let default = match (front, left_over) {
+        (true, _) => "exact",
+        (false, Some(_)) => "proportional",
+        (false, None) => "fpm",
+    };
+    let method = method.unwrap_or(default);
     check(method, args, front, !limits.is_empty())?;
+    if left_over.is_some() && method != "proportional" {
+        let what = format!("cannot be used with --method {method}");
+        return Err(Error::input("--left-over", what, "use --method proportional, or remove it"));
+    }
     if args.robust && processors.only_ratios() {
         return Err(Error::input(
             "--robust",
@@ -43,7 +52,7 @@ pub fn divide(
     }
     let (name, shares, extra) = match method {
         "even" => (method, shares::even(n, models.len()), Extra::None),
-        "proportional" => (method, proportional(models, n)?, Extra::None),
+        "proportional" => (method, proportional(models, n, left_over.unwrap_or_default())?, Extra::None),
         "fpm" if args.robust => {
             let found = shares::robust(models, n, &limits)?;
             let regret = shares::regret(models, &found.shares, &limits)?;
@@ -122,13 +131,13 @@ fn is_constant(model: &Model) -> bool {
 }
 
 /// The single-number model: each processor's speed at an equal share.
-fn proportional(models: &[Model], n: u64) -> Result<Vec<u64>> {
+fn proportional(models: &[Model], n: u64, left_over: LeftOver) -> Result<Vec<u64>> {
     let size = (n as f64 / models.len() as f64).max(1.0);
     let speeds: Vec<f64> = models.iter().map(|m| m.speed(size)).collect();
     if speeds.iter().all(|s| *s == 0.0) {
         return Err(Error::infeasible("no processor can hold an equal share", "use --method fpm"));
     }
-    Ok(shares::proportional(n, &speeds))
+    Ok(left_over.shares(n, &speeds))
 }
 
 fn plan(method: &str, shares: Vec<u64>, processors: &Processors) -> Result<Plan> {

@@ -3,7 +3,7 @@
 use crate::prepare::product::Prepared;
 use apportion::platform::Platform;
 use apportion::report::pairs;
-use apportion::select::{Choice, Minimise};
+use apportion::select::{Choice, DecidedBy, Minimise};
 use apportion::units;
 use serde_json::{Value, json};
 
@@ -80,13 +80,31 @@ impl Chosen<'_> {
         if self.is_free() { choice.plan.metrics.volume.map(|v| v as f64) } else { choice.rank }
     }
 
+    /// A value of the criterion, with its unit.
     fn shown(&self, value: f64) -> String {
         match self.minimise {
             _ if self.is_free() => format!("{} elements", units::show_count(value as u128)),
             Minimise::Time => units::show_seconds(value),
-            Minimise::Volume => units::show_count(value as u128),
+            Minimise::Volume => format!("{} elements", units::show_count(value as u128)),
             _ => format!("{value:.4}"),
         }
+    }
+
+    /// The heading of a column with the value that decided; `None` if the table has it anyway (the volume,
+    /// the forecast).
+    pub fn column(&self) -> Option<&'static str> {
+        match self.minimise {
+            _ if self.is_free() || self.choices[0].rank.is_none() => None,
+            Minimise::Time if self.relative => Some("communication"),
+            Minimise::Sum => Some("half-perimeters"),
+            Minimise::Largest => Some("largest half-perimeter"),
+            Minimise::Time | Minimise::Volume => None,
+        }
+    }
+
+    /// A candidate's value in that column.
+    pub fn cell(&self, choice: &Choice) -> String {
+        self.value_of(choice).map_or_else(|| "-".into(), |value| self.shown(value))
     }
 
     /// The best candidate with another method or, if there is only one method, with another order of steps.
@@ -96,51 +114,86 @@ impl Chosen<'_> {
         others().find(|c| c.plan.method != *method).or_else(|| others().next())
     }
 
-    /// `square-corner, bulk: 1.2 s by forecast, 8.1 % less than straight-line, bulk (9 methods, 6 flows)`;
-    /// nothing if there was no choice.
+    /// `square-corner, bulk: 1.2 s by forecast, 8.1 % less than straight-line, bulk (of 9 methods x 6
+    /// flows)`; nothing if there was no choice.
     pub fn line(&self) -> Option<String> {
         let (best, rival) = (*self.choices.first()?, self.rival()?);
-        let timed = self.minimise == Minimise::Time && !self.is_free();
-        let name = |c: &Choice| if timed { named(c) } else { c.plan.method.clone() };
-        let against = match (self.value_of(best), self.value_of(rival)) {
-            (Some(least), Some(other)) => {
-                let saved = if other > 0.0 { 100.0 * (1.0 - least / other) } else { 0.0 };
-                let words = match saved {
-                    s if s > 0.05 => format!("{s:.1} % less than"),
-                    _ => "no more than".to_owned(),
-                };
-                format!("{} by {}, {words} {}", self.shown(least), self.by(), name(rival))
-            }
-            _ => "least volume, too many processors to simulate all".to_owned(),
-        };
         let count = |key: &dyn Fn(&Choice) -> String| {
             self.choices.iter().map(|c| key(c)).collect::<std::collections::BTreeSet<_>>().len()
         };
         let (methods, orders) = (count(&|c| c.plan.method.clone()), count(&|c| c.order.to_string()));
+        let timed = self.minimise == Minimise::Time && !self.is_free();
+        // Candidates of one method differ by their flows only.
+        let by_flow = timed || methods == 1;
+        let name = |c: &Choice| if by_flow { named(c) } else { c.plan.method.clone() };
         let mut compared = Vec::new();
         if methods > 1 {
             compared.push(format!("{methods} methods"));
         }
-        if timed && orders > 1 && self.choices.len() > methods {
+        if by_flow && orders > 1 && self.choices.len() > methods {
             compared.push(format!("{orders} flows"));
         }
-        let of = if compared.is_empty() { String::new() } else { format!(" (of {})", compared.join(" x ")) };
-        Some(format!("{}: {against}{of}", name(best)))
+        let compared = match compared.is_empty() {
+            true => String::new(),
+            false => format!(" (of {})", compared.join(" x ")),
+        };
+        let against = self.against(best, rival, &name(rival));
+        Some(format!("{}: {against}{compared}", name(best)))
     }
 
-    /// `{"by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and the fraction by
-    /// which that exceeds the chosen one's.
+    /// The value of the best candidate, and what put it before the other.
+    fn against(&self, best: &Choice, rival: &Choice, name: &str) -> String {
+        let (Some(least), Some(other)) = (self.value_of(best), self.value_of(rival)) else {
+            return "least volume, too many processors to simulate all".to_owned();
+        };
+        let value = format!("{} by {}", self.shown(least), self.by());
+        let (less, more) = (best.volume() as f64, rival.volume() as f64);
+        let percent = |part: f64| match 100.0 * part {
+            p if p >= 0.05 => format!("{p:.1} %"),
+            _ => "less than 0.1 %".to_owned(),
+        };
+        let decided = if self.is_free() && less < more {
+            DecidedBy::Criterion
+        } else {
+            DecidedBy::between(best, rival)
+        };
+        match decided {
+            DecidedBy::Criterion => format!("{value}, {} less than {name}", percent(1.0 - least / other)),
+            DecidedBy::Volume if less == 0.0 => format!("{value}, the same as {name}, which moves elements"),
+            DecidedBy::Volume => {
+                format!(
+                    "{value}, the same as {name}, which moves {} more elements",
+                    percent(more / less - 1.0)
+                )
+            }
+            DecidedBy::Order => {
+                format!("{value}, the same as {name}, which comes later in the order of preference")
+            }
+        }
+    }
+
+    /// `{"by", "decided_by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and the
+    /// fraction by which that exceeds the chosen one's.
     pub fn value(&self) -> Option<Value> {
         let best = self.choices.first()?;
         self.rival()?;
-        let each = |c: &Choice| json!({"method": c.plan.method, "flow": c.order.flow.to_string(), "overlap": c.order.overlaps(), "value": self.value_of(c)});
+        let each = |c: &Choice| {
+            json!({"method": c.plan.method, "flow": c.order.flow.to_string(),
+                   "overlap": c.order.overlaps(), "value": self.value_of(c)})
+        };
         let against = self.choices[1..].iter().map(|c| {
             let mut value = each(c);
             let excess = self.value_of(best).zip(self.value_of(c)).filter(|(least, _)| *least > 0.0);
             value["excess"] = json!(excess.map(|(least, other)| other / least - 1.0));
             value
         });
-        Some(json!({"by": self.by(), "chosen": each(best), "against": against.collect::<Vec<_>>()}))
+        let decided = match DecidedBy::between(best, self.rival()?) {
+            DecidedBy::Criterion => self.by(),
+            DecidedBy::Volume => "volume",
+            DecidedBy::Order => "order",
+        };
+        let against = against.collect::<Vec<_>>();
+        Some(json!({"by": self.by(), "decided_by": decided, "chosen": each(best), "against": against}))
     }
 }
 

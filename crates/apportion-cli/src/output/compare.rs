@@ -2,15 +2,19 @@
 
 use apportion::error::Result;
 use apportion::plan::shapes::Method;
-use apportion::plan::{Layout, Metrics, star_volume};
-use apportion::platform::{Network, Topology};
-use apportion::report::{pairs, table};
+use apportion::plan::{Layout, Metrics, Plan, star_volume};
+use apportion::platform::{Network, Platform, Topology};
+use apportion::report::{Candidate, pairs, sheet_svg, table};
+use apportion::select::Minimise;
 use apportion::units;
 use serde_json::{Value, json};
 
 /// The costs of the methods.
 pub struct Comparison {
     pub chosen: String,
+    /// The line about the choice.
+    pub line: Option<String>,
+    pub minimise: Minimise,
     pub star: bool,
     pub rows: Vec<Row>,
 }
@@ -18,17 +22,37 @@ pub struct Comparison {
 /// The cost of a method, or the reason why it does not apply.
 pub struct Row {
     pub method: Method,
-    pub outcome: std::result::Result<Cost, String>,
+    pub outcome: std::result::Result<Box<Cost>, String>,
     pub milliseconds: f64,
 }
 
-/// The costs of a layout.
+/// A layout and its costs.
 pub struct Cost {
     pub metrics: Metrics,
     pub relayed: Option<u64>,
     pub steps: Option<u64>,
-    /// `None` if there are too many processors to simulate, or if ratios of speeds give no time.
     pub forecast: Option<f64>,
+    /// Seconds of communication alone, where speeds are ratios.
+    pub communication: Option<f64>,
+    pub layout: Layout,
+}
+
+impl Cost {
+    /// Elements moved, relayed ones twice.
+    fn volume(&self) -> u64 {
+        self.relayed.or(self.metrics.volume).unwrap_or(u64::MAX)
+    }
+
+    /// The value of the criterion; without a forecast, the volume.
+    fn value(&self, minimise: Minimise) -> f64 {
+        let value = match minimise {
+            Minimise::Time => self.forecast.or(self.communication),
+            Minimise::Sum => self.metrics.sum_half_perimeters,
+            Minimise::Largest => self.metrics.largest_half_perimeter,
+            Minimise::Volume => None,
+        };
+        value.unwrap_or(self.volume() as f64)
+    }
 }
 
 /// The elements moved on a star, counting relayed ones twice; `None` on other networks.
@@ -40,6 +64,16 @@ pub fn relayed_volume(layout: &Layout, network: &Network) -> Result<Option<u64>>
 }
 
 impl Comparison {
+    /// With the rows sorted by the criterion, equal ones by volume; those that do not apply are last.
+    pub fn sorted(mut self) -> Self {
+        let key = |row: &Row| row.outcome.as_ref().ok().map(|c| (c.value(self.minimise), c.volume()));
+        self.rows.sort_by(|a, b| match (key(a), key(b)) {
+            (Some((x, v)), Some((y, w))) => x.total_cmp(&y).then(v.cmp(&w)),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        });
+        self
+    }
+
     pub fn to_value(&self) -> Value {
         let methods: Vec<Value> = self
             .rows
@@ -51,6 +85,7 @@ impl Comparison {
                     "relayed_volume": cost.relayed,
                     "message_steps": cost.steps,
                     "forecast_seconds": cost.forecast,
+                    "communication_seconds": cost.communication,
                     "milliseconds": row.milliseconds,
                 }),
                 Err(why) => json!({"method": row.method.to_string(), "refused": why}),
@@ -59,42 +94,59 @@ impl Comparison {
         json!({"chosen": self.chosen, "methods": methods})
     }
 
+    /// The headings, and the cells of a row.
+    fn columns(&self) -> Vec<(&'static str, Box<dyn Fn(&Row, &Cost) -> String>)> {
+        let count = |x: Option<u64>| x.map_or_else(String::new, |x| units::show_count(u128::from(x)));
+        let seconds = |x: Option<f64>| x.map_or_else(|| "-".into(), units::show_seconds);
+        let number = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
+        let star = self.star;
+        let mut all: Vec<(&'static str, Box<dyn Fn(&Row, &Cost) -> String>)> = vec![
+            ("method", Box::new(|row, _| row.method.to_string())),
+            ("cost", Box::new(move |_, c| number(c.metrics.sum_half_perimeters))),
+            (
+                "cost / LB",
+                Box::new(move |_, c| {
+                    let bound = c.metrics.lower_bound.unwrap_or(1.0);
+                    number(c.metrics.sum_half_perimeters.map(|sum| sum / bound))
+                }),
+            ),
+            (
+                if star { "volume, relayed" } else { "volume" },
+                Box::new(move |_, c| count(if star { c.relayed } else { c.metrics.volume })),
+            ),
+        ];
+        all.push(match self.minimise {
+            Minimise::Largest => {
+                ("largest half-perimeter", Box::new(move |_, c| number(c.metrics.largest_half_perimeter)))
+            }
+            _ => ("largest direction", Box::new(move |_, c| count(c.metrics.largest_direction()))),
+        });
+        all.push(("imbalance", Box::new(|_, c| format!("{:.4}", c.metrics.imbalance))));
+        all.push(("steps", Box::new(move |_, c| count(c.steps))));
+        let costs = || self.rows.iter().filter_map(|row| row.outcome.as_ref().ok());
+        if costs().any(|c| c.forecast.is_some()) {
+            all.push(("forecast", Box::new(move |_, c| seconds(c.forecast))));
+        }
+        if costs().any(|c| c.communication.is_some()) {
+            all.push(("communication", Box::new(move |_, c| seconds(c.communication))));
+        }
+        all.push(("ms", Box::new(|row, _| format!("{:.2}", row.milliseconds))));
+        all
+    }
+
     pub fn to_text(&self) -> String {
+        let columns = self.columns();
         let rows = self.rows.iter().map(|row| match &row.outcome {
             Err(_) => {
                 let mut cells = vec![row.method.to_string(), "not applicable".into()];
-                cells.resize(9, String::new());
+                cells.resize(columns.len(), String::new());
                 cells
             }
-            Ok(cost) => {
-                let m = &cost.metrics;
-                let (sum, bound) = (m.sum_half_perimeters.unwrap_or(0.0), m.lower_bound.unwrap_or(1.0));
-                let count = |x: Option<u64>| x.map_or_else(String::new, |x| units::show_count(u128::from(x)));
-                vec![
-                    row.method.to_string(),
-                    format!("{sum:.4}"),
-                    format!("{:.4}", sum / bound),
-                    count(if self.star { cost.relayed } else { m.volume }),
-                    count(m.largest_direction()),
-                    format!("{:.4}", m.imbalance),
-                    count(cost.steps),
-                    cost.forecast.map_or_else(|| "-".into(), units::show_seconds),
-                    format!("{:.2}", row.milliseconds),
-                ]
-            }
+            Ok(cost) => columns.iter().map(|(_, cell)| cell(row, cost)).collect(),
         });
-        let header = [
-            "method",
-            "cost",
-            "cost / LB",
-            if self.star { "volume, relayed" } else { "volume" },
-            "largest direction",
-            "imbalance",
-            "steps",
-            "forecast",
-            "ms",
-        ];
-        let mut out = format!("{}\nchosen  {}\n", table(&header, rows), self.chosen);
+        let header: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+        let chosen = self.line.as_ref().unwrap_or(&self.chosen);
+        let mut out = format!("{}\nchosen  {chosen}\n", table(&header, rows));
         let refused: Vec<(String, &String)> = self
             .rows
             .iter()
@@ -106,5 +158,33 @@ impl Comparison {
             out.push_str(&format!("\n{}", pairs(&why)));
         }
         out
+    }
+
+    /// All layouts side by side, with what the table says about each.
+    pub fn picture(&self, platform: &Platform) -> String {
+        let columns = self.columns();
+        let shown = |heading: &str| !["method", "cost", "steps", "ms"].contains(&heading);
+        let drawn: Vec<(Plan, Vec<String>)> = self
+            .rows
+            .iter()
+            .filter_map(|row| {
+                let cost = row.outcome.as_ref().ok()?;
+                let name = row.method.to_string();
+                let plan =
+                    Plan::of_layout(&name, platform.names(), cost.layout.clone(), cost.metrics.imbalance);
+                let said = columns.iter().filter(|(heading, _)| shown(heading));
+                Some((plan, said.map(|(heading, cell)| format!("{heading} {}", cell(row, cost))).collect()))
+            })
+            .collect();
+        let all: Vec<Candidate<'_>> = drawn
+            .iter()
+            .map(|(plan, costs)| Candidate { plan, costs, chosen: plan.method == self.chosen })
+            .collect();
+        let clusters: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
+        let title = drawn
+            .first()
+            .and_then(|(plan, _)| Some(plan.layout().ok()?.shape()))
+            .map(|s| format!("{} methods: C of {} × {}, k = {}", drawn.len(), s.m, s.n, s.k));
+        sheet_svg(&title.unwrap_or_default(), &all, &clusters)
     }
 }

@@ -1,5 +1,6 @@
 //! A plan as text.
 
+use super::chosen::Chosen;
 use super::compare::relayed_volume;
 use apportion::plan::{Plan, Shape};
 use apportion::platform::{Network, Topology};
@@ -10,7 +11,8 @@ use apportion::units;
 /// The shares, the metrics, and the candidates that were compared.
 pub fn text(
     (plan, method): (&Plan, String),
-    (candidates, chosen): (&[Choice], Option<String>),
+    (candidates, chosen): (&[Choice], Option<&Chosen<'_>>),
+    more: Vec<(&str, String)>,
     network: &Network,
 ) -> String {
     let total = plan.shares.iter().sum::<u64>().max(1) as f64;
@@ -52,10 +54,11 @@ pub fn text(
     if let Some(f) = forecast {
         facts.push(("forecast", units::show_seconds(f.seconds)));
     }
-    facts.extend(chosen.map(|line| ("chosen", line)));
+    facts.extend(more);
+    facts.extend(chosen.and_then(Chosen::line).map(|line| ("chosen", line)));
     out.push('\n');
     out.push_str(&pairs(&facts));
-    out.push_str(&rivals(candidates, network));
+    out.push_str(&rivals(candidates, chosen, network));
     out
 }
 
@@ -63,7 +66,7 @@ pub fn text(
 const MOST_RIVALS: usize = 12;
 
 /// The methods compared, each with its best order of steps.
-fn rivals(candidates: &[Choice], network: &Network) -> String {
+fn rivals(candidates: &[Choice], chosen: Option<&Chosen<'_>>, network: &Network) -> String {
     let mut seen = Vec::new();
     let best: Vec<&Choice> = candidates
         .iter()
@@ -76,11 +79,15 @@ fn rivals(candidates: &[Choice], network: &Network) -> String {
     if best.len() < 2 {
         return String::new();
     }
+    let decided = chosen.and_then(|chosen| Some((chosen, chosen.column()?)));
     let rows = best.iter().map(|c| {
         let relayed = c.plan.layout().and_then(|l| relayed_volume(l, network)).ok().flatten();
         let volume =
             relayed.or(c.plan.metrics.volume).map_or_else(String::new, |v| units::show_count(u128::from(v)));
         let mut row = vec![c.plan.method.clone(), volume];
+        if let Some((chosen, _)) = decided {
+            row.push(chosen.cell(c));
+        }
         if let Some(f) = &c.plan.forecast {
             let flow = format!("{}{}", c.order.flow, if c.order.overlaps() { ", overlapped" } else { "" });
             row.extend([flow, units::show_seconds(f.seconds)]);
@@ -89,13 +96,14 @@ fn rivals(candidates: &[Choice], network: &Network) -> String {
     });
     let star = matches!(network.topology, Topology::Star { .. });
     let volume = if star { "volume, relayed" } else { "volume" };
-    let header: &[&str] = match best[0].plan.relative_times {
-        Some(_) => &["candidate", volume],
-        None => &["candidate", volume, "flow", "forecast"],
-    };
+    let mut header = vec!["candidate", volume];
+    header.extend(decided.map(|(_, heading)| heading));
+    if best[0].plan.relative_times.is_none() {
+        header.extend(["flow", "forecast"]);
+    }
     let more = match best.len().saturating_sub(MOST_RIVALS) {
         0 => String::new(),
         more => format!("and {more} more\n"),
     };
-    format!("\n{}{more}", table(header, rows.take(MOST_RIVALS)))
+    format!("\n{}{more}", table(&header, rows.take(MOST_RIVALS)))
 }

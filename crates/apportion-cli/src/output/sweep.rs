@@ -27,7 +27,8 @@ impl Table<'_> {
             let flows: Vec<Option<String>> =
                 point.forecasts.iter().map(|f| f.map(|f| f.order.to_string())).collect();
             let winner = point.winner.map(|w| &self.candidates[w].name);
-            json!({"value": point.value, "seconds": seconds, "flows": flows, "winner": winner})
+            json!({"value": point.value, "seconds": seconds, "flows": flows, "winner": winner,
+                   "gain": point.gain()})
         });
         let crossovers = self.swept.crossovers.iter().map(|c| {
             json!({"at": c.at, "from": self.candidates[c.from].name, "to": self.candidates[c.to].name,
@@ -38,6 +39,7 @@ impl Table<'_> {
             "from": self.wanted.from,
             "to": self.wanted.to,
             "sharing": self.rule.to_string(),
+            "margin": self.wanted.margin,
             "communication_only": self.alone,
             "contenders": self.candidates.iter().map(|c| &c.name).collect::<Vec<_>>(),
             "points": points.collect::<Vec<_>>(),
@@ -48,13 +50,14 @@ impl Table<'_> {
     pub fn csv(&self) -> String {
         let mut out = self.wanted.parameter.to_string();
         self.candidates.iter().for_each(|c| out += &format!(",{}", c.name));
-        out += ",winner\n";
+        out += ",winner,gain\n";
         for point in &self.swept.points {
             out += &point.value.to_string();
             for forecast in &point.forecasts {
                 out += &forecast.map_or_else(|| ",".into(), |f| format!(",{}", f.seconds));
             }
-            out += &format!(",{}\n", point.winner.map_or("", |w| &self.candidates[w].name));
+            let gain = point.gain().map_or_else(String::new, |gain| gain.to_string());
+            out += &format!(",{},{gain}\n", point.winner.map_or("", |w| &self.candidates[w].name));
         }
         out
     }
@@ -72,16 +75,17 @@ impl Table<'_> {
         let (able, unable) = self.able();
         let mut header = vec![name.as_str()];
         header.extend(able.iter().map(|&i| self.candidates[i].name.as_str()));
-        header.push("winner");
-        let rows =
-            self.swept.points.iter().map(|point| {
-                let mut row = vec![parameter.show(point.value)];
-                row.extend(able.iter().map(|&i| {
-                    point.forecasts[i].map_or_else(|| "-".into(), |f| units::show_seconds(f.seconds))
-                }));
-                row.push(point.winner.map_or_else(String::new, |w| self.candidates[w].name.clone()));
-                row
-            });
+        header.extend(["winner", "gain"]);
+        let rows = self.swept.points.iter().map(|point| {
+            let mut row = vec![parameter.show(point.value)];
+            let shown = |i: &usize| {
+                point.forecasts[*i].map_or_else(|| "-".into(), |f| units::show_seconds(f.seconds))
+            };
+            row.extend(able.iter().map(shown));
+            row.push(point.winner.map_or_else(String::new, |w| self.candidates[w].name.clone()));
+            row.push(point.gain().map_or_else(|| "-".into(), |gain| format!("{:.1} %", 100.0 * gain)));
+            row
+        });
         let mut out = table(&header, rows);
         out.push('\n');
         let mut facts: Vec<(&str, String)> = self

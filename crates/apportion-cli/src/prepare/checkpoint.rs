@@ -36,6 +36,7 @@ pub fn same_decisions(
             flow.look_ahead.is_some_and(|n| !order.overlaps() || n != order.look_ahead),
             order.look_ahead.to_string(),
         ),
+        ("--messages", flow.messages.is_some_and(|messages| messages != order.messages), "others".into()),
         (
             "--method",
             !["auto", &*begun.plan.method].contains(&&*args.running.method),

@@ -5,7 +5,7 @@ use apportion::error::{Error, Result};
 use apportion::model::Model;
 use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
-use apportion::select::{Choice, MemoryPolicy, fit_order, forecast, rates};
+use apportion::select::{Choice, MemoryPolicy, fit_order, forecast, in_order_of_preference, rates};
 use apportion::simulate::CostModel;
 use std::path::Path;
 
@@ -46,10 +46,5 @@ pub fn given(
     if choices.is_empty() {
         refusal?;
     }
-    // Within 0.1 % the order of preference decides.
-    let least = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
-    let best = choices.iter().position(|c| c.rank.is_some_and(|r| r <= least * 1.001));
-    choices[..=best.expect("at least one flow")].rotate_right(1);
-    choices[1..].sort_by(|a, b| a.rank.unwrap_or(0.0).total_cmp(&b.rank.unwrap_or(0.0)));
-    Ok(choices)
+    Ok(in_order_of_preference(choices))
 }

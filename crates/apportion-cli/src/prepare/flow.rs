@@ -2,7 +2,7 @@
 
 use crate::args::{BLOCK, FlowArgs};
 use apportion::error::{Error, Result};
-use apportion::schedule::{DataPath, Flow, ScheduleOptions};
+use apportion::schedule::{DataPath, Flow, Messages, ScheduleOptions};
 use apportion::select::{MemoryPolicy, orders};
 
 impl FlowArgs {
@@ -55,11 +55,29 @@ impl FlowArgs {
         }
     }
 
+    /// The messages of the bulk flow.
+    ///
+    /// # Errors
+    /// Separate ones for another flow, or without a flow.
+    pub fn messages(&self) -> Result<Messages> {
+        match (self.messages, self.flow.0) {
+            (Some(Messages::Separate), None)
+            | (Some(_), Some(Flow::OneToAll | Flow::Ring | Flow::Broadcast)) => Err(Error::input(
+                "--messages",
+                "applies to the bulk flow only",
+                "add --flow bulk, or remove it",
+            )),
+            (messages, _) => Ok(messages.unwrap_or_default()),
+        }
+    }
+
     /// The orders to choose from, for an inner dimension of `k`.
     ///
     /// # Errors
-    /// As [`FlowArgs::look_ahead`] and [`FlowArgs::pivot`].
+    /// As [`FlowArgs::look_ahead`], [`FlowArgs::pivot`] and [`FlowArgs::messages`].
     pub fn orders(&self, k: u64) -> Result<Vec<ScheduleOptions>> {
-        Ok(orders(self.flow.0, self.pivot(k)?, self.overlaps(), self.look_ahead()?))
+        let messages = self.messages()?;
+        let orders = orders(self.flow.0, self.pivot(k)?, self.overlaps(), self.look_ahead()?);
+        Ok(orders.into_iter().map(|order| order.with_messages(messages)).collect())
     }
 }

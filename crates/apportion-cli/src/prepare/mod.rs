@@ -16,6 +16,7 @@ pub mod product;
 pub mod sections;
 pub mod sharing;
 pub mod simulate;
+mod sizes;
 pub mod sweep;
 pub mod task;
 pub mod units;

@@ -1,11 +1,14 @@
 //! From the flags of `partition` to the options of a plan.
 
 use super::processors::{Processors, method_at, terms};
+use super::sizes::sized;
 use crate::args::PartitionArgs;
 use crate::args::numbers::sides;
 use crate::args::partition::{CommunicationName, MinimiseName};
+use crate::args::sizes::LeftOverName;
 use apportion::error::{Error, Result};
 use apportion::plan::shapes::{Communication, Method, MethodOptions};
+use apportion::plan::shares::LeftOver;
 use apportion::plan::{LayoutConstraints, Shape};
 use apportion::platform::Platform;
 use apportion::schedule::DataPath;
@@ -18,7 +21,20 @@ impl PartitionArgs {
             CommunicationName::Serial => Communication::Serial,
             CommunicationName::Parallel => Communication::Parallel,
         });
-        terms(platform, communication, self.groups.as_deref())
+        Ok(MethodOptions {
+            objective: minimise(self).objective(),
+            mesh: self.mesh.as_deref().map(mesh).transpose()?,
+            left_over: self.left_over(),
+            ..terms(platform, communication, self.groups.as_deref())?
+        })
+    }
+
+    /// The rule for left-over rows or units.
+    pub fn left_over(&self) -> LeftOver {
+        match self.left_over {
+            Some(LeftOverName::First) => LeftOver::First,
+            _ => LeftOver::Soonest,
+        }
     }
 
     /// The constraints on the layout's cuts.
@@ -44,9 +60,23 @@ fn block_size(text: &str) -> Result<[u64; 2]> {
     }
 }
 
+/// Parses the rows and columns of processors, `PxQ`.
+fn mesh(text: &str) -> Result<[usize; 2]> {
+    match sides(text).as_deref() {
+        Ok(&[rows, cols]) if (1..=1 << 20).contains(&rows) && (1..=1 << 20).contains(&cols) => {
+            Ok([rows as usize, cols as usize])
+        }
+        _ => Err(Error::input(
+            "--mesh",
+            format!("\"{text}\" is not a mesh of processors"),
+            "pass its rows and columns, such as 2x3",
+        )),
+    }
+}
+
 /// The options of the plan.
 pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Result<PlanOptions> {
-    Ok(PlanOptions {
+    let options = PlanOptions {
         method: method_at("--method", args.method.as_deref().unwrap_or("auto"))?,
         flow: args.flow.flow.0,
         block: args.flow.pivot(shape.k)?,
@@ -57,7 +87,10 @@ pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Re
         minimise: minimise(args),
         element: 8,
         fit: args.flow.fit(DataPath::Copied),
-    })
+        messages: args.flow.messages()?,
+        ..PlanOptions::open(args.flow.pivot(shape.k)?, 8)
+    };
+    sized(options, args.shares, processors.only_ratios())
 }
 
 /// The objective of auto.
@@ -105,8 +138,25 @@ pub fn check(args: &PartitionArgs) -> Result<()> {
     let names = args.levels.as_deref().unwrap_or_default().iter().chain(&args.method);
     let runs = |method: Method| args.compare || names.clone().any(|name| name.parse() == Ok(method));
     let mut given = names.clone().peekable();
-    if args.minimise.is_some() && given.peek().is_some() && !given.any(|name| name == "auto") {
-        return refuse("--minimise", "only auto uses it", "use --method auto, or remove the flag");
+    let by_time = args.minimise == Some(MinimiseName::Time);
+    let chooses = |name: &String| {
+        name == "auto" || (!by_time && name.parse().is_ok_and(|method: Method| method.minimises()))
+    };
+    if args.minimise.is_some() && given.peek().is_some() && !given.any(chooses) {
+        let (what, remedy) = match by_time {
+            true => ("only auto uses it", "use --method auto, or remove the flag"),
+            false => (
+                "the method has no choice: only auto, columns, grid and recursive use it",
+                "use one of these, or remove the flag",
+            ),
+        };
+        return refuse("--minimise", what, remedy);
+    }
+    if args.mesh.is_some() && !runs(Method::Grid) && !runs(Method::Cartesian) {
+        return refuse("--mesh", "only grid and cartesian use it", "add --method grid, or remove the flag");
+    }
+    if args.left_over.is_some() && !runs(Method::Rows) {
+        return refuse("--left-over", "only rows uses it", "add --method rows, or remove the flag");
     }
     if args.communication.is_some() && !runs(Method::Hybrid) {
         return refuse("--communication", "only hybrid uses it", "add --method hybrid, or remove the flag");

@@ -6,6 +6,7 @@ use crate::prepare::chosen::given;
 use crate::prepare::processors::{
     as_run, constant, in_plan_order, method_at, quick_models, terms, this_machine,
 };
+use crate::prepare::sizes::sized;
 use crate::prepare::task::Task;
 use crate::prepare::world::{fits, processes};
 use apportion::error::{Error, Result};
@@ -251,6 +252,7 @@ fn made(
         look_ahead: args.flow.look_ahead()?,
         terms: terms(platform, None, None)?,
         fit,
+        messages: args.flow.messages()?,
         ..PlanOptions::open(args.flow.pivot(shape.k)?, element)
     };
     // Ratios given by the user decide the areas; the measured speeds still make the forecast of the run.
@@ -260,6 +262,7 @@ fn made(
     };
     let given = given.filter(|given| only_ratios(given));
     let relative = given.is_some();
+    let options = sized(options, args.shares, relative)?;
     let choices = match given {
         Some(given) => plan_matmul(shape, platform, &given, 1, &options)?,
         None => plan_matmul(shape, platform, models, block, &options)?,

@@ -23,8 +23,8 @@ fn partition_says_what_it_chose() {
     let against = choice["against"].as_array().unwrap();
     assert!(against.len() >= 5);
     for other in against {
-        // Within 0.1 % the smaller volume decides.
-        assert!(other["excess"].as_f64().unwrap() >= -1e-3, "{other}");
+        // Only rounding leaves a choice to the volume.
+        assert!(other["excess"].as_f64().unwrap() >= -1e-8, "{other}");
     }
     // The printed plan is a plan like any other.
     bench.write("printed.json", bench.done(&[&call[..], &["--json"]].concat()));

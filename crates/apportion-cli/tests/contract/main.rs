@@ -23,6 +23,7 @@ mod help;
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod launchers;
+mod layouts;
 mod links;
 mod matmul;
 #[cfg(unix)]

@@ -209,8 +209,11 @@ impl Race<'_> {
             Topology::Star { centre } => Some(centre.0),
             _ => None,
         };
-        let terms =
-            MethodOptions { communication: communication_of(&platform.network), centre, ..MethodOptions::default() };
+        let terms = MethodOptions {
+            communication: communication_of(&platform.network),
+            centre,
+            ..MethodOptions::default()
+        };
         match method.layout(self.setting.shape, weights, &terms) {
             Ok(layout) => Ok(Some(layout)),
             Err(error) if error.exit_code() == 1 => Ok(None),

@@ -8,6 +8,7 @@ mod markup;
 mod palette;
 mod plot;
 mod run;
+mod sheet;
 mod svg;
 mod text;
 
@@ -17,5 +18,6 @@ pub use gantt::{Timeline, timeline_svg, trace_svg};
 use plot::spread;
 pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};
 pub use run::off;
+pub use sheet::{Candidate, sheet_svg};
 pub use svg::plan_svg;
 pub use text::{pairs, set_text_width, table};

@@ -11,6 +11,7 @@ use super::text::wrapped;
 use crate::plan::{Plan, Problem};
 use crate::units::show_count;
 use picture::Picture;
+pub(super) use picture::outlines_of;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

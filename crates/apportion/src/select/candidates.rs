@@ -34,7 +34,8 @@ pub(super) fn candidates(
     wishes: &PlanOptions,
 ) -> Result<Vec<Candidate>> {
     let orders = wishes.orders();
-    let every = |capped: &[Model]| layouts(shape, platform, &areas(capped, shape)?, (models, models_block), wishes);
+    let every =
+        |capped: &[Model]| layouts(shape, platform, &areas(capped, shape)?, (models, models_block), wishes);
     let each = |layouts: Vec<(String, Layout)>| {
         layouts.into_iter().flat_map(|(name, l)| orders.iter().map(move |&o| (name.clone(), l.clone(), o)))
     };
@@ -161,7 +162,8 @@ fn sized_for_overlap(
     (models, models_block): (&[Model], u64),
     wishes: &PlanOptions,
 ) -> Result<Layout> {
-    let order = ScheduleOptions::new(Flow::Bulk, wishes.block).with_look_ahead(1).with_messages(wishes.messages);
+    let order =
+        ScheduleOptions::new(Flow::Bulk, wishes.block).with_look_ahead(1).with_messages(wishes.messages);
     let seconds = |layout: &Layout| {
         let rates = rates(models, &layout.shares(), models_block);
         let conditions = CostModel { rates: &rates, network: &platform.network, element: wishes.element };

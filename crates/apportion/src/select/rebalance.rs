@@ -139,8 +139,11 @@ impl Rebalance<'_> {
             Topology::Star { centre } => Some(centre.0),
             _ => None,
         };
-        let terms =
-            MethodOptions { communication: communication_of(&self.platform.network), centre, ..MethodOptions::default() };
+        let terms = MethodOptions {
+            communication: communication_of(&self.platform.network),
+            centre,
+            ..MethodOptions::default()
+        };
         let present = method.parse::<Method>().ok();
         let others = Method::candidates().filter(|m| Some(*m) != present);
         let mut found: Option<Proposal> = None;

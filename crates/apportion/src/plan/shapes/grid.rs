@@ -45,18 +45,17 @@ pub fn grid(shape: Shape, weights: &[f64]) -> Result<Layout> {
 ///
 /// # Errors
 /// A mesh with another number of places: exit code 2.
-pub(super) fn mesh_shape(
-    shape: Shape,
-    weights: &[f64],
-    mesh: Option<[usize; 2]>,
-) -> Result<(usize, usize)> {
+pub(super) fn mesh_shape(shape: Shape, weights: &[f64], mesh: Option<[usize; 2]>) -> Result<(usize, usize)> {
     let count = weights.iter().filter(|w| **w > 0.0).count();
     match mesh {
         None => Ok(grid_shape(count, shape.m, shape.n)),
         Some([rows, cols]) if rows.checked_mul(cols) == Some(count) => Ok((rows, cols)),
         Some([rows, cols]) => Err(Error::input(
             "`mesh`",
-            format!("{rows}x{cols} has {} places for {count} processors with a share", rows.saturating_mul(cols)),
+            format!(
+                "{rows}x{cols} has {} places for {count} processors with a share",
+                rows.saturating_mul(cols)
+            ),
             "name rows and columns whose product is the number of processors",
         )),
     }

@@ -17,8 +17,8 @@ use crate::plan::{Hierarchy, Layout, Part, Shape};
 /// part of each member among its own members, and so on.
 ///
 /// `methods` names one method per level, from the top; the last one is used for all levels below. `None`
-/// selects the best method for the options' objective, as [`choose`](super::choose) does. Up to rounding at each level, the shares
-/// equal those of a division without levels.
+/// selects the best method for the options' objective, as [`choose`](super::choose) does. Up to rounding at
+/// each level, the shares equal those of a division without levels.
 ///
 /// A part that is one rectangle is laid out by the method of the level. A part of R rectangles, as around a
 /// square corner, is filled one rectangle after the other: a member that does not fit into a rectangle

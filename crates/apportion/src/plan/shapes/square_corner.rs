@@ -36,9 +36,9 @@ pub fn square_corner(shape: Shape, weights: &[f64]) -> Result<Layout> {
         } else {
             (
                 format!(
-                    "the sides of the squares, {:.1} to {:.1}, add up to {:.6} times the shorter side of {} x {}, \
-                     more than 1, and would overlap on the diagonal (on a square matrix three processors need \
-                     sqrt(s2) + sqrt(s3) <= 1, such as 2:1:1)",
+                    "the sides of the squares, {:.1} to {:.1}, add up to {:.6} times the shorter side of \
+                     {} x {}, more than 1, and would overlap on the diagonal (on a square matrix three \
+                     processors need sqrt(s2) + sqrt(s3) <= 1, such as 2:1:1)",
                     sides.last().unwrap_or(&0.0),
                     sides[0],
                     length / limit,

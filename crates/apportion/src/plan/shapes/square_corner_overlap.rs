@@ -14,27 +14,27 @@ use crate::plan::{Layout, Shape};
 /// With sides f a_i, where a_i are those in proportion, a their sum and A = m n, the part C2 and the squares
 /// together are A - (m - f a)(n - f a) = f a (m + n) - f^2 a^2, and each square is s_i of it where its area
 /// is f^2 s_i A. Hence f = a (m + n) / (A + a^2): on a square matrix 2 q / (1 + q^2) with q = sum sqrt(s_i).
-/// f is at most 1: on long matrices the squares are not made larger than in proportion.
+/// f is at most 1 where the squares in proportion fit, and f a at most the shorter side only there.
 ///
 /// # Errors
-/// As [`square_corner`].
+/// As [`square_corner`](super::square_corner()).
 pub fn square_corner_for_overlap(shape: Shape, weights: &[f64]) -> Result<Layout> {
     square_corner_scaled(shape, weights, overlap_factor(shape, weights))
 }
 
-/// The factor f of [`square_corner_for_overlap`], from 0 to 1.
+/// The factor f of [`square_corner_for_overlap`].
 fn overlap_factor(shape: Shape, weights: &[f64]) -> f64 {
     let order = descending(weights);
     let total: f64 = weights.iter().sum();
     let [m, n] = [shape.m as f64, shape.n as f64];
     let a: f64 = order[1..].iter().map(|&i| (weights[i] / total * m * n).sqrt()).sum();
-    (a * (m + n) / (m * n + a * a)).min(1.0)
+    a * (m + n) / (m * n + a * a)
 }
 
 /// The square corner with sides `factor` times those in proportion to the weights.
 ///
 /// # Errors
-/// As [`square_corner`].
+/// As [`square_corner`](super::square_corner()).
 pub fn square_corner_scaled(shape: Shape, weights: &[f64], factor: f64) -> Result<Layout> {
     let order = descending(weights);
     let total: f64 = weights.iter().sum();
@@ -100,9 +100,9 @@ mod tests {
             square_corner_for_overlap(cube(1000), &meeting).unwrap().shares(),
             square_corner(cube(1000), &meeting).unwrap().shares()
         );
-        let long = Shape::new(100, 10, 4000, "test").unwrap();
-        let ratio = [200.0, 1.0];
-        assert_eq!(overlap_factor(long, &ratio), 1.0);
+        // 100 x 400 at 24:1: a = 40, f = 40 x 500 / (40,000 + 1600).
+        let long = Shape::new(100, 10, 400, "test").unwrap();
+        assert!((overlap_factor(long, &[24.0, 1.0]) - 20_000.0 / 41_600.0).abs() < 1e-12);
         assert_eq!(square_corner_for_overlap(cube(9), &[1.0, 1.0, 1.0]).unwrap_err().exit_code(), 1);
         assert_eq!(square_corner_for_overlap(cube(9), &[1.0]).unwrap().shares(), [81]);
         let half = square_corner_scaled(cube(1000), &[3.0, 1.0], 0.5).unwrap();

@@ -3,7 +3,7 @@
 use super::clusters::regions;
 use super::{CORNER, FOOT, LONGEST, SIDE, WIDE, alike};
 use crate::geometry::{Rect, Span, SpanSet};
-use crate::plan::{Division, Plan, Problem, Shape};
+use crate::plan::{Division, Layout, Plan, Problem, Shape};
 use crate::report::markup::{INK, escape, percent};
 use crate::units::show_count;
 use std::collections::BTreeMap;
@@ -164,6 +164,18 @@ pub(super) fn borders(rects: &[Vec<Rect>], axes: impl Fn(&Rect) -> (Span, Span))
         }
     }
     lines.into_iter().map(|(at, spans)| (at, SpanSet::union(spans))).collect()
+}
+
+/// The lines where the owner changes, and around the whole, each from [row, column] to [row, column].
+pub(in crate::report) fn outlines_of(layout: &Layout) -> Vec<[[u64; 2]; 2]> {
+    let rects = layout.rects_by_owner();
+    let across = borders(&rects, |r| (r.rows, r.cols)).into_iter().flat_map(|(row, set)| {
+        set.spans().iter().map(|s| [[row, s.start], [row, s.end]]).collect::<Vec<_>>()
+    });
+    let down = borders(&rects, |r| (r.cols, r.rows)).into_iter().flat_map(|(col, set)| {
+        set.spans().iter().map(|s| [[s.start, col], [s.end, col]]).collect::<Vec<_>>()
+    });
+    across.chain(down).collect()
 }
 
 /// 1-D shares as rectangles in one row.

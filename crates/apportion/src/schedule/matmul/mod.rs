@@ -11,8 +11,8 @@ mod size;
 
 pub use memory::{DataPath, predicted_memory};
 use owner_index::OwnerIndex;
-use pieces::{cast, separated};
 pub use pieces::{MatmulMessage, MatmulStep, Operand, OperandPiece, Update};
+use pieces::{cast, separated};
 
 use super::{Application, Flow, ScheduleOptions, Step};
 use crate::geometry::{Rank, Rect, Span, SpanSet};

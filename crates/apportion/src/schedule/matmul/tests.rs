@@ -2,8 +2,8 @@
 //! have arrived.
 
 use super::*;
-use crate::schedule::Messages;
 use crate::plan::{Metrics, Shape, shapes};
+use crate::schedule::Messages;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,7 +125,8 @@ proptest! {
             orders.push(ScheduleOptions::new(Flow::Bulk, block).with_messages(Messages::Separate));
             for order in orders {
                 let flow = order.flow;
-                let table = check(&MatmulSchedule::new(&layout, order.with_look_ahead(u64::from(overlap) * look_ahead)));
+                let order = order.with_look_ahead(u64::from(overlap) * look_ahead);
+                let table = check(&MatmulSchedule::new(&layout, order));
                 prop_assert_eq!(table.iter().flatten().sum::<u64>(), metrics.volume.unwrap());
                 let expected = metrics.volume_matrix.as_ref().unwrap();
                 if flow == Flow::Ring {
@@ -171,7 +172,8 @@ fn as_many_blocks_are_under_way_as_are_looked_ahead_to() {
 fn separate_messages_are_the_steps_of_the_thesis() {
     let shape = Shape::new(100, 100, 100, "test").unwrap();
     let count = |layout: &Layout, messages| {
-        let schedule = MatmulSchedule::new(layout, ScheduleOptions::new(Flow::Bulk, 50).with_messages(messages));
+        let schedule =
+            MatmulSchedule::new(layout, ScheduleOptions::new(Flow::Bulk, 50).with_messages(messages));
         let sends = |rank| schedule.steps(Rank(rank)).map(|step| step.sent().len()).sum::<usize>();
         (0..layout.processors()).map(sends).sum::<usize>()
     };

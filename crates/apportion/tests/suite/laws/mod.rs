@@ -29,7 +29,12 @@ fn layouts(shape: Shape, weights: &[f64]) -> Vec<(Method, Layout)> {
                 match method.layout(
                     shape,
                     weights,
-                    &MethodOptions { communication, centre, groups: groups.clone(), ..MethodOptions::default() },
+                    &MethodOptions {
+                        communication,
+                        centre,
+                        groups: groups.clone(),
+                        ..MethodOptions::default()
+                    },
                 ) {
                     Ok(layout) => found.push((method, layout)),
                     Err(error) => assert_eq!(error.exit_code(), 1, "{method}: {error}"),

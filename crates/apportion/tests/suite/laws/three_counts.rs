@@ -8,11 +8,11 @@ use apportion::kernels::Kernel;
 use apportion::kernels::Semiring;
 use apportion::matrix::{Element, LocalBlocks, Matrix};
 use apportion::model::Model;
+use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Forecast, Layout, Metrics, Plan};
 use apportion::platform::{Network, Platform, Topology};
 use apportion::product::{MatmulJob, Operands, OwnRects, multiply};
 use apportion::run::{Monitor, Session, World};
-use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::schedule::{
     Application, DataPath, Flow, MatmulSchedule, Messages, ScheduleOptions, predicted_memory,
 };
@@ -254,18 +254,21 @@ proptest! {
     }
 }
 
-/// Where latency dominates, separate messages make the square on an edge and in the middle lose to the corner:
-/// 4, 5 and 6 steps of a second each on one link.
+/// Where latency dominates, separate messages make the square on an edge and in the middle lose to the
+/// corner: 4, 5 and 6 steps of a second each on one link.
 #[test]
 fn steps_cost_latency() {
-    let network = Network { duplex: false, ..Network::uniform(1.0, 1e12) };
+    let mut network = Network::uniform(1.0, 1e12);
+    network.duplex = false;
     let seconds = |method: Method| {
         let layout = method.layout(shape(90, 90, 90), &[8.0, 1.0], &MethodOptions::default()).unwrap();
         let order = ScheduleOptions::new(Flow::Bulk, 90).with_messages(Messages::Separate);
         let conditions = CostModel { rates: &[1e12; 2], network: &network, element: 8 };
         simulate(&MatmulSchedule::new(&layout, order), conditions).unwrap().seconds()
     };
-    for (method, steps) in [(Method::SquareCorner, 4.0), (Method::SquareEdge, 5.0), (Method::SquareMiddle, 6.0)] {
+    for (method, steps) in
+        [(Method::SquareCorner, 4.0), (Method::SquareEdge, 5.0), (Method::SquareMiddle, 6.0)]
+    {
         assert!((seconds(method) - steps).abs() < 1e-3, "{method}");
     }
 }

@@ -110,8 +110,8 @@ fn solve(
     };
     for tree in trees {
         follow(tree, &mut heights, &mut widths);
-        let fits = (0..rows)
-            .all(|i| (0..cols).all(|j| heights[i] * widths[j] <= speed(i, j) * (1.0 + 1e-12)));
+        let fits =
+            (0..rows).all(|i| (0..cols).all(|j| heights[i] * widths[j] <= speed(i, j) * (1.0 + 1e-12)));
         let size = heights.iter().sum::<f64>() * widths.iter().sum::<f64>();
         if fits && size.is_finite() && best.is_none_or(|(most, _)| size > most) {
             best = Some((size, tree));

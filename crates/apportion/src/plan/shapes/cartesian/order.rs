@@ -11,8 +11,8 @@ const ROUNDED: f64 = 1e-3;
 /// Relative difference up to which two weights, or two finishing times, count as equal. Weights that are
 /// whole numbers of elements of C are right to one element.
 pub(super) fn equality(shape: Shape, weights: &[f64]) -> f64 {
-    let counted = weights.iter().all(|w| w.fract() == 0.0)
-        && weights.iter().sum::<f64>() == shape.elements() as f64;
+    let counted =
+        weights.iter().all(|w| w.fract() == 0.0) && weights.iter().sum::<f64>() == shape.elements() as f64;
     if !counted {
         return REAL;
     }

@@ -80,7 +80,8 @@ impl Search {
             let Some(at) = found else { return false };
             self.taken[at] = true;
             placed.push(at);
-            let cell = if axis == 0 { line * self.limits[1] + across } else { across * self.limits[1] + line };
+            let cell =
+                if axis == 0 { line * self.limits[1] + across } else { across * self.limits[1] + line };
             self.cells[cell] = at;
         }
         true

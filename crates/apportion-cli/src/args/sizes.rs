@@ -1,0 +1,20 @@
+//! How the parts of a square corner are sized.
+
+use clap::ValueEnum;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SharesName {
+    /// In proportion to the speeds.
+    Proportional,
+    /// Smaller squares, so that a bulk run that computes while data travel ends sooner.
+    Overlap,
+}
+
+/// Who gets the rows or units that are left over after rounding down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LeftOverName {
+    /// The processor that finishes each one soonest.
+    Soonest,
+    /// One each for the first processors (Tinetti).
+    First,
+}

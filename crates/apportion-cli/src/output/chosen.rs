@@ -150,7 +150,7 @@ impl Chosen<'_> {
         let (less, more) = (best.volume() as f64, rival.volume() as f64);
         let percent = |part: f64| match 100.0 * part {
             p if p >= 0.05 => format!("{p:.1} %"),
-            _ => "less than 0.1 %".to_owned(),
+            _ => "under 0.1 %".to_owned(),
         };
         let decided = if self.is_free() && less < more {
             DecidedBy::Criterion

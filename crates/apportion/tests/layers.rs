@@ -22,6 +22,7 @@ const LIBRARY: &[&[&str]] = &[
     &["verify"],
     &["select"],
     &["product"],
+    &["events"],
     &["explore"],
     &["report"],
 ];

@@ -2,7 +2,7 @@
 
 use crate::args::{
     ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, ManArgs, MatmulArgs,
-    MeasureArgs, PartitionArgs, PlotArgs, PowerArgs, SimulateArgs, StudyArgs,
+    MdemArgs, MeasureArgs, PartitionArgs, PlotArgs, PowerArgs, SimulateArgs, StudyArgs,
 };
 use clap::{Parser, Subcommand};
 
@@ -49,6 +49,8 @@ pub enum Command {
     Power(Box<PowerArgs>),
     /// Compute all-pairs paths of a graph: shortest, longest, or reachability.
     Closure(Box<ClosureArgs>),
+    /// Simulate a workcell of rules (Matrix Discrete Event Model): events, Gantt chart, deadlock, cycle time.
+    Mdem(Box<MdemArgs>),
     /// Forecast a plan's run by simulating its schedule, without running it.
     Simulate(Box<SimulateArgs>),
     /// Compare layouts for random speeds with the lower bound (Monte Carlo study).

@@ -6,7 +6,7 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 29] = [
+const PARAMETERS: [&str; 33] = [
     "alpha",
     "beta",
     "blas",
@@ -17,10 +17,12 @@ const PARAMETERS: [&str; 29] = [
     "eager",
     "engine",
     "export",
+    "firings",
     "flow",
     "granularity",
     "groups",
     "levels",
+    "max_plus",
     "memory",
     "method",
     "methods",
@@ -29,6 +31,7 @@ const PARAMETERS: [&str; 29] = [
     "predecessors",
     "processors",
     "repeat",
+    "replications",
     "resume",
     "search",
     "semiring",
@@ -36,6 +39,7 @@ const PARAMETERS: [&str; 29] = [
     "speeds",
     "sweep",
     "units",
+    "until",
 ];
 
 /// The error's line, with flags for parameters.

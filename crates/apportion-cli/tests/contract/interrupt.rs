@@ -147,3 +147,16 @@ fn measuring_before_a_product() {
     assert_eq!(bench.files(), before);
     assert!(!bench.cache().join("apportion").exists(), "an interrupted measurement is not kept");
 }
+
+/// A cell that never rests.
+#[test]
+fn a_simulated_workcell() {
+    let bench = Bench::new();
+    let rules = "[[rule]]\nname=\"r\"\ndone=[\"t\"]\nstart=[\"t\"]\n";
+    bench.write("ticks.toml", format!("[[job]]\nname=\"t\"\nduration=0\ndone=1\n{rules}"));
+    bench.write("events.csv", "an earlier result");
+    let before = bench.files();
+    let run = ["mdem", "ticks.toml", "--firings", "5e6", "-o", "events.csv", "--speeds", "1"];
+    interrupted(&bench, &run, || bench.files().len() > before.len(), Signal::INT);
+    assert_eq!(bench.files(), before);
+}

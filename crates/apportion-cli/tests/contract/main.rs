@@ -23,6 +23,7 @@ mod interrupt;
 mod launchers;
 mod links;
 mod matmul;
+mod mdem;
 mod memory;
 #[cfg(unix)]
 mod models;

@@ -28,8 +28,10 @@ impl Default for EventOptions {
     }
 }
 
-/// Number of simulations and firings beyond which memory would not suffice.
+/// Firings of all simulations together that are kept: about a gigabyte of events.
 const MOST_FIRINGS: u64 = 5_000_000;
+/// Places and rules of all simulations together.
+const MOST_CELLS: u64 = 50_000_000;
 
 /// Simulates a workcell and its scenarios, all at once: every step is one product for all of them. Returns one
 /// run for each variant and replication, variant by variant.
@@ -52,15 +54,16 @@ pub fn simulate_workcell(
 ) -> Result<Vec<EventRun>> {
     let variants = workcell.variants();
     let columns = (variants.len() as u64).saturating_mul(options.replications);
-    if columns.saturating_mul(options.firings) > MOST_FIRINGS.max(options.firings) {
-        return Err(Error::input(
+    let cells = columns.saturating_mul((workcell.places() + workcell.rules.len()) as u64);
+    let refuse = |what: String| {
+        Err(Error::input(
             "`replications`",
-            format!(
-                "{columns} simulations of up to {} firings are more than {MOST_FIRINGS}",
-                options.firings
-            ),
-            "lower `replications` or `firings`",
-        ));
+            what,
+            "lower `replications` or `firings`, or end earlier with `until`",
+        ))
+    };
+    if cells > MOST_CELLS {
+        return refuse(format!("{columns} simulations of this workcell need too much memory"));
     }
     let matrices = EventMatrices::of(workcell);
     let mut columns: Vec<Column<'_>> = Vec::new();
@@ -72,11 +75,15 @@ pub fn simulate_workcell(
     }
     let dispatcher = Dispatcher::new(workcell);
     columns.iter_mut().for_each(|column| column.state.happen(0));
+    let mut fired = 0;
     while columns.iter().any(|column| column.end.is_none()) {
         if monitor.is_stopped() {
             return Err(Error::Interrupted);
         }
-        step(&mut columns, &matrices, &dispatcher, options, logic)?;
+        if fired > MOST_FIRINGS {
+            return refuse(format!("{} simulations fire more than {MOST_FIRINGS} times", columns.len()));
+        }
+        fired += step(&mut columns, &matrices, &dispatcher, options, logic)?;
     }
     Ok(columns.into_iter().map(|column| column.finished(options)).collect())
 }
@@ -90,14 +97,14 @@ struct Column<'a> {
     end: Option<End>,
 }
 
-/// One step of all simulations.
+/// One step of all simulations; returns the number of rules that fired.
 fn step(
     columns: &mut [Column<'_>],
     matrices: &EventMatrices,
     dispatcher: &Dispatcher,
     options: &EventOptions,
     logic: &mut dyn LogicStep,
-) -> Result<()> {
+) -> Result<u64> {
     let (places, rules) = (matrices.conditions.rows(), matrices.conditions.cols());
     // Not v, not r, not u; nothing is there where a simulation has ended.
     let mut missing = BitMatrix::zeros(columns.len(), places);
@@ -141,7 +148,7 @@ fn step(
         ones(products.words(row), products.cols()).for_each(|product| state.produce(product));
         column.go_on(some[row], options);
     }
-    Ok(())
+    Ok(fires.ones() as u64)
 }
 
 impl Column<'_> {

@@ -163,9 +163,12 @@ impl EventRun {
         times.into_iter().enumerate().map(usage).collect()
     }
 
-    /// The times at which a rule fired.
-    pub fn fired(&self, rule: usize) -> Vec<Nanos> {
-        let fires = self.records.iter().filter(|r| r.what == What::Fire && r.index == rule);
-        fires.map(|record| record.time).collect()
+    /// The times at which each rule fired.
+    pub fn fired(&self) -> Vec<Vec<Nanos>> {
+        let mut times = vec![Vec::new(); self.firings.len()];
+        for record in self.records.iter().filter(|record| record.what == What::Fire) {
+            times[record.index].push(record.time);
+        }
+        times
     }
 }

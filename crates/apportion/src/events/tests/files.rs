@@ -55,7 +55,7 @@ fn bad_files_are_refused_by_field() {
         ("duration = 3", "duration = \"3 parsec\"", "unknown unit \"parsec\""),
         ("duration = 3", "duration = { uniform = [5, 3] }", "duration.uniform: the times do not ascend"),
         ("duration = 3", "duration = { exponential = 5, uniform = [1, 2] }", "is not one distribution"),
-        ("duration = 3", "duration = { normal = 5 }", "c.toml:12: a time such as 5"),
+        ("duration = 3", "duration = { normal = 5 }", "c.toml:13: a time such as 5"),
         ("capacity = 2", "capacity = 0", "resource \"r\": capacity: is 0"),
         ("capacity = 2", "capacity = 2000000", "2000000 is more than 1000000"),
         (
@@ -64,7 +64,7 @@ fn bad_files_are_refused_by_field() {
             "resource \"r\": dispatching: unknown dispatching rule \"lifo\" (choose one of fifo,",
         ),
         ("name = \"out\"", "name = \"in\"", "rule.name: \"in\" is empty or used twice"),
-        ("capacity = 2", "colour = 2", "c.toml:9: unknown field `colour`"),
+        ("capacity = 2", "colour = 2", "c.toml:8: unknown field `colour`"),
         ("duration = { j", "duration = { k", "scenario \"s\": duration: unknown job \"k\""),
         ("count = 2\n[", "count = 2\nat = [1]\n[", "part \"p\": at: cannot be combined with count or first"),
         ("count = 2\n[", "every = 0\n[", "part \"p\": every: is 0"),

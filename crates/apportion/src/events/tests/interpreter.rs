@@ -53,6 +53,16 @@ pub fn interpret(
             })
             .collect();
         if can.is_empty() {
+            // Parts that still come cannot help: no rule will ever fire again.
+            let comes = |p: usize| cell.parts[p].arrivals.time(arrived[p]).is_some();
+            let hopeless = |rule: &crate::events::Rule| {
+                rule.done.iter().any(|&j| done[j].is_empty())
+                    || rule.free.iter().any(|&r| free[r] == 0)
+                    || rule.parts.iter().any(|&p| parts[p].is_empty() && !comes(p))
+            };
+            if running.is_empty() && resetting.is_empty() && cell.rules.iter().all(hopeless) {
+                break;
+            }
             let arrivals = (0..arrived.len()).filter_map(|p| cell.parts[p].arrivals.time(arrived[p]));
             let next = running.iter().chain(&resetting).map(|&(time, _)| time).chain(arrivals).min();
             match next {
@@ -120,8 +130,12 @@ pub fn interpret(
             let rule = &cell.rules[i];
             events.push((now, What::Fire, i));
             fired += 1;
-            rule.done.iter().for_each(|&j| { done[j].remove(0); });
-            rule.parts.iter().for_each(|&p| { parts[p].remove(0); });
+            rule.done.iter().for_each(|&j| {
+                done[j].remove(0);
+            });
+            rule.parts.iter().for_each(|&p| {
+                parts[p].remove(0);
+            });
             for &r in &rule.free {
                 free[r] -= 1;
                 busy[r] += 1;

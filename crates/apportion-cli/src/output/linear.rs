@@ -1,5 +1,6 @@
 //! The max-plus system of a workcell beside its simulation.
 
+use crate::output::mdem::shown;
 use apportion::error::{Error, Result};
 use apportion::events::{End, EventGraph, EventOptions, EventRun, GraphCycle, Nanos, Workcell, seconds};
 use apportion::matrix::Matrix;
@@ -81,8 +82,9 @@ impl Linear {
         let Some(mean) = self.seconds() else {
             return vec![("max-plus", format!("linear; a circuit never starts: {through}"))];
         };
-        let simulated = self.simulated.map_or_else(String::new, |s| format!(", simulated {s} s"));
-        let mut lines = vec![("cycle time", format!("{mean} s by the max-plus eigenvalue{simulated}"))];
+        let simulated = self.simulated.map_or_else(String::new, |s| format!(", simulated {}", shown(s)));
+        let mut lines =
+            vec![("cycle time", format!("{} by the max-plus eigenvalue{simulated}", shown(mean)))];
         lines.push(("slowest", through));
         if let Some((count, difference)) = self.compared {
             lines.push((

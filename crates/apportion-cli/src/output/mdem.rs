@@ -188,7 +188,7 @@ impl<'a> Shown<'a> {
                 .join(", "),
             ),
             ("end", ended(run)),
-            ("makespan", format!("{} s", seconds(run.makespan))),
+            ("makespan", shown(seconds(run.makespan))),
             ("products", made.collect::<Vec<_>>().join(", ")),
             ("events", run.records.len().to_string()),
         ];
@@ -212,8 +212,8 @@ impl<'a> Shown<'a> {
                     resource.name.clone(),
                     resource.capacity.to_string(),
                     format!("{:.1} %", 100.0 * usage.utilisation),
-                    format!("{} s", seconds(usage.working)),
-                    format!("{} s", seconds(usage.waiting)),
+                    shown(seconds(usage.working)),
+                    shown(seconds(usage.waiting)),
                 ]
             });
             out += "\n";
@@ -228,10 +228,19 @@ impl<'a> Shown<'a> {
     }
 }
 
+/// A time to the millisecond, without needless zeros.
+pub fn shown(seconds: f64) -> String {
+    format!("{} s", rounded(seconds))
+}
+
+fn rounded(number: f64) -> String {
+    format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 fn ended(run: &EventRun) -> String {
     match &run.end {
         End::Finished => "finished: all parts are through".into(),
-        End::Until => format!("the time limit of {} s", seconds(run.ended)),
+        End::Until => format!("the time limit of {}", shown(seconds(run.ended))),
         End::Limit => "the limit of --firings".into(),
         End::Starved(why) => format!("work remains: {why}"),
         End::Deadlocked(deadlock) => format!("deadlock: {deadlock}"),
@@ -298,10 +307,10 @@ impl Line<'_> {
             self.name.to_owned(),
             self.runs.len().to_string(),
             end,
-            format!("{mean:.3} s"),
-            format!("{least} s"),
-            format!("{most} s"),
-            format!("{}", self.products()),
+            shown(mean),
+            shown(least),
+            shown(most),
+            rounded(self.products()),
             busiest,
         ]
     }

@@ -75,7 +75,8 @@ fn the_flow_line_agrees_with_its_max_plus_system() {
         bytes[start..].chunks(8).map(number).fold(f64::NEG_INFINITY, f64::max)
     });
     assert_eq!(late - early, 9.0 * 27.0);
-    let rail = bench.json(&format!("mdem {} --scenario 'works on the lake line'", example("rail.toml")));
+    let rail = bench
+        .json(&format!("mdem {} --until '12 h' --scenario 'works on the lake line'", example("rail.toml")));
     assert_eq!(rail["max_plus"]["cycle_seconds"], 74.0 * 60.0);
     assert_eq!(rail["max_plus"]["largest_difference_seconds"], 0.0);
     let said = bench.fails(1, &format!("mdem {} --max-plus A.npy", example("tacconi-lewis.toml")));

@@ -60,7 +60,7 @@ fn divisor(a: u128, b: u128) -> u128 {
 /// O(nodes + edges); few are needed in practice.
 ///
 /// Source: Cochet-Terrasson, Cohen, Gaubert, McGettrick and Quadrat, Numerical computation of spectral elements
-/// in max-plus algebra, 1998, DOI 10.1016/S1474-6670(17)42067-2.
+/// in max-plus algebra, IFAC Conference on System Structure and Control, 1998.
 ///
 /// # Panics
 /// If an edge joins a node that is not below `nodes`.

@@ -108,7 +108,7 @@ fn lanes(workcell: &Workcell, run: &EventRun) -> Vec<(String, Vec<Bar>)> {
     for ((resource, unit), segments) in held {
         let resource = &workcell.resources[resource];
         let name = shortened(&resource.name);
-        let name = if resource.capacity > 1 { format!("{name} {}", unit + 1) } else { name };
+        let name = if resource.capacity > 1 { format!("{name} #{}", unit + 1) } else { name };
         lanes.push((name, bars(&segments)));
     }
     for (job, mut segments) in free {
@@ -244,7 +244,7 @@ mod tests {
             |words: &str| svg.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}"));
         assert!(bar("<title>mill, 8 s to 68 s<").contains("width=\"794.12\""));
         assert!(bar("<title>load (waits), 16 s to 68 s<").contains("fill-opacity=\"0.3\""));
-        assert!(svg.contains(">pallet 1<") && svg.contains(">pallet 2<") && svg.contains(">M1<"));
+        assert!(svg.contains(">pallet #1<") && svg.contains(">pallet #2<") && svg.contains(">M1<"));
         assert!(svg.contains("greedy robot: 68 s, deadlock") && svg.contains(">pale: done, waits<"));
         assert_eq!(svg, drawn(text));
     }

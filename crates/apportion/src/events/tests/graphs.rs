@@ -1,4 +1,4 @@
-use super::{cell, example, only, run};
+use super::{cell, example, run};
 use crate::events::{
     CycleEdge, Duration, EventGraph, EventOptions, Job, Place, Rule, Workcell, maximum_cycle,
 };
@@ -199,8 +199,10 @@ fn the_timetable_holds_while_the_trains_are_faster() {
     let lake = Place::Job(works.jobs.iter().position(|job| job.name == "lake and back").unwrap());
     assert!(cycle.places.contains(&lake));
     // Departures of the lake line, in minutes.
-    let departs = only(usual).fired()[2].iter().map(|t| t / (60 * SECOND)).collect::<Vec<_>>();
+    let day = EventOptions { until: Some(719 * 60 * SECOND), ..EventOptions::default() };
+    let fired = |cell: &Workcell| run(cell, &day).unwrap()[0].fired()[2].clone();
+    let departs = fired(usual).iter().map(|t| t / (60 * SECOND)).collect::<Vec<_>>();
     assert_eq!(departs, (0..12).map(|k| 60 * k).collect::<Vec<u64>>());
-    let departs = only(works).fired()[2].iter().map(|t| t / (60 * SECOND)).collect::<Vec<_>>();
-    assert_eq!(departs, (0..12).map(|k| 74 * k).collect::<Vec<u64>>());
+    let departs = fired(works).iter().map(|t| t / (60 * SECOND)).collect::<Vec<_>>();
+    assert_eq!(departs, (0..10).map(|k| 74 * k).collect::<Vec<u64>>());
 }

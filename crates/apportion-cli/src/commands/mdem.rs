@@ -22,6 +22,7 @@ pub fn run(args: &MdemArgs, console: &Console) -> Result<()> {
     let files = EventFiles::open(args)?;
     let matrices = EventMatrices::of(&simulation.workcell);
     let mut logic = LocalLogic::new(&matrices);
+    monitor().begin(simulation.variants.len() as u64 * simulation.options.replications);
     let runs = console.watch("simulating", monitor(), || {
         simulate_workcell(&simulation.workcell, &simulation.options, &mut logic, monitor())
     })?;

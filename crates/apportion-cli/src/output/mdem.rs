@@ -10,12 +10,14 @@ use apportion::output::OutputFile;
 use apportion::report::{events_svg, pairs, table};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// The files that were asked for.
 pub struct EventFiles {
     events: Option<(OutputFile, bool)>,
     gantt: Option<OutputFile>,
-    matrices: Vec<(String, OutputFile)>,
+    /// The directory of the matrices.
+    matrices: Option<PathBuf>,
     max_plus: Option<OutputFile>,
 }
 
@@ -23,18 +25,20 @@ impl EventFiles {
     /// Starts them, so that one that cannot be written is reported before the work.
     pub fn open(args: &MdemArgs) -> Result<Self> {
         let csv = args.output.as_deref().map(is_csv).transpose()?;
-        let mut matrices = Vec::new();
         if let Some(directory) = &args.matrices {
-            std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
-            for name in ["F_v", "F_r", "F_u", "F_D", "S_v", "S_r", "S_y"] {
-                let path = directory.join(format!("{name}.npy"));
-                matrices.push((name.to_owned(), OutputFile::create(path)?));
+            let taken = directory.exists() && !directory.is_dir();
+            let parent =
+                directory.parent().is_none_or(|above| above.as_os_str().is_empty() || above.is_dir());
+            if taken || !parent {
+                let place = directory.display().to_string();
+                let what = if taken { "is not a directory" } else { "its parent directory does not exist" };
+                return Err(Error::input(place, what, "name a directory, or create its parent"));
             }
         }
         Ok(Self {
             events: open(args.output.as_ref())?.zip(csv),
             gantt: open(args.gantt.as_ref())?,
-            matrices,
+            matrices: args.matrices.clone(),
             max_plus: open(args.max_plus.as_ref())?,
         })
     }
@@ -53,11 +57,13 @@ impl EventFiles {
             None => None,
         };
         let mut written = Vec::new();
-        let by_name =
-            if self.matrices.is_empty() { Vec::new() } else { matrices.by_name(&simulation.workcell) };
-        for ((_, mut file), (_, bytes, [rows, cols])) in self.matrices.into_iter().zip(by_name) {
-            write_npy_bool(&mut file, &Matrix::new(rows, cols, bytes))?;
-            written.push(file);
+        if let Some(directory) = &self.matrices {
+            std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
+            for (name, bytes, [rows, cols]) in matrices.by_name(&simulation.workcell) {
+                let mut file = OutputFile::create(directory.join(format!("{name}.npy")))?;
+                write_npy_bool(&mut file, &Matrix::new(rows, cols, bytes))?;
+                written.push(file);
+            }
         }
         let csv = self.events.as_ref().is_some_and(|(_, csv)| *csv);
         appear([

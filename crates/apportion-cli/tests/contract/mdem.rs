@@ -121,6 +121,7 @@ fn bad_workcells_and_flags_are_refused() {
         ("mdem good.toml --scenario two", "choose one of one pallet"),
         ("mdem good.toml -o events.txt", "neither a .csv nor a .json file"),
         ("mdem good.toml --gantt missing/cell.svg", "there is no directory missing"),
+        ("mdem good.toml --allow-deadlock --matrices good.toml", "good.toml: is not a directory"),
         ("mdem good.toml --until -3", "-3 is negative"),
         ("mdem good.toml --until 1e12", "--until: 1000000000000 s is more than"),
         ("mdem good.toml --replications 0", "0 is not in 1.."),

@@ -83,7 +83,10 @@ pub fn simulate_workcell(
         if fired > MOST_FIRINGS {
             return refuse(format!("{} simulations fire more than {MOST_FIRINGS} times", columns.len()));
         }
+        let live = |columns: &[Column<'_>]| columns.iter().filter(|column| column.end.is_none()).count();
+        let before = live(&columns);
         fired += step(&mut columns, &matrices, &dispatcher, options, logic)?;
+        monitor.advance((before - live(&columns)) as u64);
     }
     Ok(columns.into_iter().map(|column| column.finished(options)).collect())
 }

@@ -1,8 +1,8 @@
 //! The core product of the Matrix Discrete Event Model on two unequal processors (Becker 2010, section 7.5.2,
 //! Figures 7.4 and 7.5): straight line against square corner, N = 7,000, bytes, serial communications.
 //!
-//! `cargo bench --bench events` takes about eight minutes; `-- --quick` uses N = 2,000 and takes less than one.
-//! `-- --pictures DIR` also draws the figures. Results: docs/results/discrete-events.md.
+//! `cargo bench --bench events` takes about eight minutes; `-- --quick` uses N = 2,000 and takes less than
+//! one. `-- --pictures DIR` also draws the figures. Results: docs/results/discrete-events.md.
 
 use apportion::events::core_factors;
 use apportion::kernels::Kernel;

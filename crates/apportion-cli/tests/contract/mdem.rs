@@ -88,8 +88,8 @@ fn a_deadlock_is_reported_with_its_circular_wait() {
     let bench = Bench::new();
     let cell = example("deadlock.toml");
     let said = bench.fails(1, &format!("mdem {cell} -o events.csv --gantt cell.svg"));
-    let circle = "job \"load\" waits for resource \"M1\", held by job \"mill\", job \"mill\" waits for resource \
-                  \"robot\", held by job \"load\"";
+    let circle = "job \"load\" waits for resource \"M1\", held by job \"mill\", job \"mill\" waits for \
+                  resource \"robot\", held by job \"load\"";
     assert!(said.starts_with(&format!("apportion: deadlock at 68 s: {circle} (")), "{said}");
     let allowed = bench.json(&format!("mdem {cell} --allow-deadlock --gantt cell.svg"));
     assert_eq!((&allowed["end"], &allowed["deadlock"]["text"]), (&json!("deadlock"), &json!(circle)));
@@ -111,8 +111,8 @@ fn bad_workcells_and_flags_are_refused() {
     let said = bench.fails(2, "mdem unknown.toml -o e.csv");
     assert_eq!(
         said,
-        "apportion: unknown.toml: rule \"take out\": done: unknown job \"grind\" (known are load, mill, unload; \
-         add [[job]] with this name, or correct it)\n"
+        "apportion: unknown.toml: rule \"take out\": done: unknown job \"grind\" (known are load, mill, \
+         unload; add [[job]] with this name, or correct it)\n"
     );
     for (line, word) in [
         ("mdem missing.toml", "missing.toml: cannot read"),

@@ -33,8 +33,8 @@ const MOST_FIRINGS: u64 = 5_000_000;
 /// Places and rules of all simulations together.
 const MOST_CELLS: u64 = 50_000_000;
 
-/// Simulates a workcell and its scenarios, all at once: every step is one product for all of them. Returns one
-/// run for each variant and replication, variant by variant.
+/// Simulates a workcell and its scenarios, all at once: every step is one product for all of them. Returns
+/// one run for each variant and replication, variant by variant.
 ///
 /// Each scenario has its own clock. A step finds the rules that can fire, by (7.3); dispatching withdraws its
 /// permission from those that lose a conflict; the others fire. Several steps may happen at the same time.

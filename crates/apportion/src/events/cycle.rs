@@ -53,14 +53,14 @@ fn divisor(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// The cycle with the largest mean of a graph with `nodes` nodes; `None` if there is no cycle. A cycle without
-/// tokens comes before all others.
+/// The cycle with the largest mean of a graph with `nodes` nodes; `None` if there is no cycle. A cycle
+/// without tokens comes before all others.
 ///
 /// Howard's policy iteration on each strongly connected component, in whole numbers: exact. Every round is
 /// O(nodes + edges); few are needed in practice.
 ///
-/// Source: Cochet-Terrasson, Cohen, Gaubert, McGettrick and Quadrat, Numerical computation of spectral elements
-/// in max-plus algebra, IFAC Conference on System Structure and Control, 1998.
+/// Source: Cochet-Terrasson, Cohen, Gaubert, McGettrick and Quadrat, Numerical computation of spectral
+/// elements in max-plus algebra, IFAC Conference on System Structure and Control, 1998.
 ///
 /// # Panics
 /// If an edge joins a node that is not below `nodes`.

@@ -65,13 +65,13 @@ pub(super) fn stuck(state: &State<'_>) -> End {
     let mut starts: Vec<usize> = waiting_jobs.iter().flat_map(|&job| takers[job].clone()).collect();
     starts.extend(waiting_parts.iter().flat_map(|&part| takers[workcell.number(part)].clone()));
     starts.extend(0..workcell.rules.len());
-    let present = (0..workcell.places()).map(|place| !state.is_missing(workcell.place(place)));
-    let search = Search { state, takers: &takers, givers: workcell.givers(), reachable: present.collect() };
+    let reachable = reachable(state, &takers);
+    let search = Search { state, takers: &takers, givers: workcell.givers(), reachable };
     if let Some(deadlock) = search.from(starts) {
         return End::Deadlocked(deadlock);
     }
     let waits = |rule: usize| {
-        let lacking = workcell.inputs(rule).find(|&place| state.is_missing(workcell.place(place)));
+        let lacking = workcell.inputs(rule).find(|&place| !search.reachable[place]);
         let lacking = lacking.map_or_else(String::new, |place| workcell.name_of(workcell.place(place)));
         format!("rule \"{}\" waits for {lacking}, which can never come", workcell.rules[rule].name)
     };

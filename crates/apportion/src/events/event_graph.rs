@@ -156,8 +156,8 @@ impl EventGraph {
         Ok(times)
     }
 
-    /// The matrix A = A_0* A_1 of x(k) = A x(k - 1) over max-plus, in seconds; -inf where there is no path. Its
-    /// first rows are the rules; the others are the tokens of places with several, and the arrivals at
+    /// The matrix A = A_0* A_1 of x(k) = A x(k - 1) over max-plus, in seconds; -inf where there is no path.
+    /// Its first rows are the rules; the others are the tokens of places with several, and the arrivals at
     /// intervals. Its eigenvalue is the mean of [`EventGraph::cycle`].
     ///
     /// # Errors

@@ -263,7 +263,7 @@ impl Reader<'_> {
             _ => Err(self.error(
                 field,
                 "is not one distribution",
-                "give one of uniform = [from, to], triangular = [least, most likely, most], exponential = mean",
+                "give uniform = [from, to], triangular = [least, most likely, most] or exponential = mean",
             )),
         }
     }

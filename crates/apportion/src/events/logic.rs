@@ -11,7 +11,8 @@ use crate::schedule::MatmulSchedule;
 
 /// What computes (7.3): all scenarios at once.
 pub trait LogicStep {
-    /// The violated conditions of each rule, from what is missing: scenarios x places gives scenarios x rules.
+    /// The violated conditions of each rule, from what is missing: scenarios x places gives scenarios x
+    /// rules.
     ///
     /// # Errors
     /// Those of a run: interrupted, a lost worker, a wrong result.

@@ -10,8 +10,8 @@ fn times(run: &EventRun, workcell: &Workcell, what: What, name: &str) -> Vec<u64
     run.records.iter().filter(hits).map(|r| r.time / 1_000_000_000).collect()
 }
 
-/// The robot brings part 1 to M1 (0 to 8), which mills until 68; to the buffer (68 to 74); the part goes on to
-/// M2 at once (74 to 80) because it is nearer to the exit than part 2; M2 drills until 125. Part 2 enters at
+/// The robot brings part 1 to M1 (0 to 8), which mills until 68; to the buffer (68 to 74); the part goes on
+/// to M2 at once (74 to 80) because it is nearer to the exit than part 2; M2 drills until 125. Part 2 enters at
 /// 80, when the robot is free again. From then on everything repeats every 80 s.
 #[test]
 fn two_machines_and_a_robot() {
@@ -103,7 +103,8 @@ fn a_greedy_robot_deadlocks() {
     assert_eq!(only(&cell(&text)).end, End::Deadlocked(deadlock.clone()));
     let text = text
         + "\n[[part]]\nname=\"p\"\nevery=5\n[[job]]\nname=\"j\"\nduration=1\n\
-        [[rule]]\nname=\"on\"\nparts=[\"p\"]\nstart=[\"j\"]\n[[rule]]\nname=\"off\"\ndone=[\"j\"]\nproduce=[\"q\"]\n";
+        [[rule]]\nname=\"on\"\nparts=[\"p\"]\nstart=[\"j\"]\n\
+        [[rule]]\nname=\"off\"\ndone=[\"j\"]\nproduce=[\"q\"]\n";
     let options = EventOptions { until: Some(200_000_000_000), ..EventOptions::default() };
     let run = run(&cell(&text), &options).unwrap().remove(0);
     assert_eq!((run.end, run.products[1]), (End::Deadlocked(deadlock), 40));
@@ -118,6 +119,10 @@ fn work_that_can_never_go_on_is_not_finished() {
     let run = only(&cell(assembly));
     let why = "rule \"start\" waits for part \"bolt\", which can never come".to_owned();
     assert_eq!((run.end, run.products), (End::Starved(why), vec![2]));
+    // Nuts that still arrive are not what is lacking.
+    let late = assembly.replace("count=3", "every=9");
+    let End::Starved(why) = only(&cell(&late)).end else { panic!("bolts are used up") };
+    assert_eq!(why, "rule \"start\" waits for part \"bolt\", which can never come");
     let lost = "[[part]]\nname=\"p\"\ncount=2\n[[resource]]\nname=\"r\"\n[[job]]\nname=\"j\"\nduration=1\n\
         [[rule]]\nname=\"in\"\nparts=[\"p\"]\nfree=[\"r\"]\nstart=[\"j\"]\n";
     let End::Starved(why) = only(&cell(lost)).end else { panic!("one part waits forever") };
@@ -128,7 +133,8 @@ fn work_that_can_never_go_on_is_not_finished() {
 
 #[test]
 fn rules_that_never_rest_stop_at_the_limit() {
-    let text = "[[job]]\nname=\"tick\"\nduration=0\ndone=1\n[[rule]]\nname=\"again\"\ndone=[\"tick\"]\nstart=[\"tick\"]\n";
+    let text = "[[job]]\nname=\"tick\"\nduration=0\ndone=1\n\
+        [[rule]]\nname=\"again\"\ndone=[\"tick\"]\nstart=[\"tick\"]\n";
     let run = only(&cell(text));
     assert_eq!((run.end, run.firings[0], run.makespan), (End::Limit, 100_000, 0));
     let slow = text.replace("duration=0", "duration=7");

@@ -6,7 +6,8 @@ const CELL: &str = "name = \"c\"\ndispatching = \"fifo\"\n\
     [[job]]\nname = \"j\"\nduration = 3\ndone = 0\n\
     [[rule]]\nname = \"in\"\nparts = [\"p\"]\nfree = [\"r\"]\nstart = [\"j\"]\npriority = 2\n\
     [[rule]]\nname = \"out\"\ndone = [\"j\"]\nrelease = [\"r\"]\nproduce = [\"x\"]\n\
-    [[scenario]]\nname = \"s\"\nduration = { j = 4 }\ncapacity = { r = 1 }\ncount = { p = 9 }\ndispatching = \"longest\"\n";
+    [[scenario]]\nname = \"s\"\nduration = { j = 4 }\ncapacity = { r = 1 }\ncount = { p = 9 }\n\
+    dispatching = \"longest\"\n";
 
 #[test]
 fn a_file_says_everything() {

@@ -151,8 +151,8 @@ fn graphs_of_several_parts_have_the_slowest_cycle() {
     assert_eq!(maximum_cycle(0, &[]), None);
 }
 
-/// The train network of Heidergott, Olsder and van der Woude (2006, section 0.1): x1(k+1) = max(x1 + 2, x2 + 5),
-/// x2(k+1) = max(x1 + 3, x2 + 3); its eigenvalue is 4.
+/// The train network of Heidergott, Olsder and van der Woude (2006, section 0.1):
+/// x1(k+1) = max(x1 + 2, x2 + 5), x2(k+1) = max(x1 + 3, x2 + 3); its eigenvalue is 4.
 #[test]
 fn the_text_books_trains() {
     let edge = |from, to, time: u64| CycleEdge { from, to, time: time * SECOND, tokens: 1 };

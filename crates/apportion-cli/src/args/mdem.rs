@@ -17,7 +17,7 @@ pub struct MdemArgs {
     #[arg(value_name = "WORKCELL")]
     pub workcell: PathBuf,
     /// End of the simulated time, such as 3600, \"90 s\" or \"8 h\" [default: until nothing more happens].
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = seconds)]
     pub until: Option<f64>,
     /// Number of rule firings after which a simulation ends.
     #[arg(long, value_name = "N", default_value = "100000", value_parser = within(1..=5_000_000))]

@@ -1,7 +1,7 @@
 //! What `mdem` prints and writes.
 
 use crate::args::MdemArgs;
-use crate::output::{appear, is_csv, linear::Linear, open};
+use crate::output::{appear, distinct, is_csv, linear::Linear, open};
 use crate::prepare::mdem::Simulation;
 use apportion::error::{Error, Result};
 use apportion::events::{End, EventMatrices, EventRun, SharedPlace, Usage, Workcell, seconds, shared_places};
@@ -24,6 +24,17 @@ pub struct EventFiles {
 impl EventFiles {
     /// Starts them, so that one that cannot be written is reported before the work.
     pub fn open(args: &MdemArgs) -> Result<Self> {
+        let running = &args.running;
+        let outputs = [
+            ("-o", args.output.as_ref()),
+            ("--gantt", args.gantt.as_ref()),
+            ("--max-plus", args.max_plus.as_ref()),
+            ("--report", running.report.as_ref()),
+            ("--trace", running.trace.as_ref()),
+            ("--svg", running.svg.as_ref()),
+        ];
+        let inputs = [Some(args.workcell.as_path()), running.plan.as_deref()];
+        distinct(&outputs, &[&inputs[..], &running.sources.files()[..]].concat())?;
         let csv = args.output.as_deref().map(is_csv).transpose()?;
         if let Some(directory) = &args.matrices {
             let taken = directory.exists() && !directory.is_dir();
@@ -227,7 +238,10 @@ impl<'a> Shown<'a> {
         }
         if self.lines.len() > 1 || self.lines[0].runs.len() > 1 {
             out += "\n";
-            let header = ["scenario", "runs", "end", "makespan", "least", "most", "products", "busiest"];
+            let mut header = vec!["scenario", "end", "makespan", "products", "busiest"];
+            if self.lines[0].runs.len() > 1 {
+                header.extend(["runs", "least", "most"]);
+            }
             out += &table(&header, self.lines.iter().map(Line::row));
         }
         out
@@ -309,15 +323,10 @@ impl Line<'_> {
         let busiest = busiest.map_or_else(String::new, |at| {
             format!("{} {:.1} %", self.workcell.resources[at].name, 100.0 * utilisation[at])
         });
-        vec![
-            self.name.to_owned(),
-            self.runs.len().to_string(),
-            end,
-            shown(mean),
-            shown(least),
-            shown(most),
-            rounded(self.products()),
-            busiest,
-        ]
+        let mut row = vec![self.name.to_owned(), end, shown(mean), rounded(self.products()), busiest];
+        if self.runs.len() > 1 {
+            row.extend([self.runs.len().to_string(), shown(least), shown(most)]);
+        }
+        row
     }
 }

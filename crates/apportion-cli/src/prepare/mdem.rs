@@ -65,6 +65,10 @@ impl MdemArgs {
 
     /// Rejects flags of a product on processors where there is none.
     fn refuse_unused(&self) -> Result<()> {
+        if self.running.explain.is_some() {
+            let what = "explains one product, and a simulation runs many";
+            return Err(Error::input("--explain", what, "remove it"));
+        }
         if self.on_processors() {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, TWO};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "detect",
     "measure",
     "balance",
@@ -12,6 +12,7 @@ const COMMANDS: [&str; 12] = [
     "matmul",
     "power",
     "closure",
+    "mdem",
     "simulate",
     "study",
     "demo",

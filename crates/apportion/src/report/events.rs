@@ -30,7 +30,7 @@ type Bar = ([Nanos; 2], usize, bool);
 pub fn events_svg(workcell: &Workcell, run: &EventRun) -> String {
     let lanes = lanes(workcell, run);
     let names: Vec<&str> = workcell.jobs.iter().map(|job| job.name.as_str()).collect();
-    let colours = colours(&names);
+    let colours = colours(&names, &[]);
     let shown = &lanes[..lanes.len().min(MOST_LANES)];
     let mut used: Vec<usize> = shown.iter().flat_map(|(_, bars)| bars.iter().map(|bar| bar.1)).collect();
     used.sort_unstable();

@@ -2,7 +2,8 @@
 
 use crate::args::{
     ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, ManArgs, MatmulArgs,
-    MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs, RunArgs, SimulateArgs, StudyArgs,
+    MdemArgs, MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs, RunArgs, SimulateArgs,
+    StudyArgs,
 };
 use clap::{Parser, Subcommand};
 
@@ -53,6 +54,8 @@ pub enum Command {
     Power(Box<PowerArgs>),
     /// Compute all-pairs paths of a graph: shortest, longest, or reachability.
     Closure(Box<ClosureArgs>),
+    /// Simulate a workcell of rules (Matrix Discrete Event Model): events, Gantt chart, deadlock, cycle time.
+    Mdem(Box<MdemArgs>),
     /// Forecast a plan's run by simulating its schedule, without running it.
     Simulate(Box<SimulateArgs>),
     /// Compare layouts for random speeds with the lower bound (Monte Carlo study).

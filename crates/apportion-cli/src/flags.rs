@@ -6,7 +6,7 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 37] = [
+const PARAMETERS: [&str; 41] = [
     "alpha",
     "any_size",
     "beta",
@@ -18,11 +18,13 @@ const PARAMETERS: [&str; 37] = [
     "eager",
     "engine",
     "export",
+    "firings",
     "flow",
     "granularity",
     "groups",
     "levels",
     "max",
+    "max_plus",
     "memory",
     "mesh",
     "method",
@@ -36,6 +38,7 @@ const PARAMETERS: [&str; 37] = [
     "prefix",
     "processors",
     "repeat",
+    "replications",
     "resume",
     "search",
     "semiring",
@@ -44,6 +47,7 @@ const PARAMETERS: [&str; 37] = [
     "sweep",
     "timeout",
     "units",
+    "until",
 ];
 
 /// The error's line, with flags for parameters.

@@ -47,6 +47,7 @@
 //! `examples/own_application.rs` is complete.
 
 pub mod error;
+pub mod events;
 pub mod explore;
 pub mod geometry;
 mod input;

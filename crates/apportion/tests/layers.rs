@@ -23,6 +23,7 @@ const LIBRARY: &[&[&str]] = &[
     &["verify"],
     &["select"],
     &["product"],
+    &["events"],
     &["explore"],
     &["report"],
 ];

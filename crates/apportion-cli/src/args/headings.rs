@@ -5,7 +5,8 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 
 /// Headings and the flags under them. A flag that a group of flags already has under a heading of its own
 /// stays there.
-const HEADINGS: [(&str, &[&str]); 10] = [
+const HEADINGS: [(&str, &[&str]); 11] = [
+    ("Simulation", &["until", "firings", "replications", "scenario", "allow-deadlock"]),
     ("What is divided", &["units", "shape", "grid", "traces"]),
     (
         "Processors and speeds",
@@ -62,6 +63,9 @@ const HEADINGS: [(&str, &[&str]); 10] = [
         "Output",
         &[
             "output",
+            "gantt",
+            "matrices",
+            "max-plus",
             "svg",
             "log",
             "report",

@@ -37,7 +37,7 @@ pub struct RunningArgs {
     pub copy: bool,
     #[command(flatten)]
     pub blas: BlasArgs,
-    /// Seed of the verification's random choices.
+    /// Seed of random choices: those of the verification, and the durations of mdem.
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole)]
     pub seed: u64,
     /// Write what happened (run.json).

@@ -10,6 +10,7 @@ pub mod demo;
 pub mod detect;
 mod links;
 pub mod matmul;
+pub mod mdem;
 pub mod measure;
 pub mod merge;
 mod panels;

@@ -21,6 +21,7 @@ use apportion::schedule::MatmulSchedule;
 use apportion::select::rates;
 use apportion::simulate::{CostModel, History, Outcome, simulate, simulate_explained};
 use apportion::units::show_seconds;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The text about a run.
@@ -222,35 +223,48 @@ pub fn tell_and_keep(
     console: &Console,
 ) -> Result<()> {
     let tell = || {
-        let about = if world.is_solo() { about } else { About::open(args, world)? };
-        let chosen = Chosen::of(prepared);
-        let mut value = report.to_value();
-        chosen.add_to(&mut value, &prepared.platform);
-        let story = args.explain.as_deref().map(|who| story(report, prepared, who)).transpose()?;
-        if let Some((history, rank, names, _)) = &story {
-            value["explain"] = explain::json(history, *rank, names);
-        }
-        let told = || {
-            story.as_ref().map_or_else(String::new, |(history, rank, names, element)| {
-                format!("\nThe forecast explained:\n{}", explain::text(history, *rank, names, Some(*element)))
-            })
-        };
-        let forecast = if args.trace.is_some() { forecast_of(report, prepared, false)? } else { None };
-        let forecast = forecast.map(|outcome| outcome.trace);
-        appear([
-            (about.report, &|| format!("{value:#}\n")),
-            (about.trace, &|| {
-                let title = titles(report);
-                let names = &report.plan.processors;
-                let title = [title[0].as_str(), title[1].as_str()];
-                let timeline = Timeline { title, names, trace: &report.trace, forecast: forecast.as_ref() };
-                timeline_of(args.trace.as_ref(), &timeline)
-            }),
-            (about.svg, &|| picture(&report.plan, &prepared.platform)),
-        ])?;
+        let (value, text) = keep_about(report, prepared, (args, world), about)?;
         console.detail(report.pairs_text());
-        console.result(|| value.clone(), || report.to_text() + &chosen.text(&prepared.platform) + &told());
+        console.result(|| value, || text);
         Ok(())
     };
     world.all_ok(if world.rank() == 0 { tell() } else { Ok(()) })
+}
+
+/// Writes the run's report and choices to the requested files, and returns them as JSON and as text; only on
+/// rank 0.
+pub fn keep_about(
+    report: &RunReport,
+    prepared: &Prepared,
+    (args, world): (&RunningArgs, &World),
+    about: About,
+) -> Result<(Value, String)> {
+    let about = if world.is_solo() { about } else { About::open(args, world)? };
+    let chosen = Chosen::of(prepared);
+    let mut value = report.to_value();
+    chosen.add_to(&mut value, &prepared.platform);
+    let story = args.explain.as_deref().map(|who| story(report, prepared, who)).transpose()?;
+    if let Some((history, rank, names, _)) = &story {
+        value["explain"] = explain::json(history, *rank, names);
+    }
+    let told = || {
+        story.as_ref().map_or_else(String::new, |(history, rank, names, element)| {
+            format!("\nThe forecast explained:\n{}", explain::text(history, *rank, names, Some(*element)))
+        })
+    };
+    let forecast = if args.trace.is_some() { forecast_of(report, prepared, false)? } else { None };
+    let forecast = forecast.map(|outcome| outcome.trace);
+    appear([
+        (about.report, &|| format!("{value:#}\n")),
+        (about.trace, &|| {
+            let title = titles(report);
+            let names = &report.plan.processors;
+            let title = [title[0].as_str(), title[1].as_str()];
+            let timeline = Timeline { title, names, trace: &report.trace, forecast: forecast.as_ref() };
+            timeline_of(args.trace.as_ref(), &timeline)
+        }),
+        (about.svg, &|| picture(&report.plan, &prepared.platform)),
+    ])?;
+    let text = report.to_text() + &chosen.text(&prepared.platform) + &told();
+    Ok((value, text))
 }

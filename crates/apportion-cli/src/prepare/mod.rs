@@ -8,6 +8,7 @@ mod chosen;
 pub mod cut;
 mod flow;
 pub mod links;
+pub mod mdem;
 pub mod measure;
 pub mod operands;
 pub mod partition;

@@ -164,15 +164,26 @@ pub fn data_path(args: &RunningArgs, platform: &Platform, world: &World) -> Data
 /// No plan is possible; known to all ranks.
 pub fn settled_on<T: Element>(
     task: &Task<'_>,
+    with: (&Given, &Speeds),
+    shape: Shape,
+    world: &World,
+    console: &Console,
+) -> Result<Option<Prepared>> {
+    decided_on::<T>((task.running, task.can_be_cut()), with, shape, world, console)
+}
+
+/// The same for a product that is no task of its own; it `can_be_cut` into panels or not.
+pub fn decided_on<T: Element>(
+    (running, can_be_cut): (&RunningArgs, bool),
     (given, speeds): (&Given, &Speeds),
     shape: Shape,
     world: &World,
     console: &Console,
 ) -> Result<Option<Prepared>> {
-    let path = data_path(task.running, &given.platform, world);
-    let settle = || match settled::<T>(given, speeds, shape, (task.running, path), console) {
+    let path = data_path(running, &given.platform, world);
+    let settle = || match settled::<T>(given, speeds, shape, (running, path), console) {
         // Panels of C need less memory on each processor.
-        Err(error @ Error::TooLittleMemory { .. }) if task.can_be_cut() => {
+        Err(error @ Error::TooLittleMemory { .. }) if can_be_cut => {
             console.detail(format!("{}: cutting C into panels", crate::flags::told(&error)));
             Ok(None)
         }

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, TWO};
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "detect",
     "measure",
     "merge",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 15] = [
     "matmul",
     "power",
     "closure",
+    "mdem",
     "simulate",
     "study",
     "random",

@@ -217,3 +217,16 @@ fn a_search_for_an_arrangement() {
     interrupted(&bench, &run, || true, Signal::INT);
     assert!(!bench.has("new.json"));
 }
+
+/// A cell that never rests.
+#[test]
+fn a_simulated_workcell() {
+    let bench = Bench::new();
+    let rules = "[[rule]]\nname=\"r\"\ndone=[\"t\"]\nstart=[\"t\"]\n";
+    bench.write("ticks.toml", format!("[[job]]\nname=\"t\"\nduration=0\ndone=1\n{rules}"));
+    bench.write("events.csv", "an earlier result");
+    let before = bench.files();
+    let run = ["mdem", "ticks.toml", "--firings", "5e6", "-o", "events.csv"];
+    interrupted(&bench, &run, || bench.files().len() > before.len(), Signal::INT);
+    assert_eq!(bench.files(), before);
+}

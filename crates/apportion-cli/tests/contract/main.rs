@@ -26,6 +26,7 @@ mod launchers;
 mod layouts;
 mod links;
 mod matmul;
+mod mdem;
 #[cfg(unix)]
 mod measured;
 mod memory;

@@ -10,11 +10,11 @@ use shapes::{activities, arrows, by_sender, received, sent};
 use std::fmt::Write;
 
 /// Margin around everything.
-const MARGIN: f64 = 20.0;
+pub(super) const MARGIN: f64 = 20.0;
 /// Height of title and legend.
 const HEAD: f64 = 92.0;
 /// Width of the time axis.
-const WIDTH: f64 = 900.0;
+pub(super) const WIDTH: f64 = 900.0;
 /// Maximum number of characters of a name.
 const LONGEST_NAME: usize = 24;
 /// Maximum number of messages that are drawn as lines from lane to lane.
@@ -100,7 +100,7 @@ pub fn timeline_svg(timeline: &Timeline<'_>) -> String {
     );
     draw_legend(&mut svg);
     let scale = if seconds > 0.0 { WIDTH / seconds } else { 0.0 };
-    draw_axis(&mut svg, [left, bottom], seconds, scale);
+    draw_axis(&mut svg, [left, HEAD, bottom], seconds, scale);
     let places: Vec<Place> = (0..names.len()).map(|i| Place { top: HEAD + pitch * i as f64, bar }).collect();
     let (from, forecast_from) = (by_sender(trace), forecast.map(by_sender));
     for (i, (lane, name)) in trace.lanes.iter().zip(&names).enumerate() {
@@ -198,11 +198,13 @@ fn draw_legend(svg: &mut String) {
 }
 
 /// Lines at round times, labelled in the unit that suits the last.
-fn draw_axis(svg: &mut String, [left, bottom]: [f64; 2], seconds: f64, scale: f64) {
+pub(super) fn draw_axis(svg: &mut String, [left, top, bottom]: [f64; 3], seconds: f64, scale: f64) {
     let (unit, per_second) = match seconds {
         s if s < 1e-3 => ("µs", 1e6),
         s if s < 1.0 => ("ms", 1e3),
-        _ => ("s", 1.0),
+        s if s < 1200.0 => ("s", 1.0),
+        s if s < 36_000.0 => ("min", 1.0 / 60.0),
+        _ => ("h", 1.0 / 3600.0),
     };
     let whole = seconds * per_second;
     let power = 10f64.powf((whole.max(1e-9) / 8.0).log10().floor());
@@ -216,7 +218,7 @@ fn draw_axis(svg: &mut String, [left, bottom]: [f64; 2], seconds: f64, scale: f6
             svg,
             "<path d=\"M{x:.2} {:.2}V{:.2}\" stroke=\"#bbbbbb\" stroke-width=\"0.6\"/>\
              <text x=\"{x:.2}\" y=\"{:.1}\" font-size=\"12\" text-anchor=\"middle\">{}</text>",
-            HEAD - 4.0,
+            top - 4.0,
             bottom + 4.0,
             bottom + 20.0,
             show_figures(value, decimals)

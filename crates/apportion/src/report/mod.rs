@@ -2,6 +2,7 @@
 
 mod bars;
 mod chrome;
+mod events;
 mod gantt;
 mod legend;
 mod markup;
@@ -14,6 +15,7 @@ mod text;
 
 pub use bars::{bars, beside};
 pub use chrome::{chrome_timeline, chrome_trace};
+pub use events::events_svg;
 pub use gantt::{Timeline, timeline_svg, trace_svg};
 use plot::spread;
 pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};

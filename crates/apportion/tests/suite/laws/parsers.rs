@@ -1,9 +1,11 @@
 //! Whatever a file holds: it is read, or refused in one line with exit code 2; never a panic.
 
 use apportion::error::Error;
+use apportion::events::{EventMatrices, EventOptions, LocalLogic, parse_workcell, simulate_workcell};
 use apportion::model::Models;
 use apportion::plan::Plan;
 use apportion::platform::parse_platform;
+use apportion::run::Monitor;
 use proptest::prelude::*;
 
 const PLATFORM: &str = r#"name = "two"
@@ -47,6 +49,45 @@ const PLAN: &str = r#"{"format": "apportion-plan", "version": 1, "method": "squa
              "imbalance": 1.0002, "communication_free": [49, 0]},
  "forecast": {"seconds": 1.23, "compute": [1.0, 1.0], "communicate": [0.2, 0.2]}}"#;
 
+/// A workcell with everything that its file can hold.
+const WORKCELL: &str = r#"name = "cell"
+dispatching = "last-buffer"
+[[part]]
+name = "p"
+every = "30 s"
+first = 2
+count = 4
+[[resource]]
+name = "r"
+capacity = 2
+reset = "1 s"
+dispatching = "shortest"
+[[job]]
+name = "j"
+duration = { triangular = [3, "4 s", 9.5] }
+[[job]]
+name = "k"
+duration = 2
+done = 1
+[[rule]]
+name = "in"
+parts = ["p"]
+free = ["r"]
+done = ["k"]
+start = ["j", "k"]
+[[rule]]
+name = "out"
+done = ["j"]
+release = ["r"]
+produce = ["x"]
+priority = 3
+[[scenario]]
+name = "s"
+duration = { k = 4 }
+capacity = { r = 1 }
+count = { p = 9 }
+"#;
+
 /// Reads the text as each kind of file; what is read can be written and read again.
 fn read_as_anything(text: &str) {
     let refused = |error: Error| {
@@ -67,6 +108,16 @@ fn read_as_anything(text: &str) {
         Ok(plan) => assert_eq!(Plan::parse(&plan.to_json(), "again").unwrap().to_json(), plan.to_json()),
         Err(error) => refused(error),
     }
+    // What is read can also be simulated.
+    let simulated = parse_workcell(text, "w.toml").and_then(|cell| {
+        let matrices = EventMatrices::of(&cell);
+        let options = EventOptions { until: Some(100_000_000_000), firings: 50, ..EventOptions::default() };
+        simulate_workcell(&cell, &options, &mut LocalLogic::new(&matrices), &Monitor::new())
+    });
+    match simulated {
+        Ok(runs) => assert!(runs.iter().all(|run| run.ended <= 100_000_000_000)),
+        Err(error) => refused(error),
+    }
 }
 
 #[test]
@@ -74,6 +125,7 @@ fn the_originals_are_read() {
     parse_platform(PLATFORM, "p").unwrap();
     Models::parse(MODELS, "m").unwrap();
     Plan::parse(PLAN, "p").unwrap();
+    assert_eq!(parse_workcell(WORKCELL, "w").unwrap().rules.len(), 2);
 }
 
 #[test]
@@ -139,10 +191,10 @@ proptest! {
 
     #[test]
     fn damaged_bytes(
-        which in 0usize..3, keep in 0.0f64..2.0,
+        which in 0usize..4, keep in 0.0f64..2.0,
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
     ) {
-        let mut bytes = [PLATFORM, MODELS, PLAN][which].as_bytes().to_vec();
+        let mut bytes = [PLATFORM, MODELS, PLAN, WORKCELL][which].as_bytes().to_vec();
         for (at, value) in flips {
             let at = at.index(bytes.len());
             bytes[at] = value;
@@ -152,8 +204,8 @@ proptest! {
     }
 
     #[test]
-    fn odd_numbers(which in 0usize..3, changes in prop::collection::vec((0usize..100, 0..ODD.len()), 1..4)) {
-        let mut text = [PLATFORM, MODELS, PLAN][which].to_owned();
+    fn odd_numbers(which in 0usize..4, changes in prop::collection::vec((0usize..100, 0..ODD.len()), 1..4)) {
+        let mut text = [PLATFORM, MODELS, PLAN, WORKCELL][which].to_owned();
         for (at, odd) in changes {
             let (start, end) = number(&text, at);
             text.replace_range(start..end, ODD[odd]);
@@ -163,9 +215,9 @@ proptest! {
 
     #[test]
     fn lines_and_fields_in_disorder(
-        which in 0usize..3, cuts in prop::collection::vec(any::<prop::sample::Index>(), 3), twice: bool,
+        which in 0usize..4, cuts in prop::collection::vec(any::<prop::sample::Index>(), 3), twice: bool,
     ) {
-        let text = [PLATFORM, MODELS, PLAN][which];
+        let text = [PLATFORM, MODELS, PLAN, WORKCELL][which];
         let pieces: Vec<&str> = text.split_inclusive(['\n', ',']).collect();
         let mut at: Vec<usize> = cuts.iter().map(|c| c.index(pieces.len())).collect();
         at.sort_unstable();

@@ -1,0 +1,123 @@
+//! `apportion mdem`: simulate a workcell.
+
+use crate::args::MdemArgs;
+use crate::console::{Console, monitor};
+use crate::output::mdem::{EventFiles, Shown};
+use crate::output::results::{About, keep_about};
+use crate::prepare::mdem::Simulation;
+use crate::prepare::product::{copies, decided_on, speeds};
+use crate::prepare::world::on_engine;
+use apportion::error::{Error, Result};
+use apportion::events::{End, EventMatrices, EventRun, LocalLogic, SharedLogic, seconds, simulate_workcell};
+use apportion::kernels::Kernel;
+use apportion::plan::Shape;
+use apportion::run::{Session, World};
+use serde_json::Value;
+
+pub fn run(args: &MdemArgs, console: &Console) -> Result<()> {
+    if args.on_processors() {
+        return on_engine(args.running.engine, console, |world, console| on_world(args, world, console));
+    }
+    let simulation = args.simulation()?;
+    let files = EventFiles::open(args)?;
+    let matrices = EventMatrices::of(&simulation.workcell);
+    let mut logic = LocalLogic::new(&matrices);
+    monitor().begin(simulation.variants.len() as u64 * simulation.options.replications);
+    let runs = console.watch("simulating", monitor(), || {
+        simulate_workcell(&simulation.workcell, &simulation.options, &mut logic, monitor())
+    })?;
+    tell(args, (&simulation, &matrices, &runs), files, console, || Ok(None))
+}
+
+/// The simulation with the logic step as a product on the processors of a world. Every process follows all
+/// events; rank 0 reports them.
+fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
+    let running = &args.running;
+    let simulation = world.all_ok(args.simulation())?;
+    // Tried before the work; under MPI they are opened again when there is something to write.
+    let files = world.all_ok(if world.rank() == 0 { EventFiles::open(args).map(Some) } else { Ok(None) })?;
+    let about = world.all_ok(About::open(running, world))?;
+    let (files, about) = if world.is_solo() { (files, about) } else { (None, About::default()) };
+    let workcell = &simulation.workcell;
+    let columns = simulation.variants.len() as u64 * simulation.options.replications;
+    let shape = Shape::new(workcell.rules.len() as u64, workcell.places() as u64, columns, "logic step");
+    let shape = world.all_ok(shape)?;
+    let (given, speeds) = speeds(Kernel::or_and(), running, world, console)?;
+    let prepared = decided_on::<u8>((running, false), (&given, &speeds), shape, world, console)?;
+    let prepared = prepared.expect("only a product on disk is cut into panels");
+    let job = prepared.job(Kernel::or_and(), running.seed);
+    let session = Session::new(world, &prepared.platform, monitor(), job.work() * steps(&simulation));
+    let session = session.copying(copies(running));
+    let matrices = EventMatrices::of(workcell);
+    let mut logic = SharedLogic::new(&matrices, &job, &session)?;
+    let runs = console.watch("simulating", monitor(), || {
+        simulate_workcell(workcell, &simulation.options, &mut logic, monitor())
+    })?;
+    let report = logic.report();
+    let finish = || {
+        let files = files.map_or_else(|| EventFiles::open(args), Ok)?;
+        tell(args, (&simulation, &matrices, &runs), files, console, || {
+            keep_about(report, &prepared, (running, world), about).map(Some)
+        })
+    };
+    world.all_ok(if world.rank() == 0 { finish() } else { Ok(()) })
+}
+
+/// An estimate of the number of steps, for the progress bar.
+fn steps(simulation: &Simulation) -> f64 {
+    let parts: u64 = simulation
+        .workcell
+        .parts
+        .iter()
+        .map(|part| match &part.arrivals {
+            apportion::events::Arrivals::AtStart(count) => *count,
+            apportion::events::Arrivals::Every { count, .. } => count.unwrap_or(100),
+            apportion::events::Arrivals::At(times) => times.len() as u64,
+        })
+        .sum();
+    (parts.max(10) * simulation.workcell.rules.len() as u64) as f64
+}
+
+/// Writes the files and prints the result; a deadlock of the variant that is shown is an error, unless it is
+/// allowed. `product` writes and returns the report on the processors, if there are any.
+fn tell(
+    args: &MdemArgs,
+    (simulation, matrices, runs): (&Simulation, &EventMatrices, &[EventRun]),
+    files: EventFiles,
+    console: &Console,
+    product: impl FnOnce() -> Result<Option<(Value, String)>>,
+) -> Result<()> {
+    let mine = runs.iter().filter(|run| run.variant == simulation.shown);
+    for run in mine {
+        if let (End::Deadlocked(deadlock), false) = (&run.end, args.allow_deadlock) {
+            let which = match simulation.options.replications {
+                1 => String::new(),
+                _ => format!(" in replication {}", run.replication),
+            };
+            return Err(Error::infeasible(
+                format!("deadlock at {} s{which}: {deadlock}", seconds(run.makespan)),
+                "change the rules, the capacities or the dispatching; add --allow-deadlock to see the run",
+            ));
+        }
+    }
+    let shown = Shown::new(simulation, runs)?;
+    if let (End::Starved(why), false) = (&shown.run.end, args.allow_deadlock) {
+        console.note(format!("apportion: warning: work remains: {why}"));
+    }
+    files.keep(&shown, (simulation, matrices))?;
+    let product = product()?;
+    console.result(
+        || {
+            let mut value = shown.to_value();
+            if let Some((run, _)) = &product {
+                value["run"] = run.clone();
+            }
+            value
+        },
+        || {
+            let more = product.as_ref().map_or_else(String::new, |(_, text)| format!("\n{text}"));
+            shown.to_text() + &more
+        },
+    );
+    Ok(())
+}

@@ -1,0 +1,332 @@
+//! What `mdem` prints and writes.
+
+use crate::args::MdemArgs;
+use crate::output::{appear, distinct, is_csv, linear::Linear, open};
+use crate::prepare::mdem::Simulation;
+use apportion::error::{Error, Result};
+use apportion::events::{End, EventMatrices, EventRun, SharedPlace, Usage, Workcell, seconds, shared_places};
+use apportion::matrix::{Matrix, write_npy, write_npy_bool};
+use apportion::output::OutputFile;
+use apportion::report::{events_svg, pairs, table};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// The files that were asked for.
+pub struct EventFiles {
+    events: Option<(OutputFile, bool)>,
+    gantt: Option<OutputFile>,
+    /// The directory of the matrices.
+    matrices: Option<PathBuf>,
+    max_plus: Option<OutputFile>,
+}
+
+impl EventFiles {
+    /// Starts them, so that one that cannot be written is reported before the work.
+    pub fn open(args: &MdemArgs) -> Result<Self> {
+        let running = &args.running;
+        let outputs = [
+            ("-o", args.output.as_ref()),
+            ("--gantt", args.gantt.as_ref()),
+            ("--max-plus", args.max_plus.as_ref()),
+            ("--report", running.report.as_ref()),
+            ("--trace", running.trace.as_ref()),
+            ("--svg", running.svg.as_ref()),
+        ];
+        let inputs = [Some(args.workcell.as_path()), running.plan.as_deref()];
+        distinct(&outputs, &[&inputs[..], &running.sources.files()[..]].concat())?;
+        let csv = args.output.as_deref().map(is_csv).transpose()?;
+        if let Some(directory) = &args.matrices {
+            let taken = directory.exists() && !directory.is_dir();
+            let parent =
+                directory.parent().is_none_or(|above| above.as_os_str().is_empty() || above.is_dir());
+            if taken || !parent {
+                let place = directory.display().to_string();
+                let what = if taken { "is not a directory" } else { "its parent directory does not exist" };
+                return Err(Error::input(place, what, "name a directory, or create its parent"));
+            }
+        }
+        Ok(Self {
+            events: open(args.output.as_ref())?.zip(csv),
+            gantt: open(args.gantt.as_ref())?,
+            matrices: args.matrices.clone(),
+            max_plus: open(args.max_plus.as_ref())?,
+        })
+    }
+
+    /// Fills them; they appear only when all are full.
+    pub fn keep(
+        self,
+        shown: &Shown<'_>,
+        (simulation, matrices): (&Simulation, &EventMatrices),
+    ) -> Result<()> {
+        let max_plus = match self.max_plus {
+            Some(mut file) => {
+                write_npy(&mut file, &shown.linear.matrix()?)?;
+                Some(file)
+            }
+            None => None,
+        };
+        let mut written = Vec::new();
+        if let Some(directory) = &self.matrices {
+            std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
+            for (name, bytes, [rows, cols]) in matrices.by_name(&simulation.workcell) {
+                let mut file = OutputFile::create(directory.join(format!("{name}.npy")))?;
+                write_npy_bool(&mut file, &Matrix::new(rows, cols, bytes))?;
+                written.push(file);
+            }
+        }
+        let csv = self.events.as_ref().is_some_and(|(_, csv)| *csv);
+        appear([
+            (self.events.map(|(file, _)| file), &|| shown.event_list(csv)),
+            (self.gantt, &|| events_svg(shown.workcell, shown.run)),
+        ])?;
+        written.into_iter().chain(max_plus).try_for_each(OutputFile::commit)
+    }
+}
+
+/// The variant that is shown, and a line about each.
+pub struct Shown<'a> {
+    pub workcell: &'a Workcell,
+    pub run: &'a EventRun,
+    usage: Vec<Usage>,
+    shared: Vec<SharedPlace>,
+    linear: Linear,
+    lines: Vec<Line<'a>>,
+}
+
+/// All replications of a variant.
+struct Line<'a> {
+    name: &'a str,
+    workcell: &'a Workcell,
+    runs: Vec<&'a EventRun>,
+}
+
+impl<'a> Shown<'a> {
+    pub fn new(simulation: &'a Simulation, runs: &'a [EventRun]) -> Result<Self> {
+        let workcell = &simulation.variants[simulation.shown];
+        let of = |variant: usize| runs.iter().filter(move |run| run.variant == variant);
+        let run = of(simulation.shown).next().expect("at least one replication");
+        let lines = simulation.variants.iter().enumerate().map(|(variant, workcell)| Line {
+            name: if variant == 0 { "as written" } else { &workcell.name },
+            workcell,
+            runs: of(variant).collect(),
+        });
+        Ok(Self {
+            workcell,
+            run,
+            usage: run.usage(workcell),
+            shared: shared_places(workcell),
+            linear: Linear::of(workcell, run, &simulation.options),
+            lines: lines.collect(),
+        })
+    }
+
+    /// The events, as CSV or JSON.
+    fn event_list(&self, csv: bool) -> String {
+        if !csv {
+            return format!("{:#}\n", self.events());
+        }
+        let mut out = String::from("seconds,event,name,number\n");
+        for record in &self.run.records {
+            let name = record.name(self.workcell);
+            let quoted = name.contains([',', '"', '\n']);
+            let name = if quoted { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() };
+            let _ = writeln!(out, "{},{},{name},{}", seconds(record.time), record.what.word(), record.number);
+        }
+        out
+    }
+
+    fn events(&self) -> Value {
+        let record = |record: &apportion::events::Record| {
+            json!({"seconds": seconds(record.time), "event": record.what.word(),
+                   "name": record.name(self.workcell), "number": record.number})
+        };
+        self.run.records.iter().map(record).collect()
+    }
+
+    fn rule_names(&self, rules: &[usize]) -> Vec<&str> {
+        rules.iter().map(|&rule| self.workcell.rules[rule].name.as_str()).collect()
+    }
+
+    pub fn to_value(&self) -> Value {
+        let (workcell, run) = (self.workcell, self.run);
+        let products: serde_json::Map<String, Value> =
+            workcell.products.iter().zip(&run.products).map(|(name, n)| (name.clone(), json!(n))).collect();
+        let firings: serde_json::Map<String, Value> =
+            workcell.rules.iter().zip(&run.firings).map(|(rule, n)| (rule.name.clone(), json!(n))).collect();
+        let resources = workcell.resources.iter().zip(&self.usage).map(|(resource, usage)| {
+            json!({"name": resource.name, "capacity": resource.capacity,
+                   "working_seconds": seconds(usage.working), "waiting_seconds": seconds(usage.waiting),
+                   "utilisation": usage.utilisation})
+        });
+        let shared = self.shared.iter().map(|shared| {
+            json!({"place": workcell.name_of(shared.place), "rules": self.rule_names(&shared.rules)})
+        });
+        let conflicts = run.conflicts.iter().map(|conflict| {
+            json!({"place": workcell.name_of(conflict.place), "rules": self.rule_names(&conflict.rules),
+                   "times": conflict.times, "first_seconds": seconds(conflict.first)})
+        });
+        let deadlock = match &run.end {
+            End::Deadlocked(deadlock) => {
+                let waits = deadlock.circle.iter().map(|wait| {
+                    json!({"rule": wait.rule, "jobs": wait.jobs, "waits_for": wait.waits_for,
+                           "held_by": wait.held_by})
+                });
+                json!({"text": deadlock.to_string(), "circle": waits.collect::<Vec<_>>()})
+            }
+            _ => Value::Null,
+        };
+        json!({
+            "workcell": workcell.name, "end": run.end.word(), "seconds": seconds(run.makespan),
+            "simulated_seconds": seconds(run.ended), "products": products, "firings": firings,
+            "resources": resources.collect::<Vec<_>>(), "shared": shared.collect::<Vec<_>>(),
+            "conflicts": conflicts.collect::<Vec<_>>(), "deadlock": deadlock,
+            "starved": match &run.end { End::Starved(why) => Value::from(why.as_str()), _ => Value::Null },
+            "max_plus": self.linear.to_value(workcell),
+            "scenarios": self.lines.iter().map(Line::to_value).collect::<Vec<_>>(),
+            "events": self.events(),
+        })
+    }
+
+    pub fn to_text(&self) -> String {
+        let (workcell, run) = (self.workcell, self.run);
+        let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+        let made = workcell.products.iter().zip(&run.products).map(|(name, n)| format!("{n} {name}"));
+        let mut about = vec![
+            ("workcell", workcell.name.clone()),
+            (
+                "size",
+                [
+                    count(workcell.rules.len(), "rule"),
+                    count(workcell.jobs.len(), "job"),
+                    count(workcell.resources.len(), "resource"),
+                ]
+                .join(", "),
+            ),
+            ("end", ended(run)),
+            ("makespan", shown(seconds(run.makespan))),
+            ("products", made.collect::<Vec<_>>().join(", ")),
+            ("events", run.records.len().to_string()),
+        ];
+        for shared in &self.shared {
+            let met: u64 =
+                run.conflicts.iter().filter(|conflict| conflict.place == shared.place).map(|c| c.times).sum();
+            about.push((
+                "conflict",
+                format!(
+                    "{} is taken by {}; dispatching chose {met} times",
+                    workcell.name_of(shared.place),
+                    self.rule_names(&shared.rules).join(", ")
+                ),
+            ));
+        }
+        about.extend(self.linear.lines(workcell));
+        let mut out = pairs(&about);
+        if !workcell.resources.is_empty() {
+            let rows = workcell.resources.iter().zip(&self.usage).map(|(resource, usage)| {
+                vec![
+                    resource.name.clone(),
+                    resource.capacity.to_string(),
+                    format!("{:.1} %", 100.0 * usage.utilisation),
+                    shown(seconds(usage.working)),
+                    shown(seconds(usage.waiting)),
+                ]
+            });
+            out += "\n";
+            out += &table(&["resource", "units", "utilisation", "working", "held, waiting"], rows);
+        }
+        if self.lines.len() > 1 || self.lines[0].runs.len() > 1 {
+            out += "\n";
+            let mut header = vec!["scenario", "end", "makespan", "products", "busiest"];
+            if self.lines[0].runs.len() > 1 {
+                header.extend(["runs", "least", "most"]);
+            }
+            out += &table(&header, self.lines.iter().map(Line::row));
+        }
+        out
+    }
+}
+
+/// A time to the millisecond, without needless zeros.
+pub fn shown(seconds: f64) -> String {
+    format!("{} s", rounded(seconds))
+}
+
+fn rounded(number: f64) -> String {
+    format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn ended(run: &EventRun) -> String {
+    match &run.end {
+        End::Finished => "finished: all parts are through".into(),
+        End::Until => format!("the time limit of {}", shown(seconds(run.ended))),
+        End::Limit => "the limit of --firings".into(),
+        End::Starved(why) => format!("work remains: {why}"),
+        End::Deadlocked(deadlock) => format!("deadlock: {deadlock}"),
+    }
+}
+
+impl Line<'_> {
+    /// Mean, least and most of the makespans.
+    fn makespans(&self) -> [f64; 3] {
+        let all: Vec<f64> = self.runs.iter().map(|run| seconds(run.makespan)).collect();
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        [mean, all.iter().copied().fold(f64::INFINITY, f64::min), all.iter().copied().fold(0.0, f64::max)]
+    }
+
+    fn products(&self) -> f64 {
+        let all: u64 = self.runs.iter().flat_map(|run| &run.products).sum();
+        all as f64 / self.runs.len() as f64
+    }
+
+    /// The ends that came up, each with its number where they differ.
+    fn ends(&self) -> Vec<(&'static str, usize)> {
+        let mut ends: Vec<(&str, usize)> = Vec::new();
+        for run in &self.runs {
+            match ends.iter_mut().find(|(word, _)| *word == run.end.word()) {
+                Some((_, count)) => *count += 1,
+                None => ends.push((run.end.word(), 1)),
+            }
+        }
+        ends
+    }
+
+    /// The mean utilisation of each resource.
+    fn utilisation(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.workcell.resources.len()];
+        for run in &self.runs {
+            let usage = run.usage(self.workcell);
+            sums.iter_mut().zip(usage).for_each(|(sum, usage)| *sum += usage.utilisation);
+        }
+        sums.iter().map(|sum| sum / self.runs.len() as f64).collect()
+    }
+
+    fn to_value(&self) -> Value {
+        let [mean, least, most] = self.makespans();
+        let ends: serde_json::Map<String, Value> =
+            self.ends().into_iter().map(|(word, count)| (word.to_owned(), json!(count))).collect();
+        json!({"name": self.name, "replications": self.runs.len(), "ends": ends, "mean_seconds": mean,
+               "least_seconds": least, "most_seconds": most, "products": self.products(),
+               "utilisation": self.utilisation()})
+    }
+
+    fn row(&self) -> Vec<String> {
+        let [mean, least, most] = self.makespans();
+        let ends = self.ends();
+        let end = match &ends[..] {
+            [(word, _)] => (*word).to_owned(),
+            several => several.iter().map(|(word, n)| format!("{word} {n}")).collect::<Vec<_>>().join(", "),
+        };
+        let utilisation = self.utilisation();
+        let busiest = (0..utilisation.len()).max_by(|&a, &b| utilisation[a].total_cmp(&utilisation[b]));
+        let busiest = busiest.map_or_else(String::new, |at| {
+            format!("{} {:.1} %", self.workcell.resources[at].name, 100.0 * utilisation[at])
+        });
+        let mut row = vec![self.name.to_owned(), end, shown(mean), rounded(self.products()), busiest];
+        if self.runs.len() > 1 {
+            row.extend([self.runs.len().to_string(), shown(least), shown(most)]);
+        }
+        row
+    }
+}

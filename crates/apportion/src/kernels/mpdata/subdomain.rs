@@ -22,9 +22,14 @@ impl Exchange {
         match self {
             Self::Wide => scheme.halo(),
             // The limiter looks at the field before the step in every pass.
-            Self::Narrow if pass == 1 => scheme.pass_halo().max(1),
+            Self::Narrow if pass == 1 => 1 + usize::from(scheme.nonoscillatory),
             Self::Narrow => scheme.reach(pass),
         }
+    }
+
+    /// Cells on each side that are kept.
+    fn kept(self, scheme: &Scheme) -> usize {
+        (1..=self.phases(scheme)).map(|pass| self.width(scheme, pass)).max().unwrap_or(1)
     }
 
     /// Number of exchanges in a step.
@@ -148,7 +153,7 @@ impl<T: Advectable> Subdomain<T> {
         cells: &Cells,
         undivided: [bool; 3],
     ) -> Cells {
-        let mut by = domain.along(exchange.width(&scheme, 1));
+        let mut by = domain.along(exchange.kept(&scheme));
         if undivided[2] {
             by[2] = 1 + usize::from(scheme.third_order);
         }
@@ -177,6 +182,20 @@ impl<T: Advectable> Subdomain<T> {
     /// The box.
     pub fn cells(&self) -> &Cells {
         &self.cells
+    }
+
+    /// Number of elements of all arrays of a box, by formula.
+    pub fn elements(
+        domain: &Domain,
+        (scheme, exchange): (Scheme, Exchange),
+        cells: &Cells,
+        undivided: [bool; 3],
+    ) -> u64 {
+        let room = Self::room(domain, (scheme, exchange), cells, undivided).count() as u64;
+        let axes = domain.dimensions() as u64;
+        let narrow = exchange == Exchange::Narrow && scheme.passes > 1;
+        let kept = if narrow && scheme.passes > 2 { 2 * axes } else { 0 };
+        room * (2 + u64::from(narrow) + axes + kept)
     }
 
     /// Bytes of all arrays.

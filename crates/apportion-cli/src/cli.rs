@@ -1,8 +1,7 @@
 //! The command line: global flags and the commands.
 
 use crate::args::{
-    ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, ManArgs, MatmulArgs,
-    MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs, RunArgs, SimulateArgs, StudyArgs,
+    AdvectArgs, ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, ManArgs, MatmulArgs, MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs, RunArgs, SimulateArgs, StudyArgs,
 };
 use clap::{Parser, Subcommand};
 
@@ -53,6 +52,8 @@ pub enum Command {
     Power(Box<PowerArgs>),
     /// Compute all-pairs paths of a graph: shortest, longest, or reachability.
     Closure(Box<ClosureArgs>),
+    /// Advect a field with MPDATA on unequal processors.
+    Advect(Box<AdvectArgs>),
     /// Forecast a plan's run by simulating its schedule, without running it.
     Simulate(Box<SimulateArgs>),
     /// Compare layouts for random speeds with the lower bound (Monte Carlo study).

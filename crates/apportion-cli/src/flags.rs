@@ -6,14 +6,16 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 36] = [
+const PARAMETERS: [&str; 40] = [
     "alpha",
     "any_size",
     "beta",
     "blas",
     "block",
+    "boundary",
     "blocks",
     "command",
+    "courant",
     "draws",
     "eager",
     "engine",
@@ -21,6 +23,8 @@ const PARAMETERS: [&str; 36] = [
     "flow",
     "granularity",
     "groups",
+    "infinite_gauge",
+    "iterations",
     "levels",
     "max",
     "memory",

@@ -4,7 +4,7 @@ use crate::geometry::{Rank, Rect};
 use crate::kernels::mpdata::{Advectable, Cells, Part, Place, Subdomain, sources};
 use crate::matrix::LocalBlocks;
 use crate::run::parallel;
-use crate::schedule::{AdvectSchedule, Advance, Application, Executable, HaloPiece, Plane, Region, StepOf};
+use crate::schedule::{Advance, AdvectSchedule, Application, Executable, HaloPiece, Plane, Region, StepOf};
 
 /// The Courant numbers along an axis, on the faces of the cells.
 #[derive(Debug, Clone, Copy)]

@@ -51,7 +51,8 @@ fn check_rank<T: Advectable>(
     for cells in schedule.boxes(rank) {
         let along = cells.lengths()[2];
         let (mut sums, mut outflow) = (vec![0.0; along], vec![0.0; along]);
-        for (i, j) in (cells.lo[0]..cells.hi[0]).flat_map(|i| (cells.lo[1]..cells.hi[1]).map(move |j| (i, j))) {
+        for (i, j) in (cells.lo[0]..cells.hi[0]).flat_map(|i| (cells.lo[1]..cells.hi[1]).map(move |j| (i, j)))
+        {
             sums.fill(0.0);
             outflow.fill(0.0);
             for (number, axis) in domain.axes().iter().copied().enumerate() {

@@ -1,7 +1,7 @@
 //! An advection once everything is decided: run it, and report.
 
 use super::application::{Advection, Courant};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect};
 use crate::kernels::mpdata::{Advectable, Place, Subdomain, sources};
 use crate::matrix::LocalBlocks;
@@ -9,6 +9,10 @@ use crate::plan::Plan;
 use crate::run::{Session, World, run, trace_of_all};
 use crate::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
 use crate::trace::Trace;
+use std::fs::File;
+use std::hash::Hasher;
+use std::io::Read;
+use std::path::Path;
 
 /// What to advect, how, and by which plan.
 #[derive(Debug, Clone)]
@@ -25,7 +29,6 @@ pub struct AdvectJob<'a> {
 
 /// The report of some steps.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct AdvectReport {
     /// `"threads"` or `"mpi"`.
     pub engine: &'static str,
@@ -87,13 +90,29 @@ pub fn moments<T: Advectable>(field: &LocalBlocks<T>, world: &World) -> Result<M
     Ok(Moments { mass, least, most: -most })
 }
 
+/// A hash of a file, for the identity of a run.
+///
+/// # Errors
+/// The file cannot be read: exit code 2.
+pub fn file_hash(path: &Path) -> Result<u64> {
+    let failed = |e| Error::file(path, "read", e);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut hasher = twox_hash::XxHash64::with_seed(0);
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let read = file.read(&mut buffer).map_err(failed)?;
+        if read == 0 {
+            return Ok(hasher.finish());
+        }
+        hasher.write(&buffer[..read]);
+    }
+}
+
 /// The rectangles of the field that this process's processors own, as in files.
 pub fn own_cells(schedule: &AdvectSchedule, world: &World) -> Vec<Rect> {
     let plane = Plane::of(&schedule.problem().sizes);
     let here = world.processors_here(schedule.boxes_by_rank());
-    here.flat_map(|rank| schedule.boxes(Rank(rank)))
-        .map(|cells| plane.rect(Place::Centre, cells))
-        .collect()
+    here.flat_map(|rank| schedule.boxes(Rank(rank))).map(|cells| plane.rect(Place::Centre, cells)).collect()
 }
 
 /// The rectangles of the Courant numbers along an axis (by its number in the grid) that this process's
@@ -136,8 +155,9 @@ pub fn advect<T: Advectable>(
     session: &Session<'_>,
 ) -> Result<(LocalBlocks<T>, Trace)> {
     let world = session.world();
-    let schedule = world
-        .all_ok(job.plan.layout().and_then(|layout| AdvectSchedule::new(job.problem, layout, job.order, steps)))?;
+    let schedule = world.all_ok(
+        job.plan.layout().and_then(|layout| AdvectSchedule::new(job.problem, layout, job.order, steps)),
+    )?;
     let advection = Advection::new(&schedule, field, courant, job.signed);
     let output = run(&advection, session)?;
     let blocks = output.locals.into_iter().flat_map(|held| advection.result(held)).collect();

@@ -1,5 +1,6 @@
 //! Output for people and other programs: tables, run reports, traces, pictures. Pure functions of results.
 
+mod advection;
 mod bars;
 mod chrome;
 mod gantt;
@@ -7,6 +8,7 @@ mod legend;
 mod markup;
 mod palette;
 mod plot;
+mod png;
 mod run;
 mod svg;
 mod text;
@@ -16,6 +18,7 @@ pub use chrome::{chrome_timeline, chrome_trace};
 pub use gantt::{Timeline, timeline_svg, trace_svg};
 use plot::spread;
 pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};
+pub use png::field_png;
 pub use run::off;
 pub use svg::plan_svg;
 pub use text::{pairs, set_text_width, table};

@@ -71,15 +71,21 @@ impl Scheme {
         self.reach(self.passes.min(2))
     }
 
-    /// Cost of a pass per cell, relative to a corrective pass of the basic scheme in three dimensions: counts of arithmetic
-    /// operations.
-    pub fn cost(&self, pass: usize, dimensions: usize) -> f64 {
+    /// Arithmetic operations of a pass (from 1) per cell.
+    pub fn pass_operations(&self, pass: usize, dimensions: usize) -> f64 {
         let axes = dimensions as f64;
         let upwind = 6.0 * axes;
+        if pass == 1 {
+            return upwind;
+        }
         let correction = axes * (8.0 + 16.0 * (axes - 1.0)) * if self.third_order { 1.6 } else { 1.0 };
-        let limiter = if self.nonoscillatory { 40.0 * axes } else { 0.0 };
-        let basic = 3.0 * 40.0 + 18.0;
-        (upwind + if pass == 1 { 0.0 } else { correction + limiter }) / basic
+        let limiter = if self.nonoscillatory { 30.0 * axes } else { 0.0 };
+        upwind + correction + limiter
+    }
+
+    /// Arithmetic operations of a step per cell.
+    pub fn operations(&self, dimensions: usize) -> f64 {
+        (1..=self.passes).map(|pass| self.pass_operations(pass, dimensions)).sum()
     }
 }
 

@@ -61,8 +61,7 @@ pub(super) fn pieces(schedule: &AdvectSchedule, from: Rank, to: Rank, pass: usiz
     let mut found = Vec::new();
     for (number, cells) in schedule.boxes(to).iter().enumerate() {
         for place in places(domain, pass) {
-            let needs =
-                Subdomain::<f64>::needs(domain, schedule.with(), cells, undivided, (place, pass));
+            let needs = Subdomain::<f64>::needs(domain, schedule.with(), cells, undivided, (place, pass));
             for source in sources(domain, place, &needs, undivided[2]) {
                 for (other, theirs) in schedule.boxes(from).iter().enumerate() {
                     let there = source.there().intersect(&owned(schedule, theirs, place));
@@ -90,8 +89,7 @@ pub(super) fn received(schedule: &AdvectSchedule, to: Rank, pass: usize) -> u64 
     let mut count = 0;
     for cells in schedule.boxes(to) {
         for place in places(domain, pass) {
-            let needs =
-                Subdomain::<f64>::needs(domain, schedule.with(), cells, undivided, (place, pass));
+            let needs = Subdomain::<f64>::needs(domain, schedule.with(), cells, undivided, (place, pass));
             for source in sources(domain, place, &needs, undivided[2]) {
                 let there = source.there();
                 let own = |mine: &Cells| there.intersect(&owned(schedule, mine, place)).count() as u64;

@@ -202,7 +202,8 @@ impl AdvectSchedule {
 
     /// The predicted bytes of a processor's arrays.
     pub fn memory(&self, rank: Rank, element: u64) -> u64 {
-        let one = |cells: &Cells| Subdomain::<f64>::elements(&self.domain, self.with(), cells, self.undivided);
+        let one =
+            |cells: &Cells| Subdomain::<f64>::elements(&self.domain, self.with(), cells, self.undivided);
         self.boxes(rank).iter().map(one).sum::<u64>() * element
     }
 
@@ -268,7 +269,6 @@ impl AdvectSchedule {
         let (scheme, dimensions) = (self.problem.scheme, self.domain.dimensions());
         let passes = if pass == 0 { 1..=scheme.passes } else { pass..=pass };
         let last = *passes.end();
-        let whole: f64 = (1..=scheme.passes).map(|pass| scheme.cost(pass, dimensions)).sum();
         let one = |pass: usize| {
             let beyond: usize = (pass + 1..=last).map(|later| scheme.reach(later)).sum();
             let lengths = cells.lengths();
@@ -282,9 +282,9 @@ impl AdvectSchedule {
                     (lengths[axis] + wider) as f64
                 })
                 .product();
-            computed * scheme.cost(pass, dimensions)
+            computed * scheme.pass_operations(pass, dimensions)
         };
-        passes.map(one).sum::<f64>() / whole
+        passes.map(one).sum::<f64>() / scheme.operations(dimensions)
     }
 
     /// The cells of a region of a processor's boxes: (box, cells).

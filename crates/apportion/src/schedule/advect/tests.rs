@@ -45,18 +45,14 @@ fn two_boxes_side_by_side_exchange_what_the_passes_look_at() {
 
 #[test]
 fn the_counts_agree_and_the_simulator_ends() {
-    let uneven = layout(
-        13,
-        11,
-        &[(0, [0, 6, 0, 7]), (1, [6, 13, 0, 7]), (2, [0, 9, 7, 11]), (3, [9, 13, 7, 11])],
-    );
+    let uneven =
+        layout(13, 11, &[(0, [0, 6, 0, 7]), (1, [6, 13, 0, 7]), (2, [0, 9, 7, 11]), (3, [9, 13, 7, 11])]);
     for (boundary, passes, order) in [Boundary::Periodic, Boundary::Zero, Boundary::Extrapolated]
         .into_iter()
         .flat_map(|b| (1..=4).flat_map(move |k| AdvectOrder::ALL.map(move |order| (b, k, order))))
     {
         let scheme = Scheme { nonoscillatory: passes > 1, ..Scheme::new(passes).unwrap() };
-        let schedule =
-            AdvectSchedule::new(&problem(&[13, 11], boundary, scheme), &uneven, order, 2).unwrap();
+        let schedule = AdvectSchedule::new(&problem(&[13, 11], boundary, scheme), &uneven, order, 2).unwrap();
         let network = Network::uniform(1e-6, 1e9);
         let trace =
             simulate(&schedule, CostModel { rates: &[1e8; 4], network: &network, element: 8 }).unwrap();
@@ -85,8 +81,7 @@ fn a_layout_of_another_plane_is_refused() {
     let scheme = Scheme::new(2).unwrap();
     let one = layout(8, 10, &[(0, [0, 8, 0, 10])]);
     let order = AdvectOrder::ALL[0];
-    let error =
-        AdvectSchedule::new(&problem(&[10, 8], Boundary::Zero, scheme), &one, order, 1).unwrap_err();
+    let error = AdvectSchedule::new(&problem(&[10, 8], Boundary::Zero, scheme), &one, order, 1).unwrap_err();
     assert_eq!(error.exit_code(), 2);
     assert!(error.to_string().contains("--shape 10x8"), "{error}");
 }

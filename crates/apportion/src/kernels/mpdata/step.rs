@@ -13,7 +13,7 @@ use super::vectors::{self, Vectors};
 const CACHE: usize = 700 << 10;
 
 /// Fewest rows of axis 1 that are computed together.
-const LEAST_ROWS: usize = 16;
+const LEAST_ROWS: usize = 8;
 
 /// Some passes of a step, from arrays that hold the box and what they look at around it.
 #[derive(Debug, Clone, Copy)]

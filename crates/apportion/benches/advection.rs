@@ -1,7 +1,7 @@
 //! MPDATA: points per second of whole steps on one core and on two, beside the roofline of memory.
 //!
-//! `cargo bench --bench advection` takes about a minute on a quiet machine; `-- 256` runs at another side than
-//! 512. The roofline is the speed of memory (a triad over arrays larger than the caches) divided by the bytes
+//! `cargo bench --bench advection` takes about a minute on a quiet machine; `-- 256` runs at another side
+//! than 512. The roofline is the speed of memory (a triad over arrays larger than the caches) divided by the bytes
 //! that a step must move: the field read and written, and three Courant numbers read.
 
 use apportion::advect::{AdvectJob, Courant, advect};
@@ -29,9 +29,11 @@ fn main() {
     let basic = Scheme::new(2).expect("two passes");
     let limited = Scheme { nonoscillatory: true, ..basic };
     let mut lines = Vec::new();
-    for (name, scheme) in
-        [("1 pass", Scheme::new(1).expect("one")), ("2 passes", basic), ("2 passes, non-oscillatory", limited)]
-    {
+    for (name, scheme) in [
+        ("1 pass", Scheme::new(1).expect("one")),
+        ("2 passes", basic),
+        ("2 passes, non-oscillatory", limited),
+    ] {
         lines.push(line::<f64>(name, scheme, side, bytes_per_second));
         lines.push(line::<f32>(name, scheme, side, bytes_per_second));
     }
@@ -56,11 +58,8 @@ fn line<T: Advectable>(name: &str, scheme: Scheme, side: usize, bytes_per_second
 
 /// Million points a second.
 fn speed<T: Advectable>(scheme: Scheme, side: usize, processors: usize) -> f64 {
-    let problem = AdvectProblem {
-        sizes: vec![side, side, LEVELS],
-        boundary: vec![Boundary::Periodic; 3],
-        scheme,
-    };
+    let problem =
+        AdvectProblem { sizes: vec![side, side, LEVELS], boundary: vec![Boundary::Periodic; 3], scheme };
     let shape = Shape::new(side as u64, 1, side as u64, "grid").expect("a grid");
     let layout = rows(shape, &vec![1.0; processors]).expect("rows");
     let mut platform = Platform::from_speeds(&vec![1.0; processors]).expect("processors");

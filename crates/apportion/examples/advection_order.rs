@@ -18,7 +18,12 @@ use std::path::PathBuf;
 const COURANT: [f64; 3] = [0.25, 0.125, 0.1875];
 
 /// Advects a field on a periodic grid by one processor.
-fn run(sizes: &[usize], courant: &[f64], scheme: Scheme, (field, steps): (Vec<f64>, u64)) -> Result<Vec<f64>> {
+fn run(
+    sizes: &[usize],
+    courant: &[f64],
+    scheme: Scheme,
+    (field, steps): (Vec<f64>, u64),
+) -> Result<Vec<f64>> {
     let problem =
         AdvectProblem { sizes: sizes.to_vec(), boundary: vec![Boundary::Periodic; sizes.len()], scheme };
     let [rows, cols] = [sizes[0], if sizes.len() > 1 { sizes[1] } else { 1 }];

@@ -8,15 +8,15 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     apportion advect --field psi.npy --courant 0.3,-0.2 --steps 100 -o out.npy\n  \
-    apportion advect --field psi.npy --courant cx.npy,cy.npy,cz.npy --steps 500 --iterations 2 --nonoscillatory \
+    apportion advect --field psi.npy --courant cx.npy,cy.npy,cz.npy --steps 500 --nonoscillatory \
     --boundary periodic,periodic,zero --every 50 --frames pictures -o out.npy\n  \
-    mpirun -n 4 apportion advect --field psi.npy --courant cx.npy,cy.npy --steps 100 -o out.npy --engine mpi")]
+    mpirun -n 4 apportion advect --field psi.npy --courant 0.3,-0.2 --steps 100 --engine mpi -o out.npy")]
 pub struct AdvectArgs {
     /// Field at the centres of the cells (.npy, f32 or f64, one to three dimensions).
     #[arg(long, value_name = "FILE")]
     pub field: PathBuf,
-    /// Courant numbers along each axis: a number, or a file (.npy) of values on the faces, one longer than the
-    /// field along its own axis.
+    /// Courant numbers along each axis: a number, or a file (.npy) of values on the faces, one longer than
+    /// the field along its own axis.
     #[arg(long, value_name = "C,C,…", allow_hyphen_values = true)]
     pub courant: String,
     /// Number of time steps.

@@ -84,8 +84,8 @@ fn on_world<T: Advectable>(
     let flow = check_flow(&schedule, &courant, world)?;
     if flow.divergence > DIVERGENT {
         console.note(format!(
-            "apportion: warning: the flow diverges: up to {:.1e} of a cell's content per step flows out on balance; \
-             constants do not stay constant",
+            "apportion: warning: the flow diverges: up to {:.1e} of a cell's content per step flows out on \
+             balance; constants do not stay constant",
             flow.divergence
         ));
     }

@@ -26,8 +26,8 @@ pub struct Advection<'a, T> {
 }
 
 impl<'a, T: Advectable> Advection<'a, T> {
-    /// An advection. `field` holds this process's cells, `courant` one entry per axis of the grid, each with the
-    /// faces around those cells that the schedule needs. `signed` says that the field has values of both
+    /// An advection. `field` holds this process's cells, `courant` one entry per axis of the grid, each with
+    /// the faces around those cells that the schedule needs. `signed` says that the field has values of both
     /// signs anywhere.
     pub fn new(
         schedule: &'a AdvectSchedule,

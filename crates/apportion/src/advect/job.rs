@@ -141,8 +141,8 @@ pub fn needed_faces(schedule: &AdvectSchedule, number: usize, world: &World) -> 
 }
 
 /// Advects a field for some steps on the session's world. Every rank must call it, with its blocks of the
-/// field ([`own_cells`]) and of the Courant numbers ([`needed_faces`]); a process alone may have whole arrays.
-/// Returns this process's blocks of the result, and the activities of all processors.
+/// field ([`own_cells`]) and of the Courant numbers ([`needed_faces`]); a process alone may have whole
+/// arrays. Returns this process's blocks of the result, and the activities of all processors.
 ///
 /// The result is the same, bit for bit, for every plan, order and engine.
 ///

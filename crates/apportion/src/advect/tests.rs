@@ -114,7 +114,8 @@ proptest! {
         let boundary = [boundary.0, boundary.1, boundary.2];
         let flow = Flow::new(&sizes, &boundary[..sizes.len()], scheme, u64::from(seed));
         let method = [
-            Method::Grid, Method::Columns, Method::Cartesian, Method::Rows, Method::Recursive, Method::SquareCorner,
+            Method::Grid, Method::Columns, Method::Cartesian, Method::Rows, Method::Recursive,
+            Method::SquareCorner,
         ][method];
         let Some(plan) = plan(&flow.problem, method, &weights) else { return Ok(()) };
         let order = AdvectOrder::ALL[order];

@@ -109,8 +109,8 @@ pub struct Subdomain<T> {
 }
 
 impl<T: Advectable> Subdomain<T> {
-    /// A box of a grid whose boxes all hold `undivided` axes completely. The field and the Courant numbers are
-    /// 0. `signed` says that the field may hold values of both signs.
+    /// A box of a grid whose boxes all hold `undivided` axes completely. The field and the Courant numbers
+    /// are 0. `signed` says that the field may hold values of both signs.
     pub fn new(
         domain: Domain,
         (scheme, exchange): (Scheme, Exchange),
@@ -205,7 +205,7 @@ impl<T: Advectable> Subdomain<T> {
         arrays.chain(courant).map(|array| (array.len() * size_of::<T>()) as u64).sum()
     }
 
-    /// The array of the field before the step, or of the newest pass before `pass`, or of its Courant numbers.
+    /// The array of the field or the Courant numbers that a pass starts from.
     fn array(&mut self, place: Place, pass: usize) -> &mut Vec<T> {
         match (place, pass) {
             (Place::Centre, 1) => &mut self.start,
@@ -279,8 +279,8 @@ impl<T: Advectable> Subdomain<T> {
         }
     }
 
-    /// The computation of some cells of the box by a whole step (`pass` = 0) or by one pass (from 1), in up to
-    /// `count` parts that may run at the same time.
+    /// The computation of some cells of the box by a whole step (`pass` = 0) or by one pass (from 1), in up
+    /// to `count` parts that may run at the same time.
     pub fn parts(&mut self, cells: &Cells, pass: usize, count: usize) -> Vec<Part<'_, T>> {
         let passes = if pass == 0 { (1, self.scheme.passes) } else { (pass, pass) };
         let first = if passes.0 == 1 { &self.start } else { &self.psi };

@@ -75,8 +75,8 @@ fn read_any(path: &Path, header: NpyHeader, mut file: File) -> Result<AnyMatrix>
     })
 }
 
-/// Reads and checks the header of an `.npy` file of one to three dimensions as that of a matrix: one row; rows
-/// and columns; or rows of columns and levels. Returns the sizes of the array too.
+/// Reads and checks the header of an `.npy` file of one to three dimensions as that of a matrix: one row;
+/// rows and columns; or rows of columns and levels. Returns the sizes of the array too.
 ///
 /// # Errors
 /// Those of [`read_npy_header`] but for the number of dimensions; three dimensions in Fortran order.

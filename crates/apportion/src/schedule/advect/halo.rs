@@ -42,8 +42,8 @@ impl Piece for HaloPiece {
     }
 }
 
-/// The elements that a box owns of an array: a face between two boxes belongs to the upper one, the last face of
-/// an axis with an end to the last box.
+/// The elements that a box owns of an array: a face between two boxes belongs to the upper one, the last face
+/// of an axis with an end to the last box.
 fn owned(schedule: &AdvectSchedule, cells: &Cells, place: Place) -> Cells {
     let mut owned = *cells;
     if let Place::Face(axis) = place

@@ -194,7 +194,7 @@ impl AdvectSchedule {
         (self.problem.scheme, self.order.exchange)
     }
 
-    /// Elements that a processor receives in all steps, by formula: the parts of its surroundings that others own.
+    /// Elements that a processor receives in all steps, by formula: what others own of its surroundings.
     pub fn volume(&self, to: Rank) -> u64 {
         let one: u64 = (1..=self.phases()).map(|pass| halo::received(self, to, pass)).sum();
         one * self.steps

@@ -165,7 +165,8 @@ proptest! {
         let shift = if signed { 0.5 } else { 0.0 };
         let [planes, rows, row] = domain.cells.map(|n| n as isize);
         let psi: Vec<f64> = (0..planes)
-            .flat_map(|i| (0..rows).flat_map(move |j| (0..row).map(move |k| noise([i, j, k], seed + 7) - shift)))
+            .flat_map(|i| (0..rows).map(move |j| (i, j)))
+            .flat_map(|(i, j)| (0..row).map(move |k| noise([i, j, k], seed + 7) - shift))
             .collect();
         let whole = {
             let mut serial = Serial::new(domain, (scheme, Exchange::Wide), &psi, courant);

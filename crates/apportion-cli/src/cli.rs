@@ -1,7 +1,9 @@
 //! The command line: global flags and the commands.
 
 use crate::args::{
-    AdvectArgs, ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, ManArgs, MatmulArgs, MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs, RunArgs, SimulateArgs, StudyArgs,
+    AdvectArgs, ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, ManArgs,
+    MatmulArgs, MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs, RunArgs,
+    SimulateArgs, StudyArgs,
 };
 use clap::{Parser, Subcommand};
 

@@ -3,16 +3,16 @@
 use crate::args::{AdvectArgs, ExchangeName};
 use crate::console::{Console, monitor};
 use crate::prepare::processors::{constant, method_at};
-use crate::prepare::product::{Given, given_in, given_speed, warn_of_another_kernel};
+use crate::prepare::product::{Given, given_in, warn_of_another_kernel};
 use apportion::advect::{AdvectChoice, Courant, needed_faces, own_cells, plan_advection};
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rect, Span};
 use apportion::kernels::mpdata::{Advectable, Boundary, Exchange, Place, Scheme};
 use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
 use apportion::measure::{advection_kernel, measure_advection_on};
-use apportion::model::Model;
+use apportion::model::{Model, WorkUnit, only_ratios};
 use apportion::plan::Plan;
-use apportion::platform::{Platform, Speed};
+use apportion::platform::Platform;
 use apportion::run::World;
 use apportion::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
 use serde_json::{Value, json};
@@ -305,13 +305,11 @@ fn speeds<T: Advectable>(
         warn_of_another_kernel(models, &kernel, console);
         return Ok((world.all_ok(models.in_order(&platform.names()))?, true));
     }
-    let ratios = platform
-        .speeds()
-        .is_some_and(|speeds| speeds.iter().any(|speed| matches!(speed, Speed::Relative(_))));
-    if ratios || platform.processors.iter().all(given_speed) {
-        let operations = problem.scheme.operations(problem.sizes.len());
-        let processors = world.all_ok(constant(platform.clone(), if ratios { 1.0 } else { operations }))?;
-        return Ok((processors.models, !ratios));
+    if platform.processors.iter().all(|p| p.speed.is_some() || p.emulated.is_some()) {
+        // A cell is a unit: speeds in units/s give times, ratios and flop/s only shares.
+        let models = world.all_ok(constant(platform.clone(), WorkUnit::Unit))?.models;
+        let timed = !only_ratios(&models);
+        return Ok((models, timed));
     }
     let monitor = monitor();
     let models = console.watch("measuring", monitor, || {

@@ -146,7 +146,7 @@ fn known_models(given: &Given) -> Result<Option<Speeds>> {
 }
 
 /// True if nothing has to be measured.
-pub fn given_speed(processor: &Processor) -> bool {
+fn given_speed(processor: &Processor) -> bool {
     processor.emulated.is_some() || matches!(processor.speed, Some(Speed::Flops(_)))
 }
 

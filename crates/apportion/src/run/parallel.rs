@@ -43,6 +43,9 @@ pub(crate) fn update<T: Element>(
 
 /// Carries out parts of a computation, each on a thread of its own unless there is only one. Returns the
 /// longest CPU time of the started threads.
+///
+/// # Panics
+/// If the system refuses a thread.
 pub(crate) fn all<P: Send>(mut parts: Vec<P>, compute: impl Fn(P) + Sync) -> f64 {
     if parts.len() < 2 {
         parts.drain(..).for_each(compute);
@@ -51,10 +54,11 @@ pub(crate) fn all<P: Send>(mut parts: Vec<P>, compute: impl Fn(P) + Sync) -> f64
     let compute = &compute;
     std::thread::scope(|scope| {
         let one = |part| {
-            scope.spawn(move || {
+            let started = threads::start(scope, move || {
                 compute(part);
                 clock::thread_cpu_seconds()
-            })
+            });
+            started.unwrap_or_else(|refused| panic!("{refused}"))
         };
         let helpers: Vec<_> = parts.into_iter().map(one).collect();
         helpers.into_iter().map(|h| h.join().expect("a kernel does not panic")).fold(0.0, f64::max)

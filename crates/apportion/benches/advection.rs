@@ -64,7 +64,7 @@ fn speed<T: Advectable>(scheme: Scheme, side: usize, processors: usize) -> f64 {
     let layout = rows(shape, &vec![1.0; processors]).expect("rows");
     let mut platform = Platform::from_speeds(&vec![1.0; processors]).expect("processors");
     platform.processors.iter_mut().enumerate().for_each(|(core, processor)| processor.cores = vec![core]);
-    let plan = Plan::of_layout("rows", platform.names(), layout, 1.0);
+    let plan = Plan::of_grid("rows", platform.names(), layout, 1.0);
     let rect = Rect::new(Span::new(0, side as u64), Span::new(0, (side * LEVELS) as u64));
     let field = (0..side * side * LEVELS).map(|i| T::from_f64(1.0 + (i % 97) as f64 / 97.0)).collect();
     let field = vec![(rect, field)];

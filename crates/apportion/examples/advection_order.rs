@@ -31,7 +31,7 @@ fn run(
     let all = |cols: usize| Rect::new(Span::new(0, rows as u64), Span::new(0, cols as u64));
     let shape = Shape::new(rows as u64, 1, cols as u64, "grid")?;
     let layout = Layout::new(shape, 1, [Part::new(Rank(0), all(cols))])?;
-    let plan = Plan::of_layout("one", vec!["p0".into()], layout, 1.0);
+    let plan = Plan::of_grid("one", vec!["p0".into()], layout, 1.0);
     let (monitor, platform) = (Monitor::new(), Platform::from_speeds(&[1.0])?);
     let world = World::solo(&monitor);
     let session = Session::new(&world, &platform, &monitor, 0.0);

@@ -75,7 +75,7 @@ fn on_world<T: Advectable>(
     world.all_ok(if world.rank() == 0 { tried() } else { Ok(()) })?;
     let prepared = settle::<T>(args, &inputs.problem, world, console)?;
     let best = &prepared.choices[0];
-    let layout = world.all_ok(best.plan.layout())?;
+    let layout = best.plan.rectangles().expect("an advection's plan is of a grid");
     let schedule = world.all_ok(AdvectSchedule::new(&inputs.problem, layout, best.order, args.steps))?;
     let from: &ArrayFile = kept.as_ref().map_or(&inputs.field, |kept| &kept.field);
     let mut field = world.all_ok(inputs.read_field::<T>(from, &schedule, world))?;

@@ -43,7 +43,15 @@ pub fn plan_advection(
     let mut layouts: Vec<(String, Layout)> = Vec::new();
     let mut refused = None;
     if let Some(plan) = given {
-        layouts.push((plan.method.clone(), plan.layout()?.clone()));
+        let layout = plan.rectangles().ok_or_else(|| {
+            Error::input("plan", "divides units, which are no grid", "make a plan with --shape")
+        })?;
+        plane.check(layout)?;
+        // Of a product's plan, the partition of C.
+        layouts.push((
+            plan.method.clone(),
+            Layout::new(shape, layout.processors(), layout.parts().iter().copied())?,
+        ));
     } else {
         let columns: Vec<Model> =
             models.iter().map(|model| per_column(model, plane.levels())).collect::<Result<_>>()?;
@@ -103,7 +111,7 @@ fn forecast(
     let scale = steps as f64 / some as f64;
     let scaled = |seconds: Vec<f64>| seconds.into_iter().map(|s| s * scale).collect();
     let shares: Vec<u64> = (0..models.len()).map(|rank| share(rank) as u64).collect();
-    let mut plan = Plan::of_layout(name, platform.names(), layout.clone(), imbalance(models, &shares)?);
+    let mut plan = Plan::of_grid(name, platform.names(), layout.clone(), imbalance(models, &shares)?);
     plan.forecast = Some(Forecast {
         seconds: trace.seconds() * scale,
         compute: scaled(trace.compute()),

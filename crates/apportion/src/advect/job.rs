@@ -155,9 +155,12 @@ pub fn advect<T: Advectable>(
     session: &Session<'_>,
 ) -> Result<(LocalBlocks<T>, Trace)> {
     let world = session.world();
-    let schedule = world.all_ok(
-        job.plan.layout().and_then(|layout| AdvectSchedule::new(job.problem, layout, job.order, steps)),
-    )?;
+    let layout = job
+        .plan
+        .rectangles()
+        .ok_or_else(|| Error::input("plan", "divides units, which are no grid", "make a plan with --shape"));
+    let schedule =
+        world.all_ok(layout.and_then(|layout| AdvectSchedule::new(job.problem, layout, job.order, steps)))?;
     let advection = Advection::new(&schedule, field, courant, job.signed);
     let output = run(&advection, session)?;
     let blocks = output.locals.into_iter().flat_map(|held| advection.result(held)).collect();

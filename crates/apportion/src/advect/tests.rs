@@ -54,7 +54,7 @@ impl Flow {
 
     fn run(&self, plan: &Plan, order: AdvectOrder, session: &Session<'_>) -> (LocalBlocks<f64>, Trace) {
         let world = session.world();
-        let schedule = AdvectSchedule::new(&self.problem, plan.layout().unwrap(), order, 2).unwrap();
+        let schedule = AdvectSchedule::new(&self.problem, plan.rectangles().unwrap(), order, 2).unwrap();
         let (field, faces) = if world.is_solo() {
             (self.field.clone(), self.faces.clone())
         } else {
@@ -86,7 +86,7 @@ fn plan(problem: &AdvectProblem, method: Method, weights: &[f64]) -> Option<Plan
     let shape = Plane::of(&problem.sizes).shape().unwrap();
     let layout: Layout = method.layout(shape, weights, &MethodOptions::default()).ok()?;
     let names = (0..weights.len()).map(|i| format!("p{i}")).collect();
-    Some(Plan::of_layout(method.to_string(), names, layout, 1.0))
+    Some(Plan::of_grid(method.to_string(), names, layout, 1.0))
 }
 
 fn ends() -> impl Strategy<Value = Boundary> {
@@ -130,7 +130,7 @@ proptest! {
         let (blocks, trace) = flow.run(&plan, order, &Session::new(&world, &platform, &monitor, 0.0));
         prop_assert_eq!(&flow.bits(blocks), &alone, "threads, {}, {}, {}", method, order, scheme);
         let schedule =
-            AdvectSchedule::new(&flow.problem, plan.layout().unwrap(), order, 2).unwrap();
+            AdvectSchedule::new(&flow.problem, plan.rectangles().unwrap(), order, 2).unwrap();
         for rank in (0..weights.len()).map(Rank) {
             let lane = &trace.lanes[rank.0];
             prop_assert_eq!(lane.received.iter().sum::<u64>(), schedule.volume(rank));
@@ -150,7 +150,7 @@ fn unstable_flow_is_refused_with_the_place_and_divergence_is_found() {
     let mut flow = Flow::new(&[4, 5], &[Boundary::Zero; 2], Scheme::new(2).unwrap(), 3);
     let plan = plan(&flow.problem, Method::Rows, &[1.0]).unwrap();
     let schedule =
-        AdvectSchedule::new(&flow.problem, plan.layout().unwrap(), AdvectOrder::ALL[0], 1).unwrap();
+        AdvectSchedule::new(&flow.problem, plan.rectangles().unwrap(), AdvectOrder::ALL[0], 1).unwrap();
     let constant = [Courant::Constant(0.5), Courant::Constant(-0.25)];
     let found = check_flow::<f64>(&schedule, &constant, &world).unwrap();
     assert_eq!((found.largest, found.divergence), (0.75, 0.0));
@@ -171,7 +171,8 @@ fn the_forecast_is_near_the_run_on_an_emulated_network() {
     for processor in &mut platform.processors {
         processor.emulated = Some("peak 20000".parse().unwrap());
     }
-    platform.network = Network { emulate: true, ..Network::uniform(2e-3, 1e6) };
+    platform.network = Network::uniform(2e-3, 1e6);
+    platform.network.emulate = true;
     let models: Vec<_> =
         platform.processors.iter().map(|p| p.emulated.as_ref().unwrap().model(&p.name).unwrap()).collect();
     let best = plan_advection(&flow.problem, (&platform, &models), (None, &AdvectOrder::ALL), None, (2, 8));
@@ -184,7 +185,7 @@ fn the_forecast_is_near_the_run_on_an_emulated_network() {
     // Never earlier: the emulation's clock cannot be beaten.
     assert!(trace.seconds() > 0.95 * forecast, "{} against {forecast}", trace.seconds());
     let schedule =
-        AdvectSchedule::new(&flow.problem, choice.plan.layout().unwrap(), choice.order, 2).unwrap();
+        AdvectSchedule::new(&flow.problem, choice.plan.rectangles().unwrap(), choice.order, 2).unwrap();
     assert!((0..3).map(|rank| schedule.work(Rank(rank))).sum::<f64>() >= 2.0 * 24.0 * 24.0 * 4.0);
     let moments = moments(&flow.field, &world).unwrap();
     assert!(moments.mass > 0.0 && moments.least >= 0.0 && moments.most <= f64::LIMIT);

@@ -36,22 +36,6 @@ impl Vectors {
         }
         Self::Portable
     }
-
-    /// All that this processor has.
-    #[cfg(test)]
-    pub fn all() -> Vec<Self> {
-        let mut all = vec![Self::Portable];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx2") {
-                all.push(Self::Avx2);
-            }
-            if Self::detect() == Self::Avx512 {
-                all.push(Self::Avx512);
-            }
-        }
-        all
-    }
 }
 
 /// Defines a loop that is compiled for every instruction set.

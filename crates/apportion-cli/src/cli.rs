@@ -1,9 +1,9 @@
 //! The command line: global flags and the commands.
 
 use crate::args::{
-    ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, ManArgs, MatmulArgs,
-    MdemArgs, MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs, RunArgs, SimulateArgs,
-    StudyArgs,
+    AdvectArgs, ArrangeArgs, BalanceArgs, ClosureArgs, CompletionsArgs, DemoArgs, DetectArgs, ManArgs,
+    MatmulArgs, MdemArgs, MeasureArgs, MergeArgs, PartitionArgs, PlotArgs, PowerArgs, RandomArgs, RunArgs,
+    SimulateArgs, StudyArgs,
 };
 use clap::{Parser, Subcommand};
 
@@ -54,6 +54,8 @@ pub enum Command {
     Power(Box<PowerArgs>),
     /// Compute all-pairs paths of a graph: shortest, longest, or reachability.
     Closure(Box<ClosureArgs>),
+    /// Advect a field with MPDATA on unequal processors.
+    Advect(Box<AdvectArgs>),
     /// Simulate a workcell of rules (Matrix Discrete Event Model): events, Gantt chart, deadlock, cycle time.
     Mdem(Box<MdemArgs>),
     /// Forecast a plan's run by simulating its schedule, without running it.

@@ -6,14 +6,16 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 41] = [
+const PARAMETERS: [&str; 45] = [
     "alpha",
     "any_size",
     "beta",
     "blas",
     "block",
     "blocks",
+    "boundary",
     "command",
+    "courant",
     "draws",
     "eager",
     "engine",
@@ -22,6 +24,8 @@ const PARAMETERS: [&str; 41] = [
     "flow",
     "granularity",
     "groups",
+    "infinite_gauge",
+    "iterations",
     "levels",
     "max",
     "max_plus",

@@ -59,6 +59,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Command::Matmul(a) => commands::matmul::run(a, &console),
         Command::Power(a) => commands::power::run(a, &console),
         Command::Closure(a) => commands::closure::run(a, &console),
+        Command::Advect(a) => commands::advect::run(a, &console),
         Command::Mdem(a) => commands::mdem::run(a, &console),
         Command::Simulate(a) => commands::simulate::run(a, &console),
         Command::Study(a) => commands::study::run(a, &console),

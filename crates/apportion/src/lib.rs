@@ -46,6 +46,7 @@
 //! another: implement the trait, and [`run::run`], [`simulate::simulate`] and the exports take it.
 //! `examples/own_application.rs` is complete.
 
+pub mod advect;
 pub mod error;
 pub mod events;
 pub mod explore;

@@ -156,13 +156,13 @@ pub struct Trace {
 
 impl Trace {
     /// Lanes without events.
-    pub(crate) fn empty(processors: usize) -> Self {
+    pub fn empty(processors: usize) -> Self {
         Self { lanes: vec![Lane::default(); processors] }
     }
 
     /// Appends a later trace of the same processors; its times are shifted to start at the end of the last
     /// event.
-    pub(crate) fn append(&mut self, next: Self) {
+    pub fn append(&mut self, next: Self) {
         let begin = self.seconds();
         self.append_at(begin, next);
     }

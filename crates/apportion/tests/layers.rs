@@ -22,7 +22,7 @@ const LIBRARY: &[&[&str]] = &[
     &["measure"],
     &["verify"],
     &["select"],
-    &["product"],
+    &["product", "advect"],
     &["events"],
     &["explore"],
     &["report"],

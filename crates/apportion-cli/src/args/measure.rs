@@ -48,6 +48,18 @@ pub enum KernelName {
     /// Upwind advection step, single precision.
     #[value(name = "stencil-f32")]
     StencilF32,
+    /// An MPDATA step of two passes in double precision.
+    #[value(name = "mpdata-f64", alias = "mpdata")]
+    MpdataF64,
+    /// An MPDATA step of two passes in single precision.
+    #[value(name = "mpdata-f32")]
+    MpdataF32,
+    /// The same with the non-oscillatory option, in double precision.
+    #[value(name = "mpdata-nonoscillatory-f64")]
+    MpdataNonoscillatoryF64,
+    /// The same with the non-oscillatory option, in single precision.
+    #[value(name = "mpdata-nonoscillatory-f32")]
+    MpdataNonoscillatoryF32,
 }
 
 #[derive(Debug, Args)]

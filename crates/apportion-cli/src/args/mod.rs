@@ -1,5 +1,6 @@
 //! The command line's grammar: only clap's structs, independent of the rest of the program.
 
+mod advect;
 pub mod arrange;
 pub mod balance;
 mod blas;
@@ -33,6 +34,7 @@ pub mod study;
 mod sweep;
 pub mod units;
 
+pub use advect::{AdvectArgs, ExchangeName};
 pub use arrange::ArrangeArgs;
 pub use balance::BalanceArgs;
 pub use blas::BlasArgs;

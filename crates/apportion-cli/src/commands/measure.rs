@@ -8,8 +8,11 @@ use crate::output::models::{caps, imprecise, text};
 use crate::prepare::measure::{check, known, options, points, processors, sampled, sizes};
 use crate::prepare::world::{fits, on_engine, processes};
 use apportion::error::{Error, Result};
+use apportion::kernels::mpdata::Scheme;
 use apportion::kernels::{Kernel, Semiring};
-use apportion::measure::{Keep, MeasureOptions, Sweep, sweep_command, sweep_kernel, sweep_stencil};
+use apportion::measure::{
+    Keep, MeasureOptions, Sweep, sweep_advection, sweep_command, sweep_kernel, sweep_stencil,
+};
 use apportion::model::Models;
 use apportion::output::{OutputFile, write_whole};
 use apportion::platform::Platform;
@@ -107,6 +110,19 @@ fn sweep_named(
         KernelName::MinPlusI64 => sweep_kernel(Kernel::<i64>::min_plus(), on, sweep, keep, monitor),
         KernelName::StencilF64 => sweep_stencil::<f64>(platform, sweep, keep, monitor),
         KernelName::StencilF32 => sweep_stencil::<f32>(platform, sweep, keep, monitor),
+        KernelName::MpdataF64 => sweep_advection::<f64>(platform, two_passes(false), sweep, keep, monitor),
+        KernelName::MpdataF32 => sweep_advection::<f32>(platform, two_passes(false), sweep, keep, monitor),
+        KernelName::MpdataNonoscillatoryF64 => {
+            sweep_advection::<f64>(platform, two_passes(true), sweep, keep, monitor)
+        }
+        KernelName::MpdataNonoscillatoryF32 => {
+            sweep_advection::<f32>(platform, two_passes(true), sweep, keep, monitor)
+        }
         KernelName::OrAnd => sweep_kernel(Kernel::or_and(), on, sweep, keep, monitor),
     }
+}
+
+/// The scheme that is measured.
+fn two_passes(nonoscillatory: bool) -> Scheme {
+    Scheme { passes: 2, nonoscillatory, infinite_gauge: false, third_order: false }
 }

@@ -1,5 +1,6 @@
 //! One file per command: prepare, call the library, print.
 
+pub mod advect;
 pub mod arrange;
 pub mod balance;
 pub mod closure;

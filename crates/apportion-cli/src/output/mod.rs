@@ -1,5 +1,6 @@
 //! Printed and written output.
 
+pub mod advect;
 pub mod arrangement;
 pub mod balance;
 pub mod chosen;

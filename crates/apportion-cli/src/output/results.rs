@@ -108,7 +108,7 @@ impl Outputs {
 }
 
 /// Makes a file appear, unless the run was stopped.
-fn commit(file: Option<OutputFile>, world: &World) -> Result<()> {
+pub fn commit(file: Option<OutputFile>, world: &World) -> Result<()> {
     if monitor().is_stopped() {
         return Err(Error::Interrupted);
     }
@@ -130,11 +130,21 @@ fn write<T: Element>(
         }
         return Ok(file);
     }
-    let header = tiles_header::<T>(m, n, bool);
-    let length = header.len() as u64 + shape.m * shape.n * size_of::<T>() as u64;
+    write_blocks(file, c, &tiles_header::<T>(m, n, bool), (shape.m, shape.n), world)
+}
+
+/// Every process writes its blocks of a matrix of `rows` x `cols` after a header; rank 0 has the file.
+pub fn write_blocks<T: Element>(
+    mut file: Option<OutputFile>,
+    c: &LocalBlocks<T>,
+    header: &[u8],
+    (rows, cols): (u64, u64),
+    world: &World,
+) -> Result<Option<OutputFile>> {
+    let length = header.len() as u64 + rows * cols * size_of::<T>() as u64;
     let mut create = || match &mut file {
         Some(file) => {
-            file.put(&header)?;
+            file.put(header)?;
             file.share(length)
         }
         None => Ok(PathBuf::new()),
@@ -144,7 +154,7 @@ fn write<T: Element>(
     let place = path_of(place);
     // A rank that is stopped in the middle removes it: rank 0 may have ended.
     let stray = Stray(&place);
-    let written = write_tiles(&place, c, (header.len() as u64, shape.n));
+    let written = write_tiles(&place, c, (header.len() as u64, cols));
     world.all_ok(written)?;
     std::mem::forget(stray);
     Ok(file)

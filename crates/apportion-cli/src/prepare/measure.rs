@@ -29,13 +29,12 @@ pub fn check(args: &MeasureArgs) -> Result<()> {
     let refuse = |flag: &str, what: &str| Err(Error::input(flag, what, "remove the flag"));
     match args.kernel {
         KernelName::GemmF32 | KernelName::GemmF64 => Ok(()),
-        KernelName::StencilF32 | KernelName::StencilF64 if args.block.is_some() => {
+        kernel if is_stencil(kernel) && args.block.is_some() => {
             refuse("--block", "a stencil has no pivot block")
         }
-        KernelName::StencilF32 | KernelName::StencilF64 if args.blas.blas != "none" => {
+        kernel if is_stencil(kernel) && args.blas.blas != "none" => {
             refuse("--blas", "a stencil needs no library")
         }
-        KernelName::StencilF32 | KernelName::StencilF64 => Ok(()),
         KernelName::OrAnd => args.blas.unused(Semiring::OrAnd),
         KernelName::MaxPlusF32 | KernelName::MaxPlusF64 | KernelName::MaxPlusI32 | KernelName::MaxPlusI64 => {
             args.blas.unused(Semiring::MaxPlus)
@@ -43,7 +42,21 @@ pub fn check(args: &MeasureArgs) -> Result<()> {
         KernelName::MinPlusF32 | KernelName::MinPlusF64 | KernelName::MinPlusI32 | KernelName::MinPlusI64 => {
             args.blas.unused(Semiring::MinPlus)
         }
+        _ => Ok(()),
     }
+}
+
+/// True for the kernels that are no products.
+fn is_stencil(kernel: KernelName) -> bool {
+    matches!(
+        kernel,
+        KernelName::StencilF32
+            | KernelName::StencilF64
+            | KernelName::MpdataF32
+            | KernelName::MpdataF64
+            | KernelName::MpdataNonoscillatoryF32
+            | KernelName::MpdataNonoscillatoryF64
+    )
 }
 
 /// The processors that the flags name; by default this machine's cores.

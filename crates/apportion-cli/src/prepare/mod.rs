@@ -1,5 +1,6 @@
 //! From files and flags to values.
 
+pub mod advect;
 pub mod agreement;
 pub mod arrange;
 mod blas;

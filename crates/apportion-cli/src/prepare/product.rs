@@ -1,6 +1,6 @@
 //! The decisions before a product: processors, speeds, plan and order; the same on all ranks.
 
-use crate::args::RunningArgs;
+use crate::args::{RunningArgs, Sources};
 use crate::console::Console;
 use crate::prepare::chosen::given;
 use crate::prepare::processors::{
@@ -21,6 +21,7 @@ use apportion::schedule::{DataPath, MatmulSchedule, ScheduleOptions};
 use apportion::select::{Choice, MemoryPolicy, PlanOptions, plan_matmul};
 use apportion::units;
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// Everything decided.
 pub struct Prepared {
@@ -52,8 +53,8 @@ impl Prepared {
 #[derive(Clone)]
 pub struct Given {
     pub platform: Platform,
-    plan: Option<Plan>,
-    models: Option<Models>,
+    pub plan: Option<Plan>,
+    pub models: Option<Models>,
 }
 
 /// Speeds by rank, with the pivot block that they refer to.
@@ -69,13 +70,7 @@ pub fn speeds<T: Element>(
     world: &World,
     console: &Console,
 ) -> Result<(Given, Speeds)> {
-    let here = processes(world)?;
-    let given = world.all_ok(given_by(args, || here.unwrap_or_else(this_machine)).and_then(|given| {
-        if world.is_solo() {
-            return Ok(Given { platform: as_run(given.platform), ..given });
-        }
-        fitting(given, world)
-    }))?;
+    let given = given_in(args.plan.as_deref(), &args.sources, world)?;
     if let Some(models) = &given.models {
         warn_of_another_kernel(models, &kernel.name(), console);
     }
@@ -88,6 +83,20 @@ pub fn speeds<T: Element>(
         }
     };
     Ok((given, speeds))
+}
+
+/// The files that the flags name, the same on all ranks, fit for this world.
+///
+/// # Errors
+/// A file that cannot be read or does not fit, an engine that cannot run the platform; known to all ranks.
+pub fn given_in(plan: Option<&Path>, sources: &Sources, world: &World) -> Result<Given> {
+    let here = processes(world)?;
+    world.all_ok(given_by(plan, sources, || here.unwrap_or_else(this_machine)).and_then(|given| {
+        if world.is_solo() {
+            return Ok(Given { platform: as_run(given.platform), ..given });
+        }
+        fitting(given, world)
+    }))
 }
 
 /// Rejects inputs that an engine of several processes or this world cannot run.
@@ -104,10 +113,10 @@ fn fitting(given: Given, world: &World) -> Result<Given> {
 }
 
 /// Reads the files that the flags name; by default the processors are those of `here`.
-fn given_by(args: &RunningArgs, here: impl FnOnce() -> Platform) -> Result<Given> {
-    let plan = args.plan.as_deref().map(read_plan).transpose()?;
-    let file = args.sources.models.as_deref().map(read_models).transpose()?;
-    let named = args.sources.platform()?;
+fn given_by(plan: Option<&Path>, sources: &Sources, here: impl FnOnce() -> Platform) -> Result<Given> {
+    let plan = plan.map(read_plan).transpose()?;
+    let file = sources.models.as_deref().map(read_models).transpose()?;
+    let named = sources.platform()?;
     let platform = match (named, &plan, &file) {
         (Some(platform), Some(plan), _) => in_plan_order(plan, platform)?,
         (Some(platform), None, _) => platform,
@@ -238,7 +247,7 @@ pub fn settled<T: Element>(
 
 /// Speeds of another kernel may still be the best available (f32 for f64, say), so they are used, with a
 /// note.
-fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
+pub fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) {
     if models.kernel != kernel {
         console.note(format!(
             "apportion: warning: the models are of \"{}\", but \"{kernel}\" will run: shares and forecast may be off \

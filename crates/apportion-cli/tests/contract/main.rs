@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 mod adaptive;
+mod advect;
 mod arrange;
 mod bad_input;
 mod bench;

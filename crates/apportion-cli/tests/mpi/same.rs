@@ -2,6 +2,7 @@
 
 use super::launch::{Bench, Mpi};
 use super::lost::{field, ranks};
+use apportion::matrix::npy_array_header;
 use apportion_testing::object as json;
 use serde_json::Value;
 use std::process::Stdio;
@@ -293,4 +294,32 @@ fn speeds_are_measured_where_none_are_given() {
     let alone = bench.run("matmul a.npy a.npy -o d.npy --engine mpi --platform platform.toml --json");
     assert_eq!(json(&alone)["engine"], "mpi");
     assert_eq!(std::fs::read(bench.path("c.npy")).unwrap(), std::fs::read(bench.path("d.npy")).unwrap());
+}
+
+/// MPDATA on ranks gives the bytes of threads, with wide and narrow halos.
+#[test]
+fn advection_is_the_same() {
+    for mpi in [Mpi::Open, Mpi::Mpich] {
+        let bench = Bench::new();
+        let array = |name: &str, sizes: &[usize], value: fn(usize) -> f64| {
+            let mut bytes = npy_array_header::<f64>(sizes);
+            bytes.extend((0..sizes.iter().product()).flat_map(|i| value(i).to_le_bytes()));
+            bench.write(name, bytes);
+        };
+        array("psi.npy", &[17, 13, 4], |i| 1.0 + (i * 7 % 29) as f64);
+        array("cx.npy", &[18, 13, 4], |i| 0.01 * (i % 23) as f64 - 0.1);
+        for order in ["--exchange narrow", "--exchange wide --overlap"] {
+            let call = format!(
+                "advect --field psi.npy --courant cx.npy,-0.2,0.1 --boundary zero,periodic,extrapolated \
+                 --steps 5 --iterations 3 --nonoscillatory --speeds 3,2,1 {order}"
+            );
+            let under = format!("{call} -o mpi.npy --engine mpi --json");
+            let Some(mut command) = mpi.command(&bench, 3, &under) else { break };
+            let report = json(&command.output().unwrap());
+            bench.done(&format!("{call} -o threads.npy"));
+            let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+            assert!(read("mpi.npy") == read("threads.npy"), "{mpi:?} {order}");
+            assert_eq!(report["engine"], "mpi");
+        }
+    }
 }

@@ -4,14 +4,8 @@
 //! with small implicit diffusion", J. Comput. Phys. 54, 1984, equation (2); Malik 2016, section 4.2, advects
 //! with it.
 
-use crate::matrix::Element;
-use std::ops::{Add, Mul, Range, Sub};
-
-/// A floating-point number that can be advected.
-pub trait Advectable: Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {}
-
-impl Advectable for f32 {}
-impl Advectable for f64 {}
+use crate::kernels::mpdata::Advectable;
+use std::ops::Range;
 
 /// A field of `rows` x `cols` cells with one row or column of halo on each side, and the Courant numbers on
 /// the faces between cells.

@@ -1,5 +1,6 @@
 //! Measurement of the speeds of processors and links: kernels, user programs, messages.
 
+mod advection;
 mod at_once;
 mod balance;
 mod child;
@@ -16,6 +17,7 @@ mod sweep;
 mod together;
 mod units;
 
+pub use advection::{advection_kernel, sweep_advection};
 pub use balance::{Balance, BalanceOptions, Round, balance};
 pub use command::{SecondsFrom, UserCommand};
 pub use kernels::{measure_gemm, measure_kernel, sweep_kernel};
@@ -25,5 +27,5 @@ pub use links_world::measure_links_on;
 pub use programs::sweep_command;
 pub use stencil::sweep_stencil;
 pub use sweep::{Keep, MeasureOptions, Sizes, Sweep};
-pub use together::measure_on;
+pub use together::{measure_advection_on, measure_on};
 pub use units::{UnitsRun, round_of, run_units};

@@ -3,8 +3,9 @@
 
 use crate::error::Result;
 use crate::kernels::Kernel;
+use crate::kernels::mpdata::{Advectable, Scheme};
 use crate::matrix::Element;
-use crate::measure::{MeasureOptions, measure_kernel};
+use crate::measure::{MeasureOptions, Sizes, Sweep, measure_kernel, sweep_advection};
 use crate::model::{Model, Models};
 use crate::platform::{Network, Platform};
 use crate::run::{Monitor, World};
@@ -27,8 +28,40 @@ pub fn measure_on<T: Element>(
     world: &World,
     monitor: &Monitor,
 ) -> Result<Models> {
+    on_world(platform, sizes, world, |platform, sizes, options| {
+        measure_kernel(kernel, platform, (sizes, block), options, monitor)
+    })
+}
+
+/// The same for whole MPDATA steps; sizes are in cells.
+///
+/// # Errors
+/// Those of [`sweep_advection`], on all ranks; interrupted.
+///
+/// # Panics
+/// If the world has several ranks and their number is not that of the processors.
+pub fn measure_advection_on<T: Advectable>(
+    scheme: Scheme,
+    platform: &Platform,
+    sizes: &[f64],
+    world: &World,
+    monitor: &Monitor,
+) -> Result<Models> {
+    on_world(platform, sizes, world, |platform, sizes, options| {
+        let sweep = Sweep::new(Sizes::Listed(sizes.to_vec()), options);
+        sweep_advection::<T>(platform, scheme, &sweep, &mut |_| Ok(()), monitor)
+    })
+}
+
+/// Measures the processors of this process with `measure`, and gathers the models of all.
+fn on_world(
+    platform: &Platform,
+    sizes: &[f64],
+    world: &World,
+    measure: impl Fn(&Platform, &[f64], MeasureOptions) -> Result<Models>,
+) -> Result<Models> {
     if world.is_solo() {
-        return measure_kernel(kernel, platform, (sizes, block), MeasureOptions::quick(), monitor);
+        return measure(platform, sizes, MeasureOptions::quick());
     }
     let own = Platform {
         name: platform.name.clone(),
@@ -46,7 +79,7 @@ pub fn measure_on<T: Element>(
     let mut mine: Option<Models> = None;
     for &size in sizes {
         world.barrier()?;
-        let measured = world.all_ok(measure_kernel(kernel, &own, (&[size], block), options, monitor))?;
+        let measured = world.all_ok(measure(&own, &[size], options))?;
         mine = Some(match mine.take() {
             None => measured,
             Some(so_far) => with_points(so_far, &measured)?,

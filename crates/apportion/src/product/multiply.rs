@@ -9,11 +9,11 @@ use crate::matrix::{Element, LocalBlocks, Scaling};
 use crate::model::Model;
 use crate::plan::{Forecast, Layout, Plan};
 use crate::platform::{Platform, available_memory};
-use crate::run::{Session, World, run};
+use crate::run::{Session, run, trace_of_all};
 use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions, predicted_memory};
 use crate::select::{Rebalance, check_caps, forecast, ideal_seconds_turning, rates};
 use crate::simulate::CostModel;
-use crate::trace::{Lane, Trace};
+use crate::trace::Trace;
 use crate::verify::{Claim, verify};
 use std::time::Instant;
 
@@ -219,18 +219,6 @@ fn finish<T: Element>(job: &MatmulJob<'_, T>, c: &mut LocalBlocks<T>, initial: O
     for (i, (_, block)) in c.iter_mut().enumerate() {
         job.kernel.finish(job.scaling.scalars(), block, initial.map(|blocks| &blocks[i].1[..]));
     }
-}
-
-/// The trace of all processors, on every rank.
-pub(crate) fn trace_of_all(lanes: Vec<Lane>, world: &World) -> Result<Trace> {
-    if world.size() == 1 {
-        return Ok(Trace { lanes });
-    }
-    let text = serde_json::to_vec(&lanes).expect("a lane is plain data");
-    let all = world.all_gather(&text)?;
-    let lanes =
-        all.iter().flat_map(|text| -> Vec<Lane> { serde_json::from_slice(text).expect("a lane was sent") });
-    Ok(Trace { lanes: lanes.collect() })
 }
 
 /// Refuses a product that would not fit, before memory is taken: a processor's part must fit its `memory`; C

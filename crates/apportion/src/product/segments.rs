@@ -2,14 +2,14 @@
 
 use super::adaptive::Segments;
 use super::application::Product;
-use super::multiply::{data_path, empty_blocks, trace_of_all};
+use super::multiply::{data_path, empty_blocks};
 use super::{Operands, OwnRects};
 use crate::error::Result;
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::Kernel;
 use crate::matrix::{Element, LocalBlocks};
 use crate::run::mailboxes::StopSignal;
-use crate::run::{Session, redistribute, run};
+use crate::run::{Session, redistribute, run, trace_of_all};
 use crate::schedule::MatmulSchedule;
 use crate::trace::Trace;
 use std::borrow::Cow;

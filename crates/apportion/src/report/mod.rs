@@ -1,5 +1,6 @@
 //! Output for people and other programs: tables, run reports, traces, pictures. Pure functions of results.
 
+mod advection;
 mod bars;
 mod chrome;
 mod events;
@@ -8,6 +9,7 @@ mod legend;
 mod markup;
 mod palette;
 mod plot;
+mod png;
 mod run;
 mod sheet;
 mod svg;
@@ -19,6 +21,7 @@ pub use events::events_svg;
 pub use gantt::{Timeline, timeline_svg, trace_svg};
 use plot::spread;
 pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};
+pub use png::field_png;
 pub use run::off;
 pub use sheet::{Candidate, sheet_svg};
 pub use svg::plan_svg;

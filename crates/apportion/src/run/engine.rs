@@ -6,13 +6,13 @@ use super::mailboxes::{Mailboxes, StartBarrier, StopSignal};
 use super::session::Session;
 use super::transport::{Messages, Parcels, SharedMemory};
 use super::worker::{Finished, Worker, lost};
-use super::world::first_failure;
+use super::world::{World, first_failure};
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::platform::Topology;
 use crate::schedule::Executable;
 use crate::threads;
-use crate::trace::Lane;
+use crate::trace::{Lane, Trace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,6 +59,18 @@ pub fn run<'a, E: Executable>(app: &'a E, session: &Session<'_>) -> Result<RunOu
     };
     let (locals, lanes) = finished.into_iter().unzip();
     Ok(RunOutput { locals, lanes })
+}
+
+/// The trace of all processors, on every rank.
+pub(crate) fn trace_of_all(lanes: Vec<Lane>, world: &World) -> Result<Trace> {
+    if world.size() == 1 {
+        return Ok(Trace { lanes });
+    }
+    let text = serde_json::to_vec(&lanes).expect("a lane is plain data");
+    let all = world.all_gather(&text)?;
+    let lanes =
+        all.iter().flat_map(|text| -> Vec<Lane> { serde_json::from_slice(text).expect("a lane was sent") });
+    Ok(Trace { lanes: lanes.collect() })
 }
 
 /// Runs all processors, one thread each; the first failure is the error of the run.

@@ -40,3 +40,27 @@ pub(crate) fn update<T: Element>(
         helpers.into_iter().map(|h| h.join().expect("a kernel does not panic")).fold(0.0, f64::max)
     })
 }
+
+/// Carries out parts of a computation, each on a thread of its own unless there is only one. Returns the
+/// longest CPU time of the started threads.
+///
+/// # Panics
+/// If the system refuses a thread.
+pub(crate) fn all<P: Send>(mut parts: Vec<P>, compute: impl Fn(P) + Sync) -> f64 {
+    if parts.len() < 2 {
+        parts.drain(..).for_each(compute);
+        return 0.0;
+    }
+    let compute = &compute;
+    std::thread::scope(|scope| {
+        let one = |part| {
+            let started = threads::start(scope, move || {
+                compute(part);
+                clock::thread_cpu_seconds()
+            });
+            started.unwrap_or_else(|refused| panic!("{refused}"))
+        };
+        let helpers: Vec<_> = parts.into_iter().map(one).collect();
+        helpers.into_iter().map(|h| h.join().expect("a kernel does not panic")).fold(0.0, f64::max)
+    })
+}

@@ -3,12 +3,14 @@
 //! A schedule has several readers: engines run it, the simulator times it, tests count its elements. It is
 //! generic over the computation, the [`Application`].
 
+mod advect;
 mod application;
 mod matmul;
 mod medium;
 mod options;
 mod step;
 
+pub use advect::{Advance, AdvectOrder, AdvectProblem, AdvectSchedule, HaloPiece, Plane, Region};
 pub use application::{Application, Executable, MessageOf, Piece, StepOf, Work};
 pub use matmul::{
     DataPath, MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, predicted_memory,

@@ -7,7 +7,8 @@ mod random;
 mod rectangles;
 
 pub use npy::{
-    NpyHeader, npy_header, npy_header_bool, read_npy_header, write_npy, write_npy_bool, write_npy_rows,
+    NpyHeader, npy_array_header, npy_header, npy_header_bool, read_npy_array, read_npy_header, write_npy,
+    write_npy_bool, write_npy_rows,
 };
 pub use npy_file::NpyFile;
 pub use random::{RandomKind, write_random};

@@ -75,8 +75,33 @@ fn read_any(path: &Path, header: NpyHeader, mut file: File) -> Result<AnyMatrix>
     })
 }
 
-/// The checked header, and the file.
+/// Reads and checks the header of an `.npy` file of one to three dimensions as that of a matrix: one row;
+/// rows and columns; or rows of columns and levels. Returns the sizes of the array too.
+///
+/// # Errors
+/// Those of [`read_npy_header`] but for the number of dimensions; three dimensions in Fortran order.
+pub fn read_npy_array(path: &Path) -> Result<(NpyHeader, Vec<usize>)> {
+    let (header, _, sizes) = open_array(path, 1..=3)?;
+    if sizes.len() == 3 && header.fortran {
+        return Err(Error::input(
+            path.display().to_string(),
+            "is an array of three dimensions in Fortran order",
+            "save it in C order: numpy.save(path, numpy.ascontiguousarray(a))",
+        ));
+    }
+    Ok((header, sizes))
+}
+
+/// The checked header of a matrix, and the file.
 pub(in crate::matrix) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
+    open_array(path, 2..=2).map(|(header, file, _)| (header, file))
+}
+
+/// The checked header of an array, as that of a matrix; the file; the sizes.
+fn open_array(
+    path: &Path,
+    dimensions: std::ops::RangeInclusive<usize>,
+) -> Result<(NpyHeader, File, Vec<usize>)> {
     let (mut file, length) = open(path)?;
     let damaged = |what: String| {
         Error::input(
@@ -117,12 +142,23 @@ pub(in crate::matrix) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
              min-plus, or as numpy.bool_ or numpy.uint8 for or-and",
         )
     })?;
-    let &[rows, cols] = text.shape.as_slice() else {
+    let shape = text.shape.as_slice();
+    if !dimensions.contains(&shape.len()) {
+        let wanted = if dimensions == (2..=2) { "2" } else { "1 to 3" };
         return Err(Error::input(
             path.display().to_string(),
-            format!("is an array of {} dimensions, not of 2", text.shape.len()),
-            "save a matrix: reshape the array to rows x columns first",
+            format!("is an array of {} dimensions, not of {wanted}", shape.len()),
+            if wanted == "2" {
+                "save a matrix: reshape the array to rows x columns first"
+            } else {
+                "save an array of one to three dimensions"
+            },
         ));
+    }
+    let (rows, cols) = match *shape {
+        [n] => (1, n),
+        [rows, cols] => (rows, cols),
+        _ => (shape[0], shape[1].saturating_mul(shape[2])),
     };
     if rows == 0 || cols == 0 {
         return Err(Error::input(
@@ -159,7 +195,8 @@ pub(in crate::matrix) fn open_npy(path: &Path) -> Result<(NpyHeader, File)> {
         fortran: text.fortran,
         data_offset: data_offset as u64,
     };
-    Ok((header, file))
+    let sizes = shape.iter().map(|size| place(*size)).collect::<Result<_>>()?;
+    Ok((header, file, sizes))
 }
 
 /// The element's name, and whether it is big-endian, from NumPy's description; `None` if no matrix of this
@@ -195,9 +232,22 @@ pub fn npy_header_bool(rows: usize, cols: usize) -> Vec<u8> {
     header_of("|b1", rows, cols)
 }
 
+/// The header that NumPy writes for an array of one to three dimensions in C order.
+pub fn npy_array_header<T: Element>(sizes: &[usize]) -> Vec<u8> {
+    let shape = match sizes {
+        [n] => format!("({n},)"),
+        _ => format!("({})", sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    };
+    header_with(T::DESCR, &shape, sizes.first().copied().unwrap_or(0))
+}
+
 pub(in crate::matrix) fn header_of(descr: &str, rows: usize, cols: usize) -> Vec<u8> {
-    let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({rows}, {cols}), }}");
-    let growth = 21 - rows.to_string().len();
+    header_with(descr, &format!("({rows}, {cols})"), rows)
+}
+
+fn header_with(descr: &str, shape: &str, first: usize) -> Vec<u8> {
+    let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    let growth = 21 - first.to_string().len();
     let length = (10 + dict.len() + growth + 1).next_multiple_of(64) - 10;
     let mut header = b"\x93NUMPY\x01\x00".to_vec();
     header.extend((length as u16).to_le_bytes());

@@ -1,0 +1,95 @@
+//! `apportion advect`.
+
+use super::numbers::within;
+use super::{EngineName, Sources};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    apportion advect --field psi.npy --courant 0.3,-0.2 --steps 100 -o out.npy\n  \
+    apportion advect --field psi.npy --courant cx.npy,cy.npy,cz.npy --steps 500 --nonoscillatory \
+    --boundary periodic,periodic,zero --every 50 --frames pictures -o out.npy\n  \
+    mpirun -n 4 apportion advect --field psi.npy --courant 0.3,-0.2 --steps 100 --engine mpi -o out.npy")]
+pub struct AdvectArgs {
+    /// Field at the centres of the cells (.npy, f32 or f64, one to three dimensions).
+    #[arg(long, value_name = "FILE")]
+    pub field: PathBuf,
+    /// Courant numbers along each axis: a number, or a file (.npy) of values on the faces, one longer than
+    /// the field along its own axis.
+    #[arg(long, value_name = "C,C,…", allow_hyphen_values = true)]
+    pub courant: String,
+    /// Number of time steps.
+    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX))]
+    pub steps: u64,
+    /// Passes of a step: an upwind pass and corrective ones, from 1 to 4.
+    #[arg(long, value_name = "N", default_value = "2", value_parser = within(1..=4))]
+    pub iterations: u64,
+    /// Let no new extremes appear.
+    #[arg(long)]
+    pub nonoscillatory: bool,
+    /// Linearise the corrections about a large background; for fields of both signs. Needs 2 iterations.
+    #[arg(long)]
+    pub infinite_gauge: bool,
+    /// Correct the third-order error too.
+    #[arg(long)]
+    pub third_order: bool,
+    /// What is beyond the ends: periodic, zero or extrapolated; one for all axes, or one for each.
+    #[arg(long, value_name = "B,B,…", default_value = "periodic")]
+    pub boundary: String,
+    /// Output file for the field after the last step (.npy).
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Also write the field after every N steps, beside the output: OUT-000100.npy.
+    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX))]
+    pub every: Option<u64>,
+    /// Write a picture of the field (.png; of the middle level in three dimensions) to this directory at the
+    /// beginning, at the end, and after every --every steps.
+    #[arg(long, value_name = "DIR")]
+    pub frames: Option<PathBuf>,
+    /// Keep the field in this directory after every --every steps (default: a tenth of all), so that --resume
+    /// can continue.
+    #[arg(long, value_name = "DIR")]
+    pub checkpoint: Option<PathBuf>,
+    /// Continue from the field in this directory, to the same bytes.
+    #[arg(long, value_name = "DIR", conflicts_with = "checkpoint")]
+    pub resume: Option<PathBuf>,
+    /// When halos are exchanged: wide (once a step), narrow (before every pass), or auto, the least forecast
+    /// time.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub exchange: ExchangeName,
+    /// Compute the inside of each box while halos travel; default: where the forecast is shorter.
+    #[arg(long)]
+    pub overlap: bool,
+    #[command(flatten)]
+    pub sources: Sources,
+    /// Run this plan instead of making one; it divides the horizontal plane (rows x columns).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["speeds", "method"])]
+    pub plan: Option<PathBuf>,
+    /// Layout method; default: auto, the least forecast time.
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub method: String,
+    /// What runs the schedule: threads, or mpi under `mpirun -n P`, with one process per processor.
+    #[arg(long, value_enum, default_value = "threads")]
+    pub engine: EngineName,
+    /// Write what happened (run.json).
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Write each processor's timeline: a picture (.svg) or a Chrome trace.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Draw the plan.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// When halos are exchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExchangeName {
+    /// The least forecast time.
+    Auto,
+    /// Once a step.
+    Wide,
+    /// Before every pass.
+    Narrow,
+}

@@ -1,0 +1,199 @@
+//! `apportion advect`: MPDATA on unequal processors.
+
+use crate::args::AdvectArgs;
+use crate::console::{Console, monitor};
+use crate::output::advect::{keep, kept, snapshot, write_field, write_frame};
+use crate::output::{appear, open, picture, timeline};
+use crate::prepare::advect::{ArrayFile, CourantInput, Inputs, Prepared, inputs, settle};
+use crate::prepare::world::on_engine;
+use apportion::advect::{AdvectJob, AdvectReport, advect, check_flow, file_hash, moments};
+use apportion::error::{Error, Result};
+use apportion::geometry::Rank;
+use apportion::kernels::mpdata::Advectable;
+use apportion::run::{Session, World};
+use apportion::schedule::{AdvectSchedule, Application};
+use apportion::trace::Trace;
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// A divergence above this fraction of a cell's content per step is worth a warning.
+const DIVERGENT: f64 = 1e-6;
+
+pub fn run(args: &AdvectArgs, console: &Console) -> Result<()> {
+    on_engine(args.engine, console, |world, console| {
+        let inputs = world.all_ok(inputs(args).and_then(|inputs| refuse(args).map(|()| inputs)))?;
+        match inputs.field.header.dtype {
+            "f32" => on_world::<f32>(args, &inputs, world, console),
+            _ => on_world::<f64>(args, &inputs, world, console),
+        }
+    })
+}
+
+/// Flags that need others.
+fn refuse(args: &AdvectArgs) -> Result<()> {
+    let used =
+        args.output.is_some() || args.frames.is_some() || args.checkpoint.is_some() || args.resume.is_some();
+    if args.every.is_some() && !used {
+        return Err(Error::input("--every", "nothing is written", "add -o, --frames or --checkpoint"));
+    }
+    Ok(())
+}
+
+/// What determines the bytes of the result.
+fn identity(inputs: &Inputs) -> Result<Value> {
+    let courant: Vec<Value> = inputs
+        .courant
+        .iter()
+        .map(|input| match input {
+            CourantInput::Constant(value) => Ok(json!(value)),
+            CourantInput::File(file) => Ok(json!(format!("{:016x}", file_hash(&file.path)?))),
+        })
+        .collect::<Result<_>>()?;
+    Ok(json!({
+        "sizes": inputs.problem.sizes,
+        "boundary": inputs.problem.boundary,
+        "scheme": inputs.problem.scheme,
+        "element": inputs.field.header.dtype,
+        "field": format!("{:016x}", file_hash(&inputs.field.path)?),
+        "courant": courant,
+    }))
+}
+
+fn on_world<T: Advectable>(
+    args: &AdvectArgs,
+    inputs: &Inputs,
+    world: &World,
+    console: &Console,
+) -> Result<()> {
+    let begin = Instant::now();
+    let directory = args.checkpoint.as_ref().or(args.resume.as_ref());
+    let identity = world.all_ok(directory.map(|_| identity(inputs)).transpose())?.unwrap_or_default();
+    let kept = world.all_ok(args.resume.as_ref().map(|from| kept(from, &identity)).transpose())?;
+    world.all_ok(if world.rank() == 0 { inputs.check_periodic::<T>() } else { Ok(()) })?;
+    let outputs = [args.report.as_ref(), args.trace.as_ref(), args.svg.as_ref(), args.output.as_ref()];
+    let tried = || outputs.iter().try_for_each(|path| open(*path).map(drop));
+    world.all_ok(if world.rank() == 0 { tried() } else { Ok(()) })?;
+    let prepared = settle::<T>(args, &inputs.problem, world, console)?;
+    let best = &prepared.choices[0];
+    let layout = best.plan.rectangles().expect("an advection's plan is of a grid");
+    let schedule = world.all_ok(AdvectSchedule::new(&inputs.problem, layout, best.order, args.steps))?;
+    let from: &ArrayFile = kept.as_ref().map_or(&inputs.field, |kept| &kept.field);
+    let mut field = world.all_ok(inputs.read_field::<T>(from, &schedule, world))?;
+    let faces = world.all_ok(inputs.read_courant::<T>(&schedule, world))?;
+    let courant = inputs.courant(&faces);
+    let flow = check_flow(&schedule, &courant, world)?;
+    if flow.divergence > DIVERGENT {
+        console.note(format!(
+            "apportion: warning: the flow diverges: up to {:.1e} of a cell's content per step flows out on \
+             balance; constants do not stay constant",
+            flow.divergence
+        ));
+    }
+    let start = moments(&field, world)?;
+    let before = kept.as_ref().map_or(start, |kept| kept.before);
+    let signed = kept.as_ref().map_or(start.least < 0.0, |kept| kept.signed);
+    if start.least < 0.0 && start.most > 0.0 && !args.infinite_gauge {
+        console.note("the field has both signs: magnitudes are in the denominators (see --infinite-gauge)");
+    }
+    let mut step = kept.as_ref().map_or(0, |kept| kept.step);
+    if step > args.steps {
+        let what = format!("the checkpoint is at step {step}, beyond --steps {}", args.steps);
+        return world.all_ok(Err(Error::input("--resume", what, "give more steps")));
+    }
+    let io = begin.elapsed().as_secs_f64();
+    let problem = &inputs.problem;
+    let colours = [before.least, before.most];
+    let frame = |step: u64, field: &_| match &args.frames {
+        Some(frames) => write_frame(frames, step, (field, problem), colours, world),
+        None => Ok(()),
+    };
+    if step == 0 {
+        frame(0, &field)?;
+    }
+    let first = step;
+    let every = args.every.unwrap_or(if directory.is_some() { args.steps.div_ceil(10) } else { args.steps });
+    let job = AdvectJob { problem, plan: &best.plan, order: best.order, signed };
+    let work: f64 = (0..schedule.processors()).map(|rank| schedule.work(Rank(rank))).sum();
+    let work = work * (args.steps - first) as f64 / args.steps as f64;
+    let session = Session::new(world, &prepared.platform, monitor(), work);
+    let mut trace = Trace::empty(prepared.platform.len());
+    console.watch("advecting", monitor(), || -> Result<()> {
+        while step < args.steps {
+            let count = (every - step % every).min(args.steps - step);
+            let (next, lanes) = advect(&job, (&field, &courant), count, &session)?;
+            field = next;
+            trace.append(lanes);
+            step += count;
+            if let Some(directory) = directory {
+                let state = (step, signed, before);
+                keep(directory, &identity, state, (&field, problem), world)?;
+            }
+            if let (Some(_), Some(output), true) = (args.every, &args.output, step < args.steps) {
+                write_field(&snapshot(output, step), &field, problem, world)?;
+            }
+            frame(step, &field)?;
+        }
+        Ok(())
+    })?;
+    let after = moments(&field, world)?;
+    let writing = Instant::now();
+    if let Some(output) = &args.output {
+        write_field(output, &field, problem, world)?;
+    }
+    let done = args.steps - first;
+    let part = done as f64 / args.steps as f64;
+    let element = size_of::<T>() as u64;
+    let report = AdvectReport {
+        engine: world.engine(),
+        element: T::NAME,
+        problem: problem.clone(),
+        plan: best.plan.clone(),
+        order: best.order,
+        steps: done,
+        trace,
+        predicted_memory: (0..schedule.processors())
+            .map(|rank| schedule.memory(Rank(rank), element))
+            .collect(),
+        forecast_seconds: best.plan.forecast.as_ref().map(|forecast| forecast.seconds * part),
+        ideal_seconds: prepared.ideal_seconds.map(|seconds| seconds * part),
+        moments: [before, after],
+        io_seconds: io + writing.elapsed().as_secs_f64(),
+    };
+    tell(args, &report, &prepared, flow.largest, (world, console))
+}
+
+/// Prints the report, and writes the files about the run, on rank 0.
+fn tell(
+    args: &AdvectArgs,
+    report: &AdvectReport,
+    prepared: &Prepared,
+    largest: f64,
+    (world, console): (&World, &Console),
+) -> Result<()> {
+    let tell = || {
+        let mut value = report.to_value();
+        value["largest_courant_sum"] = json!(largest);
+        let candidates = prepared.choices.iter().map(|choice| {
+            let forecast = choice.plan.forecast.as_ref().map(|forecast| forecast.seconds);
+            json!({"method": choice.plan.method, "exchange": choice.order.exchange,
+                "overlap": choice.order.overlap, "forecast_seconds": forecast})
+        });
+        value["candidates"] = candidates.collect();
+        appear([
+            (open(args.report.as_ref())?, &|| format!("{value:#}\n")),
+            (open(args.trace.as_ref())?, &|| {
+                timeline(args.trace.as_ref(), &report.trace, &report.plan.processors)
+            }),
+            (open(args.svg.as_ref())?, &|| picture(&report.plan, &prepared.platform)),
+        ])?;
+        console.result(
+            || value.clone(),
+            || {
+                let sum = format!("Courant numbers add up to at most {largest:.4} in a cell\n");
+                report.to_text() + &sum
+            },
+        );
+        Ok(())
+    };
+    world.all_ok(if world.rank() == 0 { tell() } else { Ok(()) })
+}

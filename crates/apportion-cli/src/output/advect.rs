@@ -1,0 +1,147 @@
+//! What `advect` writes: fields, frames and checkpoints.
+
+use crate::output::open;
+use crate::output::results::{commit, write_blocks};
+use crate::prepare::advect::ArrayFile;
+use apportion::advect::{Moments, file_hash};
+use apportion::error::{Error, Result};
+use apportion::geometry::{Rect, Span};
+use apportion::kernels::mpdata::{Advectable, Place};
+use apportion::matrix::{LocalBlocks, npy_array_header, read_npy_array};
+use apportion::output::write_whole;
+use apportion::report::field_png;
+use apportion::run::{World, redistribute};
+use apportion::schedule::{AdvectProblem, Plane};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+const MANIFEST: &str = "checkpoint.json";
+
+/// Every process writes its blocks of a field; the file appears whole.
+pub fn write_field<T: Advectable>(
+    path: &PathBuf,
+    field: &LocalBlocks<T>,
+    problem: &AdvectProblem,
+    world: &World,
+) -> Result<()> {
+    let file = world.all_ok(if world.rank() == 0 { open(Some(path)) } else { Ok(None) })?;
+    let header = npy_array_header::<T>(&problem.sizes);
+    let matrix = Plane::of(&problem.sizes).matrix(Place::Centre);
+    commit(write_blocks(file, field, &header, matrix, world)?, world)
+}
+
+/// `out.npy` after 100 steps: `out-000100.npy`.
+pub fn snapshot(output: &Path, step: u64) -> PathBuf {
+    let stem = output.file_stem().map_or_else(Default::default, |stem| stem.to_string_lossy().into_owned());
+    output.with_file_name(format!("{stem}-{step:06}.npy"))
+}
+
+/// Draws the field, in three dimensions its middle level, with the colours of fixed extremes.
+pub fn write_frame<T: Advectable>(
+    directory: &Path,
+    step: u64,
+    (field, problem): (&LocalBlocks<T>, &AdvectProblem),
+    [least, most]: [f64; 2],
+    world: &World,
+) -> Result<()> {
+    let deep = if problem.sizes.len() == 3 { problem.sizes[2] } else { 1 };
+    let slice = |(rect, elements): &(Rect, Vec<T>)| {
+        let cols = Span::new(rect.cols.start / deep as u64, rect.cols.end / deep as u64);
+        let level = elements.iter().skip(deep / 2).step_by(deep).map(|x| x.to_f64()).collect();
+        (Rect::new(rect.rows, cols), level)
+    };
+    let (rows, cols) = Plane::of(&problem.sizes).matrix(Place::Centre);
+    let whole = Rect::new(Span::new(0, rows), Span::new(0, cols / deep as u64));
+    let wanted = if world.rank() == 0 { vec![whole] } else { Vec::new() };
+    let found = redistribute::<f64>(world, &field.iter().map(slice).collect(), &wanted)?;
+    let write = || {
+        let Some((rect, values)) = found.first() else { return Ok(()) };
+        let size = (rect.rows.len() as usize, rect.cols.len() as usize);
+        std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
+        write_whole(directory.join(format!("frame-{step:06}.png")), &field_png(values, size, [least, most]))
+    };
+    world.all_ok(write())
+}
+
+/// Where a run stands.
+pub struct Kept {
+    pub step: u64,
+    pub signed: bool,
+    pub before: Moments,
+    pub field: ArrayFile,
+}
+
+fn name(step: u64) -> String {
+    format!("field-{step:012}.npy")
+}
+
+/// Keeps the field after a step, and forgets the one before. A run that is killed in between continues from
+/// the older one.
+pub fn keep<T: Advectable>(
+    directory: &Path,
+    identity: &Value,
+    (step, signed, before): (u64, bool, Moments),
+    (field, problem): (&LocalBlocks<T>, &AdvectProblem),
+    world: &World,
+) -> Result<()> {
+    let path = directory.join(name(step));
+    world.all_ok(std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e)))?;
+    write_field(&path, field, problem, world)?;
+    let note = || {
+        let manifest = json!({
+            "format": "apportion-advect-checkpoint",
+            "version": 1,
+            "identity": identity,
+            "step": step,
+            "signed": signed,
+            "hash": format!("{:016x}", file_hash(&path)?),
+            "before": [before.mass, before.least, before.most],
+        });
+        write_whole(directory.join(MANIFEST), format!("{manifest:#}\n").as_bytes())?;
+        let older = |name: &str| name.starts_with("field-") && name < self::name(step).as_str();
+        let entries = std::fs::read_dir(directory).map_err(|e| Error::file(directory, "read", e))?;
+        for entry in entries.flatten().filter(|entry| older(&entry.file_name().to_string_lossy())) {
+            // What cannot be removed does no harm.
+            let _ = std::fs::remove_file(entry.path());
+        }
+        Ok(())
+    };
+    world.all_ok(if world.rank() == 0 { note() } else { Ok(()) })
+}
+
+/// Finds what a checkpoint kept.
+///
+/// # Errors
+/// There is none, it is damaged, or it belongs to another advection.
+pub fn kept(directory: &Path, identity: &Value) -> Result<Kept> {
+    let path = directory.join(MANIFEST);
+    let text = std::fs::read_to_string(&path).map_err(|e| Error::file(&path, "read", e))?;
+    let refuse =
+        |what: &str| Error::input(path.display().to_string(), what, "delete the directory and start again");
+    let value: Value = serde_json::from_str(&text).map_err(|e| refuse(&format!("is not valid JSON: {e}")))?;
+    if (&value["format"], &value["version"]) != (&json!("apportion-advect-checkpoint"), &json!(1)) {
+        return Err(refuse("is not the manifest of an advection's checkpoint of version 1"));
+    }
+    if value["identity"] != *identity {
+        let what =
+            format!("belongs to another advection: it was {}, now it is {identity}", value["identity"]);
+        return Err(Error::input(
+            path.display().to_string(),
+            what,
+            "give the same inputs and options, or another directory",
+        ));
+    }
+    let moments: Option<Vec<f64>> = serde_json::from_value(value["before"].clone()).ok();
+    let (Some(step), Some(signed), Some([mass, least, most])) =
+        (value["step"].as_u64(), value["signed"].as_bool(), moments.as_deref())
+    else {
+        return Err(refuse("lacks the step, the sign or the content of the field"));
+    };
+    let field = directory.join(name(step));
+    if value["hash"] != json!(format!("{:016x}", file_hash(&field)?)) {
+        return Err(refuse("names a field that was changed later"));
+    }
+    let (header, _) = read_npy_array(&field)?;
+    let before = Moments { mass: *mass, least: *least, most: *most };
+    Ok(Kept { step, signed, before, field: ArrayFile { path: field, header } })
+}

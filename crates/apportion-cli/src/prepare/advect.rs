@@ -1,0 +1,319 @@
+//! From the flags of `advect` to fields, Courant numbers, processors and a plan.
+
+use crate::args::{AdvectArgs, ExchangeName};
+use crate::console::{Console, monitor};
+use crate::prepare::processors::{constant, method_at};
+use crate::prepare::product::{Given, given_in, warn_of_another_kernel};
+use apportion::advect::{AdvectChoice, Courant, needed_faces, own_cells, plan_advection};
+use apportion::error::{Error, Result};
+use apportion::geometry::{Rect, Span};
+use apportion::kernels::mpdata::{Advectable, Boundary, Exchange, Place, Scheme};
+use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
+use apportion::measure::{advection_kernel, measure_advection_on};
+use apportion::model::{Model, WorkUnit, only_ratios};
+use apportion::plan::Plan;
+use apportion::platform::Platform;
+use apportion::run::World;
+use apportion::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Sizes of the quick measurement: cells.
+const SIZES: [f64; 3] = [65_536.0, 1_048_576.0, 4_194_304.0];
+
+/// A file whose header has been read.
+pub struct ArrayFile {
+    pub path: PathBuf,
+    pub header: NpyHeader,
+}
+
+/// Courant numbers along an axis.
+pub enum CourantInput {
+    Constant(f64),
+    File(ArrayFile),
+}
+
+/// The files of an advection, whose sizes fit together.
+pub struct Inputs {
+    pub problem: AdvectProblem,
+    pub field: ArrayFile,
+    pub courant: Vec<CourantInput>,
+}
+
+fn show(sizes: &[usize]) -> String {
+    sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ")
+}
+
+/// Opens the files and checks that they fit together.
+///
+/// # Errors
+/// A file that cannot be read, elements of other types, sizes that do not fit, a scheme that is none.
+pub fn inputs(args: &AdvectArgs) -> Result<Inputs> {
+    let scheme = Scheme {
+        passes: args.iterations as usize,
+        nonoscillatory: args.nonoscillatory,
+        infinite_gauge: args.infinite_gauge,
+        third_order: args.third_order,
+    }
+    .checked()?;
+    let (header, sizes) = read_npy_array(&args.field)?;
+    let place = |path: &Path| path.display().to_string();
+    if header.dtype != "f64" && header.dtype != "f32" {
+        let what = format!("holds {}, but a field is f32 or f64", header.dtype);
+        return Err(Error::input(place(&args.field), what, "save it as numpy.float64"));
+    }
+    let axes = sizes.len();
+    let ends: Vec<&str> = args.boundary.split(',').map(str::trim).collect();
+    let boundary: Vec<Boundary> = ends
+        .iter()
+        .map(|end| end.parse().map_err(|what: String| Error::input("--boundary", what, "see --help")))
+        .collect::<Result<_>>()?;
+    let boundary = match boundary.len() {
+        1 => vec![boundary[0]; axes],
+        n if n == axes => boundary,
+        n => {
+            let what = format!("{n} boundaries for a field of {axes} dimensions");
+            return Err(Error::input("--boundary", what, "give one, or one for each axis"));
+        }
+    };
+    let given: Vec<&str> = args.courant.split(',').map(str::trim).collect();
+    if given.len() != axes {
+        let what = format!("{} entries for a field of {axes} dimensions", given.len());
+        return Err(Error::input("--courant", what, "give a number or a file for each axis"));
+    }
+    let mut courant = Vec::new();
+    for (axis, text) in given.into_iter().enumerate() {
+        if let Ok(constant) = text.parse::<f64>() {
+            if !constant.is_finite() {
+                let what = format!("{text} along axis {axis} is not finite");
+                return Err(Error::input("--courant", what, "give a number such as 0.25"));
+            }
+            courant.push(CourantInput::Constant(constant));
+            continue;
+        }
+        let path = PathBuf::from(text);
+        let (found, shape) = read_npy_array(&path)?;
+        let mut wanted = sizes.clone();
+        wanted[axis] += 1;
+        if shape != wanted {
+            return Err(Error::input(
+                place(&path),
+                format!(
+                    "is {}, but Courant numbers along axis {axis} of a field of {} are on {} faces",
+                    show(&shape),
+                    show(&sizes),
+                    show(&wanted)
+                ),
+                "save values on the faces: one more along their own axis",
+            ));
+        }
+        if found.dtype != header.dtype {
+            let what = format!("holds {}, but {} holds {}", found.dtype, place(&args.field), header.dtype);
+            return Err(Error::input(place(&path), what, "convert one of them to the other's type"));
+        }
+        courant.push(CourantInput::File(ArrayFile { path, header: found }));
+    }
+    let field = ArrayFile { path: args.field.clone(), header };
+    let inputs = Inputs { problem: AdvectProblem { sizes, boundary, scheme }, field, courant };
+    Ok(inputs)
+}
+
+impl Inputs {
+    /// Checks that the first and the last faces of periodic axes are the same, a line of the files at a time.
+    ///
+    /// # Errors
+    /// They differ; a file cannot be read.
+    pub fn check_periodic<T: Advectable>(&self) -> Result<()> {
+        let domain = self.problem.domain();
+        let plane = Plane::of(&self.problem.sizes);
+        for (number, input) in self.courant.iter().enumerate() {
+            let CourantInput::File(file) = input else { continue };
+            let (axis, n) = (domain.axes()[number], self.problem.sizes[number]);
+            if self.problem.boundary[number] != Boundary::Periodic {
+                continue;
+            }
+            let place = Place::Face(axis);
+            let (rows, cols) = plane.matrix(place);
+            let refuse = || {
+                Err(Error::input(
+                    file.path.display().to_string(),
+                    format!("its first and last faces along axis {number} differ, but the axis is periodic"),
+                    format!("make face {n} equal to face 0, or choose another --boundary"),
+                ))
+            };
+            let read = |rect: Rect| -> Result<Vec<T>> {
+                Ok(read_tiles::<T>(&file.path, &file.header, &[rect])?.remove(0).1)
+            };
+            let (all, row) = (Span::new(0, cols), |i: u64| Span::new(i, i + 1));
+            if axis == 0 {
+                if read(Rect::new(row(0), all))? != read(Rect::new(row(n as u64), all))? {
+                    return refuse();
+                }
+                continue;
+            }
+            // The distance between the first and the last face in a row of the matrix, and how often.
+            let (apart, width, every) = match (axis, self.problem.sizes.len()) {
+                (1, _) => {
+                    let deep = cols / (n as u64 + 1);
+                    (n as u64 * deep, deep, cols)
+                }
+                (_, 3) => (n as u64, 1, n as u64 + 1),
+                _ => (n as u64, 1, cols),
+            };
+            for i in 0..rows {
+                let line = read(Rect::new(row(i), all))?;
+                for start in (0..cols).step_by(every as usize) {
+                    let part = |from: u64| &line[from as usize..(from + width) as usize];
+                    if part(start) != part(start + apart) {
+                        return refuse();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// This process's cells of a field in a file of the problem's sizes.
+    ///
+    /// # Errors
+    /// A value that is not finite or too large.
+    pub fn read_field<T: Advectable>(
+        &self,
+        file: &ArrayFile,
+        schedule: &AdvectSchedule,
+        world: &World,
+    ) -> Result<LocalBlocks<T>> {
+        let blocks = read_tiles::<T>(&file.path, &file.header, &own_cells(schedule, world))?;
+        let levels = if self.problem.sizes.len() == 3 { self.problem.sizes[2] as u64 } else { 1 };
+        for (rect, elements) in &blocks {
+            let fits = |x: &T| x.to_f64().abs() <= T::LIMIT;
+            let Some(bad) = elements.iter().position(|x| !fits(x)) else { continue };
+            let (i, col) = (bad as u64 / rect.cols.len(), rect.cols.start + bad as u64 % rect.cols.len());
+            let at = match self.problem.sizes.len() {
+                1 => format!("({col})"),
+                2 => format!("({}, {col})", rect.rows.start + i),
+                _ => format!("({}, {}, {})", rect.rows.start + i, col / levels, col % levels),
+            };
+            return Err(Error::input(
+                format!("{}: element {at}", file.path.display()),
+                format!("is {}, not a finite number of at most {:e}", elements[bad], T::LIMIT),
+                "replace it, or rescale the field",
+            ));
+        }
+        Ok(blocks)
+    }
+
+    /// The faces that this process needs.
+    pub fn read_courant<T: Advectable>(
+        &self,
+        schedule: &AdvectSchedule,
+        world: &World,
+    ) -> Result<Vec<LocalBlocks<T>>> {
+        let one = |(number, input): (usize, &CourantInput)| match input {
+            CourantInput::Constant(_) => Ok(LocalBlocks::new()),
+            CourantInput::File(file) => {
+                read_tiles::<T>(&file.path, &file.header, &needed_faces(schedule, number, world))
+            }
+        };
+        self.courant.iter().enumerate().map(one).collect()
+    }
+
+    /// The Courant numbers, from the faces that were read.
+    pub fn courant<'a, T: Advectable>(&self, faces: &'a [LocalBlocks<T>]) -> Vec<Courant<'a, T>> {
+        let one = |(input, blocks): (&CourantInput, &'a LocalBlocks<T>)| match input {
+            CourantInput::Constant(value) => Courant::Constant(T::from_f64(*value)),
+            CourantInput::File(_) => Courant::Faces(blocks),
+        };
+        self.courant.iter().zip(faces).map(one).collect()
+    }
+}
+
+/// Everything decided.
+pub struct Prepared {
+    pub platform: Platform,
+    /// The candidates, the best first; on ranks other than 0 only the best.
+    pub choices: Vec<AdvectChoice>,
+    /// Seconds at the sum of the speeds, if they are known.
+    pub ideal_seconds: Option<f64>,
+}
+
+/// Finds processors, speeds, layout and order; the same on all ranks.
+///
+/// # Errors
+/// A file that cannot be read or does not fit, no feasible plan; known to all ranks.
+pub fn settle<T: Advectable>(
+    args: &AdvectArgs,
+    problem: &AdvectProblem,
+    world: &World,
+    console: &Console,
+) -> Result<Prepared> {
+    let given = given_in(args.plan.as_deref(), &args.sources, world)?;
+    let (models, timed) = speeds::<T>(&given, problem, world, console)?;
+    let Given { platform, plan, .. } = given;
+    let choose = || {
+        let method = method_at("--method", &args.method)?;
+        let wanted = |order: &AdvectOrder| {
+            let exchange = match args.exchange {
+                ExchangeName::Auto => true,
+                ExchangeName::Wide => order.exchange == Exchange::Wide,
+                ExchangeName::Narrow => order.exchange == Exchange::Narrow,
+            };
+            exchange && (order.overlap || !args.overlap)
+        };
+        let orders: Vec<AdvectOrder> = AdvectOrder::ALL.into_iter().filter(wanted).collect();
+        let amount = (args.steps, size_of::<T>() as u64);
+        plan_advection(problem, (&platform, &models), (method, &orders), plan.as_ref(), amount)
+    };
+    let mut choices = world.all_ok(if world.rank() == 0 { choose() } else { Ok(Vec::new()) })?;
+    if !timed {
+        choices.iter_mut().for_each(|choice| choice.plan.forecast = None);
+    }
+    let text = choices.first().map(|best| {
+        json!({"plan": best.plan.to_value(), "order": best.order, "step": best.step_seconds}).to_string()
+    });
+    let text = world.broadcast(text.unwrap_or_default().as_bytes())?;
+    if choices.is_empty() {
+        let mut value: Value = serde_json::from_slice(&text).expect("rank 0 sent JSON");
+        let order = serde_json::from_value(value["order"].take()).expect("rank 0 sent an order");
+        let plan = Plan::parse(&value["plan"].to_string(), "rank 0's plan")?;
+        choices.push(AdvectChoice { plan, order, step_seconds: value["step"].as_f64().unwrap_or(0.0) });
+    }
+    for (place, choice) in choices.iter().enumerate() {
+        let mark = if place == 0 { "chosen" } else { "against" };
+        let seconds = if timed { format!("{:.6} s a step", choice.step_seconds) } else { "-".into() };
+        console.detail(format!(
+            "{mark}: {:12} {:24} {seconds}",
+            choice.plan.method,
+            choice.order.to_string()
+        ));
+    }
+    let levels = Plane::of(&problem.sizes).levels();
+    let rates = models.iter().zip(&choices[0].plan.shares).map(|(m, s)| m.speed((s * levels).max(1) as f64));
+    let ideal = problem.cells() as f64 * args.steps as f64 / rates.sum::<f64>();
+    Ok(Prepared { platform, choices, ideal_seconds: timed.then_some(ideal) })
+}
+
+/// Speed functions in cells per second, by rank; false if only their ratios are known.
+fn speeds<T: Advectable>(
+    given: &Given,
+    problem: &AdvectProblem,
+    world: &World,
+    console: &Console,
+) -> Result<(Vec<Model>, bool)> {
+    let (platform, kernel) = (&given.platform, advection_kernel::<T>(&problem.scheme));
+    if let Some(models) = &given.models {
+        warn_of_another_kernel(models, &kernel, console);
+        return Ok((world.all_ok(models.in_order(&platform.names()))?, true));
+    }
+    if platform.processors.iter().all(|p| p.speed.is_some() || p.emulated.is_some()) {
+        // A cell is a unit: speeds in units/s give times, ratios and flop/s only shares.
+        let models = world.all_ok(constant(platform.clone(), WorkUnit::Unit))?.models;
+        let timed = !only_ratios(&models);
+        return Ok((models, timed));
+    }
+    let monitor = monitor();
+    let models = console.watch("measuring", monitor, || {
+        measure_advection_on::<T>(problem.scheme, platform, &SIZES, world, monitor)
+    })?;
+    Ok((world.all_ok(models.in_order(&platform.names()))?, true))
+}

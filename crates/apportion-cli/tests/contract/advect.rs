@@ -1,0 +1,108 @@
+//! `advect`: the same bytes from every plan, engine and resumption; pictures; refusals by file and field.
+
+use super::Bench;
+use apportion::kernels::mpdata::Advectable;
+use apportion::matrix::npy_array_header;
+
+/// Writes an array.
+fn array<T: Advectable>(bench: &Bench, name: &str, sizes: &[usize], value: impl Fn(usize) -> f64) {
+    let mut bytes = npy_array_header::<T>(sizes);
+    for x in (0..sizes.iter().product()).map(value) {
+        match T::NAME {
+            "f32" => bytes.extend((x as f32).to_le_bytes()),
+            _ => bytes.extend(x.to_le_bytes()),
+        }
+    }
+    bench.write(name, bytes);
+}
+
+/// A field of three dimensions and a flow that varies, on the faces.
+fn three(bench: &Bench) -> &'static str {
+    array::<f64>(bench, "psi.npy", &[12, 9, 5], |i| 1.0 + (i * 7 % 23) as f64);
+    array::<f64>(bench, "cx.npy", &[13, 9, 5], |i| 0.01 * (i % 21) as f64 - 0.1);
+    array::<f64>(bench, "cy.npy", &[12, 10, 5], |i| 0.2 - 0.015 * (i % 19) as f64);
+    array::<f64>(bench, "cz.npy", &[12, 9, 6], |i| 0.1 - 0.02 * (i % 11) as f64);
+    "advect --field psi.npy --courant cx.npy,cy.npy,cz.npy --boundary zero,extrapolated,zero --iterations 3 \
+     --nonoscillatory --steps 7"
+}
+
+#[test]
+fn every_plan_and_resumption_gives_the_same_bytes() {
+    let bench = Bench::new();
+    let call = three(&bench);
+    bench.done(&format!("{call} --speeds 1 -o one.npy"));
+    let one = std::fs::read(bench.path("one.npy")).unwrap();
+    let again = |flags: &str| {
+        let run = bench.json(&format!("{call} {flags} -o other.npy"));
+        assert!(std::fs::read(bench.path("other.npy")).unwrap() == one, "{flags}");
+        run
+    };
+    for flags in [
+        "--speeds 3,1,2 --method columns",
+        "--speeds 3,1,2,1 --method grid --exchange narrow",
+        "--speeds 3,1,2 --method rows --exchange wide --overlap",
+        "--speeds 3,1,2,5 --method cartesian --exchange narrow --overlap",
+    ] {
+        let run = again(flags);
+        assert_eq!((&run["application"], &run["steps"]), (&"mpdata".into(), &7.into()));
+        // Ratios of speeds give no times.
+        assert!(run["forecast_seconds"].is_null() && run["volume"].as_u64().unwrap() > 0);
+        let bytes = |field: &str| run[field].clone();
+        assert_eq!(bytes("predicted_memory_bytes"), bytes("peak_memory_bytes"));
+    }
+    bench.done("partition --shape 12x9 --speeds 2,1 --method columns -o plan.json");
+    again("--plan plan.json");
+    // Three steps, kept; then the rest, with snapshots and pictures.
+    let begun = call.replace("--steps 7", "--steps 4");
+    bench.done(&format!("{begun} --speeds 1,1 --checkpoint kept --every 3"));
+    assert!(bench.has("kept/field-000000000004.npy") && !bench.has("kept/field-000000000003.npy"));
+    again("--speeds 5,1,1 --resume kept --every 3 --frames pictures");
+    assert!(bench.has("other-000006.npy") && bench.has("pictures/frame-000007.png"));
+    let wrong = bench.fails(2, &format!("{call} --speeds 1 --resume kept --third-order"));
+    assert!(wrong.contains("belongs to another advection"), "{wrong}");
+}
+
+#[test]
+fn mass_is_kept_and_both_precisions_run() {
+    let bench = Bench::new();
+    array::<f32>(&bench, "line.npy", &[16], |i| f64::from(u8::from((3..8).contains(&i))));
+    array::<f64>(&bench, "plane.npy", &[8, 16], |i| (i % 5) as f64);
+    for (file, courant) in [("line.npy", "0.5"), ("plane.npy", "0.25,-0.5")] {
+        let call = format!("advect --field {file} --courant {courant} --steps 8 --speeds 2,1 -o out.npy");
+        let run = bench.json(&call);
+        let [before, after] = ["before", "after"].map(|when| run["mass"][when].as_f64().unwrap());
+        assert!((after - before).abs() < 1e-5 * before, "{before} {after}");
+        assert!(run["least"]["after"].as_f64().unwrap() >= 0.0);
+    }
+    let text = bench.done("advect --field line.npy --courant 0.5 --steps 8 --speeds 1");
+    assert!(text.contains("mass 5.0") && text.contains("Courant numbers add up to at most 0.5"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_advected_is_refused_by_name() {
+    let bench = Bench::new();
+    three(&bench);
+    array::<f32>(&bench, "single.npy", &[13, 9, 5], |_| 0.1);
+    array::<f64>(&bench, "nan.npy", &[12, 9, 5], |i| if i == 50 { f64::NAN } else { 1.0 });
+    array::<f64>(&bench, "bad.npy", &[1, 1, 1, 2], |_| 1.0);
+    let refused = |flags: &str, words: &[&str]| {
+        let error = bench.fails(2, &format!("advect --steps 2 --speeds 1 {flags}"));
+        words.iter().for_each(|word| assert!(error.contains(word), "{flags}: {error}"));
+    };
+    let field = "--field psi.npy";
+    refused(&format!("{field} --courant cy.npy,cy.npy,cz.npy"), &["cy.npy", "axis 0", "13 x 9 x 5"]);
+    refused(&format!("{field} --courant single.npy,0,0"), &["single.npy", "f32"]);
+    refused(&format!("{field} --courant 0.1,0.1"), &["--courant", "2 entries", "3 dimensions"]);
+    refused(&format!("{field} --courant 0.6,0.3,0.2"), &["cell (0, 0, 0)", "1.1000"]);
+    refused(&format!("{field} --courant cx.npy,0,0"), &["cx.npy", "first and last faces", "axis 0"]);
+    refused(&format!("{field} --courant 0,0,0 --boundary zero,zero"), &["--boundary"]);
+    refused(&format!("{field} --courant 0,0,0 --boundary round"), &["round", "periodic"]);
+    refused(&format!("{field} --courant 0,0,0 --infinite-gauge --iterations 3"), &["--infinite-gauge"]);
+    refused(&format!("{field} --courant 0,0,0 --iterations 1 --nonoscillatory"), &["--iterations"]);
+    refused(&format!("{field} --courant 0,0,0 --every 1"), &["--every"]);
+    refused("--field nan.npy --courant 0,0,0", &["nan.npy", "(1, 1, 0)", "NaN"]);
+    refused("--field bad.npy --courant 0", &["bad.npy", "4 dimensions"]);
+    bench.done("partition --shape 9x12 --speeds 2,1 -o plan.json");
+    let error = bench.fails(2, &format!("advect --steps 2 {field} --courant 0,0,0 --plan plan.json"));
+    assert!(error.contains("9 x 12") && error.contains("12x9"), "{error}");
+}

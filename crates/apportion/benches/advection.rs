@@ -1,0 +1,98 @@
+//! MPDATA: points per second of whole steps on one core and on two, beside the roofline of memory.
+//!
+//! `cargo bench --bench advection` takes about a minute on a quiet machine; `-- 256` runs at another side
+//! than 512. The roofline is the speed of memory (a triad over arrays larger than the caches) divided by the bytes
+//! that a step must move: the field read and written, and three Courant numbers read.
+
+use apportion::advect::{AdvectJob, Courant, advect};
+use apportion::kernels::mpdata::{Advectable, Boundary, Scheme};
+use apportion::plan::shapes::rows;
+use apportion::plan::{Plan, Shape};
+use apportion::platform::Platform;
+use apportion::report::table;
+use apportion::run::{Monitor, Session, World};
+use apportion::schedule::{AdvectOrder, AdvectProblem};
+use apportion::{Rect, Span};
+use std::time::Instant;
+
+/// Levels of the grid.
+const LEVELS: usize = 64;
+
+/// Steps of a run, and runs of which the fastest counts.
+const STEPS: u64 = 4;
+const RUNS: usize = 3;
+
+fn main() {
+    let side = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(512);
+    let bytes_per_second = triad();
+    println!("{side} x {side} x {LEVELS}, periodic; memory {:.1} GB/s on one core\n", bytes_per_second / 1e9);
+    let basic = Scheme::new(2).expect("two passes");
+    let limited = Scheme { nonoscillatory: true, ..basic };
+    let mut lines = Vec::new();
+    for (name, scheme) in [
+        ("1 pass", Scheme::new(1).expect("one")),
+        ("2 passes", basic),
+        ("2 passes, non-oscillatory", limited),
+    ] {
+        lines.push(line::<f64>(name, scheme, side, bytes_per_second));
+        lines.push(line::<f32>(name, scheme, side, bytes_per_second));
+    }
+    let head = ["scheme", "type", "one core", "two cores", "gain", "roofline"];
+    print!("{}", table(&head, lines));
+    println!("\nmillion points a second");
+}
+
+fn line<T: Advectable>(name: &str, scheme: Scheme, side: usize, bytes_per_second: f64) -> Vec<String> {
+    let [one, two] = [1, 2].map(|processors| speed::<T>(scheme, side, processors));
+    let roofline = bytes_per_second / (5 * size_of::<T>()) as f64 / 1e6;
+    let shown = |speed: f64| format!("{speed:.1}");
+    vec![
+        name.into(),
+        T::NAME.into(),
+        shown(one),
+        shown(two),
+        format!("{:.2}", two / one),
+        format!("{roofline:.0} ({:.0} %)", 100.0 * one / roofline),
+    ]
+}
+
+/// Million points a second.
+fn speed<T: Advectable>(scheme: Scheme, side: usize, processors: usize) -> f64 {
+    let problem =
+        AdvectProblem { sizes: vec![side, side, LEVELS], boundary: vec![Boundary::Periodic; 3], scheme };
+    let shape = Shape::new(side as u64, 1, side as u64, "grid").expect("a grid");
+    let layout = rows(shape, &vec![1.0; processors]).expect("rows");
+    let mut platform = Platform::from_speeds(&vec![1.0; processors]).expect("processors");
+    platform.processors.iter_mut().enumerate().for_each(|(core, processor)| processor.cores = vec![core]);
+    let plan = Plan::of_grid("rows", platform.names(), layout, 1.0);
+    let rect = Rect::new(Span::new(0, side as u64), Span::new(0, (side * LEVELS) as u64));
+    let field = (0..side * side * LEVELS).map(|i| T::from_f64(1.0 + (i % 97) as f64 / 97.0)).collect();
+    let field = vec![(rect, field)];
+    let courant = [0.25, 0.125, 0.1875].map(|c| Courant::Constant(T::from_f64(c)));
+    let (monitor, job) = (
+        Monitor::new(),
+        AdvectJob { problem: &problem, plan: &plan, order: AdvectOrder::ALL[0], signed: false },
+    );
+    let world = World::solo(&monitor);
+    let run = |_| {
+        let session = Session::new(&world, &platform, &monitor, 0.0);
+        advect(&job, (&field, &courant), STEPS, &session).expect("a run").1.seconds()
+    };
+    let fastest = (0..RUNS).map(run).fold(f64::INFINITY, f64::min);
+    (side * side * LEVELS) as f64 * STEPS as f64 / fastest / 1e6
+}
+
+/// Bytes per second of a = b + s c, with what the caches read before they write.
+fn triad() -> f64 {
+    let n = 1 << 24;
+    let (mut a, b, c) = (vec![0.0_f64; n], vec![1.0_f64; n], vec![2.0_f64; n]);
+    let mut fastest = f64::INFINITY;
+    for round in 0..5 {
+        let begin = Instant::now();
+        let s = f64::from(round);
+        a.iter_mut().zip(b.iter().zip(&c)).for_each(|(a, (b, c))| *a = b + s * c);
+        std::hint::black_box(&mut a);
+        fastest = fastest.min(begin.elapsed().as_secs_f64());
+    }
+    (4 * 8 * n) as f64 / fastest
+}

@@ -1,0 +1,121 @@
+//! Which layout and which order: every candidate is simulated, the fastest is first.
+
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::plan::shapes::{Method, MethodOptions};
+use crate::plan::{Forecast, Layout, Plan, shares};
+use crate::platform::Platform;
+use crate::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule, Application, Plane};
+use crate::select::imbalance;
+use crate::simulate::{CostModel, simulate};
+
+/// Layouts that `auto` compares: boxes side by side.
+const METHODS: [Method; 4] = [Method::Columns, Method::Grid, Method::Cartesian, Method::Rows];
+
+/// Steps that are simulated.
+const SIMULATED: u64 = 3;
+
+/// A plan of the horizontal plane, the order of the steps, and the forecast.
+#[derive(Debug, Clone)]
+pub struct AdvectChoice {
+    /// The plan; its forecast is of all steps.
+    pub plan: Plan,
+    /// The order.
+    pub order: AdvectOrder,
+    /// Seconds of a step.
+    pub step_seconds: f64,
+}
+
+/// Every layout with every order, the fastest first. Speeds are in cells advanced by a step per second.
+/// `method` and `order` fix what they name; `layout` is a plan given.
+///
+/// # Errors
+/// No method serves this number of processors (exit code 1); a plan of another grid (exit code 2).
+pub fn plan_advection(
+    problem: &AdvectProblem,
+    (platform, models): (&Platform, &[Model]),
+    (method, orders): (Option<Method>, &[AdvectOrder]),
+    given: Option<&Plan>,
+    (steps, element): (u64, u64),
+) -> Result<Vec<AdvectChoice>> {
+    let plane = Plane::of(&problem.sizes);
+    let shape = plane.shape()?;
+    let mut layouts: Vec<(String, Layout)> = Vec::new();
+    let mut refused = None;
+    if let Some(plan) = given {
+        let layout = plan.rectangles().ok_or_else(|| {
+            Error::input("plan", "divides units, which are no grid", "make a plan with --shape")
+        })?;
+        plane.check(layout)?;
+        // Of a product's plan, the partition of C.
+        layouts.push((
+            plan.method.clone(),
+            Layout::new(shape, layout.processors(), layout.parts().iter().copied())?,
+        ));
+    } else {
+        let columns: Vec<Model> =
+            models.iter().map(|model| per_column(model, plane.levels())).collect::<Result<_>>()?;
+        let areas = shares::fpm(&columns, shape.elements())?;
+        let weights: Vec<f64> = areas.iter().map(|area| *area as f64).collect();
+        for method in method.map_or(METHODS.to_vec(), |method| vec![method]) {
+            match method.layout(shape, &weights, &MethodOptions::default()) {
+                Ok(layout) if layouts.iter().all(|(_, other)| *other != layout) => {
+                    layouts.push((method.to_string(), layout));
+                }
+                Ok(_) => {}
+                Err(error) => refused = Some(error),
+            }
+        }
+    }
+    let mut choices = Vec::new();
+    for (name, layout) in layouts {
+        for order in orders {
+            choices.push(forecast(problem, (platform, models), (&name, &layout), *order, (steps, element))?);
+        }
+    }
+    if choices.is_empty() {
+        let none = || Error::infeasible("no layout serves these processors", "use fewer processors");
+        return Err(refused.unwrap_or_else(none));
+    }
+    choices.sort_by(|a, b| a.step_seconds.total_cmp(&b.step_seconds));
+    Ok(choices)
+}
+
+/// The speed function of a processor in columns of cells.
+fn per_column(model: &Model, levels: u64) -> Result<Model> {
+    let levels = levels as f64;
+    let points = model.points().iter().map(|point| {
+        let mut point = *point;
+        point.size /= levels;
+        point
+    });
+    let most = model.max_size().map(|most| most / levels);
+    Model::new(model.processor(), model.interpolation(), points.collect(), most)
+}
+
+/// Simulates some steps of a layout in an order, and extends them to all.
+fn forecast(
+    problem: &AdvectProblem,
+    (platform, models): (&Platform, &[Model]),
+    (name, layout): (&str, &Layout),
+    order: AdvectOrder,
+    (steps, element): (u64, u64),
+) -> Result<AdvectChoice> {
+    let some = steps.clamp(1, SIMULATED);
+    let schedule = AdvectSchedule::new(problem, layout, order, some)?;
+    let share = |rank: usize| schedule.share(crate::geometry::Rank(rank));
+    let rates: Vec<f64> =
+        models.iter().enumerate().map(|(rank, model)| model.speed(share(rank).max(1.0))).collect();
+    let cost = CostModel { rates: &rates, network: &platform.network, element };
+    let trace = simulate(&schedule, cost)?;
+    let scale = steps as f64 / some as f64;
+    let scaled = |seconds: Vec<f64>| seconds.into_iter().map(|s| s * scale).collect();
+    let shares: Vec<u64> = (0..models.len()).map(|rank| share(rank) as u64).collect();
+    let mut plan = Plan::of_grid(name, platform.names(), layout.clone(), imbalance(models, &shares)?);
+    plan.forecast = Some(Forecast {
+        seconds: trace.seconds() * scale,
+        compute: scaled(trace.compute()),
+        communicate: scaled(trace.communicate()),
+    });
+    Ok(AdvectChoice { plan, order, step_seconds: trace.seconds() / some as f64 })
+}

@@ -1,0 +1,195 @@
+//! Where the elements of a box of cells are in memory.
+
+use super::options::Boundary;
+
+/// A half-open box of cells, in the coordinates of the whole grid; cells beyond its ends have negative
+/// coordinates or large ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cells {
+    /// First cell along each axis.
+    pub lo: [isize; 3],
+    /// One past the last cell along each axis.
+    pub hi: [isize; 3],
+}
+
+impl Cells {
+    /// Number of cells along each axis.
+    pub fn lengths(&self) -> [usize; 3] {
+        std::array::from_fn(|axis| (self.hi[axis] - self.lo[axis]).max(0) as usize)
+    }
+
+    /// Number of cells.
+    pub fn count(&self) -> usize {
+        self.lengths().iter().product()
+    }
+
+    /// True if there is no cell.
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// The box that is wider by this number of cells at both ends of each axis.
+    #[must_use]
+    pub fn grown(&self, by: [usize; 3]) -> Self {
+        let by = by.map(|cells| cells as isize);
+        Self {
+            lo: std::array::from_fn(|axis| self.lo[axis] - by[axis]),
+            hi: std::array::from_fn(|axis| self.hi[axis] + by[axis]),
+        }
+    }
+
+    /// The common part, which may be empty.
+    #[must_use]
+    pub fn intersect(&self, other: &Self) -> Self {
+        Self {
+            lo: std::array::from_fn(|axis| self.lo[axis].max(other.lo[axis])),
+            hi: std::array::from_fn(|axis| self.hi[axis].min(other.hi[axis])),
+        }
+    }
+}
+
+/// What an element belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A cell.
+    Centre,
+    /// The face of a cell towards lower coordinates along an axis.
+    Face(usize),
+}
+
+/// The grid and its ends. One dimension is axis 2; two are axes 0 and 2. Axis 2 is contiguous in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Domain {
+    /// Number of cells along each axis; 1 along an axis that the grid does not have.
+    pub cells: [usize; 3],
+    /// Whether the grid has the axis.
+    pub has: [bool; 3],
+    /// What is beyond the ends of each axis.
+    pub boundary: [Boundary; 3],
+}
+
+impl Domain {
+    /// A grid of one to three dimensions; the last is contiguous in memory.
+    ///
+    /// # Panics
+    /// If there are not one to three sizes and as many boundaries.
+    pub fn new(cells: &[usize], boundary: &[Boundary]) -> Self {
+        assert_eq!(cells.len(), boundary.len(), "one boundary per axis");
+        let mut domain = Self { cells: [1; 3], has: [false; 3], boundary: [Boundary::Periodic; 3] };
+        for (number, axis) in Self::axes_of(cells.len()).iter().enumerate() {
+            domain.cells[*axis] = cells[number];
+            domain.has[*axis] = true;
+            domain.boundary[*axis] = boundary[number];
+        }
+        domain
+    }
+
+    fn axes_of(dimensions: usize) -> &'static [usize] {
+        match dimensions {
+            1 => &[2],
+            2 => &[0, 2],
+            3 => &[0, 1, 2],
+            _ => panic!("a grid has one to three dimensions, not {dimensions}"),
+        }
+    }
+
+    /// The axes that the grid has, in the order of its sizes.
+    pub fn axes(&self) -> &'static [usize] {
+        Self::axes_of(self.dimensions())
+    }
+
+    /// Number of dimensions.
+    pub fn dimensions(&self) -> usize {
+        self.has.iter().filter(|has| **has).count()
+    }
+
+    /// The whole grid.
+    pub fn whole(&self) -> Cells {
+        Cells { lo: [0; 3], hi: self.cells.map(|n| n as isize) }
+    }
+
+    /// A width along the axes that the grid has.
+    pub fn along(&self, width: usize) -> [usize; 3] {
+        self.has.map(|has| if has { width } else { 0 })
+    }
+
+    /// The coordinates along an axis at which elements are given or computed; others follow from them. `None`
+    /// if there is no end.
+    pub fn inside(&self, place: Place, axis: usize) -> Option<(isize, isize)> {
+        let closed = isize::from(place == Place::Face(axis));
+        (self.boundary[axis] != Boundary::Periodic).then(|| (0, self.cells[axis] as isize + closed))
+    }
+
+    /// The coordinate that an element beyond an end takes its value from; `None` if it is 0.
+    pub fn source(&self, place: Place, axis: usize, at: isize) -> Option<isize> {
+        let n = self.cells[axis] as isize;
+        match (self.inside(place, axis), self.boundary[axis]) {
+            (None, _) => Some(at.rem_euclid(n)),
+            (Some((lo, hi)), _) if (lo..hi).contains(&at) => Some(at),
+            (Some(_), Boundary::Zero) => None,
+            (Some((lo, hi)), _) => Some(at.clamp(lo, hi - 1)),
+        }
+    }
+}
+
+/// Where the elements of a box are: planes of axis 0, rows of axis 1. If `mask` is not all ones, planes share
+/// memory with those 2^k planes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    first: [isize; 3],
+    rows: usize,
+    row: usize,
+    mask: usize,
+    planes: usize,
+}
+
+impl Frame {
+    /// All cells of a box.
+    pub fn of(cells: &Cells) -> Self {
+        let [planes, rows, row] = cells.lengths();
+        Self { first: cells.lo, rows, row, mask: usize::MAX, planes }
+    }
+
+    /// The latest planes of a box, at least this number of them.
+    pub fn ring(cells: &Cells, planes: usize) -> Self {
+        let planes = planes.next_power_of_two();
+        Self { mask: planes - 1, planes, ..Self::of(cells) }
+    }
+
+    /// Number of elements.
+    pub fn length(&self) -> usize {
+        self.planes * self.plane()
+    }
+
+    /// Elements of a plane.
+    pub fn plane(&self) -> usize {
+        self.rows * self.row
+    }
+
+    /// Distance between elements that are neighbours along axis 1.
+    pub fn row(&self) -> usize {
+        self.row
+    }
+
+    /// The position of an element.
+    ///
+    /// # Panics
+    /// In debug builds, if it is outside.
+    #[inline(always)]
+    pub fn at(&self, [i, j, k]: [isize; 3]) -> usize {
+        let plane = (i - self.first[0]) as usize & self.mask;
+        debug_assert!(plane < self.planes, "plane {i} of {self:?}");
+        let within = (j - self.first[1]) * self.row as isize + (k - self.first[2]);
+        debug_assert!((0..=self.plane() as isize).contains(&within), "row {j}, element {k} of {self:?}");
+        plane * self.plane() + within as usize
+    }
+
+    /// The cells of the frame if it holds all of a box.
+    pub fn cells(&self) -> Cells {
+        let [i, j, k] = self.first;
+        Cells {
+            lo: self.first,
+            hi: [i + self.planes as isize, j + self.rows as isize, k + self.row as isize],
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! The passes of a step over a box of cells, plane by plane: while a plane goes through the last pass, those
+//! after it are still in earlier ones. What lies between two passes is kept for a few planes of a strip only,
+//! so that it stays in the cache.
+
+use super::array::{Array, Wrapped};
+use super::flat::{Cross, Faces, GAUGE, POSITIVE, SIGNED};
+use super::frame::{Cells, Domain, Frame, Place};
+use super::number::Advectable;
+use super::options::Scheme;
+use super::vectors::{self, Vectors};
+
+/// Bytes of the arrays between two passes: half of a small second-level cache.
+const CACHE: usize = 700 << 10;
+
+/// Fewest rows of axis 1 that are computed together.
+const LEAST_ROWS: usize = 8;
+
+/// Some passes of a step, from arrays that hold the box and what they look at around it.
+#[derive(Debug, Clone, Copy)]
+pub struct Passes<'a, T> {
+    /// The grid.
+    pub domain: &'a Domain,
+    /// The variant.
+    pub scheme: Scheme,
+    /// True if the field may hold values of both signs.
+    pub signed: bool,
+    /// The first and the last pass, from 1.
+    pub passes: (usize, usize),
+    /// True if every box holds all of axis 2 and that axis is periodic: its ends are closed within the box.
+    pub wrapped: Wrapped,
+    /// Where the elements of the following arrays are.
+    pub frame: Frame,
+    /// The field before the step.
+    pub start: &'a [T],
+    /// The field after the pass before the first.
+    pub psi: &'a [T],
+    /// The Courant numbers of the pass before, on the faces towards lower coordinates, by axis.
+    pub courant: [&'a [T]; 3],
+}
+
+/// Where the result goes.
+#[derive(Debug)]
+pub struct Results<'a, T> {
+    /// Where the elements of the following arrays are.
+    pub frame: Frame,
+    /// The field after the last pass.
+    pub psi: &'a mut [T],
+    /// The Courant numbers of the last pass, if another one follows.
+    pub courant: Option<[&'a mut [T]; 3]>,
+}
+
+impl<'a, T: Advectable> Results<'a, T> {
+    /// A box cut along axis 0 into up to `count` parts, each with its planes.
+    pub fn slabs(self, cells: &Cells, count: usize) -> Vec<(Cells, Self)> {
+        let planes = (cells.hi[0] - cells.lo[0]).max(0) as usize;
+        let count = count.clamp(1, planes.max(1));
+        let (room, plane) = (self.frame.cells(), self.frame.plane());
+        let cut = |t: usize| cells.lo[0] + (t * planes / count) as isize;
+        let mut parts = Vec::with_capacity(count);
+        // The faces of a part end where those of the next begin: a part has its lower faces, and what is
+        // before the box or behind it belongs to the first and the last part.
+        let (mut psi, mut courant, mut first) = (self.psi, self.courant, room.lo[0]);
+        for t in 0..count {
+            let end = if t + 1 == count { room.hi[0] } else { cut(t + 1) };
+            let length = (end - first) as usize * plane;
+            let part =
+                Cells { lo: [cut(t), cells.lo[1], cells.lo[2]], hi: [cut(t + 1), cells.hi[1], cells.hi[2]] };
+            let frame =
+                Frame::of(&Cells { lo: [first, room.lo[1], room.lo[2]], hi: [end, room.hi[1], room.hi[2]] });
+            let (mine, rest) = psi.split_at_mut(length);
+            psi = rest;
+            let mut numbers = None;
+            courant = courant.map(|arrays| {
+                let two = arrays.map(|array| {
+                    let length = length.min(array.len());
+                    array.split_at_mut(length)
+                });
+                let mut rests = two.map(|(mine, rest)| (Some(mine), Some(rest)));
+                numbers = Some(rests.each_mut().map(|two| two.0.take().expect("each once")));
+                rests.map(|two| two.1.expect("each once"))
+            });
+            parts.push((part, Self { frame, psi: mine, courant: numbers }));
+            first = end;
+        }
+        parts
+    }
+}
+
+/// The arrays of a pass: its result, its Courant numbers, the limits.
+struct Level<'a, T> {
+    psi: Array<'a, T>,
+    courant: Option<[Option<Array<'a, T>>; 3]>,
+    limits: Option<[Array<'a, T>; 2]>,
+}
+
+impl<T: Advectable> Passes<'_, T> {
+    /// Carries out the passes for a box of cells.
+    ///
+    /// # Panics
+    /// If the arrays do not hold what the passes look at.
+    pub fn compute(&self, cells: &Cells, results: Results<'_, T>) {
+        if cells.is_empty() {
+            return;
+        }
+        let Results { frame, psi, mut courant } = results;
+        let rows = self.rows_of_a_strip(cells);
+        let mut first = cells.lo[1];
+        while first < cells.hi[1] {
+            let mut strip = *cells;
+            strip.lo[1] = first;
+            strip.hi[1] = (first + rows).min(cells.hi[1]);
+            let courant = courant.as_mut().map(|arrays| arrays.each_mut().map(|array| &mut array[..]));
+            self.strip(&strip, Results { frame, psi: &mut *psi, courant });
+            first = strip.hi[1];
+        }
+    }
+
+    /// Rows of axis 1 whose arrays fit into the cache.
+    fn rows_of_a_strip(&self, cells: &Cells) -> isize {
+        let (first, last) = self.passes;
+        let kept = (first..=last).map(|pass| self.arrays(pass)).sum::<usize>().max(1);
+        let row = (cells.hi[2] - cells.lo[2]) as usize * size_of::<T>() * kept * self.planes();
+        (CACHE / row.max(1)).max(LEAST_ROWS) as isize
+    }
+
+    /// Number of arrays of a pass.
+    fn arrays(&self, pass: usize) -> usize {
+        1 + if pass > 1 { 3 + 2 * usize::from(self.scheme.nonoscillatory) } else { 0 }
+    }
+
+    /// Planes that are kept between passes.
+    fn planes(&self) -> usize {
+        let (first, last) = self.passes;
+        let simple = !self.scheme.nonoscillatory && !self.scheme.third_order;
+        let endless = self.domain.inside(Place::Centre, 0).is_none();
+        if last - first <= 1 && simple && endless { 4 } else { 8 }
+    }
+
+    /// Cells by which a pass is computed beyond the box.
+    fn beyond(&self, pass: usize) -> usize {
+        (pass + 1..=self.passes.1).map(|later| self.scheme.reach(later)).sum()
+    }
+
+    /// The elements to compute: a box wider by some cells, within the grid where that has an end.
+    fn range(&self, place: Place, cells: &Cells, by: usize) -> Cells {
+        let mut range = cells.grown(self.domain.along(by));
+        if let Place::Face(axis) = place {
+            range.hi[axis] += 1;
+        }
+        for axis in 0..3 {
+            if let Some((lo, hi)) = self.domain.inside(place, axis) {
+                range.lo[axis] = range.lo[axis].max(lo);
+                range.hi[axis] = range.hi[axis].min(hi);
+            }
+        }
+        if self.wrapped {
+            (range.lo[2], range.hi[2]) = (0, self.domain.cells[2] as isize);
+        }
+        range
+    }
+
+    fn strip(&self, cells: &Cells, results: Results<'_, T>) {
+        let (first, last) = self.passes;
+        let limited = usize::from(self.scheme.nonoscillatory);
+        // Arrays between passes: as far beyond the box as the input.
+        let room = self.room(cells);
+        let ring = || Array::ring(&room, self.planes());
+        let Results { frame, psi, courant } = results;
+        let mut psi = Some(Array::result(frame, psi));
+        let mut courant = courant;
+        let mut levels: Vec<Level<'_, T>> = (first..=last)
+            .map(|pass| {
+                let last = pass == last;
+                let result = if last { psi.take() } else { None };
+                Level {
+                    psi: result.unwrap_or_else(ring),
+                    courant: (pass > 1).then(|| self.domain.has.map(|has| has.then(ring))),
+                    limits: (pass > 1 && limited > 0).then(|| [ring(), ring()]),
+                }
+            })
+            .collect();
+        // A pass is this many planes behind the first.
+        let behind = 2 + limited as isize;
+        let begin = self.range(Place::Centre, cells, self.beyond(first) + limited).lo[0];
+        let passes = (last - first) as isize + 1;
+        let end = self.range(Place::Face(0), cells, self.beyond(first) + limited).hi[0] + behind * passes;
+        for time in begin..end {
+            let mut lag = -1;
+            for pass in first..=last {
+                let (before, rest) = levels.split_at_mut(pass - first);
+                let (before, level) = (before.last(), &mut rest[0]);
+                let wide = self.beyond(pass);
+                if pass == 1 {
+                    self.advance(1, cells, wide, time, before, level);
+                    lag = 0;
+                    continue;
+                }
+                self.correct(cells, wide + limited, time - lag - 1, before, level);
+                if limited > 0 {
+                    self.limits(cells, wide + 1, time - lag - 2, before, level);
+                    self.limit(cells, wide, time - lag - 2, level);
+                }
+                lag += behind;
+                if let (Some(arrays), true) = (&mut courant, pass == last) {
+                    self.keep(cells, time - lag, level, (&frame, arrays));
+                }
+                self.advance(pass, cells, wide, time - lag, before, level);
+            }
+        }
+    }
+
+    /// Copies the Courant numbers of a plane that a later pass starts from.
+    fn keep(
+        &self,
+        cells: &Cells,
+        i: isize,
+        level: &Level<'_, T>,
+        (frame, arrays): (&Frame, &mut [&mut [T]; 3]),
+    ) {
+        let numbers = level.courant.as_ref().expect("a corrective pass has Courant numbers");
+        for axis in self.domain.axes() {
+            let (from, elements) = of(&numbers[*axis]);
+            // A face between two boxes belongs to the one that it is the lower face of.
+            let mut range = *cells;
+            if self.domain.inside(Place::Face(*axis), *axis).is_some_and(|(_, hi)| range.hi[*axis] == hi - 1)
+            {
+                range.hi[*axis] += 1;
+            }
+            let last = range.hi[0] - 1;
+            let planes = if i == cells.hi[0] - 1 { i..last + 1 } else { i..i + 1 };
+            for i in planes.filter(|i| (range.lo[0]..range.hi[0]).contains(i)) {
+                for j in range.lo[1]..range.hi[1] {
+                    let at = [i, j, range.lo[2]];
+                    let length = (range.hi[2] - range.lo[2]) as usize;
+                    let (to, from) = (frame.at(at), from.at(at));
+                    arrays[*axis][to..to + length].copy_from_slice(&elements[from..from + length]);
+                }
+            }
+        }
+    }
+
+    /// The cells of arrays between passes.
+    fn room(&self, cells: &Cells) -> Cells {
+        let own = self.frame.cells();
+        let by = self.beyond(self.passes.0) + self.scheme.pass_halo();
+        let mut room = cells.grown(self.domain.along(by));
+        // Runs go over several rows: these are as long as the input's.
+        if self.domain.has[1] {
+            (room.lo[2], room.hi[2]) = (own.lo[2], own.hi[2]);
+        }
+        room
+    }
+
+    /// The field that a pass starts from.
+    fn field<'s>(&'s self, before: Option<&'s Level<'_, T>>) -> (&'s Frame, &'s [T]) {
+        before.map_or((&self.frame, self.psi), |level| (&level.psi.frame, level.psi.elements()))
+    }
+
+    /// The Courant numbers that a pass starts from, by axis.
+    fn numbers<'s>(&'s self, before: Option<&'s Level<'_, T>>, axis: usize) -> (&'s Frame, &'s [T]) {
+        match before.and_then(|level| level.courant.as_ref()) {
+            Some(arrays) => of(&arrays[axis]),
+            None => (&self.frame, self.courant[axis]),
+        }
+    }
+
+    fn advance(
+        &self,
+        pass: usize,
+        cells: &Cells,
+        by: usize,
+        i: isize,
+        before: Option<&Level<'_, T>>,
+        level: &mut Level<'_, T>,
+    ) {
+        let range = self.range(Place::Centre, cells, by);
+        let Some(run) = Run::of(&range, i, level.psi.frame.row()) else { return };
+        let field = self.field(before);
+        let around = self.around(field, &run);
+        let kind = if pass > 1 && self.scheme.infinite_gauge { GAUGE } else { POSITIVE };
+        {
+            let numbers = |axis: usize| match &level.courant {
+                Some(arrays) => of(&arrays[axis]),
+                None => self.numbers(None, axis),
+            };
+            let courant = self.axes(|axis| [run.at(numbers(axis)), run.shifted(numbers(axis), &[(axis, 1)])]);
+            let out = level.psi.frame.at(run.at);
+            let psi = run.at(field);
+            let out = &mut level.psi.elements_mut()[out..out + run.length];
+            let v = Vectors::detect();
+            macro_rules! go {
+                ($n:literal, $axes:expr) => {{
+                    let (around, courant) =
+                        ($axes.map(|a: usize| around[a]), $axes.map(|a: usize| courant[a]));
+                    if kind == GAUGE {
+                        vectors::advance::<T, $n, GAUGE>(v, psi, around, courant, out)
+                    } else {
+                        vectors::advance::<T, $n, POSITIVE>(v, psi, around, courant, out)
+                    }
+                }};
+            }
+            match self.domain.dimensions() {
+                1 => go!(1, [2]),
+                2 => go!(2, [0, 2]),
+                _ => go!(3, [0, 1, 2]),
+            }
+        }
+        level.psi.close(self.domain, Place::Centre, &range, i, self.wrapped);
+    }
+
+    /// Something for every axis that the grid has.
+    fn axes<'s, R: Default + Copy>(&self, of: impl Fn(usize) -> R) -> [R; 3]
+    where
+        T: 's,
+    {
+        std::array::from_fn(|axis| if self.domain.has[axis] { of(axis) } else { R::default() })
+    }
+
+    /// The cells before and behind, by axis.
+    fn around<'s>(&self, field: (&Frame, &'s [T]), run: &Run) -> [[&'s [T]; 2]; 3] {
+        self.axes(|axis| [run.shifted(field, &[(axis, -1)]), run.shifted(field, &[(axis, 1)])])
+    }
+}
+
+/// An array that the grid has.
+fn of<'s, T: Advectable>(array: &'s Option<Array<'_, T>>) -> (&'s Frame, &'s [T]) {
+    let array = array.as_ref().expect("the grid has this axis");
+    (&array.frame, array.elements())
+}
+
+/// Elements of a plane that are computed together: from the first of a range to its last, with what is
+/// between its rows.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    at: [isize; 3],
+    length: usize,
+}
+
+impl Run {
+    /// The run of a range in plane `i`, in arrays with rows of this length.
+    fn of(range: &Cells, i: isize, row: usize) -> Option<Self> {
+        let [_, rows, along] = range.lengths();
+        let there = (range.lo[0]..range.hi[0]).contains(&i) && rows > 0 && along > 0;
+        there.then(|| Self { at: [i, range.lo[1], range.lo[2]], length: (rows - 1) * row + along })
+    }
+
+    #[inline(always)]
+    fn at<'s, T>(&self, (frame, elements): (&Frame, &'s [T])) -> &'s [T] {
+        &elements[frame.at(self.at)..]
+    }
+
+    #[inline(always)]
+    fn shifted<'s, T>(&self, (frame, elements): (&Frame, &'s [T]), by: &[(usize, isize)]) -> &'s [T] {
+        let mut at = self.at;
+        by.iter().for_each(|(axis, steps)| at[*axis] += steps);
+        &elements[frame.at(at)..]
+    }
+}
+
+impl<T: Advectable> Passes<'_, T> {
+    fn correct(
+        &self,
+        cells: &Cells,
+        by: usize,
+        i: isize,
+        before: Option<&Level<'_, T>>,
+        level: &mut Level<'_, T>,
+    ) {
+        let arrays = level.courant.as_mut().expect("a corrective pass has Courant numbers");
+        let (psi, third) = (self.field(before), self.scheme.third_order);
+        let v = Vectors::detect();
+        for (axis, array) in arrays.iter_mut().enumerate() {
+            let (Some(array), true) = (array, self.domain.has[axis]) else { continue };
+            let range = self.range(Place::Face(axis), cells, by);
+            let Some(run) = Run::of(&range, i, array.frame.row()) else { continue };
+            let cell = |by: &[(usize, isize)]| run.shifted(psi, by);
+            let pair = |e: usize, step: isize| [cell(&[(axis, -1), (e, step)]), cell(&[(e, step)])];
+            let cross = |e: usize| {
+                let numbers = self.numbers(before, e);
+                let number = |by: &[(usize, isize)]| run.shifted(numbers, by);
+                let both = [number(&[]), number(&[(e, 1)])];
+                let [upper, lower] = [number(&[(axis, -1)]), number(&[(axis, -1), (e, 1)])];
+                Cross { up: pair(e, 1), down: pair(e, -1), courant: [both[0], both[1], upper, lower] }
+            };
+            let courant = run.at(self.numbers(before, axis));
+            let beyond = if third { [cell(&[(axis, -2)]), cell(&[(axis, 1)])] } else { [&[][..]; 2] };
+            let place = array.frame.at(run.at);
+            let out = &mut array.elements_mut()[place..place + run.length];
+            let two = [cell(&[(axis, -1)]), cell(&[])];
+            macro_rules! go {
+                ($n:literal, $cross:expr, $corners:expr) => {{
+                    let faces = Faces { cells: two, courant, cross: $cross, beyond, corners: $corners };
+                    match (self.scheme.infinite_gauge, self.signed, third) {
+                        (true, _, false) => vectors::correct::<T, $n, GAUGE, false>(v, &faces, out),
+                        (true, _, true) => vectors::correct::<T, $n, GAUGE, true>(v, &faces, out),
+                        (_, true, false) => vectors::correct::<T, $n, SIGNED, false>(v, &faces, out),
+                        (_, true, true) => vectors::correct::<T, $n, SIGNED, true>(v, &faces, out),
+                        (_, _, false) => vectors::correct::<T, $n, POSITIVE, false>(v, &faces, out),
+                        (_, _, true) => vectors::correct::<T, $n, POSITIVE, true>(v, &faces, out),
+                    }
+                }};
+            }
+            let none = [[&[][..]; 2]; 4];
+            let others: Vec<usize> = self.domain.axes().iter().copied().filter(|e| *e != axis).collect();
+            match others[..] {
+                [] => go!(0, [], none),
+                [e] => go!(1, [cross(e)], none),
+                [e, f] => {
+                    let corner = |de: isize, df: isize| {
+                        [cell(&[(axis, -1), (e, de), (f, df)]), cell(&[(e, de), (f, df)])]
+                    };
+                    let corners = if third {
+                        [corner(1, 1), corner(1, -1), corner(-1, 1), corner(-1, -1)]
+                    } else {
+                        none
+                    };
+                    go!(2, [cross(e), cross(f)], corners)
+                }
+                _ => unreachable!("a grid has at most three axes"),
+            }
+            array.close(self.domain, Place::Face(axis), &range, i, self.wrapped);
+        }
+    }
+
+    fn limits(
+        &self,
+        cells: &Cells,
+        by: usize,
+        i: isize,
+        before: Option<&Level<'_, T>>,
+        level: &mut Level<'_, T>,
+    ) {
+        let range = self.range(Place::Centre, cells, by);
+        let [up, down] = level.limits.as_mut().expect("limits are kept");
+        let Some(run) = Run::of(&range, i, up.frame.row()) else { return };
+        let (field, start) = (self.field(before), (&self.frame, self.start));
+        let (around, start_around) = (self.around(field, &run), self.around(start, &run));
+        let arrays = level.courant.as_ref().expect("a corrective pass has Courant numbers");
+        let courant =
+            self.axes(|axis| [run.at(of(&arrays[axis])), run.shifted(of(&arrays[axis]), &[(axis, 1)])]);
+        let place = up.frame.at(run.at);
+        let out = (
+            &mut up.elements_mut()[place..place + run.length],
+            &mut down.elements_mut()[place..place + run.length],
+        );
+        let v = Vectors::detect();
+        macro_rules! go {
+            ($n:literal, $axes:expr) => {{
+                let start = (run.at(start), $axes.map(|a: usize| start_around[a]));
+                let psi = (run.at(field), $axes.map(|a: usize| around[a]));
+                let courant = $axes.map(|a: usize| courant[a]);
+                if self.scheme.infinite_gauge {
+                    vectors::limits::<T, $n, GAUGE>(v, start, psi, courant, out)
+                } else {
+                    vectors::limits::<T, $n, POSITIVE>(v, start, psi, courant, out)
+                }
+            }};
+        }
+        match self.domain.dimensions() {
+            1 => go!(1, [2]),
+            2 => go!(2, [0, 2]),
+            _ => go!(3, [0, 1, 2]),
+        }
+        up.close(self.domain, Place::Centre, &range, i, self.wrapped);
+        down.close(self.domain, Place::Centre, &range, i, self.wrapped);
+    }
+
+    fn limit(&self, cells: &Cells, by: usize, i: isize, level: &mut Level<'_, T>) {
+        let [up, down] = level.limits.as_ref().expect("limits are kept");
+        let [up, down] = [up, down].map(|array| (&array.frame, array.elements()));
+        let arrays = level.courant.as_mut().expect("a corrective pass has Courant numbers");
+        for (axis, array) in arrays.iter_mut().enumerate() {
+            let (Some(array), true) = (array, self.domain.has[axis]) else { continue };
+            let range = self.range(Place::Face(axis), cells, by);
+            let Some(run) = Run::of(&range, i, array.frame.row()) else { continue };
+            let two = |limits| [run.shifted(limits, &[(axis, -1)]), run.at(limits)];
+            let place = array.frame.at(run.at);
+            let out = &mut array.elements_mut()[place..place + run.length];
+            vectors::limit::<T>(Vectors::detect(), two(up), two(down), out);
+            array.close(self.domain, Place::Face(axis), &range, i, self.wrapped);
+        }
+    }
+}

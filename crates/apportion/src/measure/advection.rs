@@ -1,0 +1,169 @@
+//! Measures the speed of whole MPDATA steps on this machine's processors.
+
+use crate::error::{Error, Result};
+use crate::kernels::mpdata::{
+    Advectable, Boundary, Cells, Domain, Exchange, Part, Place, Scheme, Subdomain, sources,
+};
+use crate::measure::kernels::memory;
+use crate::measure::repeated::{Repeat, Repeated};
+use crate::measure::sweep;
+use crate::measure::sweep::{Keep, Sizes, Subject, Sweep};
+use crate::model::Models;
+use crate::platform::{Platform, Processor};
+use crate::run::Monitor;
+use crate::run::mailboxes::StopSignal;
+use crate::run::parallel;
+use crate::run::throttle::Throttle;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Levels of the grids that are measured, in three dimensions.
+const LEVELS: usize = 64;
+
+/// Arrays of a box: the field twice, and the Courant numbers.
+const ARRAYS: f64 = 5.0;
+
+/// The name of the kernel in models: `mpdata-f64`, `mpdata-nonoscillatory-f64`, …
+pub fn advection_kernel<T: Advectable>(scheme: &Scheme) -> String {
+    let option = if scheme.nonoscillatory { "-nonoscillatory" } else { "" };
+    format!("mpdata{option}-{}", T::NAME)
+}
+
+/// Speed functions of whole MPDATA steps. The size is the number of cells, on a periodic grid of 64 levels
+/// that is as square as whole numbers allow. Repetitions go on from the field that the one before left.
+///
+/// # Errors
+/// No size, one below 1 or too large for memory; known points of another subject; errors of `keep`;
+/// interrupted.
+pub fn sweep_advection<T: Advectable>(
+    platform: &Platform,
+    scheme: Scheme,
+    sweep: &Sweep,
+    keep: &mut Keep<'_>,
+    monitor: &Monitor,
+) -> Result<Models> {
+    let bytes = ARRAYS * size_of::<T>() as f64;
+    let machine = memory(platform.len()) / bytes;
+    let most = |processor: &Processor| {
+        let own = processor.memory.map_or(f64::INFINITY, |memory| memory as f64);
+        (own / bytes).min(machine)
+    };
+    let listed = match &sweep.sizes {
+        Sizes::Listed(sizes) => sizes.clone(),
+        Sizes::Adaptive { smallest, .. } => vec![*smallest],
+    };
+    let bad = listed.iter().find(|size| !(size.is_finite() && **size >= 1.0 && **size <= machine));
+    if bad.is_some() || listed.is_empty() {
+        let what = match bad {
+            Some(size) => format!("{size} cells are fewer than 1, or more than memory holds"),
+            None => "no size is given".into(),
+        };
+        return Err(Error::input("`sizes`", what, "give sizes such as 65536,1048576,16777216"));
+    }
+    let option = |on: bool| f64::from(u8::from(on));
+    let subject = Subject {
+        platform,
+        kernel: advection_kernel::<T>(&scheme),
+        unit: "grid cells advanced by one step".into(),
+        parameters: BTreeMap::from([
+            ("dimensions".into(), 3.0),
+            ("passes".into(), scheme.passes as f64),
+            ("infinite_gauge".into(), option(scheme.infinite_gauge)),
+            ("third_order".into(), option(scheme.third_order)),
+        ]),
+        rounded: |size| {
+            let [side, other, levels] = sides(size).map(|side| side as f64);
+            side * other * levels
+        },
+        largest: &most,
+    };
+    let trial = |processor: &Processor, _, size: f64| Repeated::new(Grid::<T>::new(processor, scheme, size));
+    sweep::run(&subject, sweep, trial, keep, monitor)
+}
+
+/// The sides of a grid of about this number of cells.
+fn sides(size: f64) -> [usize; 3] {
+    let levels = (size.cbrt().round() as usize).clamp(1, LEVELS);
+    let side = (size / levels as f64).sqrt().round().max(1.0) as usize;
+    [side, side, levels]
+}
+
+/// One size of one processor.
+struct Grid<T> {
+    threads: usize,
+    governor: Throttle,
+    domain: Domain,
+    room: Cells,
+    cells: Cells,
+    subdomain: Subdomain<T>,
+}
+
+impl<T: Advectable> Grid<T> {
+    fn new(processor: &Processor, scheme: Scheme, size: f64) -> Self {
+        let domain = Domain::new(&sides(size), &[Boundary::Periodic; 3]);
+        let (with, cells) = ((scheme, Exchange::Wide), domain.whole());
+        let mut subdomain = Subdomain::new(domain, with, cells, [true; 3], false);
+        let field: Vec<T> = (0..cells.count()).map(|i| T::from_f64(1.0 + (i % 97) as f64 / 97.0)).collect();
+        subdomain.unpack(Place::Centre, 1, &cells, &field);
+        for (axis, courant) in [0.25, 0.125, 0.1875].into_iter().enumerate() {
+            subdomain.fill_courant(axis, T::from_f64(courant));
+        }
+        Self {
+            threads: processor.cores.len().max(1),
+            governor: Throttle::new(processor.slowdown),
+            domain,
+            room: Subdomain::<T>::room(&domain, with, &cells, [true; 3]),
+            cells,
+            subdomain,
+        }
+    }
+}
+
+impl<T: Advectable> Repeat for Grid<T> {
+    fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<f64> {
+        let Self { threads, governor, domain, room, cells, subdomain } = self;
+        let start = Instant::now();
+        let mut elements = Vec::new();
+        for _ in 0..count {
+            halt.check()?;
+            governor.compute(halt, None, || {
+                for source in sources(domain, Place::Centre, room, true) {
+                    if source.shift != [0; 3] {
+                        elements.resize(source.here.count(), T::ZERO);
+                        subdomain.pack(Place::Centre, 1, &source.there(), &mut elements);
+                        subdomain.unpack(Place::Centre, 1, &source.here, &elements);
+                    }
+                }
+                subdomain.close(Place::Centre, 1);
+                let seconds = parallel::all(subdomain.parts(cells, 0, *threads), Part::compute);
+                subdomain.finish(0);
+                seconds
+            })?;
+        }
+        Ok(start.elapsed().as_secs_f64() / count as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::MeasureOptions;
+
+    #[test]
+    fn every_processor_gets_a_model_of_whole_steps() {
+        let mut platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
+        platform.processors[1].cores = vec![0, 1];
+        let options = MeasureOptions { seconds_per_size: 0.05, ..MeasureOptions::quick() };
+        let sweep = Sweep::new(Sizes::Listed(vec![4096.0, 600.0]), options);
+        let scheme = Scheme { nonoscillatory: true, ..Scheme::new(2).unwrap() };
+        let models =
+            sweep_advection::<f32>(&platform, scheme, &sweep, &mut |_| Ok(()), &Monitor::new()).unwrap();
+        assert_eq!((&*models.kernel, models.parameters["passes"]), ("mpdata-nonoscillatory-f32", 2.0));
+        for model in &models.models {
+            assert_eq!(model.points().iter().map(|p| p.size).collect::<Vec<_>>(), [512.0, 4096.0]);
+        }
+        let bad = Sweep::new(Sizes::Listed(vec![0.0]), options);
+        let error = sweep_advection::<f64>(&platform, scheme, &bad, &mut |_| Ok(()), &Monitor::new());
+        assert_eq!(error.unwrap_err().exit_code(), 2);
+    }
+}

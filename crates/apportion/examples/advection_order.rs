@@ -81,13 +81,19 @@ fn main() -> Result<()> {
             points.push([n as f64, error(n, dimensions, scheme)?]);
         }
         println!("  {name:28} {:.2}", (points[2][1] / points[3][1]).log2());
-        series.push(Series { name: name.into(), points, dashed: dimensions == 3, colour });
+        series.push(Series {
+            name: name.into(),
+            points,
+            dashed: dimensions == 3,
+            colour,
+            ..Series::default()
+        });
     }
     let order = Plot {
         title: ["MPDATA on a flow along the diagonal".into(), "a wave moved by n steps".into()],
         axes: ["cells per axis".into(), "error (L2)".into()],
         series,
-        references: Vec::new(),
+        ..Plot::default()
     };
     let n = 100;
     let cone = |x: usize| 1.0 + 3.0 * (1.0 - (x as f64 - 30.0).abs() / 15.0).max(0.0);
@@ -111,13 +117,19 @@ fn main() -> Result<()> {
             }
         };
         let points = row.iter().enumerate().map(|(x, y)| [x as f64, *y]).collect();
-        series.push(Series { name: name.into(), points, dashed: scheme.is_none(), colour });
+        series.push(Series {
+            name: name.into(),
+            points,
+            dashed: scheme.is_none(),
+            colour,
+            ..Series::default()
+        });
     }
     let cone = Plot {
         title: ["A cone after a round of 200 steps".into(), "C = 0.5, periodic, 100 cells".into()],
         axes: ["cell".into(), "field".into()],
         series,
-        references: Vec::new(),
+        ..Plot::default()
     };
     for (name, text) in
         [("advect-order.svg", plot_svg_on(&order, [true; 2])), ("advect-cone.svg", plot_svg(&cone))]

@@ -212,7 +212,7 @@ pub fn show_bytes(bytes: f64) -> String {
 pub fn show_seconds(seconds: f64) -> String {
     const DAY: f64 = 86_400.0;
     let whole = seconds.round();
-    if !(seconds < 1e5 * DAY) {
+    if seconds.is_nan() || seconds >= 1e5 * DAY {
         format!("{:.3e} days", seconds / DAY)
     } else if seconds >= 3.0 * DAY {
         format!("{:.1} days", seconds / DAY)

@@ -92,7 +92,7 @@ fn is_variable(line: &str) -> bool {
 /// Whether all commands of a block are computed.
 fn computed(all: &[String]) -> bool {
     let is = |line: &String| COMPUTED.iter().any(|name| line.starts_with(&format!("apportion {name} ")));
-    all.iter().any(|line| is(line)) && all.iter().all(|line| is(line) || is_variable(line))
+    all.iter().any(&is) && all.iter().all(|line| is(line) || is_variable(line))
 }
 
 /// The quoted lines that an output lacks, in order. A line that ends in "…" may go on, and one of "…" stands

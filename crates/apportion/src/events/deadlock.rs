@@ -25,6 +25,9 @@ pub struct Deadlock {
     pub circle: Vec<Wait>,
 }
 
+/// A rule on a path, what is left to try at it, and the place that leads on.
+type Visit = (usize, Vec<(usize, usize)>, usize);
+
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, wait) in self.circle.iter().enumerate() {
@@ -189,7 +192,7 @@ impl Search<'_> {
     /// A circle that can be reached from a rule; rules in `seen` lead to none.
     fn circle(&self, start: usize, seen: &mut BTreeSet<usize>) -> Option<Vec<Wait>> {
         // The path, with what is left to try at each rule; the place is that which leads on.
-        let mut path: Vec<(usize, Vec<(usize, usize)>, usize)> = Vec::new();
+        let mut path: Vec<Visit> = Vec::new();
         let mut next = Some((start, 0));
         loop {
             if let Some((rule, _)) = next.take() {

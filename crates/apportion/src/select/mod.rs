@@ -14,7 +14,7 @@ pub use bounds::ideal_seconds_turning;
 pub use candidates::capped;
 pub(crate) use memory_fit::fitted;
 pub use memory_fit::{MemoryOverrun, MemoryPolicy, check_caps, fit_order};
-pub use overlap::{Sizing, corner_for_overlap};
+pub use overlap::{ForecastOf, Sizing, corner_for_overlap};
 pub use preference::{DecidedBy, in_order_of_preference, preferred};
 #[cfg(test)]
 pub(crate) use rebalance::Moves;

@@ -2,6 +2,9 @@
 
 use crate::events::{Dispatching, Duration, What, Workcell};
 
+/// Events as (time, what, index), and whether the firings ran out.
+type Happened = (Vec<(u64, What, usize)>, bool);
+
 /// Everything that happens, as (time, what, index), sorted; and whether the firings ran out. `Err` if a rule
 /// releases what is free.
 pub fn interpret(
@@ -9,7 +12,7 @@ pub fn interpret(
     until: u64,
     limit: u64,
     [seed, replication]: [u64; 2],
-) -> Result<(Vec<(u64, What, usize)>, bool), ()> {
+) -> Result<Happened, ()> {
     let mut events = Vec::new();
     // Times since when each instance, unit and part is there.
     let mut done: Vec<Vec<u64>> = cell.jobs.iter().map(|job| vec![0; job.done as usize]).collect();
@@ -98,15 +101,15 @@ pub fn interpret(
                 !wants(i) || (rivals.iter().filter(|&&j| before(by, j, i)).count() as u64) < units
             });
         };
-        for j in 0..cell.jobs.len() {
-            settle(done[j].len() as u64, cell.dispatching, &|i| cell.rules[i].done.contains(&j));
+        for (j, done) in done.iter().enumerate() {
+            settle(done.len() as u64, cell.dispatching, &|i| cell.rules[i].done.contains(&j));
         }
         for (r, resource) in cell.resources.iter().enumerate() {
             let by = resource.dispatching.unwrap_or(cell.dispatching);
             settle(free[r], by, &|i| cell.rules[i].free.contains(&r));
         }
-        for p in 0..cell.parts.len() {
-            settle(parts[p].len() as u64, cell.dispatching, &|i| cell.rules[i].parts.contains(&p));
+        for (p, parts) in parts.iter().enumerate() {
+            settle(parts.len() as u64, cell.dispatching, &|i| cell.rules[i].parts.contains(&p));
         }
         // One of those that give the same thing.
         let meet = |x: &[usize], y: &[usize]| x.iter().any(|one| y.contains(one));

@@ -191,7 +191,7 @@ impl<T: Advectable> Passes<'_, T> {
                 let (before, level) = (before.last(), &mut rest[0]);
                 let wide = self.beyond(pass);
                 if pass == 1 {
-                    self.advance(1, cells, wide, time, before, level);
+                    self.advance(1, (cells, wide), time, before, level);
                     lag = 0;
                     continue;
                 }
@@ -204,7 +204,7 @@ impl<T: Advectable> Passes<'_, T> {
                 if let (Some(arrays), true) = (&mut courant, pass == last) {
                     self.keep(cells, time - lag, level, (&frame, arrays));
                 }
-                self.advance(pass, cells, wide, time - lag, before, level);
+                self.advance(pass, (cells, wide), time - lag, before, level);
             }
         }
     }
@@ -267,8 +267,7 @@ impl<T: Advectable> Passes<'_, T> {
     fn advance(
         &self,
         pass: usize,
-        cells: &Cells,
-        by: usize,
+        (cells, by): (&Cells, usize),
         i: isize,
         before: Option<&Level<'_, T>>,
         level: &mut Level<'_, T>,

@@ -24,12 +24,12 @@ pub(super) struct Scale {
 impl Scale {
     pub fn horizontal(values: impl Iterator<Item = f64>, logarithmic: bool) -> Self {
         let scale = Self::over(values, AREA[0], AREA[2], logarithmic);
-        if logarithmic { scale } else { scale.from_zero() }
+        if logarithmic { scale } else { scale.starting_at_zero() }
     }
 
     pub fn vertical(values: impl Iterator<Item = f64>, logarithmic: bool) -> Self {
         let scale = Self::over(values, AREA[3], AREA[1], logarithmic);
-        let scale = if logarithmic { scale } else { scale.from_zero() };
+        let scale = if logarithmic { scale } else { scale.starting_at_zero() };
         Self { first: None, ..scale.rounded() }
     }
 
@@ -51,7 +51,7 @@ impl Scale {
     }
 
     /// Starts at zero where that leaves room for the values.
-    fn from_zero(mut self) -> Self {
+    fn starting_at_zero(mut self) -> Self {
         if self.least > 0.0 && (self.most - self.least) >= FILLED * self.most {
             self.least = 0.0;
             self.step = step(self.most / TICKS);

@@ -177,7 +177,8 @@ fn separate_messages_are_the_steps_of_the_thesis() {
         let sends = |rank| schedule.steps(Rank(rank)).map(|step| step.sent().len()).sum::<usize>();
         (0..layout.processors()).map(sends).sum::<usize>()
     };
-    let two: [(fn(Shape, &[f64]) -> crate::error::Result<Layout>, usize); 4] = [
+    type Method = fn(Shape, &[f64]) -> crate::error::Result<Layout>;
+    let two: [(Method, usize); 4] = [
         (shapes::straight_line, 2),
         (shapes::square_corner, 4),
         (shapes::square_edge, 5),

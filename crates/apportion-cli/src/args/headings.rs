@@ -23,6 +23,7 @@ const HEADINGS: [(&str, &[&str]); 11] = [
             "minimise",
             "levels",
             "granularity",
+            "grid-shape",
             "repeat",
             "compare",
             "objective",

@@ -39,7 +39,7 @@ pub fn written(directory: &Path) -> String {
     let files = [
         ("layouts.svg", "the three layouts side by side"),
         ("times.svg", "forecast and measured times"),
-        ("trace.svg", "the square corner's run; trace.json opens in Perfetto"),
+        ("trace.svg", "its run and its forecast; trace.json for Perfetto"),
         ("plan.svg", "the square corner's layout"),
         ("platform.toml, models.json", "the machine, and its measured speeds"),
         ("square-corner.json", "the plan; also straight-line.json, even-split.json"),

@@ -128,10 +128,10 @@ fn clusters_are_named_and_bordered() {
 #[test]
 fn small_parts_are_named_beside_the_picture() {
     let svg = plan_svg(&columns(1000, 1000, &[900.0, 100.0, 1.0]), &[]);
-    assert!(svg.contains("class=\"leader\"") && svg.contains(">p2, 0.1 %<"), "{svg}");
+    assert!(svg.contains("class=\"leader\"") && svg.contains(">p2, 0.090 %<"), "{svg}");
     let corner = shapes::square_corner(Shape::new(1000, 1000, 1000, "test").unwrap(), &[1e5, 1.0]).unwrap();
     let svg = plan_svg(&plan(corner), &[]);
-    assert!(svg.contains("r=\"7\"") && svg.contains(">p1, 0.0010 %<") && well_formed(&svg), "{svg}");
+    assert!(svg.contains("r=\"7\"") && svg.contains(">p1, 0.00090 %<") && well_formed(&svg), "{svg}");
     let strips = [[0, 10], [10, 20], [20, 30]].map(|rows: [u64; 2]| Rect::new(rows.into(), Span::new(0, 30)));
     let parts = strips.iter().zip([0, 1, 0]).map(|(r, owner)| crate::plan::Part::new(Rank(owner), *r));
     let apart = plan(Layout::new(Shape::new(30, 30, 30, "test").unwrap(), 2, parts).unwrap());

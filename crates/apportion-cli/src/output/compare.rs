@@ -63,6 +63,9 @@ pub fn relayed_volume(layout: &Layout, network: &Network) -> Result<Option<u64>>
     }
 }
 
+/// A column of the table: its heading, and the cell of a row.
+type Column = (&'static str, Box<dyn Fn(&Row, &Cost) -> String>);
+
 impl Comparison {
     /// With the rows sorted by the criterion, equal ones by volume; those that do not apply are last.
     pub fn sorted(mut self) -> Self {
@@ -95,12 +98,12 @@ impl Comparison {
     }
 
     /// The headings, and the cells of a row.
-    fn columns(&self) -> Vec<(&'static str, Box<dyn Fn(&Row, &Cost) -> String>)> {
+    fn columns(&self) -> Vec<Column> {
         let count = |x: Option<u64>| x.map_or_else(String::new, |x| units::show_count(u128::from(x)));
         let seconds = |x: Option<f64>| x.map_or_else(|| "-".into(), units::show_seconds);
         let number = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
         let star = self.star;
-        let mut all: Vec<(&'static str, Box<dyn Fn(&Row, &Cost) -> String>)> = vec![
+        let mut all: Vec<Column> = vec![
             ("method", Box::new(|row, _| row.method.to_string())),
             ("cost", Box::new(move |_, c| number(c.metrics.sum_half_perimeters))),
             (

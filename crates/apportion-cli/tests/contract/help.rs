@@ -69,7 +69,7 @@ fn completions_and_man_pages_know_every_command() {
 fn tables_fit_eighty_columns() {
     let bench = Bench::new();
     bench.write("two.toml", TWO);
-    bench.write("slow.toml", &format!("{TWO}[network]\nlatency = \"1 ms\"\nbandwidth = \"100 Mbit/s\"\n"));
+    bench.write("slow.toml", format!("{TWO}[network]\nlatency = \"1 ms\"\nbandwidth = \"100 Mbit/s\"\n"));
     let runs: [&[&str]; 4] = [
         &["partition", "--shape", "500x500", "--platform", "slow.toml", "--compare"],
         &["simulate", "--shape", "500x500", "--platform", "slow.toml", "--sweep", "ratio=1..4"],

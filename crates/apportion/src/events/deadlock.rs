@@ -55,9 +55,12 @@ pub(super) fn stuck(state: &State<'_>) -> End {
     let used = |place: usize| !takers[place].is_empty();
     let jobs = (0..workcell.jobs.len()).filter(|&job| used(job) && !state.done[job].is_empty());
     let waiting_jobs: Vec<usize> = jobs.collect();
+    // Parts that wait, or that will come and wait.
+    let coming: BTreeSet<Place> = state.coming().collect();
     let parts = (0..workcell.parts.len()).map(Place::Part);
+    let there = |part: &Place| !state.is_missing(*part) || coming.contains(part);
     let waiting_parts: Vec<Place> =
-        parts.filter(|&part| used(workcell.number(part)) && !state.is_missing(part)).collect();
+        parts.filter(|part| used(workcell.number(*part)) && there(part)).collect();
     let holds = |job: usize| state.done[job].iter().any(|token| !token.held.is_empty());
     // Jobs whose last rule releases nothing may hold resources without a rule to follow.
     let lost = (0..workcell.jobs.len()).any(|job| !used(job) && holds(job));

@@ -6,7 +6,7 @@ use clap::Args;
 pub struct BlasArgs {
     /// Library for plus-times products: none (built-in kernel, identical bytes on every machine), auto (the
     /// first installed of OpenBLAS, BLIS and MKL, else built-in), openblas, blis, mkl, or the path of a
-    /// library.
-    #[arg(long, value_name = "auto|none|PATH", default_value = "none")]
-    pub blas: String,
+    /// library [default: none].
+    #[arg(long, value_name = "auto|none|PATH")]
+    pub blas: Option<String>,
 }

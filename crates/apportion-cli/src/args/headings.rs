@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 
 /// Headings and the flags under them. A flag that a group of flags already has under a heading of its own
 /// stays there.
-const HEADINGS: [(&str, &[&str]); 11] = [
+const HEADINGS: [(&str, &[&str]); 12] = [
     ("Simulation", &["until", "firings", "replications", "scenario", "allow-deadlock"]),
     ("What is divided", &["units", "shape", "grid", "traces"]),
     (
@@ -24,6 +24,9 @@ const HEADINGS: [(&str, &[&str]); 11] = [
             "levels",
             "granularity",
             "grid-shape",
+            "mesh",
+            "shares",
+            "left-over",
             "repeat",
             "compare",
             "objective",
@@ -31,7 +34,21 @@ const HEADINGS: [(&str, &[&str]); 11] = [
             "edges",
         ],
     ),
-    ("Flow", &["flow", "overlap", "look-ahead", "block", "blocks", "element"]),
+    ("Flow", &["flow", "messages", "exchange", "overlap", "look-ahead", "block", "blocks", "element"]),
+    (
+        "Advection",
+        &[
+            "field",
+            "courant",
+            "steps",
+            "iterations",
+            "nonoscillatory",
+            "infinite-gauge",
+            "third-order",
+            "boundary",
+            "every",
+        ],
+    ),
     (
         "Product",
         &["semiring", "exponent", "alpha", "beta", "c-in", "transpose-a", "transpose-b", "predecessors"],
@@ -64,6 +81,7 @@ const HEADINGS: [(&str, &[&str]); 11] = [
         "Output",
         &[
             "output",
+            "frames",
             "gantt",
             "matrices",
             "max-plus",

@@ -47,7 +47,8 @@ pub struct PartitionArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["units", "shape", "speeds", "models", "platform",
         "surfaces", "at", "method", "communication", "groups", "minimise", "levels", "granularity", "repeat",
         "compare", "flow", "overlap", "look_ahead", "block", "blocks", "output", "robust", "objective", "min",
-        "max", "multiple_of", "any_size", "hierarchical", "bytes_per_unit"])]
+        "max", "multiple_of", "any_size", "hierarchical", "bytes_per_unit", "mesh", "shares", "left_over",
+        "messages"])]
     pub plan: Option<PathBuf>,
     #[command(flatten)]
     pub sources: Sources,

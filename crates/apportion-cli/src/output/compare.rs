@@ -149,7 +149,7 @@ impl Comparison {
         });
         let header: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
         let chosen = self.line.as_ref().unwrap_or(&self.chosen);
-        let mut out = format!("{}\nchosen  {chosen}\n", table(&header, rows));
+        let mut out = format!("{}\n{}", table(&header, rows), pairs(&[("chosen", chosen.clone())]));
         let refused: Vec<(String, &String)> = self
             .rows
             .iter()

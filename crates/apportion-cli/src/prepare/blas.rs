@@ -10,7 +10,7 @@ impl BlasArgs {
     /// # Errors
     /// The library cannot be loaded, or is named for a semiring other than plus-times.
     pub fn kernel<T: Real>(&self, semiring: Semiring) -> Result<Kernel<T>> {
-        match (semiring, self.blas.as_str()) {
+        match (semiring, self.named()) {
             (_, "none") => Kernel::over(semiring),
             (Semiring::PlusTimes, "auto") => Ok(Blas::any().map_or_else(Kernel::plus_times, Kernel::by_blas)),
             (Semiring::PlusTimes, name) => Blas::open(name).map(Kernel::by_blas),
@@ -24,12 +24,17 @@ impl BlasArgs {
     /// # Errors
     /// Unless it is `none` or `auto`.
     pub fn unused(&self, semiring: Semiring) -> Result<()> {
-        if matches!(self.blas.as_str(), "none" | "auto") { Ok(()) } else { Err(self.refused(semiring)) }
+        if matches!(self.named(), "none" | "auto") { Ok(()) } else { Err(self.refused(semiring)) }
+    }
+
+    /// What was asked for, or the default.
+    fn named(&self) -> &str {
+        self.blas.as_deref().unwrap_or("none")
     }
 
     fn refused(&self, semiring: Semiring) -> Error {
         Error::input(
-            format!("--blas {}", self.blas),
+            format!("--blas {}", self.named()),
             format!("libraries support plus-times only, not {semiring}"),
             "remove the flag",
         )

@@ -27,12 +27,15 @@ pub fn check(args: &MeasureArgs) -> Result<()> {
         return Err(Error::input("--alone", what, "remove the flag, or measure each host by itself"));
     }
     let refuse = |flag: &str, what: &str| Err(Error::input(flag, what, "remove the flag"));
+    if args.blas.blas.is_some() && (args.program.command.is_some() || !args.program.program.is_empty()) {
+        return refuse("--blas", "your own program is measured, no kernel");
+    }
     match args.kernel {
         KernelName::GemmF32 | KernelName::GemmF64 => Ok(()),
         kernel if is_stencil(kernel) && args.block.is_some() => {
             refuse("--block", "a stencil has no pivot block")
         }
-        kernel if is_stencil(kernel) && args.blas.blas != "none" => {
+        kernel if is_stencil(kernel) && args.blas.blas.as_deref().is_some_and(|name| name != "none") => {
             refuse("--blas", "a stencil needs no library")
         }
         KernelName::OrAnd => args.blas.unused(Semiring::OrAnd),

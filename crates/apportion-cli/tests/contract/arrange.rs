@@ -244,7 +244,7 @@ fn costs_have_units() {
     let text = std::fs::read_to_string(here.join("clusters.toml")).unwrap();
     std::fs::write(here.join("slow.toml"), text + "[network]\nbandwidth = 5e-324\n").unwrap();
     let error = here.fails(2, "arrange --plan plan.json --platform slow.toml");
-    assert!(error.contains("raise the smallest bandwidth") && !error.contains("NaN"), "{error}");
+    assert!(error.contains("network.bandwidth") && !error.contains("NaN"), "{error}");
 }
 
 #[test]

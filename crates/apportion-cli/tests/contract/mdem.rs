@@ -122,7 +122,7 @@ fn bad_workcells_and_flags_are_refused() {
         ("mdem good.toml --gantt good.toml", "good.toml is an input, which it would replace"),
         ("mdem good.toml --gantt e.csv -o e.csv", "is also the output of -o"),
         ("mdem good.toml --speeds 2:1 --explain 0", "--explain: explains one product"),
-        ("mdem good.toml --until -3", "\"-3\" is negative"),
+        ("mdem good.toml --until -3", "is negative"),
         ("mdem good.toml --until 1e12", "--until: 1000000000000 s is more than"),
         ("mdem good.toml --replications 0", "0 is not in 1.."),
         ("mdem good.toml --replications 1e6 --firings 5e6", "--replications: "),

@@ -137,7 +137,7 @@ fn endless_times_are_refused() {
     here.done("simulate --plan plan.json --platform two.toml --export-simgrid to");
     std::fs::write(here.join("slow.toml"), TWO.replace("9 Gflop/s", "1e-308 flop/s")).unwrap();
     let error = here.fails(2, "simulate --traces to --platform slow.toml");
-    assert!(error.contains("exceeds the range of numbers"), "{error}");
+    assert!(error.contains("1e-308 is not between"), "{error}");
 }
 
 /// Traces of programs have no flow.

@@ -63,7 +63,7 @@ fn ratios_give_no_seconds_in_any_form() {
         let saved: Value = here.value("plan.json");
         assert!(saved.get("forecast").is_none(), "{line}");
     }
-    here.done("partition --units 1000 --speeds 9:1 -o units.json");
+    here.done("partition --units 1000 --platform linked.toml -o units.json");
     here.done("plot --speeds 9,1 --units 1000 --svg line.svg");
     let picture = here.text("line.svg");
     assert!(picture.contains("all finish together") && picture.contains("relative speed"), "{picture}");
@@ -96,7 +96,7 @@ fn a_simulation_with_ratios_is_of_communication_alone() {
     let swept: Value = here.json(&format!("{sweep} --svg sweep.svg"));
     assert_eq!(swept["communication_only"], true);
     assert!((swept["points"][0]["seconds"][0].as_f64().unwrap() - expected).abs() < 1e-9, "{swept}");
-    assert!(here.text("sweep.svg").contains("communication alone in "));
+    assert!(here.text("sweep.svg").contains("forecast communication time"));
     assert!(here.done(sweep).contains("communication alone"));
     for refused in [
         "simulate --plan plan.json --platform bare.toml",

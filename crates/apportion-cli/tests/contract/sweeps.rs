@@ -45,7 +45,7 @@ fn crossovers_of_two_processors() {
         assert!((found - at).abs() < 0.03, "{found}");
         let csv = String::from_utf8(std::fs::read(bench.path("sweep.csv")).unwrap()).unwrap();
         assert_eq!(csv.lines().count(), 26);
-        assert!(csv.starts_with("ratio,straight-line,square-corner,winner\n"), "{csv}");
+        assert!(csv.starts_with("ratio,straight-line,square-corner,winner,gain\n"), "{csv}");
         let svg = std::fs::read_to_string(bench.path("sweep.svg")).unwrap();
         assert!(svg.contains("square-corner from "));
         let again = bench.json(&call);

@@ -160,7 +160,11 @@ mod tests {
             sweep_advection::<f32>(&platform, scheme, &sweep, &mut |_| Ok(()), &Monitor::new()).unwrap();
         assert_eq!((&*models.kernel, models.parameters["passes"]), ("mpdata-nonoscillatory-f32", 2.0));
         for model in &models.models {
-            assert_eq!(model.points().iter().map(|p| p.size).collect::<Vec<_>>(), [512.0, 4096.0]);
+            assert_eq!(
+                model.points().iter().map(|p| p.size).collect::<Vec<_>>(),
+                [648.0, 4096.0],
+                "9 x 9 x 8"
+            );
         }
         let bad = Sweep::new(Sizes::Listed(vec![0.0]), options);
         let error = sweep_advection::<f64>(&platform, scheme, &bad, &mut |_| Ok(()), &Monitor::new());

@@ -42,7 +42,7 @@ fn surfaces() -> Result<String> {
     rows.retain(|x| *x <= 10_000.0);
     let mut text =
         "{\"format\": \"apportion-surfaces\", \"version\": 1, \"kernel\": \"striped matrix product, \
-         2007\",\n\"axes\": [\"rows\", \"n\"], \"surfaces\": [\n"
+         2007\",\n\"axes\": [\"rows\", \"n\"], \"work\": {\"rows\": 1, \"n\": 2}, \"surfaces\": [\n"
             .to_owned();
     for (i, constants) in PROCESSORS.iter().enumerate() {
         let processor: Emulated = constants.parse()?;

@@ -12,6 +12,11 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 
+/// Conflicts, rules of one conflict, and resources that the text lists.
+const MOST_SHARED: usize = 12;
+const MOST_NAMES: usize = 8;
+const MOST_RESOURCES: usize = 40;
+
 /// The files that were asked for.
 pub struct EventFiles {
     events: Option<(OutputFile, bool)>,
@@ -209,7 +214,7 @@ impl<'a> Shown<'a> {
             ("products", made.collect::<Vec<_>>().join(", ")),
             ("events", run.records.len().to_string()),
         ];
-        for shared in &self.shared {
+        for shared in self.shared.iter().take(MOST_SHARED) {
             let met: u64 =
                 run.conflicts.iter().filter(|conflict| conflict.place == shared.place).map(|c| c.times).sum();
             about.push((
@@ -217,14 +222,18 @@ impl<'a> Shown<'a> {
                 format!(
                     "{} is taken by {}; dispatching chose {met} times",
                     workcell.name_of(shared.place),
-                    self.rule_names(&shared.rules).join(", ")
+                    few(&self.rule_names(&shared.rules))
                 ),
             ));
+        }
+        if let Some(more) = self.shared.len().checked_sub(MOST_SHARED).filter(|&more| more > 0) {
+            about.push(("", format!("and {more} more (--json)")));
         }
         about.extend(self.linear.lines(workcell));
         let mut out = pairs(&about);
         if !workcell.resources.is_empty() {
-            let rows = workcell.resources.iter().zip(&self.usage).map(|(resource, usage)| {
+            let shown_rows = workcell.resources.iter().zip(&self.usage).take(MOST_RESOURCES);
+            let rows = shown_rows.map(|(resource, usage)| {
                 vec![
                     resource.name.clone(),
                     resource.capacity.to_string(),
@@ -235,6 +244,10 @@ impl<'a> Shown<'a> {
             });
             out += "\n";
             out += &table(&["resource", "units", "utilisation", "working", "held, waiting"], rows);
+            if let Some(more) = workcell.resources.len().checked_sub(MOST_RESOURCES).filter(|&more| more > 0)
+            {
+                let _ = writeln!(out, "and {more} more (--json)");
+            }
         }
         if self.lines.len() > 1 || self.lines[0].runs.len() > 1 {
             out += "\n";
@@ -246,6 +259,12 @@ impl<'a> Shown<'a> {
         }
         out
     }
+}
+
+/// The first few names, and the number of the others.
+fn few(names: &[&str]) -> String {
+    let first = names[..names.len().min(MOST_NAMES)].join(", ");
+    if names.len() > MOST_NAMES { format!("{first} and {} more", names.len() - MOST_NAMES) } else { first }
 }
 
 /// A time to the millisecond, without needless zeros.

@@ -20,6 +20,12 @@ pub struct Table<'a> {
     pub subject: String,
 }
 
+/// A fraction in percent; nothing is not less than nothing.
+fn percent(fraction: f64) -> String {
+    let tenths = (1000.0 * fraction).round();
+    format!("{:.1} %", if tenths == 0.0 { 0.0 } else { tenths / 10.0 })
+}
+
 impl Table<'_> {
     pub fn value(&self) -> Value {
         let points = self.swept.points.iter().map(|point| {
@@ -83,7 +89,7 @@ impl Table<'_> {
             };
             row.extend(able.iter().map(shown));
             row.push(point.winner.map_or_else(String::new, |w| self.candidates[w].name.clone()));
-            row.push(point.gain().map_or_else(|| "-".into(), |gain| format!("{:.1} %", 100.0 * gain)));
+            row.push(point.gain().map_or_else(|| "-".into(), |gain| percent(gain)));
             row
         });
         let mut out = table(&header, rows);

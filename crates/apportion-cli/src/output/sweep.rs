@@ -89,7 +89,7 @@ impl Table<'_> {
             };
             row.extend(able.iter().map(shown));
             row.push(point.winner.map_or_else(String::new, |w| self.candidates[w].name.clone()));
-            row.push(point.gain().map_or_else(|| "-".into(), |gain| percent(gain)));
+            row.push(point.gain().map_or_else(|| "-".into(), percent));
             row
         });
         let mut out = table(&header, rows);

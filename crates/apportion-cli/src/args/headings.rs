@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 
 /// Headings and the flags under them. A flag that a group of flags already has under a heading of its own
 /// stays there.
-const HEADINGS: [(&str, &[&str]); 12] = [
+const HEADINGS: [(&str, &[&str]); 13] = [
     ("Simulation", &["until", "firings", "replications", "scenario", "allow-deadlock"]),
     ("What is divided", &["units", "shape", "grid", "traces"]),
     (
@@ -34,6 +34,7 @@ const HEADINGS: [(&str, &[&str]); 12] = [
             "edges",
         ],
     ),
+    ("Network", &["sharing", "eager", "rate-tolerance", "tcp"]),
     ("Flow", &["flow", "messages", "exchange", "overlap", "look-ahead", "block", "blocks", "element"]),
     (
         "Advection",

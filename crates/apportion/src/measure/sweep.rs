@@ -55,7 +55,8 @@ impl MeasureOptions {
 pub enum Sizes {
     /// These, on every processor.
     Listed(Vec<f64>),
-    /// Few sizes, chosen for each processor from its own points ([`AdaptiveSweep`]).
+    /// Few sizes, chosen for each processor from its own points; see
+    /// [`AdaptiveSweep`](crate::model::AdaptiveSweep).
     Adaptive {
         /// The smallest size; always measured.
         smallest: f64,

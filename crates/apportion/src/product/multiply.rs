@@ -115,7 +115,7 @@ impl<'a, T: Element> MatmulJob<'a, T> {
 /// Not enough memory on this machine (exit code 2); a processor whose `memory` is too small, a lost worker, a
 /// stop from outside, or a wrong result (exit code 1). In a world of several ranks, errors that all ranks
 /// know are returned as [`Error::Agreed`]. A lost worker and a stop from outside are known to one rank only:
-/// end the others with [`World::abort`].
+/// end the others with [`World::abort`](crate::run::World::abort).
 ///
 /// # Panics
 /// If the plan, the operands and the platform do not fit together.

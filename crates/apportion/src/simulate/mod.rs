@@ -1,7 +1,7 @@
 //! Simulation of a schedule with a virtual clock: the forecast.
 //!
 //! Processors compute at given rates. A message takes latency + bytes / bandwidth on its link (Hockney), and
-//! a link carries one message at a time ([`LinkBookings`]). Sends are buffered: a message travels as soon as
+//! a link carries one message at a time (`LinkBookings`). Sends are buffered: a message travels as soon as
 //! it is sent.
 
 mod broadcast_time;

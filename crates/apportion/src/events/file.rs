@@ -1,9 +1,11 @@
 //! The workcell file. Reading is strict: errors name the field.
 
+mod raw;
+
 use super::{Arrivals, Dispatching, Duration, Job, Nanos, PartSource, Resource, Rule, Scenario, Workcell};
 use crate::error::{Error, Result};
 use crate::units::{Dimension, Quantity};
-use serde::Deserialize;
+use raw::{RawDuration, RawJob, RawPart, RawRandom, RawResource, RawRule, RawScenario, RawWorkcell};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -15,105 +17,6 @@ const MOST_BYTES: u64 = 64 << 20;
 const MOST: usize = 20_000;
 /// Most units of a resource, instances of a job at the start, and parts of a kind.
 const MOST_UNITS: u64 = 1_000_000;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawWorkcell {
-    name: Option<String>,
-    dispatching: Option<String>,
-    #[serde(default)]
-    job: Vec<RawJob>,
-    #[serde(default)]
-    resource: Vec<RawResource>,
-    #[serde(default)]
-    part: Vec<RawPart>,
-    #[serde(default)]
-    rule: Vec<RawRule>,
-    #[serde(default)]
-    scenario: Vec<RawScenario>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawJob {
-    name: String,
-    duration: RawDuration,
-    #[serde(default)]
-    done: u64,
-}
-
-/// A time, or a table with one distribution.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "a time such as 5 or \"2 min\", or { uniform = [4, 6] }")]
-enum RawDuration {
-    Fixed(Quantity),
-    Random(RawRandom),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRandom {
-    uniform: Option<[Quantity; 2]>,
-    triangular: Option<[Quantity; 3]>,
-    exponential: Option<Quantity>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawResource {
-    name: String,
-    #[serde(default = "one")]
-    capacity: u64,
-    reset: Option<Quantity>,
-    dispatching: Option<String>,
-}
-
-fn one() -> u64 {
-    1
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPart {
-    name: String,
-    count: Option<u64>,
-    first: Option<Quantity>,
-    every: Option<Quantity>,
-    at: Option<Vec<Quantity>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRule {
-    name: String,
-    #[serde(default)]
-    done: Vec<String>,
-    #[serde(default)]
-    free: Vec<String>,
-    #[serde(default)]
-    parts: Vec<String>,
-    #[serde(default)]
-    start: Vec<String>,
-    #[serde(default)]
-    release: Vec<String>,
-    #[serde(default)]
-    produce: Vec<String>,
-    #[serde(default)]
-    priority: i64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawScenario {
-    name: String,
-    dispatching: Option<String>,
-    #[serde(default)]
-    duration: BTreeMap<String, RawDuration>,
-    #[serde(default)]
-    capacity: BTreeMap<String, u64>,
-    #[serde(default)]
-    count: BTreeMap<String, u64>,
-}
 
 /// Reads a workcell file.
 ///

@@ -236,7 +236,7 @@ fn free_bytes(_file: &File) -> Option<u64> {
 pub fn abandon_all() -> (usize, Abandoned) {
     let unfinished = unfinished();
     for path in &unfinished.0 {
-        // The process ends; there is nobody to tell.
+        // The process ends; an error cannot be reported.
         let _ = fs::remove_file(path);
     }
     (unfinished.1, unfinished)

@@ -1,7 +1,7 @@
 //! Reproductions of the source documents: published numbers beside computed and measured ones.
 //!
 //! `cargo run --release -p literature -- list` names the experiments, `run ID …` runs some, `run all` all
-//! of them. Exit code 1 means that something published is not met, and that nobody knows why.
+//! of them. Exit code 1 means that something published is not met for no known reason.
 
 mod becker;
 mod catalogue;

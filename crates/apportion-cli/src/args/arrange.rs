@@ -42,7 +42,7 @@ pub enum SpreadName {
     OneToAll,
 }
 
-/// What lies beyond the border of a stencil's domain.
+/// What is beyond the border of a stencil's domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EdgesName {
     /// The opposite border.
@@ -93,7 +93,7 @@ pub struct ArrangeArgs {
     /// How a pivot row or column spreads, for hops and bandwidth [default: ring].
     #[arg(long, value_enum)]
     pub flow: Option<SpreadName>,
-    /// What lies beyond the domain's border, for asymmetric [default: periodic].
+    /// What is beyond the domain's border, for asymmetric [default: periodic].
     #[arg(long, value_enum)]
     pub edges: Option<EdgesName>,
     /// Seed of --search local and auto [default: 1].

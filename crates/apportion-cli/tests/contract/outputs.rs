@@ -113,7 +113,7 @@ fn a_result_in_the_checkpoint_directory_appears() {
     assert_eq!(fs::read(bench.path("out/c.npy")).unwrap(), first);
 }
 
-/// The limit counts the threads of the user, so that it is set for one whom nobody else is.
+/// The limit counts all threads of a user: the command runs as a user without other processes.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_refused_thread_is_an_error_and_no_hang() {

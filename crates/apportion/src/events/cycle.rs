@@ -120,7 +120,7 @@ fn tokenless(nodes: usize, edges: &[CycleEdge], within: &[usize]) -> Option<Cycl
 
 /// Policy iteration in a strongly connected component that is given by its edges.
 fn howard(edges: &[CycleEdge], within: &[usize]) -> Cycle {
-    // Nodes of the component, numbered anew.
+    // Nodes of the component, renumbered.
     let mut nodes: Vec<usize> = within.iter().map(|&e| edges[e].from).collect();
     nodes.sort_unstable();
     nodes.dedup();

@@ -119,8 +119,8 @@ impl EventGraph {
         Some(GraphCycle { cycle, rules, places, tokens })
     }
 
-    /// The times at which each rule fires, by the max-plus recursion: up to a time, and at most so many times
-    /// each. O(firings x edges).
+    /// The times at which each rule fires, by the max-plus recursion: up to a time, and for a number of
+    /// firings each at most. O(firings x edges).
     ///
     /// # Errors
     /// A circuit without tokens: its rules never fire (exit code 1).

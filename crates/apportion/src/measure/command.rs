@@ -112,7 +112,7 @@ impl UserCommand {
         Ok(Self { text, words, seconds_from, timeout: None })
     }
 
-    /// The same command, whose runs may take at most so many seconds each; `None`: any time.
+    /// The same command, with a limit of seconds for each run; `None`: any time.
     #[must_use]
     pub fn with_timeout(self, seconds: Option<f64>) -> Self {
         Self { timeout: seconds, ..self }

@@ -28,7 +28,7 @@ const BORDEAUX: Original =
     Original { size: 15_000, speed: 2.0 * 15e3 * 15e3 * 15e3 / 198.0, element: 8, here: 5.0 };
 
 /// 7.5 states no speed: an eighth of what the same hardware did with ATLAS (5.8) is assumed for a loop that
-/// nobody has optimised.
+/// has not been optimised.
 const LOOP: Original = Original { size: 7000, speed: BORDEAUX.speed / 8.0, element: 8, here: 5.0 };
 
 /// The thesis runs 1:1 to 1:25; the ratios from 14 on show where the fast processor alone is as fast.

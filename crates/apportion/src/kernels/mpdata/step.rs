@@ -1,6 +1,6 @@
 //! The passes of a step over a box of cells, plane by plane: while a plane goes through the last pass, those
-//! after it are still in earlier ones. What lies between two passes is kept for a few planes of a strip only,
-//! so that it stays in the cache.
+//! after it are still in earlier ones. The arrays between two passes are kept for a few planes of a strip,
+//! so that they stay in the cache.
 
 mod corrections;
 mod run;

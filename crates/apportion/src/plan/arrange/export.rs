@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_goes_down_the_columns_and_forgets_nobody() {
+    fn the_order_goes_down_the_columns_with_every_processor() {
         let layout = columns(Shape::new(8, 8, 8, "t").unwrap(), &[1.0, 0.0, 1.0, 1.0, 1.0]).unwrap();
         let order: Vec<usize> = places_in_order(&layout).iter().map(|r| r.0).collect();
         assert_eq!(order, [0, 2, 3, 4, 1]);

@@ -18,7 +18,7 @@ const AREA: [f64; 4] = [92.0, 74.0, 640.0, 414.0];
 const TYPE: f64 = 12.0;
 /// Width of an average character, as a fraction of the font size.
 const CHARACTER: f64 = 0.58;
-/// Maximum number of different curves drawn: more cannot be told apart, and the picture stays small.
+/// Maximum number of different curves drawn: more cannot be distinguished, and the picture stays small.
 const MOST_CURVES: usize = 100;
 /// Maximum number of points of a curve that are drawn.
 const MOST_POINTS: usize = 2000;

@@ -1,4 +1,4 @@
-//! How curves are told apart: colour, dashes and marker.
+//! How curves are distinguished: colour, dashes and marker.
 
 use super::super::palette::lines;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Pictures of curves are complete, and their curves can be told apart.
+//! Pictures of curves are complete, and their curves can be distinguished.
 
 use super::*;
 

@@ -216,6 +216,16 @@ pub fn say(error: &Error) {
     let _ = std::io::stderr().write_all(format!("apportion: {}\n", crate::flags::told(error)).as_bytes());
 }
 
+/// The time that ranks above 0 leave to rank 0 to report what all ranks meet; mpirun ends them then. Long, for
+/// busy machines.
+pub const LATER_RANKS: Duration = Duration::from_secs(3);
+
+/// The same with the rank, in a job of several.
+pub fn say_of(rank: usize, error: &Error) {
+    let line = format!("apportion: rank {rank}: {}\n", crate::flags::told(error));
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
 /// The place of the latest panic.
 static PANICKED_AT: Mutex<Option<String>> = Mutex::new(None);
 

@@ -91,10 +91,15 @@ fn shortened(line: &str) -> String {
     line.split(' ').map(cut).collect::<Vec<_>>().join(" ")
 }
 
-/// Prints the error; among the processes of an mpirun only the first does.
+/// Prints the error. Among the processes of an mpirun the first does, which ends the others; those that live
+/// on have an error of their own.
 fn report(error: &Error) {
-    if MpiLaunch::detect().is_none_or(|launched| launched.rank == 0) {
-        console::say(error);
+    match MpiLaunch::detect() {
+        Some(launched) if launched.rank > 0 => {
+            std::thread::sleep(console::LATER_RANKS);
+            console::say_of(launched.rank, error);
+        }
+        _ => console::say(error),
     }
 }
 

@@ -1,6 +1,9 @@
 //! Output files that are written completely or not at all.
 
+mod links;
+
 use crate::error::{Error, Result};
+use links::follow;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -12,9 +15,6 @@ const BUFFER: usize = 1 << 20;
 
 /// The temporary files of all outputs that are being written, and the number of those that have appeared.
 static UNFINISHED: Mutex<(BTreeSet<PathBuf>, usize)> = Mutex::new((BTreeSet::new(), 0));
-
-/// Links that are followed before a chain is called endless, as Linux does.
-const LONGEST_CHAIN: usize = 40;
 
 /// A file that is being written. [`commit`](Self::commit) makes it appear under its name; dropping it deletes
 /// it.
@@ -57,15 +57,19 @@ impl OutputFile {
     pub(crate) fn create_as(path: impl AsRef<Path>, prefix: &str) -> Result<Self> {
         let path = path.as_ref();
         let refuse = |what: String, remedy: &str| Err(Error::input(path.display().to_string(), what, remedy));
-        let target = follow(path)?;
-        let keep = match fs::metadata(&target) {
+        // Not that of the links' end: it has no name if it is a pipe, as behind /dev/stdout.
+        let found = fs::metadata(path);
+        let target = if found.as_ref().is_ok_and(|found| !found.is_file()) {
+            path.to_path_buf()
+        } else {
+            follow(path)?
+        };
+        let keep = match found {
             Ok(found) if found.is_dir() => return refuse("is a directory".into(), "add a file name to it"),
             Ok(found) => {
                 // Opened in either case, to check that the file may be written.
-                let file = OpenOptions::new()
-                    .write(true)
-                    .open(&target)
-                    .map_err(|e| Error::file(path, "write", e))?;
+                let file =
+                    OpenOptions::new().write(true).open(path).map_err(|e| Error::file(path, "write", e))?;
                 if !found.is_file() {
                     let sink = Sink::Direct(BufWriter::with_capacity(BUFFER, file));
                     return Ok(Self { path: path.to_path_buf(), sink });
@@ -125,7 +129,7 @@ impl OutputFile {
             )),
             Sink::Whole { file, .. } => {
                 let failed = |e| Error::file(&self.path, "write", e);
-                file.get_ref().as_file().set_len(length).map_err(failed)?;
+                extend(file.get_ref().as_file(), length).map_err(failed)?;
                 std::path::absolute(file.get_ref().path()).map_err(failed)
             }
         }
@@ -137,6 +141,40 @@ impl OutputFile {
         match &self.sink {
             Sink::Whole { file, .. } => free_bytes(file.get_ref().as_file()),
             Sink::Direct(_) => None,
+        }
+    }
+
+    /// Checks that the disk has room for `bytes` more, so that a long computation does not end with a full
+    /// disk. Later writers may still take the room.
+    ///
+    /// # Errors
+    /// Exit code 1: fewer bytes are free.
+    pub fn reserve(&mut self, bytes: u64) -> Result<()> {
+        match self.room() {
+            Some(free) if free < bytes => {
+                let what = format!("{bytes} bytes are needed, and {free} are free on its disk");
+                Err(Error::infeasible(
+                    format!("{}: {what}", self.path.display()),
+                    "free some, or write elsewhere",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Brings what was written so far to the disk. The file does not appear yet.
+    ///
+    /// # Errors
+    /// The disk is full, or another error of the operating system.
+    pub fn complete(&mut self) -> Result<()> {
+        self.flush().and_then(|()| self.synchronised()).map_err(|e| Error::file(&self.path, "write", e))
+    }
+
+    fn synchronised(&self) -> std::io::Result<()> {
+        match &self.sink {
+            Sink::Whole { file, .. } => file.get_ref().as_file().sync_all(),
+            // A pipe or a device cannot be synchronised.
+            Sink::Direct(_) => Ok(()),
         }
     }
 
@@ -163,8 +201,11 @@ impl OutputFile {
         for (path, file, target, listed) in full.by_ref() {
             // Entries are removed at the end: they take the lock, too.
             shown.push(listed);
-            match file.persist(target) {
-                Ok(_) => unfinished.1 += 1,
+            match file.persist(&target) {
+                Ok(_) => {
+                    unfinished.1 += 1;
+                    sync_directory(&target);
+                }
                 Err(e) => {
                     outcome = Err(Error::file(&path, "write", e.error));
                     break;
@@ -216,6 +257,23 @@ pub fn write_whole(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     let mut file = OutputFile::create(path)?;
     file.put(bytes)?;
     file.commit()
+}
+
+/// Writes a directory's entries to the disk, so that a renamed file is there after a power failure. Some file
+/// systems cannot; the file itself is complete in either case.
+fn sync_directory(file: &Path) {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let _ = File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all());
+}
+
+/// Extends an empty file with zeros, and takes the room on the disk at once where the file system can.
+fn extend(file: &File, length: u64) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length) {
+        Err(e) if e != rustix::io::Errno::OPNOTSUPP && e != rustix::io::Errno::INVAL => return Err(e.into()),
+        _ => {}
+    }
+    file.set_len(length)
 }
 
 /// The bytes that are free on the disk of a file, if the system tells.
@@ -276,124 +334,5 @@ fn temporary(directory: &Path, prefix: &str) -> std::io::Result<(tempfile::Named
     Ok((file, listed))
 }
 
-/// The end of a chain of symbolic links, which need not exist.
-fn follow(path: &Path) -> Result<PathBuf> {
-    let mut target = path.to_path_buf();
-    for _ in 0..LONGEST_CHAIN {
-        let Ok(next) = fs::read_link(&target) else {
-            return Ok(target);
-        };
-        // A relative link is relative to its own directory.
-        target = target.parent().unwrap_or(Path::new("")).join(next);
-    }
-    Err(Error::input(
-        path.display().to_string(),
-        "is a symbolic link that leads to itself",
-        "remove the link, or write elsewhere",
-    ))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn names(directory: &Path) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(directory)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-
-    #[test]
-    fn a_file_appears_whole_or_not_at_all() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("out");
-        let mut file = OutputFile::create(&path).unwrap();
-        file.put(b"half").unwrap();
-        file.flush().unwrap();
-        assert!(!path.exists());
-        drop(file);
-        assert!(names(directory.path()).is_empty());
-        write_whole(&path, b"one").unwrap();
-        let mut file = OutputFile::create(&path).unwrap();
-        file.put(b"two").unwrap();
-        drop(file);
-        assert_eq!(fs::read(&path).unwrap(), b"one");
-        write_whole(&path, b"three").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"three");
-        assert_eq!(names(directory.path()), ["out"]);
-    }
-
-    #[test]
-    fn what_cannot_end_well_does_not_begin() {
-        let directory = tempfile::tempdir().unwrap();
-        fs::write(directory.path().join("file"), b"").unwrap();
-        for (name, word) in [
-            ("", "directory"),
-            ("missing/out", "no directory"),
-            ("new/", "not the name"),
-            ("file/out", "cannot create"),
-        ] {
-            let error = OutputFile::create(directory.path().join(name)).unwrap_err();
-            assert_eq!(error.exit_code(), 2);
-            assert!(error.to_string().contains(word), "{error}");
-        }
-        assert_eq!(OutputFile::create("").unwrap_err().exit_code(), 2);
-        assert_eq!(OutputFile::create("/").unwrap_err().exit_code(), 2);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn permissions_are_kept_or_usual() {
-        use std::os::unix::fs::PermissionsExt;
-        let directory = tempfile::tempdir().unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        let (plain, ours) = (directory.path().join("plain"), directory.path().join("ours"));
-        fs::write(&plain, b"").unwrap();
-        write_whole(&ours, b"").unwrap();
-        assert_eq!(mode(&ours), mode(&plain));
-        fs::set_permissions(&ours, fs::Permissions::from_mode(0o640)).unwrap();
-        write_whole(&ours, b"again").unwrap();
-        assert_eq!(mode(&ours), 0o640);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn the_room_is_that_of_the_disk() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = OutputFile::create(directory.path().join("big")).unwrap();
-        assert!(file.room().is_some_and(|free| free > 0 && free < 1 << 62));
-        assert_eq!(OutputFile::create("/dev/null").unwrap().room(), None);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn links_are_followed() {
-        use std::os::unix::fs::symlink;
-        let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        fs::create_dir(at("deep")).unwrap();
-        symlink("deep/real", at("deep-link")).unwrap();
-        symlink("deep-link", at("link")).unwrap();
-        for text in [b"dangling", b"existing"] {
-            write_whole(at("link"), text).unwrap();
-            assert_eq!(fs::read(at("deep/real")).unwrap(), text);
-            assert!(at("link").is_symlink() && at("deep-link").is_symlink());
-        }
-        symlink("round", at("round")).unwrap();
-        assert_eq!(OutputFile::create(at("round")).unwrap_err().exit_code(), 2);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn devices_are_written_to_and_a_full_one_is_an_error() {
-        use std::os::unix::fs::FileTypeExt;
-        write_whole("/dev/null", b"gone").unwrap();
-        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
-        let error = write_whole("/dev/full", b"too much").unwrap_err();
-        assert_eq!(error.exit_code(), 1);
-        assert!(error.to_string().starts_with("/dev/full: cannot write: No space left"), "{error}");
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! `apportion advect`.
 
 use super::numbers::within;
-use super::{EngineName, Sources};
+use super::{EngineArgs, Sources};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -69,9 +69,8 @@ pub struct AdvectArgs {
     /// Layout method; default: auto, the least forecast time.
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub method: String,
-    /// What runs the schedule: threads, or mpi under `mpirun -n P`, with one process per processor.
-    #[arg(long, value_enum, default_value = "threads")]
-    pub engine: EngineName,
+    #[command(flatten)]
+    pub engine: EngineArgs,
     /// Write what happened (run.json).
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

@@ -54,7 +54,20 @@ const HEADINGS: [(&str, &[&str]); 13] = [
         "Product",
         &["semiring", "exponent", "alpha", "beta", "c-in", "transpose-a", "transpose-b", "predecessors"],
     ),
-    ("Running", &["engine", "copy", "blas", "reproducible", "seed", "adaptive", "segments", "network"]),
+    (
+        "Running",
+        &[
+            "engine",
+            "stall-timeout",
+            "copy",
+            "blas",
+            "reproducible",
+            "seed",
+            "adaptive",
+            "segments",
+            "network",
+        ],
+    ),
     ("Panels and checkpoints", &["memory", "panels", "checkpoint", "resume"]),
     (
         "Measuring",

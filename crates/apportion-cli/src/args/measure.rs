@@ -1,7 +1,7 @@
 //! Flags of `apportion measure`.
 
 use super::numbers::{self, Numbers, within};
-use super::program::PLACEHOLDERS;
+use super::program::{PLACEHOLDERS, timeout};
 use super::{BlasArgs, EngineName, ProgramArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -74,6 +74,9 @@ pub struct MeasureArgs {
     /// own processor (named rank0, rank1, …, unless --platform names them) while all others do the same.
     #[arg(long, value_enum, default_value = "threads")]
     pub engine: EngineName,
+    /// End with an error that names the rank if a message is waited for longer than this (with --engine mpi).
+    #[arg(long, value_name = "SECONDS", value_parser = timeout)]
+    pub stall_timeout: Option<f64>,
     /// Read the processors from this file (platform.toml) [default: this machine's cores].
     #[arg(long, value_name = "FILE", conflicts_with = "processors")]
     pub platform: Option<PathBuf>,

@@ -42,7 +42,7 @@ pub use closure::ClosureArgs;
 pub use completions::{CompletionsArgs, ManArgs};
 pub use demo::DemoArgs;
 pub use detect::DetectArgs;
-pub use engine::EngineName;
+pub use engine::{EngineArgs, EngineName};
 pub use export::ExportArgs;
 pub use flow::{BLOCK, FlowArgs};
 pub use log::{LogArgs, LogName};

@@ -84,7 +84,8 @@ impl ProgramArgs {
     }
 }
 
-fn timeout(text: &str) -> std::result::Result<f64, String> {
+/// Reads a time limit.
+pub fn timeout(text: &str) -> std::result::Result<f64, String> {
     let seconds = numbers::seconds(text)?;
     (seconds > 0.0 && seconds.is_finite())
         .then_some(seconds)

@@ -3,7 +3,7 @@
 use super::numbers::whole;
 use super::pictures::picture;
 use super::sizes::SharesName;
-use super::{BlasArgs, EngineName, FlowArgs, Sources};
+use super::{BlasArgs, EngineArgs, FlowArgs, Sources};
 use apportion::kernels::Semiring;
 use clap::Args;
 use std::path::PathBuf;
@@ -27,9 +27,8 @@ pub struct RunningArgs {
     /// Measure again instead of using the cached speed functions.
     #[arg(long, alias = "fresh")]
     pub remeasure: bool,
-    /// What runs the schedule: threads, or mpi under `mpirun -n P`, with one process per processor.
-    #[arg(long, value_enum, default_value = "threads")]
-    pub engine: EngineName,
+    #[command(flatten)]
+    pub engine: EngineArgs,
     /// Copy operands between threads, as between the nodes of a cluster; default: threads read them in place,
     /// unless the network is emulated, processors have a memory of their own, or --blocks divides the
     /// messages.

@@ -20,7 +20,7 @@ use std::time::Instant;
 const DIVERGENT: f64 = 1e-6;
 
 pub fn run(args: &AdvectArgs, console: &Console) -> Result<()> {
-    on_engine(args.engine, console, |world, console| {
+    on_engine(args.engine.patient(), console, |world, console| {
         let inputs = world.all_ok(inputs(args).and_then(|inputs| refuse(args).map(|()| inputs)))?;
         match inputs.field.header.dtype {
             "f32" => on_world::<f32>(args, &inputs, world, console),

@@ -12,7 +12,7 @@ use apportion::measure::measure_links_on;
 use apportion::run::World;
 
 pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
-    on_engine(args.engine, console, |world, console| on_world(args, world, console))
+    on_engine((args.engine, args.stall_timeout), console, |world, console| on_world(args, world, console))
 }
 
 /// This process's part: rank 0 measures, and the other ranks answer.

@@ -16,7 +16,9 @@ use serde_json::Value;
 
 pub fn run(args: &MdemArgs, console: &Console) -> Result<()> {
     if args.on_processors() {
-        return on_engine(args.running.engine, console, |world, console| on_world(args, world, console));
+        return on_engine(args.running.engine.patient(), console, |world, console| {
+            on_world(args, world, console)
+        });
     }
     let simulation = args.simulation()?;
     let files = EventFiles::open(args)?;
@@ -57,7 +59,7 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
     let finish = || {
         let files = files.map_or_else(|| EventFiles::open(args), Ok)?;
         tell(args, (&simulation, &matrices, &runs), files, console, || {
-            keep_about(report, &prepared, (running, world), about).map(Some)
+            keep_about(report, &prepared, (running, world), about.into()).map(Some)
         })
     };
     world.all_ok(if world.rank() == 0 { finish() } else { Ok(()) })

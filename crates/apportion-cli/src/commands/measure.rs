@@ -6,7 +6,7 @@ use crate::args::{BLOCK, MeasureArgs};
 use crate::console::{Console, monitor};
 use crate::output::models::{caps, imprecise, text};
 use crate::prepare::measure::{check, known, options, points, processors, sampled, sizes};
-use crate::prepare::world::{fits, on_engine, processes};
+use crate::prepare::world::{fits, note_absent_cores, on_engine, processes};
 use apportion::error::{Error, Result};
 use apportion::kernels::mpdata::Scheme;
 use apportion::kernels::{Kernel, Semiring};
@@ -23,7 +23,7 @@ pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
         return links::run(args, console);
     }
     check(args)?;
-    on_engine(args.engine, console, |world, console| on_world(args, world, console))
+    on_engine((args.engine, args.stall_timeout), console, |world, console| on_world(args, world, console))
 }
 
 /// This process's part: a single process measures all processors, a rank its own.
@@ -42,6 +42,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         Ok((args.program.command()?, sizes(args)?, options(args, MeasureOptions::default())?, platform))
     };
     let (command, sizes, options, platform) = world.all_ok(read())?;
+    note_absent_cores(&platform, world, console);
     let known = known(args, world)?;
     let sweep = Sweep { sizes, options, known, max_size: args.max_size, world: Some(world) };
     // From here on Ctrl-C cleans up.

@@ -7,7 +7,7 @@ use crate::console::monitor;
 use crate::output::chosen::Chosen;
 use crate::output::panels::{Cuts, cut_text, cut_value};
 use crate::output::results::{About, Outputs};
-use crate::output::{appear, picture, timeline};
+use crate::output::{appear_with, picture, timeline};
 use crate::prepare::checkpoint::{fingerprint, same_decisions};
 use crate::prepare::cut::{Cut, cut};
 use crate::prepare::product::{Given, Speeds, copies, data_path};
@@ -81,7 +81,7 @@ pub fn run<T: Element>(
                 return Err(Error::Interrupted);
             }
         }
-        world.all_ok(file.map_or(Ok(()), OutputFile::commit))
+        world.all_ok(file.as_mut().map_or(Ok(()), OutputFile::complete))
     });
     outcome.map_err(|error| kept(error, args, checkpoint.as_ref(), panels.len()))?;
     let element = if bool { "bool" } else { T::NAME };
@@ -109,7 +109,7 @@ pub fn run<T: Element>(
         value
     };
     let about = if world.is_solo() { about } else { About::open(running, world)? };
-    world.all_ok(appear([
+    world.all_ok(appear_with(file.into_iter().collect(), [
         (about.report, &|| format!("{:#}\n", value())),
         (about.trace, &|| timeline(running.trace.as_ref(), &report.trace, &report.plan.processors)),
         (about.svg, &|| picture(&report.plan, &given.platform)),

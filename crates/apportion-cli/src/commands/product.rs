@@ -24,14 +24,15 @@ use std::time::Instant;
 
 /// Runs the task on its engine.
 pub fn run(task: &Task<'_>, console: &Console) -> Result<()> {
-    on_engine(task.running.engine, console, |world, console| on_world(task, world, console))
+    on_engine(task.running.engine.patient(), console, |world, console| on_world(task, world, console))
 }
 
 fn on_world(task: &Task<'_>, world: &World, console: &Console) -> Result<()> {
     let predecessors = if let Job::Closure(file) = task.job { file } else { None };
     world.all_ok(apart(task, predecessors))?;
-    let outputs = world.all_ok(Outputs::open(task, predecessors, world))?;
+    let mut outputs = world.all_ok(Outputs::open(task, predecessors, world))?;
     let (inputs, shape, kind) = world.all_ok(inputs_of(task, world))?;
+    world.all_ok(outputs.reserve(shape.m.saturating_mul(shape.n), kind.bytes()))?;
     agree(task, world)?;
     let part = Part { task, world, console, inputs, shape };
     match (kind, predecessors.is_some()) {
@@ -130,11 +131,11 @@ impl Part<'_> {
         drop(blocks);
         let begin = Instant::now();
         let bool = outputs.bool;
-        let about = outputs.keep(&c, (self.shape, world))?;
+        let kept = outputs.keep(&c, (self.shape, world))?;
         let io_seconds = read_seconds + begin.elapsed().as_secs_f64();
         let element = if bool { "bool" } else { report.element };
         let report = report.with_io(io_seconds, element);
-        tell_and_keep(&report, &prepared, (task.running, world), about, self.console)
+        tell_and_keep(&report, &prepared, (task.running, world), kept, self.console)
     }
 
     /// A closure with predecessors; both files appear, or none.
@@ -160,9 +161,9 @@ impl Part<'_> {
         let session = self.session(&job, &prepared);
         let paths = self.console.watch("computing", monitor(), || matrix_paths(&blocks.a, &job, &session))?;
         let begin = Instant::now();
-        let about = outputs.keep_both(&paths.lengths, &paths.predecessors, (self.shape, world))?;
+        let kept = outputs.keep_both(&paths.lengths, &paths.predecessors, (self.shape, world))?;
         let report = paths.report.with_io(read_seconds + begin.elapsed().as_secs_f64(), T::NAME);
-        tell_and_keep(&report, &prepared, (task.running, world), about, self.console)
+        tell_and_keep(&report, &prepared, (task.running, world), kept, self.console)
     }
 
     /// The job's runs: the maximum number of products it can take.

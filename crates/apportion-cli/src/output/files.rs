@@ -52,7 +52,14 @@ fn target(path: &Path) -> Option<PathBuf> {
 
 /// Fills the given files; they appear only when all are full.
 pub fn appear<const N: usize>(files: [(Option<OutputFile>, &dyn Fn() -> String); N]) -> Result<()> {
-    let mut full = Vec::with_capacity(N);
+    appear_with(Vec::new(), files)
+}
+
+/// The same together with files that are full already.
+pub fn appear_with<const N: usize>(
+    mut full: Vec<OutputFile>,
+    files: [(Option<OutputFile>, &dyn Fn() -> String); N],
+) -> Result<()> {
     for (file, text) in files {
         if let Some(mut file) = file {
             file.put(text().as_bytes())?;

@@ -3,7 +3,7 @@
 use crate::args::RunningArgs;
 use crate::console::{Console, monitor};
 use crate::output::chosen::Chosen;
-use crate::output::{appear, explain, open, picture, timeline_of};
+use crate::output::{appear_with, explain, open, picture, timeline_of};
 use crate::prepare::product::Prepared;
 use crate::prepare::simulate::rank_of;
 use crate::prepare::task::Task;
@@ -73,6 +73,17 @@ impl Outputs {
         Ok(Self { asked, ..Self::default() })
     }
 
+    /// Checks that the disks have room for matrices of `elements` of `size` bytes, before the work.
+    pub fn reserve(&mut self, elements: u64, size: u64) -> Result<()> {
+        let predecessors = elements.saturating_mul(size_of::<i32>() as u64);
+        for (file, bytes) in
+            [(&mut self.file, elements.saturating_mul(size)), (&mut self.predecessors, predecessors)]
+        {
+            file.as_mut().map_or(Ok(()), |file| file.reserve(bytes))?;
+        }
+        Ok(())
+    }
+
     /// The same with its files open on rank 0.
     pub fn opened(mut self, world: &World) -> Result<Self> {
         if world.rank() == 0 && !world.is_solo() {
@@ -82,29 +93,45 @@ impl Outputs {
         Ok(self)
     }
 
-    /// Writes C; returns the outputs that remain.
-    pub fn keep<T: Element>(self, c: &LocalBlocks<T>, at: (Shape, &World)) -> Result<About> {
+    /// Writes C; it appears with the outputs that remain.
+    pub fn keep<T: Element>(self, c: &LocalBlocks<T>, at: (Shape, &World)) -> Result<Kept> {
         let opened = at.1.all_ok(self.opened(at.1))?;
-        if opened.asked[0].is_some() {
-            commit(write(opened.file, c, opened.bool, at)?, at.1)?;
-        }
-        Ok(opened.about)
+        let file = if opened.asked[0].is_some() { write(opened.file, c, opened.bool, at)? } else { None };
+        complete([file, None], opened.about, at.1)
     }
 
-    /// Writes C and its predecessors, then makes both appear.
+    /// Writes C and its predecessors; they appear with the outputs that remain.
     pub fn keep_both<T: Element>(
         self,
         c: &LocalBlocks<T>,
         predecessors: &LocalBlocks<i32>,
         at: (Shape, &World),
-    ) -> Result<About> {
+    ) -> Result<Kept> {
         let opened = at.1.all_ok(self.opened(at.1))?;
         let file = if opened.asked[0].is_some() { write(opened.file, c, false, at)? } else { None };
         let predecessors = write(opened.predecessors, predecessors, false, at)?;
-        commit(file, at.1)?;
-        commit(predecessors, at.1)?;
-        Ok(opened.about)
+        complete([file, predecessors], opened.about, at.1)
     }
+}
+
+/// Results that are on the disk, and appear together with the text about them.
+#[derive(Default)]
+pub struct Kept {
+    files: Vec<OutputFile>,
+    about: About,
+}
+
+impl From<About> for Kept {
+    fn from(about: About) -> Self {
+        Self { files: Vec::new(), about }
+    }
+}
+
+/// Brings full files to the disk; they do not appear yet.
+pub fn complete(files: [Option<OutputFile>; 2], about: About, world: &World) -> Result<Kept> {
+    let mut files: Vec<OutputFile> = files.into_iter().flatten().collect();
+    world.all_ok(files.iter_mut().try_for_each(OutputFile::complete))?;
+    Ok(Kept { files, about })
 }
 
 /// Makes a file appear, unless the run was stopped.
@@ -229,11 +256,11 @@ pub fn tell_and_keep(
     report: &RunReport,
     prepared: &Prepared,
     (args, world): (&RunningArgs, &World),
-    about: About,
+    kept: Kept,
     console: &Console,
 ) -> Result<()> {
     let tell = || {
-        let (value, text) = keep_about(report, prepared, (args, world), about)?;
+        let (value, text) = keep_about(report, prepared, (args, world), kept)?;
         console.detail(report.pairs_text());
         console.result(|| value, || text);
         Ok(())
@@ -241,13 +268,13 @@ pub fn tell_and_keep(
     world.all_ok(if world.rank() == 0 { tell() } else { Ok(()) })
 }
 
-/// Writes the run's report and choices to the requested files, and returns them as JSON and as text; only on
-/// rank 0.
+/// Writes the run's report and choices to the requested files, which appear together with the results, and
+/// returns them as JSON and as text; only on rank 0.
 pub fn keep_about(
     report: &RunReport,
     prepared: &Prepared,
     (args, world): (&RunningArgs, &World),
-    about: About,
+    Kept { files, about }: Kept,
 ) -> Result<(Value, String)> {
     let about = if world.is_solo() { about } else { About::open(args, world)? };
     let chosen = Chosen::of(prepared);
@@ -264,7 +291,10 @@ pub fn keep_about(
     };
     let forecast = if args.trace.is_some() { forecast_of(report, prepared, false)? } else { None };
     let forecast = forecast.map(|outcome| outcome.trace);
-    appear([
+    if monitor().is_stopped() {
+        return Err(Error::Interrupted);
+    }
+    appear_with(files, [
         (about.report, &|| format!("{value:#}\n")),
         (about.trace, &|| {
             let title = titles(report);

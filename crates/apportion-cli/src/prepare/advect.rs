@@ -4,6 +4,7 @@ use crate::args::{AdvectArgs, ExchangeName};
 use crate::console::{Console, monitor};
 use crate::prepare::processors::{constant, method_at};
 use crate::prepare::product::{Given, given_in, warn_of_another_kernel};
+use crate::prepare::world::note_absent_cores;
 use apportion::advect::{AdvectChoice, Courant, needed_faces, own_cells, plan_advection};
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rect, Span};
@@ -248,6 +249,7 @@ pub fn settle<T: Advectable>(
     console: &Console,
 ) -> Result<Prepared> {
     let given = given_in(args.plan.as_deref(), &args.sources, world)?;
+    note_absent_cores(&given.platform, world, console);
     let (models, timed) = speeds::<T>(&given, problem, world, console)?;
     let Given { platform, plan, .. } = given;
     let choose = || {

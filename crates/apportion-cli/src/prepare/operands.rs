@@ -22,6 +22,17 @@ pub enum Kind {
     Truth { bool: bool },
 }
 
+impl Kind {
+    /// Bytes of an element in a file.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::F64 | Self::I64 => 8,
+            Self::F32 | Self::I32 => 4,
+            Self::Truth { .. } => 1,
+        }
+    }
+}
+
 /// A file of which each process reads its own parts; its sizes are those after any transposition.
 pub struct Input<'a> {
     path: &'a Path,

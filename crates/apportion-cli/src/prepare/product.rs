@@ -8,7 +8,7 @@ use crate::prepare::processors::{
 };
 use crate::prepare::sizes::sized;
 use crate::prepare::task::Task;
-use crate::prepare::world::{fits, processes};
+use crate::prepare::world::{fits, note_absent_cores, processes};
 use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
@@ -71,6 +71,7 @@ pub fn speeds<T: Element>(
     console: &Console,
 ) -> Result<(Given, Speeds)> {
     let given = given_in(args.plan.as_deref(), &args.sources, world)?;
+    note_absent_cores(&given.platform, world, console);
     if let Some(models) = &given.models {
         warn_of_another_kernel(models, &kernel.name(), console);
     }

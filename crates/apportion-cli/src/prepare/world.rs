@@ -1,18 +1,23 @@
 //! From processes that mpirun started to a world: joining, leaving, and which rank reports what.
 
 use crate::args::EngineName;
-use crate::console::{Console, monitor, say};
+use crate::console::{Console, monitor, say, say_of};
 use apportion::error::{Error, Result};
 use apportion::platform::{Network, Platform, Processor};
-use apportion::run::{MpiLaunch, World};
+use apportion::run::{MpiLaunch, World, absent_cores};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// Joins the world, does this process's part of the work, and leaves. Rank 0 reports an error that all ranks
 /// know. A rank reports an error that only it meets, and then ends all processes. Only rank 0's console
 /// prints.
-fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>) -> Result<()> {
+fn in_world(
+    patience: Option<Duration>,
+    console: &Console,
+    work: impl FnOnce(&World, &Console) -> Result<()>,
+) -> Result<()> {
     let world = match World::mpi(monitor()) {
-        Ok(world) => world,
+        Ok(world) => world.with_stall_timeout(patience),
         Err(error) if MpiLaunch::detect().is_some_and(|l| l.rank > 0) => {
             std::process::exit(error.exit_code().into())
         }
@@ -44,8 +49,16 @@ fn in_world(console: &Console, work: impl FnOnce(&World, &Console) -> Result<()>
             return Err(error);
         }
         Err(error) => {
-            // Ranks that are stopped because another one ended print nothing.
-            if !matches!(error, Error::Interrupted) {
+            if matches!(error, Error::Interrupted) {
+                // All ranks are told of Ctrl-C, and the first to end ends all: the others print nothing.
+                // A rank that is stopped alone has the time to say so.
+                if rank > 0 {
+                    std::thread::sleep(crate::console::LATER_RANKS);
+                }
+                if monitor().is_stopped() {
+                    say_of(rank, &error);
+                }
+            } else {
                 say(&error);
             }
             world.abort(error.exit_code());
@@ -72,17 +85,40 @@ pub fn processes(world: &World) -> Result<Option<Platform>> {
 }
 
 /// Does the work in a world: as a single process, or as one of the processes that mpirun started.
+///
+/// # Errors
+/// A longest wait for messages where there are none: exit code 2.
 pub fn on_engine(
-    engine: EngineName,
+    (engine, patience): (EngineName, Option<f64>),
     console: &Console,
     work: impl FnOnce(&World, &Console) -> Result<()>,
 ) -> Result<()> {
     match engine {
+        EngineName::Threads if patience.is_some() => Err(Error::input(
+            "--stall-timeout",
+            "the threads of one process do not wait for other processes",
+            "leave it out, or add --engine mpi",
+        )),
         EngineName::Threads => {
             alone()?;
             work(&World::solo(monitor()), console)
         }
-        EngineName::Mpi => in_world(console, work),
+        EngineName::Mpi => in_world(patience.map(Duration::from_secs_f64), console, work),
+    }
+}
+
+/// Says which processors of this process run unpinned since their cores are not there.
+pub fn note_absent_cores(platform: &Platform, world: &World, console: &Console) {
+    if !world.is_solo() {
+        return;
+    }
+    for processor in &platform.processors {
+        let absent = absent_cores(&processor.cores);
+        if !absent.is_empty() {
+            let (name, cores) = (&processor.name, &processor.cores);
+            let unpinned = if absent.len() == cores.len() { "; it runs unpinned" } else { "" };
+            console.note(format!("{name}: cores = {cores:?}: {absent:?} cannot be used here{unpinned}"));
+        }
     }
 }
 

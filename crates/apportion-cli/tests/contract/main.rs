@@ -25,6 +25,7 @@ mod interrupt;
 #[cfg(target_os = "linux")]
 mod launchers;
 mod layouts;
+mod liars;
 mod links;
 mod matmul;
 mod mdem;

@@ -44,6 +44,51 @@ fn a_result_that_cannot_be_printed_is_an_error() {
     }
 }
 
+/// `-o /dev/stdout` in a pipeline: the link leads to a pipe, which has no name.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_may_be_the_standard_output() {
+    let bench = bench();
+    let partition = ["partition", "--units", "9", "--speeds", "9,1", "-o"];
+    bench.run(&[&partition[..], &["plan.json"]].concat());
+    let piped = [&partition[..], &["/dev/stdout", "--quiet"]].concat();
+    let output = bench.command(&piped).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let plan = fs::read_to_string(bench.path("plan.json")).unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with(&plan), "{output:?}");
+}
+
+/// A core that is not there is not ignored in silence.
+#[cfg(target_os = "linux")]
+#[test]
+fn cores_that_are_not_there_are_told() {
+    let bench = bench();
+    bench.write("cores.toml", "[[processor]]\nname = \"p0\"\nspeed = \"1 Gflop/s\"\ncores = [99999]\n");
+    let words = ["matmul", "a.npy", "b.npy", "--platform", "cores.toml"];
+    let output = bench.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("p0: cores = [99999]") && said.contains("it runs unpinned"), "{said}");
+}
+
+/// Limits of the process count, not only what the machine has free.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_product_beyond_the_limit_of_memory_is_refused() {
+    let bench = bench();
+    for name in ["big.mtx", "wide.mtx"] {
+        bench.write(name, "%%MatrixMarket matrix coordinate real general\n9000 9000 1\n1 1 1\n");
+    }
+    bench.write("one.toml", "[[processor]]\nname = \"p0\"\nspeed = \"1 Gflop/s\"\n");
+    let run = format!("{} matmul big.mtx wide.mtx --platform one.toml", binary().display());
+    let limited = format!("ulimit -v 1000000; exec {run}");
+    let output = Command::new("sh").args(["-c", &limited]).current_dir(bench.path("")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("more than is free"), "{said}");
+}
+
 #[test]
 fn no_output_replaces_another_or_an_input() {
     let bench = bench();

@@ -44,17 +44,33 @@ pub fn field(pid: Pid, name: &str) -> Option<String> {
 /// Starts a run that would take minutes, disturbs one of its ranks, and checks that all end soon. Returns the
 /// exit status and the output.
 fn ended(mpi: Mpi, victim: usize, name: &str, deed: &dyn Fn(Pid)) -> Option<(ExitStatus, String)> {
+    ended_with(mpi, victim, name, ("100000.0", ""), deed)
+}
+
+/// The same with a slowdown and flags.
+fn ended_with(
+    mpi: Mpi,
+    victim: usize,
+    name: &str,
+    (slowdown, flags): (&str, &str),
+    deed: &dyn Fn(Pid),
+) -> Option<(ExitStatus, String)> {
     let bench = Bench::new();
     let slow = |i| {
-        format!("[[processor]]\nname = \"p{i}\"\nspeed = \"1 Gflop/s\"\nslowdown = 100000.0\ncores = [0]\n")
+        let about = format!("speed = \"1 Gflop/s\"\nslowdown = {slowdown}\ncores = [0]\n");
+        format!("[[processor]]\nname = \"p{i}\"\n{about}")
     };
     std::fs::write(bench.path("slow.toml"), (0..3).map(slow).collect::<String>()).unwrap();
     bench.matrix("a.npy", "<f8", (200, 200), false);
     std::fs::write(bench.path("c.npy"), "an earlier result").unwrap();
     let before = bench.names();
     let arguments = "matmul a.npy a.npy -o c.npy --engine mpi --platform slow.toml --report run.json";
-    let mut child =
-        mpi.command(&bench, 3, arguments)?.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = mpi
+        .command(&bench, 3, format!("{arguments} {flags}").trim_end())?
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let begun = Instant::now();
     // Pinned to their core, they are about to begin.
     let ready = |(_, pid): &(usize, Pid)| field(*pid, "Cpus_allowed_list:").is_some_and(|cores| cores == "0");
@@ -102,6 +118,16 @@ fn a_killed_rank_ends_all() {
 #[test]
 fn a_rank_asked_to_stop_ends_all() {
     killed(Mpi::Open, 2, Signal::TERM);
+}
+
+/// A stopped rank sends nothing and does not end: the others notice, and one names the rank that it waits for.
+#[test]
+fn a_stopped_rank_is_noticed() {
+    let stop = |pid| kill_process(pid, Signal::STOP).unwrap();
+    let flags = ("20000.0", "--flow one-to-all --block 4 --stall-timeout 3");
+    let Some((status, said)) = ended_with(Mpi::Open, 1, "stopped", flags, &stop) else { return };
+    assert!(!status.success(), "{status}: {said}");
+    assert!(said.contains("of rank ") && said.contains("it has stopped, or waits for another"), "{said}");
 }
 
 /// A worker whose own part of A is missing, against its caller's contract, panics; the others wait for its

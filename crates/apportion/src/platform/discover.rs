@@ -44,11 +44,6 @@ pub fn discover() -> Machine {
     Machine { model: cpu_model(), cores, memory: meminfo("MemTotal:") }
 }
 
-/// Bytes of memory available now without swapping; `None` if unknown.
-pub fn available_memory() -> Option<u64> {
-    meminfo("MemAvailable:")
-}
-
 impl Machine {
     /// One pinned processor per core; cores of one kind (same maximum clock) share a cluster.
     pub fn platform(&self) -> Platform {
@@ -120,7 +115,7 @@ fn cpu_model() -> String {
     from_proc.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-fn meminfo(field: &str) -> Option<u64> {
+pub(super) fn meminfo(field: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix(field))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;

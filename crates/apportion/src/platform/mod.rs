@@ -6,14 +6,16 @@
 
 mod discover;
 mod emulated;
+mod free_memory;
 mod link_bookings;
 mod network;
 mod parse;
 mod resident;
 mod write;
 
-pub use discover::{Core, Machine, available_memory, discover};
+pub use discover::{Core, Machine, discover};
 pub use emulated::Emulated;
+pub use free_memory::available_memory;
 pub use link_bookings::{LinkBookings, Load, Transit};
 pub use network::{Crossing, Direction, Link, Network, PairLink, Route, Topology, Wire};
 pub use parse::{parse_platform, read_platform};

@@ -160,7 +160,7 @@ impl Checkpoint {
         if let (Value::Object(all), Value::Object(decided)) = (&mut manifest, begun.to_value()) {
             all.extend(decided);
         }
-        let mut file = OutputFile::create_as(self.directory.join(MANIFEST), UNFINISHED)?;
+        let mut file = OutputFile::create_as(self.own(MANIFEST)?, UNFINISHED)?;
         file.put(format!("{manifest:#}\n").as_bytes())?;
         file.commit()
     }
@@ -170,7 +170,7 @@ impl Checkpoint {
     /// # Errors
     /// The disk is full, or another error of the operating system.
     pub fn save<T: Element>(&self, index: usize, panel: &Matrix<T>) -> Result<()> {
-        let mut file = OutputFile::create_as(self.directory.join(self.name_of(index, panel)), UNFINISHED)?;
+        let mut file = OutputFile::create_as(self.own(&self.name_of(index, panel))?, UNFINISHED)?;
         write_npy(&mut file, panel)?;
         file.commit()
     }
@@ -200,6 +200,11 @@ impl Checkpoint {
             }
         }
         Ok(None)
+    }
+
+    /// The path of a file of this checkpoint. A link there is somebody else's: it is not written through.
+    fn own(&self, name: &str) -> Result<PathBuf> {
+        unlinked(self.directory.join(name))
     }
 
     /// Number of saved panels.
@@ -235,7 +240,7 @@ fn prefix(index: usize) -> String {
 
 /// The lock of a directory, which no other process holds.
 fn locked(directory: &Path) -> Result<File> {
-    let path = directory.join(LOCK);
+    let path = unlinked(directory.join(LOCK))?;
     let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
     let file = open.map_err(|e| Error::file(&path, "create", e))?;
     match file.try_lock() {
@@ -278,6 +283,15 @@ fn read<T: Element>(path: &Path, rows: u64, cols: u64) -> Option<Matrix<T>> {
     let fits = (header.rows as u64, header.cols as u64, header.dtype) == (rows, cols, T::NAME);
     let whole = Rect::new(Span::new(0, rows), Span::new(0, cols));
     if fits && !header.fortran && !header.big_endian { file.read(whole).ok() } else { None }
+}
+
+/// The path, if it is no symbolic link.
+fn unlinked(path: PathBuf) -> Result<PathBuf> {
+    if path.is_symlink() {
+        let what = "is a link, and a checkpoint's directory holds its own files only";
+        return Err(Error::input(path.display().to_string(), what, "remove it, or name another directory"));
+    }
+    Ok(path)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod transport;
 pub(crate) mod worker;
 mod world;
 
+pub use clock::absent_cores;
 pub(crate) use engine::trace_of_all;
 pub use engine::{RunOutput, run};
 pub use launch::MpiLaunch;

@@ -70,7 +70,12 @@ impl Lines<'_> {
 
     /// A value of the field's kind.
     fn value(&self, word: &str, field: Field) -> Result<f64> {
+        let named = || word.trim_start_matches(['+', '-']).starts_with(['i', 'I']);
         match word.parse::<f64>() {
+            Ok(x) if x.is_infinite() && !named() => Err(self.refuse(
+                format!("{word} is beyond the largest f64, 1.8e308"),
+                "scale the matrix, or write inf where infinity is meant",
+            )),
             Ok(x) if field == Field::Real || (x.fract() == 0.0 && x.abs() <= LARGEST_EXACT) => Ok(x),
             Ok(_) => Err(self
                 .refuse(format!("\"{word}\" is not a whole number up to 2^53"), "declare the matrix real")),

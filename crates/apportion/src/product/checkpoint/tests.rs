@@ -115,3 +115,25 @@ fn panels_come_back_as_they_were_and_any_flipped_bit_is_found() {
     std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     assert_eq!(load(&mut Vec::new()), None);
 }
+
+/// A link in the directory could lead anywhere.
+#[cfg(unix)]
+#[test]
+fn links_are_refused() {
+    use std::os::unix::fs::symlink;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let victim = path.join("victim");
+    std::fs::write(&victim, b"kept").unwrap();
+    symlink(&victim, path.join(LOCK)).unwrap();
+    let error = Checkpoint::open(path, &identity(1)).unwrap_err();
+    assert!(error.to_string().contains("is a link"), "{error}");
+    std::fs::remove_file(path.join(LOCK)).unwrap();
+    let (checkpoint, _) = Checkpoint::open(path, &identity(1)).unwrap();
+    let panel = Matrix::new(1, 1, vec![1.0]);
+    symlink(&victim, path.join(checkpoint.name_of(0, &panel))).unwrap();
+    assert_eq!(checkpoint.save(0, &panel).unwrap_err().exit_code(), 2);
+    symlink(&victim, path.join(MANIFEST)).unwrap();
+    assert!(checkpoint.begin(&identity(1), &begun()).is_err());
+    assert_eq!(std::fs::read(&victim).unwrap(), b"kept");
+}

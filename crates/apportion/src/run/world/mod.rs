@@ -12,12 +12,13 @@ mod transfer;
 
 pub use redistribute::redistribute;
 pub(super) use threads::first_failure;
+use transfer::State;
 pub(super) use transfer::Transfer;
 
 use crate::error::{Error, Result};
 use crate::run::Monitor;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use threads::ThreadRank;
 
 /// Tag of all messages that are not a schedule's.
@@ -52,6 +53,7 @@ pub struct World {
     engine: Engine,
     monitor: Monitor,
     received: AtomicU64,
+    stall_timeout: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -64,7 +66,7 @@ enum Engine {
 
 impl World {
     fn new(engine: Engine, monitor: &Monitor) -> Self {
-        Self { engine, monitor: monitor.clone(), received: AtomicU64::new(0) }
+        Self { engine, monitor: monitor.clone(), received: AtomicU64::new(0), stall_timeout: None }
     }
 
     /// A world of this process only. `monitor` interrupts all waits.
@@ -86,6 +88,14 @@ impl World {
         work: impl Fn(&World) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         threads::run(size, monitor, work)
+    }
+
+    /// The same world, in which no message is waited for longer than this: a rank that has stopped ends the
+    /// others with [`Error::WorkerLost`]. Choose more than the longest computation between two messages.
+    #[must_use]
+    pub fn with_stall_timeout(mut self, limit: Option<Duration>) -> Self {
+        self.stall_timeout = limit;
+        self
     }
 
     /// This process's rank, from 0.
@@ -152,31 +162,33 @@ impl World {
 
     /// Starts sending words. The transfer owns the memory until it is done.
     pub(super) fn start_send(&self, words: Vec<u64>, to: usize, tag: u16) -> Result<Transfer> {
-        Ok(match &self.engine {
+        let state = match &self.engine {
             Engine::Solo => unreachable!("a process alone sends nothing"),
             Engine::Threads(rank) => rank.send(words, to, tag),
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => Transfer::Mpi(mpi.send(words, to, tag)),
-        })
+            Engine::Mpi(mpi) => State::Mpi(mpi.send(words, to, tag)),
+        };
+        Ok(Transfer { peer: to, state })
     }
 
     /// Starts receiving words from a rank; they must fill `room` exactly.
     pub(super) fn start_receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Result<Transfer> {
         self.received.fetch_add(room.len() as u64, Ordering::Relaxed);
-        Ok(match &self.engine {
+        let state = match &self.engine {
             Engine::Solo => unreachable!("a process alone receives nothing"),
             Engine::Threads(rank) => rank.receive(room, from, tag),
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Engine::Mpi(mpi) => Transfer::Mpi(mpi.receive(room, from, tag)),
-        })
+            Engine::Mpi(mpi) => State::Mpi(mpi.receive(room, from, tag)),
+        };
+        Ok(Transfer { peer: from, state })
     }
 
     /// True once a transfer is done.
     pub(super) fn is_done(&self, transfer: &mut Transfer) -> bool {
-        match (&self.engine, transfer) {
-            (Engine::Threads(rank), transfer) => rank.is_done(transfer),
+        match (&self.engine, &mut transfer.state) {
+            (Engine::Threads(rank), state) => rank.is_done(state),
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            (Engine::Mpi(mpi), Transfer::Mpi(transfer)) => (0..mpi::SWEEP).any(|_| mpi.done(transfer)),
+            (Engine::Mpi(mpi), State::Mpi(transfer)) => (0..mpi::SWEEP).any(|_| mpi.done(transfer)),
             _ => true,
         }
     }
@@ -184,11 +196,15 @@ impl World {
     /// Waits for a transfer without occupying the core.
     pub(super) fn wait(&self, transfer: &mut Transfer) -> Result<()> {
         let mut tries = 0;
+        let begun = Instant::now();
         while !self.is_done(transfer) {
             self.check()?;
+            if self.stall_timeout.is_some_and(|limit| begun.elapsed() > limit) {
+                return Err(stalled(transfer.peer, begun.elapsed()));
+            }
             tries += 1;
             match &self.engine {
-                Engine::Threads(rank) => rank.wait_for_news(transfer),
+                Engine::Threads(rank) => rank.wait_for_news(&transfer.state),
                 _ if tries < EAGER => std::thread::yield_now(),
                 // Sleeps longer each time, up to half a millisecond.
                 _ => std::thread::sleep(Duration::from_micros((u64::from(tries - EAGER) / 8 + 20).min(500))),
@@ -271,6 +287,15 @@ impl World {
             _ => std::process::exit(code.into()),
         }
     }
+}
+
+/// The error of a rank that is waited for in vain.
+fn stalled(rank: usize, waited: Duration) -> Error {
+    let why = format!(
+        "nothing has come from it, or gone to it, for {:.1} s: it has stopped, or waits for another that has",
+        waited.as_secs_f64()
+    );
+    Error::WorkerLost { processor: format!("of rank {rank}"), why }
 }
 
 #[cfg(test)]

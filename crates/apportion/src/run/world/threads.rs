@@ -1,6 +1,7 @@
 //! Ranks as threads of one process, each with memory of its own: words are moved, never shared.
 
-use super::{Engine, Transfer, World};
+use super::transfer::State;
+use super::{Engine, World};
 use crate::error::{Error, Result};
 use crate::run::Monitor;
 use crate::run::worker::last_words;
@@ -118,7 +119,7 @@ impl ThreadRank {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    pub fn send(&self, words: Vec<u64>, to: usize, tag: u16) -> Transfer {
+    pub fn send(&self, words: Vec<u64>, to: usize, tag: u16) -> State {
         let mailbox = &self.shared.boxes[to];
         let mut letters = locked(&mailbox.letters);
         let (sent, _) = letters.counts.entry((self.rank, tag)).or_default();
@@ -127,20 +128,20 @@ impl ThreadRank {
         letters.here.insert((self.rank, tag, number), words);
         drop(letters);
         mailbox.news.notify_all();
-        Transfer::Threads { words: Vec::new(), expected: None, length: 0 }
+        State::Threads { words: Vec::new(), expected: None, length: 0 }
     }
 
-    pub fn receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Transfer {
+    pub fn receive(&self, room: Vec<u64>, from: usize, tag: u16) -> State {
         let mut letters = locked(&self.shared.boxes[self.rank].letters);
         let (_, posted) = letters.counts.entry((from, tag)).or_default();
         let number = *posted;
         *posted += 1;
         let length = room.len();
-        Transfer::Threads { words: room, expected: Some((from, tag, number)), length }
+        State::Threads { words: room, expected: Some((from, tag, number)), length }
     }
 
-    pub fn is_done(&self, transfer: &mut Transfer) -> bool {
-        let Transfer::Threads { words, expected, length } = transfer else { return true };
+    pub fn is_done(&self, transfer: &mut State) -> bool {
+        let State::Threads { words, expected, length } = transfer else { return true };
         let Some(key) = expected else { return true };
         let Some(came) = locked(&self.shared.boxes[self.rank].letters).here.remove(key) else { return false };
         assert_eq!(came.len(), *length, "a message has the length that its receiver expects");
@@ -149,11 +150,11 @@ impl ThreadRank {
     }
 
     /// Sleeps until something arrives, or briefly, unless the transfer's message is already here.
-    pub fn wait_for_news(&self, transfer: &Transfer) {
+    pub fn wait_for_news(&self, transfer: &State) {
         let mailbox = &self.shared.boxes[self.rank];
         let letters = locked(&mailbox.letters);
         let here = match transfer {
-            Transfer::Threads { expected: Some(key), .. } => letters.here.contains_key(key),
+            State::Threads { expected: Some(key), .. } => letters.here.contains_key(key),
             _ => true,
         };
         if !here {

@@ -2,7 +2,15 @@
 
 /// Words in flight, or the memory for words to be received.
 #[derive(Debug)]
-pub(crate) enum Transfer {
+pub(crate) struct Transfer {
+    /// The rank at the other end.
+    pub peer: usize,
+    pub state: State,
+}
+
+/// A message in flight, by engine.
+#[derive(Debug)]
+pub(crate) enum State {
     /// Between ranks as threads: the words, once they have arrived.
     Threads {
         /// The received words, or the sender's memory once it was handed over.
@@ -21,10 +29,10 @@ pub(crate) enum Transfer {
 impl Transfer {
     /// Returns the memory; the transfer must be done.
     pub fn into_words(self) -> Vec<u64> {
-        match self {
-            Self::Threads { words, .. } => words,
+        match self.state {
+            State::Threads { words, .. } => words,
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            Self::Mpi(transfer) => transfer.into_words(),
+            State::Mpi(transfer) => transfer.into_words(),
         }
     }
 }

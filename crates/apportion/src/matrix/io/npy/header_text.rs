@@ -116,6 +116,9 @@ impl<'a> Cursor<'a> {
             if digits.is_empty() {
                 return Err(self.unexpected("a size"));
             }
+            if digits.len() > 1 && digits.starts_with('0') {
+                return Err(format!("the size {digits} in its header begins with a zero"));
+            }
             sizes.push(digits.parse().map_err(|_| format!("the size {digits} in its header is too large"))?);
             self.rest = rest;
             if !self.takes(',') && !self.comes(')') {
@@ -145,7 +148,17 @@ mod tests {
                 .map(|header| header.shape)
         };
         assert_eq!((shape("()"), shape("(7,)")), (Ok(vec![]), Ok(vec![7])));
-        for bad in ["(2 3)", "(,)", "(2", "2", "(0x2, 3)", "(18446744073709551616, 1)", "(-1, 2)"] {
+        for bad in [
+            "(2 3)",
+            "(,)",
+            "(2",
+            "2",
+            "(0x2, 3)",
+            "(18446744073709551616, 1)",
+            "(-1, 2)",
+            "(07, 5)",
+            "[7, 5]",
+        ] {
             assert!(shape(bad).is_err(), "{bad}");
         }
     }

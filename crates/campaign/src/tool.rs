@@ -1,0 +1,113 @@
+//! The program under attack: where it is, and how it is run within a time limit.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The longest that any command of the campaign may take before it counts as hanging.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The program.
+#[derive(Debug)]
+pub struct Tool {
+    binary: PathBuf,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The exit code; `None` after a signal.
+    pub code: Option<i32>,
+    pub said: String,
+}
+
+impl Tool {
+    /// The program, by default the one beside this program.
+    pub fn new(binary: Option<PathBuf>) -> Result<Self, String> {
+        let binary = match binary {
+            Some(binary) => binary,
+            None => {
+                let own = std::env::current_exe().map_err(|e| e.to_string())?;
+                own.with_file_name("apportion")
+            }
+        };
+        let found = binary.canonicalize();
+        let binary = found.map_err(|e| {
+            format!("{}: {e}: build it with cargo build --release -p apportion-cli", binary.display())
+        })?;
+        Ok(Self { binary })
+    }
+
+    /// A command in a directory, with a cache of its own beside it.
+    pub fn command(&self, directory: &Path, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(words).current_dir(directory).env("XDG_CACHE_HOME", directory.join("cache"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs to the end; an error if it hangs.
+    pub fn run(&self, directory: &Path, words: &[&str]) -> Result<Ended, String> {
+        ended(self.command(directory, words), words)
+    }
+
+    /// The same, for commands that must succeed.
+    pub fn must(&self, directory: &Path, words: &[&str]) -> Result<(), String> {
+        let ended = self.run(directory, words)?;
+        if ended.code == Some(0) {
+            Ok(())
+        } else {
+            Err(format!("apportion {}: {}", words.join(" "), ended.said))
+        }
+    }
+}
+
+/// Waits for a command; an error if it hangs.
+pub fn ended(mut command: Command, words: &[&str]) -> Result<Ended, String> {
+    let child = command.spawn().map_err(|e| format!("cannot start: {e}"))?;
+    finish(child, words)
+}
+
+/// Waits for a started command.
+pub fn finish(mut child: Child, words: &[&str]) -> Result<Ended, String> {
+    let begun = Instant::now();
+    let mut pipe = child.stderr.take();
+    // Read beside the waiting: a full pipe would stop the child.
+    let reader = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        if let Some(pipe) = &mut pipe {
+            let _ = std::io::Read::read_to_end(pipe, &mut text);
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    loop {
+        match child.try_wait().map_err(|e| e.to_string())? {
+            Some(status) => {
+                let said = reader.join().unwrap_or_default();
+                return Ok(Ended { code: status.code(), said });
+            }
+            None if begun.elapsed() > LONGEST => {
+                let _ = child.kill();
+                return Err(format!("apportion {} hangs", words.join(" ")));
+            }
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    }
+}
+
+impl Ended {
+    /// Checks the rules of an end: exit code 0, 1 or 2, no signal, and one line of error that is no internal
+    /// one. Notes may stand before it.
+    pub fn is_orderly(&self) -> Result<(), String> {
+        let errors: Vec<&str> = self.said.lines().filter(|line| line.starts_with("apportion: ")).collect();
+        match self.code {
+            Some(0) => Ok(()),
+            Some(1 | 2) if self.said.contains("internal error") => {
+                Err(format!("internal error: {}", self.said))
+            }
+            Some(1 | 2) if errors.is_empty() => Err(format!("an error without a word: {}", self.said)),
+            Some(1 | 2) => Ok(()),
+            code => Err(format!("ended with {code:?}: {}", self.said)),
+        }
+    }
+}

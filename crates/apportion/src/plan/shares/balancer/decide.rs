@@ -7,7 +7,7 @@ use crate::input::extreme;
 use crate::plan::shares::{fpm_within, makespan};
 
 /// Standard deviations beyond the largest that p processors show by chance that a gain must have.
-const DEVIATIONS: f64 = 2.0;
+const DEVIATIONS: f64 = 2.5;
 /// Standard error of a median relative to that of a mean.
 const MEDIAN: f64 = 1.25;
 
@@ -48,9 +48,13 @@ impl Balancer {
             return self.search(spread);
         }
         let proposal = self.proposal()?;
+        let memory = self.memory();
+        // One of two rounds was disturbed, or the processor has changed: the third will tell.
+        let contradictory = self.processors.iter().any(|learnt| learnt.is_contradictory(&memory));
         let reason = match &proposal {
             None => Reason::Balanced,
             Some(p) if p.gain <= 0.0 => Reason::NothingBetter,
+            Some(_) if contradictory => Reason::Uncertain,
             Some(p) if !first && p.gain <= self.doubt() * p.stay => Reason::Uncertain,
             Some(p) if p.gain <= self.hysteresis * p.stay => Reason::SmallGain,
             Some(p) if p.gain * self.cost.rounds <= p.cost => Reason::MovingCost,

@@ -17,13 +17,20 @@ pub(super) struct Memory {
     pub tolerance: f64,
 }
 
+impl Memory {
+    /// The relative difference of two times that noise does not explain.
+    fn threshold(&self) -> f64 {
+        self.tolerance.max(3.0 * self.noise)
+    }
+}
+
 /// A processor has changed if its last rounds are all further from the earlier ones, on one side, than so
 /// many standard deviations: run rules as in quality control (Western Electric 1956), with chances of
 /// about one in a million for normal noise.
 const RUNS: [(usize, f64); 3] = [(2, 3.0), (4, 2.0), (8, 1.0)];
 
 /// Number of differences between successive rounds that are kept for the estimate of noise.
-const DIFFERENCES: usize = 8;
+const DIFFERENCES: usize = 16;
 
 /// One round of one processor.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -84,6 +91,12 @@ impl Learnt {
         self.recent.len()
     }
 
+    /// True if there are two rounds near the present share, and they contradict each other.
+    pub fn is_contradictory(&self, memory: &Memory) -> bool {
+        let [one, two] = self.recent[..] else { return false };
+        !alike(one.per_unit(), two.per_unit(), memory.threshold())
+    }
+
     /// The mean of the shares of these rounds, if there are any.
     pub fn size(&self) -> Option<f64> {
         (!self.recent.is_empty()).then(|| self.present().0)
@@ -96,14 +109,14 @@ impl Learnt {
     /// Adds a round. True if the processor itself has become slower or faster, at all sizes.
     pub fn learn(&mut self, units: u64, seconds: f64, memory: &Memory) -> Result<bool> {
         let new = Round { units, seconds };
-        let threshold = memory.tolerance.max(3.0 * memory.noise);
         if let Some(&last) = self.recent.last() {
             if last.units == units {
                 let difference = 2.0 * (seconds - last.seconds).abs() / (seconds + last.seconds);
                 push(&mut self.differences, difference, DIFFERENCES);
             }
             let moved = last.units != units;
-            let other = memory.window > 1 && moved && !alike(new.per_unit(), self.per_unit(), threshold);
+            let other =
+                memory.window > 1 && moved && !alike(new.per_unit(), self.per_unit(), memory.threshold());
             if other || !is_near(self.recent[0].units as f64, units as f64, memory.near) {
                 self.file(memory.near)?;
             }
@@ -145,8 +158,9 @@ impl Learnt {
             };
             if beyond(true) || beyond(false) {
                 let factor = middle(new) / level;
-                let one_share = old.iter().chain(new).all(|r| r.units == new[0].units);
-                if one_share && !self.believed {
+                // It changed at one and the same share: it has changed at all.
+                let itself = old[before - 1].units == new[0].units;
+                if itself && !self.believed {
                     self.scale(factor);
                 }
                 self.recent.drain(..before);

@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 
 /// Number of rounds near the present share whose median counts.
 const WINDOW: usize = 32;
-/// Shares that differ by at most this fraction are assumed to take the same time per unit.
+/// Shares that differ by at most this fraction are assumed to take the same time per unit: less if there is
+/// little noise, which would hide the difference.
 const NEAR: f64 = 0.1;
 /// Assumed relative standard deviation of a round's time, until rounds have been repeated.
 const UNKNOWN_NOISE: f64 = 0.05;
@@ -224,6 +225,11 @@ impl Balancer {
         decision::offsets(&self.shares)
     }
 
+    /// The cost of moving units.
+    pub fn moving_cost(&self) -> MovingCost {
+        self.cost
+    }
+
     /// Number of rounds observed.
     pub fn rounds(&self) -> u64 {
         self.rounds
@@ -302,11 +308,12 @@ impl Balancer {
 
     fn memory(&self) -> Memory {
         let tolerance = self.tolerance;
+        let least = f64::max(1e-3, 0.1 * tolerance).min(NEAR);
         match self.searching {
-            true => Memory { window: 1, near: f64::max(1e-3, 0.1 * tolerance), noise: 0.0, tolerance },
+            true => Memory { window: 1, near: least, noise: 0.0, tolerance },
             false => {
                 let noise = self.noise().unwrap_or(UNKNOWN_NOISE);
-                Memory { window: WINDOW, near: NEAR, noise, tolerance }
+                Memory { window: WINDOW, near: (2.0 * noise).clamp(least, NEAR), noise, tolerance }
             }
         }
     }

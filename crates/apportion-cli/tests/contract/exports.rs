@@ -223,6 +223,32 @@ fn lammps_cuts_its_box_by_our_commands() {
     assert!(text.contains("Nlocal:        500.000 ave         800 max         200 min"), "{text}");
 }
 
+/// A box of water, cut at three quarters.
+#[test]
+fn gromacs_cuts_its_box_by_our_flags() {
+    let Some(gmx) = installed(Need::Gromacs, &["gmx"], "gromacs") else { return };
+    let here = Bench::new();
+    let flags = here.done("partition --units 100 --speeds 3,1 --export gromacs");
+    here.write(
+        "topol.top",
+        "#include \"oplsaa.ff/forcefield.itp\"\n#include \"oplsaa.ff/spc.itp\"\n\
+         [ system ]\nwater\n[ molecules ]\n",
+    );
+    here.write(
+        "md.mdp",
+        "integrator = md\nnsteps = 2\ndt = 0.001\nrlist = 0.9\nrcoulomb = 0.9\nrvdw = 0.9\n",
+    );
+    let script = format!(
+        "{gmx} solvate -cs spc216.gro -box 6 2.5 2.5 -o conf.gro -p topol.top && \
+         {gmx} grompp -f md.mdp -c conf.gro -p topol.top -o t.tpr -maxwarn 5 && \
+         {gmx} mdrun -s t.tpr -ntmpi 2 -ntomp 1 {flags}"
+    );
+    let out = Command::new("sh").args(["-c", &script]).current_dir(here.path(".")).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let log = here.text("md.log");
+    assert!(log.contains("Relative cell sizes: 0.750 0.250"), "{log}");
+}
+
 /// A C compiler takes the arrays, and a shell the ranges of Slurm's tasks.
 #[test]
 fn source_code_compiles_and_runs() {

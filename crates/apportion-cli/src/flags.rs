@@ -6,7 +6,7 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 45] = [
+const PARAMETERS: [&str; 48] = [
     "alpha",
     "any_size",
     "beta",
@@ -34,6 +34,7 @@ const PARAMETERS: [&str; 45] = [
     "method",
     "methods",
     "min",
+    "mix",
     "most_unequal",
     "multiple_of",
     "panels",
@@ -46,10 +47,12 @@ const PARAMETERS: [&str; 45] = [
     "resume",
     "search",
     "semiring",
+    "shape",
     "sizes",
     "speeds",
     "sweep",
     "timeout",
+    "tolerance",
     "units",
     "until",
 ];

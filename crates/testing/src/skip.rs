@@ -27,10 +27,16 @@ pub enum Need {
     Cores,
     /// Python 3.
     Python,
+    /// A C compiler and pkg-config.
+    C,
+    /// LAMMPS.
+    Lammps,
+    /// GROMACS.
+    Gromacs,
 }
 
 impl Need {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 13] = [
         Self::Mpi,
         Self::Mpich,
         Self::Blas,
@@ -41,6 +47,9 @@ impl Need {
         Self::Mount,
         Self::Cores,
         Self::Python,
+        Self::C,
+        Self::Lammps,
+        Self::Gromacs,
     ];
 
     /// Its name in `APPORTION_REQUIRE`.
@@ -56,6 +65,9 @@ impl Need {
             Self::Mount => "mount",
             Self::Cores => "cores",
             Self::Python => "python",
+            Self::C => "c",
+            Self::Lammps => "lammps",
+            Self::Gromacs => "gromacs",
         }
     }
 }

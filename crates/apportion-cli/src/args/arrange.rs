@@ -60,6 +60,8 @@ pub enum OrderFormat {
     Machinefile,
     /// Slurm: SLURM_HOSTFILE, with srun --distribution=arbitrary.
     Slurm,
+    /// Cray MPICH: MPICH_RANK_ORDER, with MPICH_RANK_REORDER_METHOD=3.
+    Cray,
 }
 
 #[derive(Debug, Args)]

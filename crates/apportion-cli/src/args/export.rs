@@ -8,8 +8,9 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Export")]
 pub struct ExportArgs {
-    /// Print the shares for another tool instead of the plan: metis, scotch, openmpi, mpich, slurm, hpl,
-    /// llama.cpp, vllm, csv or json.
+    /// Print the shares for another tool instead of the plan: metis, scotch, openmpi, hostfile, mpich, slurm,
+    /// slurm-het, slurm-units, hpl, lammps, gromacs, openfoam, llama.cpp, llama.cpp-tensor, vllm, sglang,
+    /// megatron, c, petsc, 2dist (a layout), csv or json.
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub export: Option<Format>,
     /// Write the export to this file; the plan is then printed as usual.

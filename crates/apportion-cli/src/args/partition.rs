@@ -48,7 +48,7 @@ pub struct PartitionArgs {
         "surfaces", "at", "method", "communication", "groups", "minimise", "levels", "granularity", "repeat",
         "compare", "flow", "overlap", "look_ahead", "block", "blocks", "output", "robust", "objective", "min",
         "max", "multiple_of", "any_size", "hierarchical", "bytes_per_unit", "mesh", "shares", "left_over",
-        "messages"])]
+        "messages", "mix"])]
     pub plan: Option<PathBuf>,
     #[command(flatten)]
     pub sources: Sources,

@@ -39,6 +39,11 @@ pub struct UnitsArgs {
     /// Bytes of data per unit: a processor's memory in the platform file then caps its share.
     #[arg(long, value_name = "B", conflicts_with = "shape", value_parser = numbers::bytes)]
     pub bytes_per_unit: Option<u64>,
+    /// Divide units of two kinds of work by two files, --models FIRST,SECOND: this fraction of a unit's time
+    /// follows the first, the rest the second (such as prompts and answers of a language model).
+    #[arg(long, value_name = "FRACTION", requires = "models", value_parser = numbers::number,
+        conflicts_with_all = ["shape", "objective", "robust"])]
+    pub mix: Option<f64>,
     /// With --method exact, allow any whole share by interpolating between the measured sizes; implied where
     /// nothing was measured.
     #[arg(long, conflicts_with = "shape")]

@@ -9,8 +9,8 @@ use crate::prepare::processors::in_plan_order;
 use apportion::error::{Error, Result};
 use apportion::output::OutputFile;
 use apportion::plan::arrange::{
-    Arranged, Objective, arrange_grid, arrange_watched, check_hosts, machinefile, places_in_order, rankfile,
-    slurm_hostfile,
+    Arranged, Objective, arrange_grid, arrange_watched, check_hosts, machinefile, places_in_order,
+    rank_order, rankfile, slurm_hostfile,
 };
 use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Platform, read_platform};
@@ -97,7 +97,7 @@ fn write_files(
     [plan, drawn]: [&Plan; 2],
     platform: &Platform,
 ) -> Result<()> {
-    if args.export.is_some() {
+    if args.export.is_some_and(|format| format != OrderFormat::Cray) {
         check_hosts(platform)?;
     }
     let places = plan.rectangles().map(places_in_order).unwrap_or_default();
@@ -105,6 +105,7 @@ fn write_files(
         Some(OrderFormat::Rankfile) | None => rankfile(&places, platform),
         Some(OrderFormat::Machinefile) => machinefile(&places, platform),
         Some(OrderFormat::Slurm) => slurm_hostfile(&places, platform),
+        Some(OrderFormat::Cray) => rank_order(&places),
     };
     appear([(order, &launch), (svg, &|| picture(drawn, platform)), (output, &|| plan.to_json())])
 }

@@ -33,7 +33,10 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
         (Some(n), _) => {
             let processors = match &args.surfaces {
                 Some(path) => sections(path, &args.at, args.sources.platform()?)?,
-                None => args.sources.processors(WorkUnit::Unit)?,
+                None => match args.of_units.mix {
+                    Some(weight) => args.sources.mixed(weight)?,
+                    None => args.sources.processors(WorkUnit::Unit)?,
+                },
             };
             let processors = with_memory(processors, &args.of_units, console)?;
             let how = (args.method.as_deref(), args.left_over.map(|_| args.left_over()));

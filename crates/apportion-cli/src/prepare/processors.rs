@@ -8,13 +8,14 @@ use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
 use apportion::measure::measure_on;
-use apportion::model::{Model, Models, WorkUnit, only_ratios, platform_models, read_models};
+use apportion::model::{Model, Models, WorkUnit, mixed, only_ratios, platform_models, read_models};
 use apportion::plan::Plan;
 use apportion::plan::shapes::{Communication, Method, MethodOptions};
 use apportion::platform::{Network, Platform, Topology, discover, read_platform};
 use apportion::run::World;
 use apportion::select::communication_of;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Sizes of the quick measurement: elements of C.
 pub const QUICK_SIZES: [f64; 4] = [4096.0, 65_536.0, 524_288.0, 2_097_152.0];
@@ -60,6 +61,23 @@ impl Sources {
             }
             (None, file) => Ok(file),
         }
+    }
+
+    /// Processors whose work is of two kinds: `--models` names two files, and `--mix` is the fraction of the
+    /// first kind.
+    ///
+    /// # Errors
+    /// Not two files; files of different processors; ratios.
+    pub fn mixed(&self, weight: f64) -> Result<Processors> {
+        let text = self.models.as_deref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+        let Some((first, second)) = text.split_once(',') else {
+            let remedy = "pass --models FIRST,SECOND, such as prefill.json,decode.json";
+            return Err(Error::input("--mix", format!("\"{text}\" is one file, not two"), remedy));
+        };
+        let (first, second) = (read_models(Path::new(first))?, read_models(Path::new(second))?);
+        let platform = self.platform()?.unwrap_or_else(|| Platform::from_names(&first.names()));
+        let [first, second] = [first.in_order(&platform.names())?, second.in_order(&platform.names())?];
+        Ok(Processors { models: mixed(&first, &second, weight)?, block: 1, sampled: true, platform })
     }
 
     /// Processors whose speeds the flags and files give, for work of this unit.

@@ -200,6 +200,115 @@ fn mpich_starts_as_many_ranks_as_our_machinefile_says() {
     assert_eq!(ranks(&out), ["0 of 3", "1 of 3", "2 of 3"]);
 }
 
+/// Atoms of a lattice of 10 x 5 x 5 cells, four each: three quarters of the cells are 7.5 layers.
+#[test]
+fn lammps_cuts_its_box_by_our_commands() {
+    let Some(lammps) = installed(Need::Lammps, &["lmp", "lmp_mpi"], "lammps") else { return };
+    let Some(mpirun) = installed(Need::Mpi, &["mpirun.openmpi"], "openmpi-bin") else { return };
+    let here = Bench::new();
+    let commands = here.done("partition --units 100 --speeds 3,1 --export lammps");
+    let (processors, balance) = commands.split_once('\n').unwrap();
+    let input = format!(
+        "units lj\natom_style atomic\n{processors}\nlattice fcc 0.8442\n\
+         region box block 0 10 0 5 0 5\ncreate_box 1 box\ncreate_atoms 1 box\nmass 1 1.0\n\
+         pair_style lj/cut 2.5\npair_coeff 1 1 1.0 1.0 2.5\n{balance}run 0\n"
+    );
+    here.write("in.lmp", input);
+    let out = Command::new(mpirun)
+        .args(["--allow-run-as-root", "--oversubscribe", "-n", "2", lammps, "-in", "in.lmp"])
+        .current_dir(here.path("."))
+        .output()
+        .unwrap();
+    let text = ranks(&out).join("\n");
+    assert!(text.contains("Nlocal:        500.000 ave         800 max         200 min"), "{text}");
+}
+
+/// A box of water, cut at three quarters.
+#[test]
+fn gromacs_cuts_its_box_by_our_flags() {
+    let Some(gmx) = installed(Need::Gromacs, &["gmx"], "gromacs") else { return };
+    let here = Bench::new();
+    let flags = here.done("partition --units 100 --speeds 3,1 --export gromacs");
+    here.write(
+        "topol.top",
+        "#include \"oplsaa.ff/forcefield.itp\"\n#include \"oplsaa.ff/spc.itp\"\n\
+         [ system ]\nwater\n[ molecules ]\n",
+    );
+    here.write(
+        "md.mdp",
+        "integrator = md\nnsteps = 2\ndt = 0.001\nrlist = 0.9\nrcoulomb = 0.9\nrvdw = 0.9\n",
+    );
+    let script = format!(
+        "{gmx} solvate -cs spc216.gro -box 6 2.5 2.5 -o conf.gro -p topol.top && \
+         {gmx} grompp -f md.mdp -c conf.gro -p topol.top -o t.tpr -maxwarn 5 && \
+         {gmx} mdrun -s t.tpr -ntmpi 2 -ntomp 1 {flags}"
+    );
+    let out = Command::new("sh").args(["-c", &script]).current_dir(here.path(".")).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let log = here.text("md.log");
+    assert!(log.contains("Relative cell sizes: 0.750 0.250"), "{log}");
+}
+
+/// A C compiler takes the arrays, and a shell the ranges of Slurm's tasks.
+#[test]
+fn source_code_compiles_and_runs() {
+    let here = Bench::new();
+    let shell = here.done("partition --units 10 --speeds 3,1,1 --export slurm-units");
+    here.write("units.sh", shell);
+    let out = Command::new("bash")
+        .args(["-c", "SLURM_PROCID=1; . ./units.sh; echo $from $to"])
+        .current_dir(here.path("."))
+        .output()
+        .unwrap();
+    assert_eq!(ranks(&out), ["6 8"]);
+    let Some(cc) = installed(Need::C, &["cc", "gcc"], "gcc") else { return };
+    let main = "#include <stdio.h>\nint main(void) { printf(\"%s %d %d\\n\", names[2], (int)shares[2], \
+                (int)offsets[PROCESSORS]); return 0; }\n";
+    here.write("main.c", here.done("partition --units 10 --speeds 3,1,1 --export c") + main);
+    let built = Command::new(cc).args(["main.c", "-o", "main"]).current_dir(here.path(".")).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    assert_eq!(ranks(&Command::new(here.path("main")).output().unwrap()), ["p2 2 10"]);
+}
+
+#[test]
+fn layers_follow_prompts_and_answers() {
+    let here = Bench::new();
+    let file = |name: &str, times: [f64; 2]| {
+        let model = |(i, seconds): (usize, &f64)| {
+            format!(
+                "{{\"processor\": \"p{i}\", \"interpolation\": \"constant\", \"max_size\": null, \
+                 \"points\": [{{\"size\": 1, \"seconds\": {seconds}}}]}}"
+            )
+        };
+        let models: Vec<String> = times.iter().enumerate().map(model).collect();
+        let text = format!(
+            "{{\"format\": \"apportion-models\", \"version\": 1, \"kernel\": \"layer\", \"unit\": \"layers\", \
+             \"parameters\": {{}}, \"models\": [{}]}}",
+            models.join(", ")
+        );
+        here.write(name, text);
+    };
+    file("prompts.json", [1.0, 4.0]);
+    file("answers.json", [1.0, 1.0]);
+    let layers = |mix: &str| {
+        here.done(&format!(
+            "partition --units 40 --models prompts.json,answers.json --mix {mix} --export sglang"
+        ))
+    };
+    assert_eq!(layers("0"), "SGLANG_PP_LAYER_PARTITION=20,20\n");
+    assert_eq!(layers("1"), "SGLANG_PP_LAYER_PARTITION=32,8\n");
+    // 1 s and 0.5 * 4 + 0.5 * 1 = 2.5 s a layer; 28.6 and 11.4 layers.
+    assert_eq!(layers("0.5"), "SGLANG_PP_LAYER_PARTITION=29,11\n");
+    for line in [
+        "partition --units 40 --models prompts.json --mix 0.5",
+        "partition --units 40 --models prompts.json,answers.json --mix 2",
+        "partition --units 40 --models prompts.json,none.json --mix 0.5",
+        "partition --units 40 --speeds 1,2 --mix 0.5",
+    ] {
+        here.fails(2, line);
+    }
+}
+
 /// Tools that reject zero: the processor is dropped, and the others' parts stay.
 #[test]
 fn processors_without_a_share_are_left_out() {

@@ -57,6 +57,19 @@ pub fn slurm_hostfile(order: &[Rank], platform: &Platform) -> String {
     hosts(order, platform).map(|host| format!("{host}\n")).collect()
 }
 
+/// Cray MPICH: the text of a file `MPICH_RANK_ORDER`, for `MPICH_RANK_REORDER_METHOD=3`: the rank of each
+/// slot of the job. The slots are the platform's processors, in its order: the job's nodes must be allocated in
+/// that order, with as many slots each.
+pub fn rank_order(order: &[Rank]) -> String {
+    let mut ranks = vec![0; order.len()];
+    for (rank, slot) in order.iter().enumerate() {
+        ranks[slot.0] = rank;
+    }
+    let lines = ranks.chunks(16).map(|line| line.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
+    // The list may be continued on further lines.
+    lines.collect::<Vec<_>>().join("\n") + "\n"
+}
+
 /// Refuses processors whose names are no hosts, which launchers would misread.
 ///
 /// # Errors
@@ -88,7 +101,7 @@ mod tests {
     use crate::platform::parse_platform;
 
     #[test]
-    fn the_three_texts() {
+    fn the_texts() {
         let text = "[[processor]]\nname = \"n1:0\"\n[[processor]]\nname = \"n2\"\ncores = [4, 5]\n\
                     [[processor]]\nname = \"n1:1\"\n";
         let platform = parse_platform(text, "p.toml").unwrap();
@@ -96,6 +109,9 @@ mod tests {
         assert_eq!(rankfile(&order, &platform), "rank 0=n1 slot=0\nrank 1=n1 slot=1\nrank 2=n2 slot=4,5\n");
         assert_eq!(machinefile(&order, &platform), "n1:2\nn2:1\n");
         assert_eq!(slurm_hostfile(&order, &platform), "n1\nn1\nn2\n");
+        // Slot 1 (n2) runs rank 2, slot 2 (n1:1) rank 1.
+        assert_eq!(rank_order(&order), "0,2,1\n");
+        assert_eq!(rank_order(&[Rank(1), Rank(2), Rank(0)]), "2,0,1\n");
     }
 
     #[test]

@@ -29,6 +29,25 @@ pub(super) fn slurm(names: &[String], shares: &[u64]) -> Result<Exported> {
     Ok(Exported { text, warnings })
 }
 
+/// One line per host, `HOST slots=RANKS`: Open MPI's `--hostfile`, which DeepSpeed reads too.
+pub(super) fn hostfile(names: &[String], shares: &[u64]) -> Result<Exported> {
+    let (hosts, warnings) = hosts(names, shares, "a host file")?;
+    let text = hosts.iter().map(|(host, ranks)| format!("{host} slots={ranks}\n")).collect();
+    Ok(Exported { text, warnings })
+}
+
+/// The components of a heterogeneous job, as options of a batch script: one per host.
+pub(super) fn slurm_het(names: &[String], shares: &[u64]) -> Result<Exported> {
+    let (hosts, warnings) = hosts(names, shares, "a Slurm job")?;
+    let components: Vec<String> = hosts
+        .iter()
+        .map(|(host, ranks)| format!("#SBATCH --nodelist={host} --nodes=1 --ntasks={ranks}\n"))
+        .collect();
+    let all = if hosts.len() > 1 { format!("0-{}", hosts.len() - 1) } else { "0".into() };
+    let text = format!("{}# srun --het-group={all} ./program\n", components.join("#SBATCH hetjob\n"));
+    Ok(Exported { text, warnings })
+}
+
 /// `-f FACTOR -c COLUMNS` for one process row: the faster processors are the first COLUMNS columns and get
 /// FACTOR times the work of the others.
 pub(super) fn hpl(names: &[String], shares: &[u64]) -> Result<Exported> {

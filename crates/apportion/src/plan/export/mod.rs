@@ -1,12 +1,16 @@
 //! Shares in the file formats and flags of other tools.
 
+mod code;
 mod graph;
 mod launch;
 mod layers;
+mod rectangles;
+mod simulation;
 mod table;
 
 pub(crate) use launch::is_host;
 
+use super::Plan;
 use crate::error::{Error, Result};
 use std::str::FromStr;
 
@@ -33,6 +37,30 @@ pub enum ExportFormat {
     LlamaCpp,
     /// vLLM's environment variable `VLLM_PP_LAYER_PARTITION`: layers of each pipeline stage.
     Vllm,
+    /// llama.cpp `--split-mode tensor --tensor-split`: the same for its tensor parallelism.
+    LlamaCppTensor,
+    /// SGLang's environment variable `SGLANG_PP_LAYER_PARTITION`.
+    Sglang,
+    /// Megatron-LM `--pipeline-model-parallel-layout` (Megatron Core, user guide).
+    Megatron,
+    /// LAMMPS commands `processors` and `balance`: slabs along x.
+    Lammps,
+    /// Flags of `gmx mdrun`: `-dd` and `-ddcsx`, slabs along x.
+    Gromacs,
+    /// OpenFOAM's `decomposeParDict`: Scotch with `processorWeights`.
+    OpenFoam,
+    /// Open MPI's `--hostfile`, also of DeepSpeed: `host slots=ranks`.
+    Hostfile,
+    /// `#SBATCH` lines of a heterogeneous Slurm job with one component per host.
+    SlurmHet,
+    /// A shell file that sets the range of units of each Slurm task.
+    SlurmUnits,
+    /// C arrays of shares and offsets.
+    C,
+    /// A C array of local sizes in PETSc's integers.
+    Petsc,
+    /// FuPerMod's `.2dist` file of a column-based layout of a square matrix.
+    FuPerMod,
     /// Comma-separated values: processor, share, fraction.
     Csv,
     /// One JSON object.
@@ -40,7 +68,7 @@ pub enum ExportFormat {
 }
 
 /// The name of each format on the command line.
-const NAMES: [(&str, ExportFormat); 10] = [
+const NAMES: [(&str, ExportFormat); 22] = [
     ("metis", ExportFormat::Metis),
     ("scotch", ExportFormat::Scotch),
     ("openmpi", ExportFormat::OpenMpi),
@@ -49,6 +77,18 @@ const NAMES: [(&str, ExportFormat); 10] = [
     ("hpl", ExportFormat::Hpl),
     ("llama.cpp", ExportFormat::LlamaCpp),
     ("vllm", ExportFormat::Vllm),
+    ("llama.cpp-tensor", ExportFormat::LlamaCppTensor),
+    ("sglang", ExportFormat::Sglang),
+    ("megatron", ExportFormat::Megatron),
+    ("lammps", ExportFormat::Lammps),
+    ("gromacs", ExportFormat::Gromacs),
+    ("openfoam", ExportFormat::OpenFoam),
+    ("hostfile", ExportFormat::Hostfile),
+    ("slurm-het", ExportFormat::SlurmHet),
+    ("slurm-units", ExportFormat::SlurmUnits),
+    ("c", ExportFormat::C),
+    ("petsc", ExportFormat::Petsc),
+    ("2dist", ExportFormat::FuPerMod),
     ("csv", ExportFormat::Csv),
     ("json", ExportFormat::Json),
 ];
@@ -111,8 +151,36 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
         ExportFormat::Hpl => launch::hpl(names, shares),
         ExportFormat::LlamaCpp => Ok(layers::llama_cpp(shares)),
         ExportFormat::Vllm => Ok(layers::vllm(names, shares)),
+        ExportFormat::LlamaCppTensor => Ok(layers::llama_cpp_tensor(shares)),
+        ExportFormat::Sglang => Ok(layers::sglang(names, shares)),
+        ExportFormat::Megatron => Ok(layers::megatron(shares)),
+        ExportFormat::Lammps => Ok(simulation::lammps(names, shares)),
+        ExportFormat::Gromacs => Ok(simulation::gromacs(names, shares)),
+        ExportFormat::OpenFoam => Ok(simulation::openfoam(names, shares)),
+        ExportFormat::Hostfile => launch::hostfile(names, shares),
+        ExportFormat::SlurmHet => launch::slurm_het(names, shares),
+        ExportFormat::SlurmUnits => Ok(code::slurm_units(shares)),
+        ExportFormat::C => Ok(code::c(names, shares)),
+        ExportFormat::Petsc => Ok(code::petsc(shares)),
+        ExportFormat::FuPerMod => Err(Error::input(
+            "`export = 2dist`",
+            "describes the layout of a matrix, which a plan of units does not have",
+            "make a plan with `shape = NxN`, or use another format",
+        )),
         ExportFormat::Csv => Ok(table::csv(names, shares)),
         ExportFormat::Json => Ok(table::json(names, shares)),
+    }
+}
+
+/// Writes a plan in the format of a tool: its layout for formats that need one, otherwise its shares, as
+/// [`export`] does.
+///
+/// # Errors
+/// As [`export`]; a layout that the format cannot express (exit code 1).
+pub fn export_plan(format: ExportFormat, plan: &Plan) -> Result<Exported> {
+    match (format, plan.rectangles()) {
+        (ExportFormat::FuPerMod, Some(layout)) => rectangles::fupermod(&plan.processors, layout),
+        _ => export(format, &plan.processors, &plan.shares),
     }
 }
 
@@ -170,6 +238,66 @@ mod tests {
         assert_eq!(json["shares"][2]["processor"], "c");
         assert_eq!(json["shares"][2]["share"], 2);
         assert_eq!(json["total"], 8);
+    }
+
+    #[test]
+    fn simulation_codes_servers_and_languages() {
+        let shares = [6, 0, 2];
+        assert_eq!(text("lammps", &shares), ("processors 2 1 1\nbalance 0.9 x 0.75\n".into(), 1));
+        assert_eq!(text("lammps", &[0, 5, 0]), ("processors 1 1 1\n".into(), 1));
+        assert_eq!(text("lammps", &[1, 1, 2]), ("processors 3 1 1\nbalance 0.9 x 0.25 0.5\n".into(), 0));
+        assert_eq!(text("gromacs", &shares), ("-dd 2 1 1 -dlb no -ddcsx \"0.75 0.25\"\n".into(), 1));
+        let foam = text("openfoam", &shares).0;
+        assert!(foam.contains("numberOfSubdomains 2;") && foam.contains("processorWeights (1.5 0.5);"));
+        assert_eq!(text("sglang", &shares), ("SGLANG_PP_LAYER_PARTITION=6,2\n".into(), 1));
+        let megatron = |layout: &str| {
+            (format!("--pipeline-model-parallel-size 3 --pipeline-model-parallel-layout \"{layout}\"\n"), 0)
+        };
+        assert_eq!(text("megatron", &shares), megatron("E,t*6||t*2,L"));
+        assert_eq!(text("megatron", &[0, 5, 0]), megatron("E|t*5|L"));
+        let tensor = "--split-mode tensor --tensor-split 6,0,2\n";
+        assert_eq!(text("llama.cpp-tensor", &shares), (tensor.into(), 0));
+        assert_eq!(text("hostfile", &shares), ("a slots=6\nc slots=2\n".into(), 1));
+        let het = "#SBATCH --nodelist=a --nodes=1 --ntasks=6\n#SBATCH hetjob\n\
+                   #SBATCH --nodelist=c --nodes=1 --ntasks=2\n# srun --het-group=0-1 ./program\n";
+        assert_eq!(text("slurm-het", &shares), (het.into(), 1));
+        assert!(text("slurm-units", &shares).0.contains("apportion_offsets=(0 6 6 8)\n"));
+        let petsc = "static const PetscInt local_sizes[3] = {6, 0, 2};\n";
+        assert_eq!(text("petsc", &shares), (petsc.into(), 0));
+        assert_eq!(text("petsc", &[1 << 40, 1, 1]).1, 1);
+        let c = text("c", &shares).0;
+        assert!(c.contains("shares[3] = {6, 0, 2};") && c.contains("offsets[4] = {0, 6, 6, 8};"), "{c}");
+        assert!(c.contains("names[3] = {\"a\", \"b\", \"c\"};"), "{c}");
+        let odd = export(ExportFormat::C, &["a\"\\ü".to_string()], &[1]).unwrap().text;
+        assert!(odd.contains(r#"{"a\"\\\303\274"}"#), "{odd}");
+    }
+
+    #[test]
+    fn a_column_based_layout_becomes_a_2dist_file() {
+        use crate::plan::{Layout, Part, Shape};
+        use crate::{Rank, Rect, Span};
+        let part = |owner, rows: (u64, u64), cols: (u64, u64)| {
+            Part::new(Rank(owner), Rect::new(Span::new(rows.0, rows.1), Span::new(cols.0, cols.1)))
+        };
+        let shape = Shape::new(8, 8, 8, "test").unwrap();
+        let parts = [part(2, (0, 8), (0, 2)), part(1, (0, 3), (2, 8)), part(0, (3, 8), (2, 8))];
+        let layout = Layout::new(shape, 3, parts).unwrap();
+        let names = ["n1:0", "n2", "n1:1"].map(String::from).to_vec();
+        let plan = Plan::of_layout("columns", names.clone(), layout, 1.0);
+        let text = export_plan("2dist".parse().unwrap(), &plan).unwrap().text;
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..3], ["#size 3", "#N 8", "#b 1"]);
+        assert_eq!(lines[3].split('\t').count(), 11);
+        assert_eq!(lines[4], "n1\t0\t1\t1\t2\t3\t6\t5\t30\t0.46875\t0");
+        assert_eq!(lines[5], "n2\t0\t0\t1\t2\t0\t6\t3\t18\t0.28125\t1");
+        assert_eq!(lines[6], "n1\t1\t0\t0\t0\t0\t2\t8\t16\t0.25\t2");
+        // Other formats take the shares.
+        assert!(export_plan(ExportFormat::Csv, &plan).unwrap().text.contains("n2,18,"));
+        let units = Plan::of_units("fpm", names.clone(), vec![1, 2, 3], 1.0);
+        assert_eq!(export_plan(ExportFormat::FuPerMod, &units).unwrap_err().exit_code(), 2);
+        let corner = crate::plan::shapes::square_corner(shape, &[8.0, 1.0, 1.0]).unwrap();
+        let plan = Plan::of_layout("square-corner", names, corner, 1.0);
+        assert_eq!(export_plan(ExportFormat::FuPerMod, &plan).unwrap_err().exit_code(), 1);
     }
 
     #[test]

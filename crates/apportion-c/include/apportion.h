@@ -1,0 +1,166 @@
+/* apportion: divides a computation among unequal processors so that all finish together.
+ *
+ * Link with -lapportion. Every function that can fail returns a code; the message of the last failure in this
+ * thread is apportion_last_error(). Pointers that may be NULL say so. Counts and units are int64_t. Processors
+ * are numbered from 0 (in MPI programs: ranks). Arrays without a stated length have one entry per processor.
+ *
+ * No function calls back, writes to stdout, or keeps a pointer to the caller's memory. A value behind a pointer
+ * may be used by one thread at a time; different values are independent.
+ *
+ * License: MIT or Apache-2.0. */
+#ifndef APPORTION_H
+#define APPORTION_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Codes. */
+#define APPORTION_OK 0
+#define APPORTION_FAILED 1   /* the arguments are right, but there is no answer, or the work failed */
+#define APPORTION_INVALID 2  /* an argument or file is wrong */
+#define APPORTION_INTERNAL 3 /* a bug of the library: please report it */
+
+/* Reasons of a balancer's decision; only APPORTION_FASTER changes the shares. */
+#define APPORTION_FASTER 0
+#define APPORTION_BALANCED 1       /* the times are within the tolerance of each other */
+#define APPORTION_WARMING_UP 2     /* the first rounds are not used */
+#define APPORTION_UNCERTAIN 3      /* the difference may be noise */
+#define APPORTION_SMALL_GAIN 4     /* the saving is below the hysteresis */
+#define APPORTION_MOVING_COST 5    /* moving costs more than it saves */
+#define APPORTION_NOTHING_BETTER 6 /* no other shares are faster */
+
+typedef struct apportion_models apportion_models;
+typedef struct apportion_balancer apportion_balancer;
+typedef struct apportion_layout apportion_layout;
+typedef struct apportion_world apportion_world;
+
+/* "0.1.0". The text is static. */
+const char *apportion_version(void);
+
+/* One line: what is wrong, where, how to fix it; empty if nothing has failed in this thread. Valid until the next
+ * failure in this thread. */
+const char *apportion_last_error(void);
+
+/* ---- Shares of independent units ------------------------------------------------------------------------- */
+
+/* Divides `units` units in proportion to the speeds that processors showed: processor i did work[i] in
+ * seconds[i]. `work` may be NULL: all did the same. Writes the units of each processor to `shares`. */
+int apportion_shares_from_times(int64_t units, int64_t processors, const double *work, const double *seconds,
+                                int64_t *shares);
+
+/* Speed functions from a file (models.json, as `apportion measure` writes it). */
+int apportion_models_read(const char *path, apportion_models **models);
+
+/* Speed functions from measurements: `points` sizes and their times for each processor; those of processor i start
+ * at sizes[i * points] and seconds[i * points]. One point is a constant speed. `max_sizes` may be NULL; INFINITY is
+ * no limit. */
+int apportion_models_new(int64_t processors, int64_t points, const double *sizes, const double *seconds,
+                         const double *max_sizes, apportion_models **models);
+
+/* NULL is allowed. */
+void apportion_models_free(apportion_models *models);
+
+/* Divides `units` units so that the longest time is as short as possible. Writes the units of each processor to
+ * `shares`, and the forecast of its seconds to `seconds`, unless that is NULL. */
+int apportion_shares_from_models(const apportion_models *models, int64_t units, int64_t processors,
+                                 int64_t *shares, double *seconds);
+
+/* ---- The balancer: times in, shares out, round after round ----------------------------------------------- */
+
+/* A balancer of a loop whose rounds divide `units` units; it starts from equal shares. In an MPI program every
+ * process has a balancer and observes the times of all processes (MPI_Allgather): all decide the same. */
+int apportion_balancer_new(int64_t units, int64_t processors, apportion_balancer **balancer);
+
+/* Sets an option before the first round:
+ *   "tolerance"        largest (longest - shortest) / shortest time that counts as balanced; 0.05
+ *   "hysteresis"       least saving, as a fraction of a round, that is worth a change; 0.02
+ *   "warm_up"          number of first rounds that are not used; 0
+ *   "cost_per_change"  seconds of any change of shares; 0
+ *   "cost_per_unit"    seconds for each unit that the busiest processor sends or receives; 0
+ *   "cost_rounds"      number of rounds in which a change must earn its cost; any number */
+int apportion_balancer_set(apportion_balancer *balancer, const char *option, double value);
+
+/* Limits each share before the first round: minimum, maximum, and the block of which it is a multiple. Each may be
+ * NULL: 0, no limit, 1. */
+int apportion_balancer_limits(apportion_balancer *balancer, int64_t processors, const int64_t *least,
+                              const int64_t *most, const int64_t *multiple_of);
+
+/* Starts from speed functions instead of equal shares. Their shape counts, not their height: ratios will do. */
+int apportion_balancer_start(apportion_balancer *balancer, const apportion_models *models);
+
+/* Takes the seconds that the processors needed for their shares (ignored where the share is 0), and decides on the
+ * next round. Writes the units of each processor to `shares`, the first unit of each processor and the number of
+ * units (processors + 1 entries) to `offsets`, and why to `reason`. Each may be NULL. */
+int apportion_balancer_observe(apportion_balancer *balancer, int64_t processors, const double *seconds,
+                               int64_t *shares, int64_t *offsets, int *reason);
+
+/* The shares and offsets of the present round, as for apportion_balancer_observe. */
+int apportion_balancer_shares(const apportion_balancer *balancer, int64_t processors, int64_t *shares,
+                              int64_t *offsets);
+
+/* Writes the whole state as a text that ends with a zero byte, for a checkpoint, and its length with that byte to
+ * `length`. With a capacity of 0 and NULL it writes the length only. */
+int apportion_balancer_save(const apportion_balancer *balancer, int64_t capacity, char *state, int64_t *length);
+
+/* The balancer of a saved state; it continues with the same decisions. */
+int apportion_balancer_load(const char *state, apportion_balancer **balancer);
+
+/* NULL is allowed. */
+void apportion_balancer_free(apportion_balancer *balancer);
+
+/* ---- Layouts of a matrix or domain ----------------------------------------------------------------------- */
+
+/* Divides the m x n matrix C of a product C = A B (A is m x k, B is k x n) or an m x n domain (k = 1) into
+ * rectangles with areas in proportion to `speeds`. Methods: "columns", "recursive", "square-corner", "rows",
+ * "grid", "cartesian", "nagamochi-abe", "straight-line", "square-rectangle", "block-rectangle". */
+int apportion_layout_new(const char *method, int64_t m, int64_t k, int64_t n, int64_t processors,
+                         const double *speeds, apportion_layout **layout);
+
+/* Writes the rectangles, five numbers each: owner, first row, row after the last, first column, column after the
+ * last; and their number to `count`. `capacity` is the room of `rectangles`, in rectangles. With a capacity of 0
+ * and NULL it writes the count only. */
+int apportion_layout_rectangles(const apportion_layout *layout, int64_t capacity, int64_t *rectangles,
+                                int64_t *count);
+
+/* NULL is allowed. */
+void apportion_layout_free(apportion_layout *layout);
+
+/* Simulates the product of the layout (double precision, one-to-all flow, blocks of 64) on the processors and the
+ * network of a file (platform.toml). `models` may be NULL: the file then gives the speeds. Writes the seconds of
+ * the whole, and of each processor's computation and communication; these two may be NULL. */
+int apportion_forecast(const apportion_layout *layout, const char *platform, const apportion_models *models,
+                       int64_t processors, double *seconds, double *compute, double *communicate);
+
+/* ---- On the processes of an MPI program ------------------------------------------------------------------- */
+
+/* A world on the processes of a communicator, all of which must call it: apportion_world_adopt(&comm,
+ * sizeof(comm), &world) after MPI_Init. The library finds the MPI that the program runs, whichever it is, and
+ * refuses a handle of another one. The communicator is duplicated; free the world before MPI_Finalize. While a
+ * function works on the world, no other thread may call MPI unless MPI was started with MPI_THREAD_MULTIPLE. */
+int apportion_world_adopt(const void *communicator, int64_t size_of_communicator, apportion_world **world);
+
+/* The same for a Fortran handle (comm, or comm%MPI_VAL; in C MPI_Comm_c2f(comm)). */
+int apportion_world_adopt_fortran(int communicator, apportion_world **world);
+
+/* All processes of the world must call it. NULL is allowed. */
+void apportion_world_free(apportion_world *world);
+
+/* The cut of B for apportion_matmul: rows of C (and of A) are cut at `offsets` (processors + 1 entries, from 0 to
+ * m), and the k rows of B in the same proportion at `offsets_of_b`. Both cuts are the same if m = k. */
+int apportion_matmul_cut(int64_t m, int64_t k, int64_t processors, const int64_t *offsets, int64_t *offsets_of_b);
+
+/* C = A B in double precision, row by row in memory. Process i holds the rows offsets[i] to offsets[i + 1] of A and
+ * of C, and the rows of B that apportion_matmul_cut says. All processes of the world must call it with the same
+ * sizes and offsets (world size + 1 entries). Every result is verified (Freivalds' method) before it is written.
+ * If it fails on one process only, end the others with MPI_Abort. */
+int apportion_matmul(apportion_world *world, int64_t m, int64_t k, int64_t n, const int64_t *offsets,
+                     const double *a, const double *b, double *c);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,256 @@
+//! The balancer.
+
+use crate::boundary::{
+    array, count, free, guard, hand_out, look, optional, refuse, text, to_c, units, value, write,
+    write_if_wanted,
+};
+use crate::models::Models;
+use crate::shares::check_processors;
+use apportion::plan::shares::{Balancer, Limits, Reason};
+use apportion::{Error, Result};
+use std::ffi::{c_char, c_int};
+
+/// A balancer.
+pub struct Balanced {
+    balancer: Balancer,
+}
+
+impl Balanced {
+    /// Changes the balancer, which must not have observed a round.
+    fn configure(&mut self, change: impl FnOnce(Balancer) -> Result<Balancer>) -> Result<()> {
+        if self.balancer.rounds() > 0 {
+            let remedy = "set options, limits and models before the first round";
+            return Err(refuse("balancer", "it has observed a round", remedy));
+        }
+        self.balancer = change(self.balancer.clone())?;
+        Ok(())
+    }
+}
+
+/// The numbers of `apportion.h`.
+fn number(reason: Reason) -> c_int {
+    match reason {
+        Reason::Faster => 0,
+        Reason::Balanced => 1,
+        Reason::WarmingUp => 2,
+        Reason::Uncertain => 3,
+        Reason::SmallGain => 4,
+        Reason::MovingCost => 5,
+        _ => 6,
+    }
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_balancer_new(
+    total: i64,
+    processors: i64,
+    balancer: *mut *mut Balanced,
+) -> c_int {
+    guard(|| {
+        let found = Balancer::new(units(total, "units")?, count(processors, "processors", 1)?)?;
+        // SAFETY: the caller's promise.
+        unsafe { hand_out(balancer, Balanced { balancer: found }, "balancer") }
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_balancer_set(
+    balancer: *mut Balanced,
+    option: *const c_char,
+    number: f64,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (balanced, option) = unsafe { (value(balancer, "balancer")?, text(option, "option")?) };
+        let mut cost = balanced.balancer.moving_cost();
+        match option {
+            "tolerance" => return balanced.configure(|b| b.with_tolerance(number)),
+            "hysteresis" => return balanced.configure(|b| b.with_hysteresis(number)),
+            "warm_up" => {
+                if !(number.fract() == 0.0 && (0.0..=1e9).contains(&number)) {
+                    let what = format!("{number} is no number of rounds");
+                    return Err(Error::input("warm_up", what, "give a whole number, at least 0"));
+                }
+                return balanced.configure(|b| Ok(b.with_warm_up(number as u32)));
+            }
+            "cost_per_change" => cost.per_change = number,
+            "cost_per_unit" => cost.per_unit = number,
+            "cost_rounds" => cost.rounds = number,
+            other => {
+                let known = "tolerance, hysteresis, warm_up, cost_per_change, cost_per_unit or cost_rounds";
+                return Err(Error::input("option", format!("unknown option \"{other}\""), known));
+            }
+        }
+        balanced.configure(|b| b.with_moving_cost(cost))
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_balancer_limits(
+    balancer: *mut Balanced,
+    processors: i64,
+    least: *const i64,
+    most: *const i64,
+    multiple_of: *const i64,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (balanced, least, most, multiple_of) = unsafe {
+            let p = count(processors, "processors", 1)?;
+            (
+                value(balancer, "balancer")?,
+                optional(least, p, "least")?,
+                optional(most, p, "most")?,
+                optional(multiple_of, p, "multiple_of")?,
+            )
+        };
+        check_processors(processors as usize, balanced.balancer.processors())?;
+        let of = |list: Option<&[i64]>, i: usize, name: &str, missing: u64| match list {
+            Some(list) => units(list[i], name),
+            None => Ok(missing),
+        };
+        let of_one = |i: usize| {
+            Ok(Limits {
+                least: of(least, i, "least", 0)?,
+                most: most.map(|_| of(most, i, "most", 0)).transpose()?,
+                multiple_of: of(multiple_of, i, "multiple_of", 1)?,
+            })
+        };
+        let limits = (0..processors as usize).map(of_one).collect::<Result<Vec<Limits>>>()?;
+        balanced.configure(|b| b.with_limits(&limits))
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_balancer_start(balancer: *mut Balanced, models: *const Models) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (balanced, models) = unsafe { (value(balancer, "balancer")?, look(models, "models")?) };
+        balanced.configure(|b| b.with_models(&models.models))
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_balancer_observe(
+    balancer: *mut Balanced,
+    processors: i64,
+    seconds: *const f64,
+    shares: *mut i64,
+    offsets: *mut i64,
+    reason: *mut c_int,
+) -> c_int {
+    guard(|| {
+        let p = count(processors, "processors", 1)?;
+        // SAFETY: the caller's promises.
+        let (balanced, seconds) = unsafe { (value(balancer, "balancer")?, array(seconds, p, "seconds")?) };
+        check_processors(p, balanced.balancer.processors())?;
+        let decision = balanced.balancer.observe(seconds)?;
+        // SAFETY: the caller's promises.
+        unsafe {
+            write_if_wanted(shares, &to_c(&decision.shares), "shares")?;
+            write_if_wanted(offsets, &to_c(&decision.offsets), "offsets")?;
+            write_if_wanted(reason, &[number(decision.reason)], "reason")
+        }
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_balancer_shares(
+    balancer: *const Balanced,
+    processors: i64,
+    shares: *mut i64,
+    offsets: *mut i64,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let balancer = &unsafe { look(balancer, "balancer") }?.balancer;
+        check_processors(count(processors, "processors", 1)?, balancer.processors())?;
+        // SAFETY: the caller's promises.
+        unsafe {
+            write_if_wanted(shares, &to_c(balancer.shares()), "shares")?;
+            write_if_wanted(offsets, &to_c(&balancer.offsets()), "offsets")
+        }
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_balancer_save(
+    balancer: *const Balanced,
+    capacity: i64,
+    state: *mut c_char,
+    length: *mut i64,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let text = unsafe { look(balancer, "balancer") }?.balancer.to_json();
+        let capacity = count(capacity, "capacity", 0)?;
+        // SAFETY: the caller's promises.
+        unsafe {
+            write(length, &[text.len() as i64 + 1], "length")?;
+            if capacity == 0 && state.is_null() {
+                return Ok(());
+            }
+            if capacity < text.len() + 1 {
+                let what = format!("{capacity} bytes are too few for {}", text.len() + 1);
+                return Err(refuse("capacity", what, "ask for the length with a capacity of 0 first"));
+            }
+            let bytes: Vec<c_char> = text.bytes().chain([0]).map(|byte| byte as c_char).collect();
+            write(state, &bytes, "state")
+        }
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_balancer_load(
+    state: *const c_char,
+    balancer: *mut *mut Balanced,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let found = Balancer::from_json(unsafe { text(state, "state") }?)?;
+        // SAFETY: the caller's promise.
+        unsafe { hand_out(balancer, Balanced { balancer: found }, "balancer") }
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_balancer_free(balancer: *mut Balanced) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { free(balancer) });
+}

@@ -1,0 +1,135 @@
+//! Layouts of matrices, and their forecasts.
+
+use crate::boundary::{
+    array, count, free, guard, hand_out, look, refuse, text, to_c, units, write, write_if_wanted,
+};
+use crate::models::Models;
+use crate::shares::check_processors;
+use apportion::model::{WorkUnit, platform_models};
+use apportion::plan::shapes::{Method, MethodOptions};
+use apportion::plan::{Layout, Shape};
+use apportion::platform::read_platform;
+use apportion::schedule::{Flow, ScheduleOptions};
+use apportion::select::{check_has_times, forecast, rates};
+use apportion::simulate::CostModel;
+use std::ffi::{c_char, c_int};
+use std::path::Path;
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_layout_new(
+    method: *const c_char,
+    m: i64,
+    k: i64,
+    n: i64,
+    processors: i64,
+    speeds: *const f64,
+    layout: *mut *mut Layout,
+) -> c_int {
+    guard(|| {
+        let p = count(processors, "processors", 1)?;
+        // SAFETY: the caller's promises.
+        let (name, speeds) = unsafe { (text(method, "method")?, array(speeds, p, "speeds")?) };
+        let method: Method = name.parse().map_err(|what: String| refuse("method", what, "see the header"))?;
+        let shape = Shape::new(units(m, "m")?, units(k, "k")?, units(n, "n")?, "layout")?;
+        let bad = speeds.iter().position(|s| !(s.is_finite() && *s >= 0.0));
+        if let Some(i) = bad {
+            let what = format!("{} of processor {i} is no speed", speeds[i]);
+            return Err(refuse("speeds", what, "give numbers of at least 0"));
+        }
+        if speeds.iter().all(|s| *s == 0.0) {
+            return Err(refuse("speeds", "all are 0", "give a processor a positive speed"));
+        }
+        let found = method.layout(shape, speeds, &MethodOptions::default())?;
+        // SAFETY: the caller's promise.
+        unsafe { hand_out(layout, found, "layout") }
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_layout_rectangles(
+    layout: *const Layout,
+    capacity: i64,
+    rectangles: *mut i64,
+    number: *mut i64,
+) -> c_int {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let parts = unsafe { look(layout, "layout") }?.parts();
+        let capacity = count(capacity, "capacity", 0)?;
+        // SAFETY: the caller's promise.
+        unsafe { write(number, &[parts.len() as i64], "count") }?;
+        if capacity == 0 && rectangles.is_null() {
+            return Ok(());
+        }
+        if capacity < parts.len() {
+            let what = format!("room for {capacity} rectangles is too little for {}", parts.len());
+            return Err(refuse("capacity", what, "ask for the count with a capacity of 0 first"));
+        }
+        let rows =
+            parts.iter().map(|p| [p.owner.0 as u64, p.rows.start, p.rows.end, p.cols.start, p.cols.end]);
+        // SAFETY: the caller's promise.
+        unsafe { write(rectangles, &to_c(&rows.flatten().collect::<Vec<u64>>()), "rectangles") }
+    })
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_layout_free(layout: *mut Layout) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { free(layout) });
+}
+
+/// See `apportion.h`.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn apportion_forecast(
+    layout: *const Layout,
+    platform: *const c_char,
+    models: *const Models,
+    processors: i64,
+    total: *mut f64,
+    compute: *mut f64,
+    communicate: *mut f64,
+) -> c_int {
+    const BLOCK: u64 = 64;
+    const ELEMENT: u64 = 8;
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (layout, path) = unsafe { (look(layout, "layout")?, text(platform, "platform")?) };
+        let platform = read_platform(Path::new(path))?;
+        check_processors(count(processors, "processors", 1)?, layout.processors())?;
+        check_processors(platform.len(), layout.processors())?;
+        let (models, block) = if models.is_null() {
+            (platform_models(&platform, WorkUnit::MultiplyAdd)?, 1)
+        } else {
+            // SAFETY: the caller's promise.
+            let given = unsafe { look(models, "models") }?;
+            check_processors(given.models.len(), layout.processors())?;
+            (given.models.clone(), given.block)
+        };
+        check_has_times(&models, &platform.network)?;
+        let rates = rates(&models, &layout.shares(), block);
+        let order = ScheduleOptions::new(Flow::OneToAll, BLOCK);
+        let conditions = CostModel { rates: &rates, network: &platform.network, element: ELEMENT };
+        let found = forecast(layout, order, conditions)?;
+        // SAFETY: the caller's promises.
+        unsafe {
+            write(total, &[found.seconds], "seconds")?;
+            write_if_wanted(compute, &found.compute, "compute")?;
+            write_if_wanted(communicate, &found.communicate, "communicate")
+        }
+    })
+}

@@ -1,0 +1,165 @@
+/* Every function that needs no MPI: answers by hand, and wrong arguments. */
+#include <apportion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int bad;
+
+#define RIGHT(condition)                                                                                            \
+    do {                                                                                                            \
+        if (!(condition)) {                                                                                         \
+            printf("line %d: %s (%s)\n", __LINE__, #condition, apportion_last_error());                             \
+            bad = 1;                                                                                                \
+        }                                                                                                           \
+    } while (0)
+
+static int says(const char *part) { return strstr(apportion_last_error(), part) != NULL; }
+
+static void shares(void)
+{
+    double seconds[2] = {1.0, 3.0}, work[2] = {9.0, 3.0}, zero[2] = {0.0, 1.0};
+    int64_t found[2] = {-1, -1};
+    RIGHT(apportion_shares_from_times(100, 2, NULL, seconds, found) == APPORTION_OK);
+    RIGHT(found[0] == 75 && found[1] == 25);
+    RIGHT(apportion_shares_from_times(100, 2, work, seconds, found) == APPORTION_OK);
+    RIGHT(found[0] == 90 && found[1] == 10);
+    RIGHT(apportion_shares_from_times(100, 2, NULL, zero, found) == APPORTION_INVALID && says("processor 0"));
+    RIGHT(apportion_shares_from_times(-1, 2, NULL, seconds, found) == APPORTION_INVALID && says("units"));
+    RIGHT(apportion_shares_from_times(100, 0, NULL, seconds, found) == APPORTION_INVALID && says("processors"));
+    RIGHT(apportion_shares_from_times(100, 2, NULL, NULL, found) == APPORTION_INVALID && says("seconds"));
+    RIGHT(apportion_shares_from_times(100, 2, NULL, seconds, NULL) == APPORTION_INVALID && says("shares"));
+    RIGHT(apportion_shares_from_times(100, INT64_MAX, NULL, seconds, found) == APPORTION_INVALID);
+    RIGHT(found[0] == 90 && found[1] == 10);
+}
+
+static void models(void)
+{
+    /* 10 units a second up to 50, 1 a second at 100; beside 5 a second. */
+    double sizes[4] = {50, 100, 50, 100}, times[4] = {5, 100, 10, 20}, seconds[2], caps[2] = {40, INFINITY};
+    int64_t found[2];
+    apportion_models *some = NULL, *file = NULL;
+    RIGHT(apportion_models_new(2, 2, sizes, times, NULL, &some) == APPORTION_OK);
+    RIGHT(apportion_shares_from_models(some, 100, 2, found, seconds) == APPORTION_OK);
+    RIGHT(found[0] == 61 && found[1] == 39 && fabs(seconds[1] - 7.8) < 1e-12);
+    RIGHT(apportion_shares_from_models(some, 100, 3, found, NULL) == APPORTION_INVALID && says("processors"));
+    apportion_models_free(some);
+    RIGHT(apportion_models_new(2, 2, sizes, times, caps, &some) == APPORTION_OK);
+    RIGHT(apportion_shares_from_models(some, 100, 2, found, NULL) == APPORTION_OK && found[0] == 40);
+    apportion_models_free(some);
+    caps[1] = 30;
+    RIGHT(apportion_models_new(2, 2, sizes, times, caps, &some) == APPORTION_OK);
+    RIGHT(apportion_shares_from_models(some, 100, 2, found, NULL) == APPORTION_FAILED && says("30 are missing"));
+    apportion_models_free(some);
+    RIGHT(apportion_models_read("models.json", &file) == APPORTION_OK);
+    RIGHT(apportion_shares_from_models(file, 100, 2, found, NULL) == APPORTION_OK && found[0] == 61);
+    apportion_models_free(file);
+    times[3] = -1;
+    RIGHT(apportion_models_new(2, 2, sizes, times, NULL, &some) == APPORTION_INVALID && says("p1"));
+    RIGHT(apportion_models_new(INT64_MAX, INT64_MAX, sizes, times, NULL, &some) == APPORTION_INVALID);
+    RIGHT(apportion_models_read("none.json", &file) == APPORTION_INVALID && says("none.json"));
+    RIGHT(apportion_models_read("\xff", &file) == APPORTION_INVALID && says("UTF-8"));
+    apportion_models_free(NULL);
+}
+
+static void balancer(void)
+{
+    double speeds[3] = {300, 200, 100}, seconds[3];
+    int64_t found[3], offsets[4], least[3] = {0, 0, 150}, block[3] = {10, 10, 10}, length = 0;
+    int reason = -1;
+    apportion_balancer *one = NULL, *two = NULL;
+    RIGHT(apportion_balancer_new(600, 3, &one) == APPORTION_OK);
+    RIGHT(apportion_balancer_set(one, "tolerance", 0.02) == APPORTION_OK);
+    RIGHT(apportion_balancer_set(one, "speed", 1) == APPORTION_INVALID && says("hysteresis"));
+    RIGHT(apportion_balancer_set(one, "warm_up", 0.5) == APPORTION_INVALID);
+    RIGHT(apportion_balancer_set(one, "cost_per_unit", -1) == APPORTION_INVALID);
+    RIGHT(apportion_balancer_shares(one, 3, found, offsets) == APPORTION_OK);
+    RIGHT(found[0] == 200 && offsets[0] == 0 && offsets[1] == 200 && offsets[3] == 600);
+    for (int i = 0; i < 3; i++)
+        seconds[i] = (double)found[i] / speeds[i];
+    RIGHT(apportion_balancer_observe(one, 2, seconds, found, offsets, &reason) == APPORTION_INVALID);
+    RIGHT(apportion_balancer_observe(one, 3, seconds, found, offsets, &reason) == APPORTION_OK);
+    RIGHT(reason == APPORTION_FASTER && found[0] == 300 && found[1] == 200 && found[2] == 100);
+    RIGHT(offsets[1] == 300 && offsets[2] == 500 && offsets[3] == 600);
+    RIGHT(apportion_balancer_set(one, "tolerance", 0.1) == APPORTION_INVALID && says("before the first round"));
+
+    RIGHT(apportion_balancer_save(one, 0, NULL, &length) == APPORTION_OK && length > 1);
+    char *state = malloc((size_t)length);
+    RIGHT(apportion_balancer_save(one, length - 1, state, &length) == APPORTION_INVALID && says("capacity"));
+    RIGHT(apportion_balancer_save(one, length, state, &length) == APPORTION_OK);
+    RIGHT((int64_t)strlen(state) == length - 1);
+    RIGHT(apportion_balancer_load(state, &two) == APPORTION_OK);
+    RIGHT(apportion_balancer_load("{}", &two) == APPORTION_INVALID && says("state"));
+    free(state);
+    seconds[0] = seconds[1] = seconds[2] = 1.0;
+    RIGHT(apportion_balancer_observe(two, 3, seconds, NULL, NULL, &reason) == APPORTION_OK);
+    RIGHT(reason == APPORTION_BALANCED);
+    apportion_balancer_free(two);
+    apportion_balancer_free(one);
+
+    RIGHT(apportion_balancer_new(600, 3, &one) == APPORTION_OK);
+    RIGHT(apportion_balancer_limits(one, 3, least, NULL, block) == APPORTION_OK);
+    RIGHT(apportion_balancer_shares(one, 3, found, NULL) == APPORTION_OK);
+    for (int i = 0; i < 3; i++)
+        seconds[i] = (double)found[i] / speeds[i];
+    RIGHT(apportion_balancer_observe(one, 3, seconds, found, NULL, NULL) == APPORTION_OK);
+    RIGHT(found[0] == 270 && found[1] == 180 && found[2] == 150);
+    apportion_balancer_free(one);
+
+    apportion_models *known = NULL;
+    double sizes[3] = {1, 1, 1}, times[3] = {1.0 / 300, 1.0 / 200, 1.0 / 100};
+    RIGHT(apportion_models_new(3, 1, sizes, times, NULL, &known) == APPORTION_OK);
+    RIGHT(apportion_balancer_new(600, 3, &one) == APPORTION_OK);
+    RIGHT(apportion_balancer_start(one, known) == APPORTION_OK);
+    RIGHT(apportion_balancer_shares(one, 3, found, NULL) == APPORTION_OK && found[0] == 300);
+    apportion_models_free(known);
+    apportion_balancer_free(one);
+    RIGHT(apportion_balancer_new(600, 3, NULL) == APPORTION_INVALID && says("balancer"));
+    RIGHT(apportion_balancer_observe(NULL, 3, seconds, NULL, NULL, NULL) == APPORTION_INVALID);
+    apportion_balancer_free(NULL);
+}
+
+static void layouts(void)
+{
+    double speeds[2] = {9, 1}, none[2] = {0, 0}, total, compute[2];
+    int64_t found[15], count = -1;
+    apportion_layout *one = NULL;
+    RIGHT(apportion_layout_new("rows", 100, 100, 50, 2, speeds, &one) == APPORTION_OK);
+    RIGHT(apportion_layout_rectangles(one, 0, NULL, &count) == APPORTION_OK && count == 2);
+    RIGHT(apportion_layout_rectangles(one, 1, found, &count) == APPORTION_INVALID && says("capacity"));
+    RIGHT(apportion_layout_rectangles(one, 3, found, &count) == APPORTION_OK && count == 2);
+    int64_t rows[10] = {0, 0, 90, 0, 50, 1, 90, 100, 0, 50};
+    RIGHT(memcmp(found, rows, sizeof rows) == 0);
+    apportion_layout_free(one);
+    RIGHT(apportion_layout_new("square-corner", 100, 100, 100, 2, speeds, &one) == APPORTION_OK);
+    RIGHT(apportion_layout_rectangles(one, 3, found, &count) == APPORTION_OK && count == 3);
+    RIGHT(apportion_forecast(one, "two.toml", NULL, 2, &total, compute, NULL) == APPORTION_OK);
+    /* 10^6 multiply-adds, nine tenths on 1e9 a second. */
+    RIGHT(compute[0] > 0.89e-3 && compute[0] < 0.91e-3 && total >= compute[0] && total < 1.2e-3);
+    RIGHT(apportion_forecast(one, "two.toml", NULL, 3, &total, NULL, NULL) == APPORTION_INVALID);
+    RIGHT(apportion_forecast(one, "none.toml", NULL, 2, &total, NULL, NULL) == APPORTION_INVALID);
+    apportion_layout_free(one);
+    RIGHT(apportion_layout_new("circle", 100, 100, 100, 2, speeds, &one) == APPORTION_INVALID && says("circle"));
+    RIGHT(apportion_layout_new("rows", 0, 100, 100, 2, speeds, &one) == APPORTION_INVALID && says("zero"));
+    RIGHT(apportion_layout_new("rows", 10, 10, 10, 2, none, &one) == APPORTION_INVALID && says("speeds"));
+    RIGHT(apportion_layout_new("straight-line", 9, 9, 9, 1, speeds, &one) != APPORTION_INVALID);
+    apportion_layout_free(NULL);
+}
+
+int main(void)
+{
+    int64_t offsets[3] = {0, 30, 100}, inner[3], falling[3] = {0, 70, 30};
+    RIGHT(strcmp(apportion_version(), "") > 0 && strcmp(apportion_last_error(), "") == 0);
+    shares();
+    models();
+    balancer();
+    layouts();
+    RIGHT(apportion_matmul_cut(100, 50, 2, offsets, inner) == APPORTION_OK && inner[1] == 15 && inner[2] == 50);
+    RIGHT(apportion_matmul_cut(100, 50, 2, falling, inner) == APPORTION_INVALID && says("offsets"));
+    RIGHT(apportion_matmul(NULL, 1, 1, 1, offsets, NULL, NULL, NULL) == APPORTION_INVALID && says("world"));
+    apportion_world_free(NULL);
+    if (!bad)
+        puts("all answers are right");
+    return bad;
+}

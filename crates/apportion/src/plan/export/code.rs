@@ -1,0 +1,68 @@
+//! Shares and offsets as source code: C arrays, PETSc's ownership ranges, and a shell file for Slurm's tasks.
+
+use super::Exported;
+
+/// Arrays of C: names, shares, and offsets with the total at their end.
+pub(super) fn c(names: &[String], shares: &[u64]) -> Exported {
+    let quoted: Vec<String> = names.iter().map(|name| c_text(name)).collect();
+    let text = format!(
+        "#include <stdint.h>\n\nenum {{ PROCESSORS = {p} }};\n\
+         static const char *const names[{p}] = {{{}}};\n\
+         static const int64_t shares[{p}] = {{{}}};\n\
+         static const int64_t offsets[{}] = {{{}}};\n",
+        quoted.join(", "),
+        list(shares, ", "),
+        shares.len() + 1,
+        list(&offsets(shares), ", "),
+        p = shares.len(),
+    );
+    Exported { text, warnings: Vec::new() }
+}
+
+/// Local sizes for `VecSetSizes`, `MatSetSizes` and the `lx` of `DMDACreate1d`.
+pub(super) fn petsc(shares: &[u64]) -> Exported {
+    let mut warnings = Vec::new();
+    if shares.iter().any(|&x| x > i32::MAX as u64) {
+        warnings.push("a share does not fit into 32 bits: configure PETSc with 64-bit indices".into());
+    }
+    let p = shares.len();
+    let text = format!("static const PetscInt local_sizes[{p}] = {{{}}};\n", list(shares, ", "));
+    Exported { text, warnings }
+}
+
+/// A file that a task's shell script reads with `.`: it sets `from` and `to`, the task's units, by
+/// `SLURM_PROCID`.
+pub(super) fn slurm_units(shares: &[u64]) -> Exported {
+    let ends = list(&offsets(shares), " ");
+    let text = format!(
+        "# . this file in the script that srun starts: task i has the units from <= unit < to\n\
+         apportion_offsets=({ends})\n\
+         from=${{apportion_offsets[$SLURM_PROCID]}}\n\
+         to=${{apportion_offsets[$((SLURM_PROCID + 1))]}}\n"
+    );
+    Exported { text, warnings: Vec::new() }
+}
+
+/// The first unit of each share, and the total.
+fn offsets(shares: &[u64]) -> Vec<u64> {
+    let sums = shares.iter().scan(0, |sum: &mut u64, share| {
+        *sum += share;
+        Some(*sum)
+    });
+    std::iter::once(0).chain(sums).collect()
+}
+
+fn list(numbers: &[u64], between: &str) -> String {
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(between)
+}
+
+/// A text literal of C, in ASCII.
+fn c_text(name: &str) -> String {
+    let escaped = |byte: u8| match byte {
+        b'"' | b'\\' => format!("\\{}", byte as char),
+        b' '..=b'~' => (byte as char).to_string(),
+        // Octal escapes end after three digits, unlike hexadecimal ones.
+        other => format!("\\{other:03o}"),
+    };
+    format!("\"{}\"", name.bytes().map(escaped).collect::<String>())
+}

@@ -1,0 +1,47 @@
+//! Domain decompositions of simulation codes: LAMMPS, GROMACS, OpenFOAM.
+//!
+//! All cut the box into slabs along x, in the order of the processors: the load is assumed to be even in
+//! space.
+
+use super::{Exported, without_zeros};
+
+/// `processors P 1 1` and `balance 0.9 x …`: the ends of all slabs but the last, as fractions of the box
+/// (LAMMPS manual, command `balance`). The threshold of 0.9 is always exceeded.
+pub(super) fn lammps(names: &[String], shares: &[u64]) -> Exported {
+    let (parts, warnings) = without_zeros(names, shares, "LAMMPS");
+    let total: f64 = parts.iter().map(|(_, share)| *share as f64).sum();
+    let mut text = format!("processors {} 1 1\n", parts.len());
+    if parts.len() > 1 {
+        let mut before = 0.0;
+        let ends = parts[..parts.len() - 1].iter().map(|(_, share)| {
+            before += *share as f64;
+            format!(" {}", before / total)
+        });
+        text += &format!("balance 0.9 x{}\n", ends.collect::<String>());
+    }
+    Exported { text, warnings }
+}
+
+/// `-dd P 1 1 -dlb no -ddcsx "…"`: sizes of the cells along x, without dynamic load balancing, which would
+/// change them (GROMACS, `gmx mdrun -h -hidden`).
+pub(super) fn gromacs(names: &[String], shares: &[u64]) -> Exported {
+    let (parts, warnings) = without_zeros(names, shares, "GROMACS");
+    let total: f64 = parts.iter().map(|(_, share)| *share as f64).sum();
+    let sizes: Vec<String> = parts.iter().map(|(_, share)| (*share as f64 / total).to_string()).collect();
+    let text = format!("-dd {} 1 1 -dlb no -ddcsx \"{}\"\n", parts.len(), sizes.join(" "));
+    Exported { text, warnings }
+}
+
+/// Entries of `system/decomposeParDict`: the weights of the processors for Scotch.
+pub(super) fn openfoam(names: &[String], shares: &[u64]) -> Exported {
+    let (parts, warnings) = without_zeros(names, shares, "OpenFOAM");
+    let total: f64 = parts.iter().map(|(_, share)| *share as f64).sum();
+    let weight = |share: u64| (share as f64 * parts.len() as f64 / total).to_string();
+    let weights: Vec<String> = parts.iter().map(|(_, share)| weight(*share)).collect();
+    let text = format!(
+        "numberOfSubdomains {};\nmethod scotch;\nscotchCoeffs\n{{\n    processorWeights ({});\n}}\n",
+        parts.len(),
+        weights.join(" ")
+    );
+    Exported { text, warnings }
+}

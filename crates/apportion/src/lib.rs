@@ -81,6 +81,7 @@ pub mod prelude {
     pub use crate::kernels::{Kernel, Semiring};
     pub use crate::matrix::{LocalBlocks, Matrix};
     pub use crate::model::{Model, Models};
+    pub use crate::plan::shares::{Balancer, Decision};
     pub use crate::plan::{Layout, Plan, Shape};
     pub use crate::platform::{Platform, Processor, read_platform};
     pub use crate::product::{MatmulJob, Operands, RunReport, multiply, whole_block, whole_matrix};

@@ -1,10 +1,11 @@
-//! Balances any user program by running it, without models or a sweep (DFPA, see [`Dfpa`]).
+//! Balances any user program by running it, without models or a sweep: a search with a [`Balancer`] (DFPA,
+//! Lastovetsky and Reddy 2009).
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::measure::at_once::{all_fine, at_once};
 use crate::measure::command::{Task, UserCommand};
 use crate::model::{Model, Models, median};
-use crate::plan::shares::{Dfpa, Step};
+use crate::plan::shares::Balancer;
 use crate::plan::{Forecast, Plan};
 use crate::platform::Platform;
 use crate::run::Monitor;
@@ -120,17 +121,14 @@ pub fn balance(
     each: &mut dyn FnMut(&Balance),
     monitor: &Monitor,
 ) -> Result<Balance> {
-    if units > 1 << 53 {
-        return Err(Error::input("`units`", format!("{units} is more than 2^53"), "give a smaller number"));
-    }
-    let mut dfpa = Dfpa::new(units, platform.len(), options.tolerance)?.with_rounds(options.most_rounds);
+    let mut balancer = Balancer::new(units, platform.len())?.with_tolerance(options.tolerance)?.searching();
     if let Some(models) = known {
-        dfpa = dfpa.with_models(models)?;
+        balancer = balancer.with_models(models)?;
     }
     let mut rounds = Vec::new();
     monitor.begin(u64::from(options.most_rounds));
     loop {
-        let shares = dfpa.shares().to_vec();
+        let shares = balancer.shares().to_vec();
         let mut runs = Vec::new();
         for _ in 0..options.repetitions.max(1) {
             runs.push(together(platform, command, &shares, monitor)?);
@@ -139,18 +137,18 @@ pub fn balance(
             .map(|rank| median(&runs.iter().map(|run| run[rank]).collect::<Vec<f64>>()))
             .collect();
         let round = Round { shares, seconds };
-        let step = dfpa.observe(&round.seconds)?;
+        let decision = balancer.observe(&round.seconds)?;
         rounds.push(round);
         let best = best_of(&rounds, options.tolerance);
         let so_far = Balance {
             balanced: rounds[best].spread() <= options.tolerance,
             best,
-            models: models(&dfpa, &rounds, platform, command)?,
+            models: models(&balancer, &rounds, platform, command)?,
             rounds,
         };
         each(&so_far);
         monitor.advance(1);
-        if step != Step::Again {
+        if !decision.is_move() || so_far.rounds.len() >= options.most_rounds as usize {
             return Ok(so_far);
         }
         rounds = so_far.rounds;
@@ -201,8 +199,13 @@ pub(super) fn ranges(shares: &[u64]) -> Vec<Range<u64>> {
         .collect()
 }
 
-fn models(dfpa: &Dfpa, rounds: &[Round], platform: &Platform, command: &UserCommand) -> Result<Models> {
-    let models = dfpa
+fn models(
+    balancer: &Balancer,
+    rounds: &[Round],
+    platform: &Platform,
+    command: &UserCommand,
+) -> Result<Models> {
+    let models = balancer
         .models()?
         .into_iter()
         .enumerate()

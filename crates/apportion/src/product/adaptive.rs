@@ -7,10 +7,12 @@
 
 use crate::error::Result;
 use crate::geometry::Span;
+use crate::model::{Model, Point};
 use crate::plan::Layout;
+use crate::plan::shares::Balancer;
 use crate::schedule::MatmulSchedule;
 use crate::select::rates;
-use crate::select::{Proposal, Rebalance};
+use crate::select::{Proposal, Rebalance, WORTH_WHILE};
 use crate::trace::{Activity, Trace};
 use serde_json::{Value, json};
 
@@ -121,18 +123,18 @@ pub(crate) fn adapt(
     let spans = segments(&MatmulSchedule::new(layout, rebalance.order), adaptive.segments);
     let (mut layout, mut method) = (layout.clone(), method.to_owned());
     let mut all = Trace::empty(layout.processors());
-    let mut pace = SpeedTracker::new(layout.processors());
+    let mut follower = Follower::new(rebalance, &layout)?;
     let mut adaptation = Adaptation { segments: spans.len() as u64, repartitions: Vec::new() };
     for (i, span) in spans.iter().enumerate() {
         let trace = engine.run(&MatmulSchedule::new(&layout, rebalance.order).within(*span))?;
-        pace.learn(rebalance, &layout, *span, &trace);
+        let slower = follower.observe(&layout, *span, &trace)?;
         let begin = if i == 0 { 0.0 } else { (engine.now() - trace.seconds()).max(all.seconds()) };
         all.append_at(begin, trace);
         let rest = Span::new(span.end, layout.shape().k);
         if rest.is_empty() {
             break;
         }
-        let slower = pace.slower();
+        let Some(slower) = slower else { continue };
         if let Some(proposal) = rebalance.proposal(&layout, &method, rest, &slower)? {
             let rates: Vec<f64> = rates(rebalance.models, &proposal.layout.shares(), rebalance.models_block)
                 .iter()
@@ -166,44 +168,45 @@ fn segments(schedule: &MatmulSchedule, most: u64) -> Vec<Span> {
     (0..count).map(|i| Span::new(pivots[cut(i)].start, pivots[cut(i + 1) - 1].end)).collect()
 }
 
-/// The factor by which each processor was slower than its model in the last segments.
-struct SpeedTracker {
-    last: Vec<Vec<f64>>,
+/// Follows the speeds of the processors: its balancer divides the elements of C, and a round is the work of
+/// one inner index.
+struct Follower {
+    balancer: Balancer,
+    models: Vec<Model>,
 }
 
-impl SpeedTracker {
-    /// Number of past segments considered: with three, an outlier caused by other processes is ignored.
-    const SEEN: usize = 3;
-
-    fn new(processors: usize) -> Self {
-        Self { last: vec![Vec::new(); processors] }
-    }
-
-    fn learn(&mut self, rebalance: &Rebalance<'_>, layout: &Layout, span: Span, trace: &Trace) {
-        let shares = layout.shares();
-        let expected = rates(rebalance.models, &shares, rebalance.models_block);
-        for (i, seconds) in trace.compute().into_iter().enumerate().filter(|(i, _)| shares[*i] > 0) {
-            let factor = expected[i] * seconds / (shares[i] as f64 * span.len() as f64);
-            if factor.is_finite() && factor > 0.0 {
-                let last = &mut self.last[i];
-                last.truncate(Self::SEEN - 1);
-                last.insert(0, factor);
-            }
-        }
-    }
-
-    /// The median of the last three segments; the minimum of two; nothing for one, since it includes first
-    /// touches of memory.
-    fn slower(&self) -> Vec<f64> {
-        let of_one = |last: &Vec<f64>| {
-            let mut sorted = last.clone();
-            sorted.sort_by(f64::total_cmp);
-            match sorted.len() {
-                0 | 1 => 1.0,
-                n => sorted[(n - 1) / 2],
-            }
+impl Follower {
+    fn new(rebalance: &Rebalance<'_>, layout: &Layout) -> Result<Self> {
+        let block = rebalance.models_block as f64;
+        let of_one_index = |model: &Model| {
+            let points = model.points().iter().map(|p| Point::new(p.size, p.seconds / block)).collect();
+            // Memory limits are the layout's business.
+            Model::new(model.processor(), model.interpolation(), points, None)
         };
-        self.last.iter().map(of_one).collect()
+        let models: Vec<Model> = rebalance.models.iter().map(of_one_index).collect::<Result<_>>()?;
+        // The first segment includes first touches of memory.
+        let balancer = Balancer::new(layout.shape().elements(), layout.processors())?
+            .with_hysteresis(WORTH_WHILE)?
+            .with_models(&models)?
+            .with_warm_up(1);
+        Ok(Self { balancer, models })
+    }
+
+    /// Takes the times of a segment. If other shares would certainly be worth while, returns the factor by
+    /// which each processor is slower than its model.
+    fn observe(&mut self, layout: &Layout, span: Span, trace: &Trace) -> Result<Option<Vec<f64>>> {
+        let shares = layout.shares();
+        let seconds: Vec<f64> = trace.compute().into_iter().map(|s| s / span.len() as f64).collect();
+        // A clock too coarse for a segment says nothing.
+        if seconds.iter().zip(&shares).any(|(s, share)| *share > 0 && *s <= 0.0) {
+            return Ok(None);
+        }
+        self.balancer.adopt(&shares)?;
+        let decision = self.balancer.observe(&seconds)?;
+        if !decision.is_move() {
+            return Ok(None);
+        }
+        self.balancer.corrections(&self.models).map(Some)
     }
 }
 

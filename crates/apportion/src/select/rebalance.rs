@@ -15,7 +15,7 @@ use crate::select::{affordable, capped, communication_of, rates};
 use crate::simulate::{CostModel, simulate};
 
 /// Minimum fraction of the remaining time that a new layout must save: less is noise.
-const WORTH_WHILE: f64 = 0.1;
+pub(crate) const WORTH_WHILE: f64 = 0.1;
 
 /// Assumed bytes per second of copies in memory: a conservative guess, used for the decision only.
 const COPYING: f64 = 2e9;

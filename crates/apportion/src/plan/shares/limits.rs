@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::model::Model;
+use serde::{Deserialize, Serialize};
 
 /// Limits on the share of one processor, in addition to its model's `max_size`.
 ///
@@ -13,7 +14,8 @@ use crate::model::Model;
 /// assert_eq!(fpm_within(&models, 1024, &[blocks, blocks])?, [960, 64]);
 /// # Ok::<(), apportion::error::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Limits {
     /// The minimum share; default 0. A processor with a minimum share is never left out.
     pub least: u64,

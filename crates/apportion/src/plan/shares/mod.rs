@@ -2,8 +2,9 @@
 //!
 //! [`even`] ignores speeds. [`proportional`] takes one speed per processor. [`fpm`] takes speed functions,
 //! and [`exact`] arbitrary time functions. [`robust`] takes bands of speeds, [`pareto`] also energies, and
-//! [`hierarchical`] divides among clusters first.
+//! [`hierarchical`] divides among clusters first. A [`Balancer`] follows the times of a running loop.
 
+mod balancer;
 mod even;
 mod exact;
 mod fpm;
@@ -13,11 +14,11 @@ mod left_over;
 mod limits;
 mod multiples;
 mod pareto;
-mod partial;
 mod proportional;
 mod ranges;
 mod robust;
 
+pub use balancer::{Balancer, Decision, MovingCost, Reason};
 pub use even::even;
 pub(in crate::plan) use exact::gcd;
 pub use exact::{exact, exact_interpolated, exact_within};
@@ -27,7 +28,6 @@ pub use least::{Divided, Fall, least_time};
 pub use left_over::{LeftOver, left_over_first};
 pub use limits::Limits;
 pub use pareto::{Tradeoff, pareto, pareto_watched};
-pub use partial::{Dfpa, Step};
 pub use proportional::proportional;
 pub use robust::{Robust, regret, robust};
 

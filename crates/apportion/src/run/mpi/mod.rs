@@ -1,5 +1,7 @@
-//! MPI, loaded at run time. [`World::mpi`](super::World::mpi) is its only user.
+//! MPI, loaded at run time. `run/world/mpi.rs` is its only user.
 
+mod adopted;
 mod raw;
 
+pub(super) use adopted::Communicator;
 pub(super) use raw::{Mpi, Transfer, VARIABLE};

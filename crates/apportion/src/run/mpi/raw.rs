@@ -1,11 +1,13 @@
-//! Raw MPI, loaded at run time. This is the only file that calls it; its interface is safe.
+//! Raw MPI, loaded at run time. This file calls it, and `adopted.rs` finds one that runs already; their
+//! interface is safe.
 //!
 //! Open MPI's handles are addresses of exported symbols; those of MPICH and of the standard ABI are
-//! constants. Only two are needed: the world and the byte. All are passed as machine words. A library that
+//! constants. Only two are needed: a communicator and the byte. All are passed as machine words. A library that
 //! takes a C `int` reads the lower half of the register (on 64-bit little-endian systems, for which alone
 //! this file is compiled).
 #![allow(unsafe_code)]
 
+use super::adopted::{self, Abi, Communicator, running};
 use crate::error::{Error, Result};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_void};
@@ -30,13 +32,14 @@ type Request = usize;
 /// How a library numbers its handles and thread levels.
 #[derive(Debug, Clone, Copy)]
 struct Dialect {
+    abi: Abi,
     world: Handle,
     byte: Handle,
     serialized: c_int,
 }
 
-const MPICH: Dialect = Dialect { world: 0x4400_0000, byte: 0x4c00_010d, serialized: 2 };
-const STANDARD: Dialect = Dialect { world: 0x101, byte: 0x247, serialized: 2048 };
+const MPICH: Dialect = Dialect { abi: Abi::Mpich, world: 0x4400_0000, byte: 0x4c00_010d, serialized: 2 };
+const STANDARD: Dialect = Dialect { abi: Abi::Standard, world: 0x101, byte: 0x247, serialized: 2048 };
 
 /// A query that may be called at any time.
 type Question = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -59,7 +62,7 @@ fn has_standard_abi(library: &Library, name: &str) -> bool {
 
 /// The functions, with handles as words.
 #[derive(Debug)]
-struct Functions {
+pub(super) struct Functions {
     init: unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int,
     rank: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
     size: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
@@ -69,6 +72,8 @@ struct Functions {
     probe: unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, *mut c_void) -> c_int,
     abort: unsafe extern "C" fn(Handle, c_int) -> c_int,
     finalize: unsafe extern "C" fn() -> c_int,
+    finalized: Question,
+    free: unsafe extern "C" fn(*mut Handle) -> c_int,
     version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
 }
 
@@ -76,7 +81,11 @@ struct Functions {
 #[derive(Debug)]
 pub(in crate::run) struct Mpi {
     functions: Mutex<Functions>,
-    dialect: Dialect,
+    /// The communicator of all messages.
+    comm: Handle,
+    byte: Handle,
+    /// True if the communicator is a duplicate of one of another program's, which ends MPI itself.
+    adopted: bool,
     name: String,
     threads: bool,
     /// Maximum number of words of one MPI message; the same on all ranks.
@@ -99,43 +108,13 @@ impl Mpi {
     /// Loads the first library of `names` that exists, and joins the world.
     pub fn start(names: &[String]) -> Result<Self> {
         let (name, library) = load(names)?;
-        let missing = |e: libloading::Error| {
-            let what = format!("cannot be used as an MPI library: {e}");
-            Error::input(name.clone(), what, format!("name another one in {VARIABLE}"))
-        };
-        // SAFETY: the symbols have these signatures in every MPI (MPI 4.1, C bindings), handles passed as
-        // said above.
-        let (functions, dialect) = unsafe {
-            let functions = Functions {
-                init: *library.get(b"MPI_Init_thread\0").map_err(missing)?,
-                rank: *library.get(b"MPI_Comm_rank\0").map_err(missing)?,
-                size: *library.get(b"MPI_Comm_size\0").map_err(missing)?,
-                send: *library.get(b"MPI_Isend\0").map_err(missing)?,
-                receive: *library.get(b"MPI_Irecv\0").map_err(missing)?,
-                test: *library.get(b"MPI_Test\0").map_err(missing)?,
-                probe: *library.get(b"MPI_Iprobe\0").map_err(missing)?,
-                abort: *library.get(b"MPI_Abort\0").map_err(missing)?,
-                finalize: *library.get(b"MPI_Finalize\0").map_err(missing)?,
-                version: *library.get(b"MPI_Get_library_version\0").map_err(missing)?,
-            };
-            let address =
-                |symbol: &[u8]| library.get::<*const c_void>(symbol).map(|s| s.as_raw_ptr() as Handle);
-            let dialect = match (address(b"ompi_mpi_comm_world\0"), address(b"ompi_mpi_byte\0")) {
-                (Ok(world), Ok(byte)) => Dialect { world, byte, serialized: 2 },
-                _ if has_standard_abi(&library, &name) => STANDARD,
-                _ => MPICH,
-            };
-            for question in [&b"MPI_Initialized\0"[..], b"MPI_Finalized\0"] {
-                let mut answer = 0;
-                let ask: Question = *library.get(question).map_err(missing)?;
-                ask(&mut answer);
-                if answer != 0 {
-                    let remedy = "join once, and keep the world";
-                    return Err(Error::input("MPI", "this process has joined it before", remedy));
-                }
+        let (functions, dialect) = functions(&library, &name)?;
+        for question in [&b"MPI_Initialized\0"[..], b"MPI_Finalized\0"] {
+            if answers(&library, question) {
+                let remedy = "join once and keep the world, or adopt a communicator";
+                return Err(Error::input("MPI", "this process has joined it before", remedy));
             }
-            (functions, dialect)
-        };
+        }
         // The library's code is used until the process ends, by exit handlers as well.
         std::mem::forget(library);
         let (mut provided, mut rank, mut size) = (0, 0, 0);
@@ -147,9 +126,50 @@ impl Mpi {
         }
         Ok(Self {
             functions: Mutex::new(functions),
-            dialect,
+            comm: dialect.world,
+            byte: dialect.byte,
+            adopted: false,
             name,
             threads: provided >= dialect.serialized,
+            part: LARGEST_BETWEEN_HOSTS / size_of::<u64>(),
+            rank: rank as usize,
+            size: size as usize,
+        })
+    }
+
+    /// Joins the processes of a communicator of the MPI that this process runs already. All of them must call
+    /// it. The communicator is duplicated, so that its own messages are not disturbed.
+    pub fn adopt(communicator: Communicator) -> Result<Self> {
+        let (name, library) = running()?;
+        let (functions, dialect) = functions(&library, &name)?;
+        let given = adopted::handle(communicator, dialect.abi, &library)?;
+        let mut comm: Handle = 0;
+        let (mut level, mut rank, mut size) = (0, 0, 0);
+        // SAFETY: the handle has the form of this library's; a result that is a C `int` fills the lower half
+        // of a word that was zero.
+        let done = unsafe {
+            let duplicate: unsafe extern "C" fn(Handle, *mut Handle) -> c_int =
+                *library.get(b"MPI_Comm_dup\0").map_err(|e| unusable(&name, &e))?;
+            let done = duplicate(given, &mut comm);
+            if let Ok(query) = library.get::<Question>(b"MPI_Query_thread\0") {
+                query(&mut level);
+            }
+            (functions.rank)(comm, &mut rank);
+            (functions.size)(comm, &mut size);
+            done
+        };
+        if done != 0 {
+            let what = format!("{name} cannot duplicate the communicator: error {done}");
+            return Err(Error::input("communicator", what, "give one that is valid on all its processes"));
+        }
+        std::mem::forget(library);
+        Ok(Self {
+            functions: Mutex::new(functions),
+            comm,
+            byte: dialect.byte,
+            adopted: true,
+            name,
+            threads: level >= dialect.serialized,
             part: LARGEST_BETWEEN_HOSTS / size_of::<u64>(),
             rank: rank as usize,
             size: size as usize,
@@ -187,7 +207,7 @@ impl Mpi {
     /// Starts sending words to a rank; the tag is at most 2^15 - 1.
     pub fn send(&self, words: Vec<u64>, to: usize, tag: u16) -> Transfer {
         let functions = self.functions();
-        let Dialect { world, byte, .. } = self.dialect;
+        let (comm, byte) = (self.comm, self.byte);
         let start = |part: &[u64]| {
             let mut request = 0;
             let bytes = size_of_val(part) as c_int;
@@ -200,7 +220,7 @@ impl Mpi {
                     byte,
                     to as c_int,
                     tag.into(),
-                    world,
+                    comm,
                     &mut request,
                 )
             };
@@ -219,7 +239,7 @@ impl Mpi {
     /// Starts receiving words from a rank; they must fill `room` exactly.
     pub fn receive(&self, room: Vec<u64>, from: usize, tag: u16) -> Transfer {
         let functions = self.functions();
-        let Dialect { world, byte, .. } = self.dialect;
+        let (comm, byte) = (self.comm, self.byte);
         let start = |part: &mut [u64]| {
             let mut request = 0;
             let bytes = size_of_val(part) as c_int;
@@ -231,7 +251,7 @@ impl Mpi {
                     byte,
                     from as c_int,
                     tag.into(),
-                    world,
+                    comm,
                     &mut request,
                 )
             };
@@ -271,7 +291,7 @@ impl Mpi {
             (self.functions().probe)(
                 self.rank as c_int,
                 0x7fff,
-                self.dialect.world,
+                self.comm,
                 &mut flag,
                 status.as_mut_ptr().cast(),
             );
@@ -283,14 +303,26 @@ impl Mpi {
         // Launchers may drop output that they have not yet forwarded when a rank aborts.
         std::thread::sleep(Duration::from_millis(100));
         // SAFETY: may be called at any time between init and finalize.
-        unsafe { (self.functions().abort)(self.dialect.world, code.into()) };
+        unsafe { (self.functions().abort)(self.comm, code.into()) };
         std::process::exit(code.into())
     }
 
-    /// Leaves the world; every rank must call it.
+    /// Leaves the world; every rank must call it. MPI ends, unless it is another program's.
     pub fn finish(self) {
-        // SAFETY: the value is consumed: no call follows.
-        unsafe { (self.functions().finalize)() };
+        let mut comm = self.comm;
+        // SAFETY: the value is consumed: no call follows. A duplicate is freed, unless MPI has ended.
+        unsafe {
+            let functions = self.functions();
+            if !self.adopted {
+                (functions.finalize)();
+                return;
+            }
+            let mut ended = 0;
+            (functions.finalized)(&mut ended);
+            if ended == 0 {
+                (functions.free)(&mut comm);
+            }
+        };
     }
 
     fn functions(&self) -> MutexGuard<'_, Functions> {
@@ -318,6 +350,55 @@ impl Drop for Transfer {
 /// The parts in which this many words travel; an empty message is one empty part.
 fn parts(words: usize, most: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..words.div_ceil(most).max(1)).map(move |i| i * most..words.min((i + 1) * most))
+}
+
+/// The functions of a library, and how it numbers its handles.
+fn functions(library: &Library, name: &str) -> Result<(Functions, Dialect)> {
+    let missing = |e: libloading::Error| unusable(name, &e);
+    // SAFETY: the symbols have these signatures in every MPI (MPI 4.1, C bindings), handles passed as said
+    // above.
+    unsafe {
+        let functions = Functions {
+            init: *library.get(b"MPI_Init_thread\0").map_err(missing)?,
+            rank: *library.get(b"MPI_Comm_rank\0").map_err(missing)?,
+            size: *library.get(b"MPI_Comm_size\0").map_err(missing)?,
+            send: *library.get(b"MPI_Isend\0").map_err(missing)?,
+            receive: *library.get(b"MPI_Irecv\0").map_err(missing)?,
+            test: *library.get(b"MPI_Test\0").map_err(missing)?,
+            probe: *library.get(b"MPI_Iprobe\0").map_err(missing)?,
+            abort: *library.get(b"MPI_Abort\0").map_err(missing)?,
+            finalize: *library.get(b"MPI_Finalize\0").map_err(missing)?,
+            finalized: *library.get(b"MPI_Finalized\0").map_err(missing)?,
+            free: *library.get(b"MPI_Comm_free\0").map_err(missing)?,
+            version: *library.get(b"MPI_Get_library_version\0").map_err(missing)?,
+        };
+        let address = |symbol: &[u8]| library.get::<*const c_void>(symbol).map(|s| s.as_raw_ptr() as Handle);
+        let dialect = match (address(b"ompi_mpi_comm_world\0"), address(b"ompi_mpi_byte\0")) {
+            (Ok(world), Ok(byte)) => Dialect { abi: Abi::OpenMpi, world, byte, serialized: 2 },
+            _ if has_standard_abi(library, name) => STANDARD,
+            _ => MPICH,
+        };
+        Ok((functions, dialect))
+    }
+}
+
+fn unusable(name: &str, why: &libloading::Error) -> Error {
+    let what = format!("cannot be used as an MPI library: {why}");
+    Error::input(name, what, format!("name another one in {VARIABLE}"))
+}
+
+/// The answer of a query that may be called at any time; no if the library does not have it.
+pub(super) fn answers(library: &Library, question: &[u8]) -> bool {
+    let mut answer = 0;
+    // SAFETY: `MPI_Initialized` and `MPI_Finalized` have this signature in every MPI.
+    match unsafe { library.get::<Question>(question) } {
+        Ok(ask) => {
+            // SAFETY: as above; the result is written to a live integer.
+            unsafe { ask(&mut answer) };
+            answer != 0
+        }
+        Err(_) => false,
+    }
 }
 
 fn load(names: &[String]) -> Result<(String, Library)> {

@@ -1,8 +1,8 @@
-//! Joining the processes that mpirun started.
+//! Joining the processes that mpirun started, or those of another program's communicator.
 
 use super::{Engine, World};
 use crate::error::{Error, Result};
-use crate::run::mpi::{Mpi, VARIABLE};
+use crate::run::mpi::{Communicator, Mpi, VARIABLE};
 use crate::run::{Monitor, MpiLaunch};
 
 /// Calls into the library until it has polled everything: Open MPI polls sockets only every eighth time.
@@ -47,6 +47,33 @@ impl World {
             let remedy = format!("use that library's own mpirun, or name mpirun's library in {VARIABLE}");
             return Err(Error::input("MPI", what, remedy));
         }
+        Self::of(mpi, monitor)
+    }
+
+    /// Joins the processes of a communicator of the program that this process runs: the MPI that is loaded
+    /// already is used, whoever loaded it. Every process of the communicator must call it. The communicator
+    /// is duplicated; [`World::finalize`] frees the duplicate and does not end MPI. While the world works,
+    /// other threads must not call MPI unless the program asked for `MPI_THREAD_MULTIPLE`.
+    ///
+    /// `handle` is the C handle: the pointer of Open MPI, or the number of MPICH and of the standard ABI
+    /// (mpi4py: `MPI._handleof(comm)`, or `comm.handle`).
+    ///
+    /// # Errors
+    /// Exit code 2: no MPI runs in this process, or the handle cannot be one of its communicators, as when
+    /// the caller was compiled for another MPI.
+    pub fn adopt(handle: usize, monitor: &Monitor) -> Result<Self> {
+        Self::of(Mpi::adopt(Communicator::C(handle))?, monitor)
+    }
+
+    /// The same for a Fortran handle, which `comm%MPI_VAL` and `MPI_Comm_c2f` give (mpi4py: `comm.py2f()`).
+    ///
+    /// # Errors
+    /// As [`World::adopt`].
+    pub fn adopt_fortran(handle: i32, monitor: &Monitor) -> Result<Self> {
+        Self::of(Mpi::adopt(Communicator::Fortran(handle))?, monitor)
+    }
+
+    fn of(mpi: Mpi, monitor: &Monitor) -> Result<Self> {
         let mut world = Self::new(Engine::Mpi(mpi), monitor);
         let one_host = world.is_on_one_host()?;
         if let Engine::Mpi(mpi) = &mut world.engine

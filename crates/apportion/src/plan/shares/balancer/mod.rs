@@ -1,0 +1,338 @@
+//! Balances a loop over unequal processors while it runs: times in, shares out.
+//!
+//! The balancer is a value. It reads no clock, and its arithmetic consists of operations that IEEE 754 rounds
+//! exactly, so equal times give bit-identical shares on every rank, whatever its processor.
+//!
+//! Source: the partial speed functions of DFPA (Lastovetsky and Reddy, "Distributed data partitioning for
+//! heterogeneous processors based on partial estimation of their functional performance models", HeteroPar
+//! 2009). Added: the median of the rounds at a share, an estimate of their noise and a test against it, run
+//! rules that notice a processor whose speed has changed, a cost of moving, limits on shares, and known
+//! models to start from.
+
+mod decide;
+mod decision;
+mod learnt;
+mod state;
+
+pub use decision::{Decision, MovingCost, Reason};
+
+use super::{Limits, even, fpm_within};
+use crate::error::{Error, Result};
+use crate::input::extreme;
+use crate::model::{Model, Point};
+use learnt::{Learnt, Memory};
+use serde::{Deserialize, Serialize};
+
+/// Number of rounds near the present share whose median counts.
+const WINDOW: usize = 32;
+/// Shares that differ by at most this fraction are assumed to take the same time per unit.
+const NEAR: f64 = 0.1;
+/// Assumed relative standard deviation of a round's time, until rounds have been repeated.
+const UNKNOWN_NOISE: f64 = 0.05;
+
+/// Balances a loop over processors of unequal or changing speed.
+///
+/// Each round of the loop divides `units` units of work. After a round, give the times to
+/// [`Balancer::observe`] and use the shares of its decision in the next round. On several processes, every
+/// process holds a balancer and observes the times of all: all decide the same without a message.
+///
+/// The first round moves the shares to where the times suggest. From then on a change must be certain, beyond
+/// the noise that repeated rounds show, and worth it: it must save more than the hysteresis, and more than it
+/// costs. A processor that becomes slower or faster is noticed after two rounds if the change is large, and
+/// later if it is close to the noise. A processor without units is not observed: give it a minimum share to
+/// keep watching it.
+///
+/// # Example
+/// ```
+/// use apportion::plan::shares::{Balancer, Reason};
+/// let mut balancer = Balancer::new(1000, 2)?;
+/// // The first processor is three times as fast.
+/// let round = |shares: &[u64]| vec![shares[0] as f64 / 3e3, shares[1] as f64 / 1e3];
+/// let decision = balancer.observe(&round(balancer.shares()))?;
+/// assert!(decision.is_move());
+/// assert_eq!(decision.shares, [750, 250]);
+/// assert_eq!(decision.offsets, [0, 750, 1000]);
+/// let decision = balancer.observe(&round(balancer.shares()))?;
+/// assert_eq!(decision.reason, Reason::Balanced);
+/// # Ok::<(), apportion::error::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Balancer {
+    units: u64,
+    tolerance: f64,
+    hysteresis: f64,
+    cost: MovingCost,
+    /// One per processor, or none.
+    limits: Vec<Limits>,
+    warm_up: u32,
+    /// True for a search by repeated measurement, which believes each round.
+    searching: bool,
+    /// True if the first shares follow models.
+    from_models: bool,
+    processors: Vec<Learnt>,
+    shares: Vec<u64>,
+    rounds: u64,
+    /// In a search, the shares since its begin or since a processor changed.
+    tried: Vec<Vec<u64>>,
+}
+
+impl Balancer {
+    /// A balancer of `units` units on `processors` processors, starting from equal shares. Tolerance 0.05,
+    /// hysteresis 0.02; moving costs nothing.
+    ///
+    /// # Errors
+    /// No processors, no units, or more than 2^53 units or 2^20 processors.
+    pub fn new(units: u64, processors: usize) -> Result<Self> {
+        if processors == 0 || units == 0 {
+            return Err(Error::input(
+                "`units`",
+                format!("{units} units on {processors} processors leave nothing to balance"),
+                "give at least one of each",
+            ));
+        }
+        if units > 1 << 53 || processors > 1 << 20 {
+            let what = format!("{units} units on {processors} processors are more than 2^53 or 2^20");
+            return Err(Error::input("`units`", what, "give a smaller number"));
+        }
+        Ok(Self {
+            units,
+            tolerance: 0.05,
+            hysteresis: 0.02,
+            cost: MovingCost::default(),
+            limits: Vec::new(),
+            warm_up: 0,
+            searching: false,
+            from_models: false,
+            processors: vec![Learnt::nothing(); processors],
+            shares: even(units, processors),
+            rounds: 0,
+            tried: Vec::new(),
+        })
+    }
+
+    /// With the largest (longest - shortest) / shortest time that counts as balanced.
+    ///
+    /// # Errors
+    /// Not a positive number.
+    pub fn with_tolerance(self, tolerance: f64) -> Result<Self> {
+        check_tolerance(tolerance)?;
+        Ok(Self { tolerance, ..self })
+    }
+
+    /// With the least saving that is worth a change: a fraction of the longest time of a round.
+    ///
+    /// # Errors
+    /// Not in [0, 1).
+    pub fn with_hysteresis(self, hysteresis: f64) -> Result<Self> {
+        check_hysteresis(hysteresis)?;
+        Ok(Self { hysteresis, ..self })
+    }
+
+    /// With a cost of moving units, which a change must earn.
+    ///
+    /// # Errors
+    /// A negative or infinite time; a number of rounds that is not positive.
+    pub fn with_moving_cost(self, cost: MovingCost) -> Result<Self> {
+        Ok(Self { cost: cost.checked()?, ..self })
+    }
+
+    /// With limits on each share: minimum, maximum, granularity.
+    ///
+    /// # Errors
+    /// Not one per processor (or none); limits that no shares satisfy (exit code 1).
+    pub fn with_limits(self, limits: &[Limits]) -> Result<Self> {
+        if limits.len() != self.processors.len() && !limits.is_empty() {
+            let what = format!("there are {} for {} processors", limits.len(), self.processors.len());
+            return Err(Error::input("limits", what, "give one per processor"));
+        }
+        Self { limits: limits.to_vec(), ..self }.restarted()
+    }
+
+    /// Starting from speeds instead of equal shares: ratios are enough.
+    ///
+    /// # Errors
+    /// Not one per processor; a speed that is not a positive number.
+    pub fn with_speeds(self, speeds: &[f64]) -> Result<Self> {
+        let models: Vec<Model> = (speeds.iter().enumerate())
+            .map(|(i, &speed)| Model::ratio(format!("p{i}"), speed))
+            .collect::<Result<_>>()?;
+        self.with_models(&models).map(|balancer| Self { from_models: false, ..balancer })
+    }
+
+    /// Starting from known speed functions instead of equal shares; their caps hold throughout. Each function
+    /// is scaled by the times observed on its processor: the balancer relies on its shape, not on its height.
+    ///
+    /// # Errors
+    /// Not one per processor; caps and limits that leave too little room (exit code 1).
+    pub fn with_models(self, models: &[Model]) -> Result<Self> {
+        if models.len() != self.processors.len() {
+            let what = format!("{} models for {} processors", models.len(), self.processors.len());
+            return Err(Error::input("models", what, "give one per processor"));
+        }
+        let processors = models.iter().map(Learnt::from_model).collect();
+        Self { processors, from_models: true, ..self }.restarted()
+    }
+
+    /// With a number of first rounds that are not used, such as those that touch memory for the first time.
+    #[must_use]
+    pub fn with_warm_up(self, rounds: u32) -> Self {
+        Self { warm_up: rounds, ..self }
+    }
+
+    /// For a search by repeated measurement, as `measure::balance` makes it, instead of a loop that
+    /// goes on: each round is believed as it is, and every share that promises a shorter time is tried once.
+    /// Hysteresis and costs do not count. The search ends with [`Reason::Balanced`] or
+    /// [`Reason::NothingBetter`]; further rounds begin another one.
+    #[must_use]
+    pub fn searching(self) -> Self {
+        Self { searching: true, ..self }
+    }
+
+    /// The first shares, by what is known.
+    fn restarted(self) -> Result<Self> {
+        let p = self.processors.len();
+        let shares = match (self.known_models()?, self.limits.is_empty()) {
+            (None, true) => even(self.units, p),
+            (None, false) => {
+                let equal = vec![Model::ratio("p", 1.0)?; p];
+                fpm_within(&equal, self.units, &self.limits)?
+            }
+            (Some(models), _) => fpm_within(&models, self.units, &self.limits)?,
+        };
+        Ok(Self { shares, ..self })
+    }
+
+    /// Number of units of a round.
+    pub fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// Number of processors.
+    pub fn processors(&self) -> usize {
+        self.processors.len()
+    }
+
+    /// The shares of the present round, by rank.
+    pub fn shares(&self) -> &[u64] {
+        &self.shares
+    }
+
+    /// The first unit of each processor, and the number of units: rank i has the units `offsets[i]` to
+    /// `offsets[i + 1]`.
+    pub fn offsets(&self) -> Vec<u64> {
+        decision::offsets(&self.shares)
+    }
+
+    /// Number of rounds observed.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// Uses other shares than those of the last decision from the next round on.
+    ///
+    /// # Errors
+    /// Not one per processor, or they do not add up to the number of units.
+    pub fn adopt(&mut self, shares: &[u64]) -> Result<()> {
+        let sum: u128 = shares.iter().map(|&x| u128::from(x)).sum();
+        if shares.len() != self.shares.len() || sum != u128::from(self.units) {
+            let what = format!(
+                "{} shares of together {sum} for {} processors and {} units",
+                shares.len(),
+                self.shares.len(),
+                self.units
+            );
+            return Err(Error::input("shares", what, "give one per processor that add up to the units"));
+        }
+        self.shares = shares.to_vec();
+        Ok(())
+    }
+
+    /// The relative standard deviation of repeated rounds of one processor, by the median of the differences
+    /// of successive rounds with equal shares; `None` before there is one.
+    pub fn noise(&self) -> Option<f64> {
+        let mut all: Vec<f64> = self.processors.iter().flat_map(|l| l.differences.iter().copied()).collect();
+        all.sort_by(f64::total_cmp);
+        // The median of the distance of two normal values is 0.954 standard deviations.
+        all.get(all.len() / 2).map(|median| median / 0.954)
+    }
+
+    /// The speed functions as far as they are known, one per processor. A processor that never worked is
+    /// assumed to be as fast as the fastest.
+    ///
+    /// # Errors
+    /// Nothing is known yet.
+    pub fn models(&self) -> Result<Vec<Model>> {
+        self.known_models()?.ok_or_else(|| {
+            Error::input("models", "no round has been observed", "observe the times of a round first")
+        })
+    }
+
+    /// The factor by which the times of each processor exceed those of the `models` that the balancer started
+    /// from, at its last share; 1 for a processor that was never observed.
+    ///
+    /// # Errors
+    /// A time of a model that is out of range.
+    pub(crate) fn corrections(&self, models: &[Model]) -> Result<Vec<f64>> {
+        let now = self.models()?;
+        let of_one = |(learnt, (model, now)): (&Learnt, (&Model, &Model))| match learnt.size() {
+            None => 1.0,
+            Some(size) => now.seconds(size) / model.seconds(size),
+        };
+        Ok(self.processors.iter().zip(models.iter().zip(&now)).map(of_one).collect())
+    }
+
+    fn known_models(&self) -> Result<Option<Vec<Model>>> {
+        let near = self.memory().near;
+        let name = |i: usize| format!("p{i}");
+        let known: Vec<Option<Model>> = (self.processors.iter().enumerate())
+            .map(|(i, learnt)| learnt.model(&name(i), near))
+            .collect::<Result<_>>()?;
+        let speeds = known.iter().flatten().flat_map(|m| m.points().iter().map(Point::speed));
+        let fastest = speeds.fold(0.0, f64::max);
+        if fastest == 0.0 {
+            return Ok(None);
+        }
+        let filled = known.into_iter().enumerate().map(|(i, model)| match model {
+            Some(model) => Ok(model),
+            None => Model::constant(name(i), fastest),
+        });
+        filled.collect::<Result<_>>().map(Some)
+    }
+
+    fn memory(&self) -> Memory {
+        let tolerance = self.tolerance;
+        match self.searching {
+            true => Memory { window: 1, near: f64::max(1e-3, 0.1 * tolerance), noise: 0.0, tolerance },
+            false => {
+                let noise = self.noise().unwrap_or(UNKNOWN_NOISE);
+                Memory { window: WINDOW, near: NEAR, noise, tolerance }
+            }
+        }
+    }
+}
+
+fn check_tolerance(tolerance: f64) -> Result<()> {
+    match extreme(tolerance) {
+        None => Ok(()),
+        Some(_) => {
+            Err(Error::input("`tolerance`", format!("{tolerance} is not a positive fraction"), "use 0.05"))
+        }
+    }
+}
+
+fn check_hysteresis(hysteresis: f64) -> Result<()> {
+    match (0.0..1.0).contains(&hysteresis) {
+        true => Ok(()),
+        false => Err(Error::input(
+            "`hysteresis`",
+            format!("{hysteresis} is not a fraction from 0 to below 1"),
+            "use 0.02",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod search_tests;
+#[cfg(test)]
+mod tests;

@@ -39,9 +39,9 @@ pub fn simulate(
     long(py, |monitor| {
         let machine = machine_of(layout, &sources)?;
         let Machine { platform, models, block } = &machine;
+        let options = order.options(platform, within("element", element, 1, 1 << 10)?)?;
         check_has_times(models, &platform.network)?;
         let names = layout.plan.processors.clone();
-        let options = order.options(platform, within("element", element, 1, 1 << 10)?)?;
         let rates = rates(models, &layout.plan.shares, *block);
         let conditions = CostModel { rates: &rates, network: &platform.network, element };
         let mut fastest: Option<(ScheduleOptions, Trace)> = None;

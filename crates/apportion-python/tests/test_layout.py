@@ -12,7 +12,7 @@ METHODS = ["rows", "columns", "grid", "nagamochi-abe", "recursive", "square-corn
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("speeds", [[9, 1], [5, 2, 1]])
+@pytest.mark.parametrize("speeds", [[9, 1], [8, 1, 1]])
 def test_rectangles_cover_c_once_and_the_volume_is_theirs(method: str, speeds: list[float]) -> None:
     m, k, n = 30, 7, 20
     found = apportion.layout((m, k, n), speeds, method)
@@ -67,19 +67,33 @@ def test_a_forecast_by_hand() -> None:
     assert slower.compute == pytest.approx([0.1, 0.2])
 
 
-def test_a_sweep_finds_the_published_crossover() -> None:
-    # Two processors: the square corner moves less than the straight line from a ratio of 3 on (Becker 2010).
+PAIR = """
+[[processor]]
+name = "first"
+speed = 1
+[[processor]]
+name = "second"
+speed = 1
+[network]
+bandwidth = "1 Gbit/s"
+duplex = {duplex}
+"""
+
+
+@pytest.mark.parametrize(("duplex", "crossover"), [("true", 2), ("false", 3)])
+def test_a_sweep_finds_the_crossover(duplex: str, crossover: float) -> None:
+    # Of n x n, a straight line moves n n in all, n n r / (1 + r) in one direction; the square corner of side
+    # s = n / sqrt(1 + r) moves 2 n s in all, 2 s s in the busier direction. They are equal at 3 and at 2.
     found = apportion.sweep(
         (600, 600),
         "ratio=1..5",
-        [1, 1],
-        ["straight-line", "square-corner"],
-        bandwidth="1 Gbit/s",
+        methods=["straight-line", "square-corner"],
+        platform=PAIR.format(duplex=duplex),
         flow="bulk",
     )
     assert found.values == [1, 2, 3, 4, 5] and found.candidates == ["straight-line", "square-corner"]
     [(at, before, after, _)] = found.crossovers
-    assert at == pytest.approx(3, rel=0.02) and (before, after) == ("straight-line", "square-corner")
+    assert at == pytest.approx(crossover, rel=0.02) and (before, after) == ("straight-line", "square-corner")
     assert found.winners[0] == "straight-line" and found.winners[-1] == "square-corner"
     assert all(len(row) == 2 for row in found.seconds) and found._repr_svg_().startswith("<svg")
     assert found.communication_only

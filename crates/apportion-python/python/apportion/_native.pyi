@@ -1,8 +1,31 @@
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, final
 
 from typing_extensions import Buffer
+
+__all__ = [
+    "Array",
+    "Balancer",
+    "Decision",
+    "Forecast",
+    "simulate",
+    "Layout",
+    "layout",
+    "Models",
+    "processors",
+    "_summarise",
+    "product",
+    "product_on",
+    "Report",
+    "Shares",
+    "shares",
+    "Sweep",
+    "sweep",
+    "_fail",
+    "__version__",
+]
 
 __version__: str
 
@@ -12,7 +35,8 @@ class Array:
     def shape(self) -> tuple[int, int]: ...
     @property
     def dtype(self) -> str: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
 
 @final
 class Shares:

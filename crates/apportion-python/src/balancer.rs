@@ -144,13 +144,16 @@ impl Balancer {
     }
 
     /// Takes the seconds of the round that just ended, by rank, and decides on the shares of the next one.
-    fn observe(&mut self, py: Python<'_>, seconds: Vec<f64>) -> PyResult<Decision> {
+    fn observe(&mut self, seconds: &Bound<'_, PyAny>) -> PyResult<Decision> {
+        let (py, seconds) =
+            (seconds.py(), seconds.try_iter()?.map(|x| x?.extract::<f64>()).collect::<PyResult<Vec<_>>>()?);
         let balancer = &mut self.balancer;
         short(py, || balancer.observe(&seconds)).map(|decision| Decision { decision })
     }
 
     /// Takes the shares that the caller uses instead.
-    fn adopt(&mut self, counts: Vec<u64>) -> PyResult<()> {
+    fn adopt(&mut self, counts: &Bound<'_, PyAny>) -> PyResult<()> {
+        let counts = counts.try_iter()?.map(|x| x?.extract::<u64>()).collect::<PyResult<Vec<_>>>()?;
         self.balancer.adopt(&counts).map_err(exception)
     }
 

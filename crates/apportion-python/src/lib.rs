@@ -13,6 +13,7 @@ mod models;
 mod product;
 mod ranks;
 mod report;
+mod settle;
 mod shares;
 mod sweeps;
 mod wait;

@@ -43,6 +43,14 @@ def test_a_start_from_models_limits_and_the_callers_own_shares() -> None:
     assert (balancer.counts, balancer.offsets, balancer.units, len(balancer)) == ([10, 90], [0, 10], 100, 2)
 
 
+def test_times_in_an_array(needs) -> None:
+    numpy = needs("numpy")
+    lists, arrays = apportion.Balancer(100, 2), apportion.Balancer(100, 2)
+    assert lists.observe([1.0, 3.0]).counts == arrays.observe(numpy.array([1.0, 3.0])).counts
+    arrays.adopt(numpy.array(lists.counts))
+    assert lists.counts == arrays.counts
+
+
 def test_moving_has_its_price() -> None:
     free = apportion.Balancer(100, 2)
     dear = apportion.Balancer(100, 2, cost_per_move=1000.0, rounds=10)

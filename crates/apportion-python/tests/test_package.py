@@ -14,20 +14,20 @@ import apportion
 
 def test_the_import_is_light(capfd) -> None:
     script = (
-        "import sys, time\nbefore = set(sys.modules)\nbegin = time.perf_counter()\nimport apportion\n"
-        "print(1e3 * (time.perf_counter() - begin))\nprint(*sorted(set(sys.modules) - before))\n"
+        "import sys, time\nbefore = set(sys.modules)\nbegin = time.perf_counter(), time.process_time()\n"
+        "import apportion\nprint(time.perf_counter() - begin[0], time.process_time() - begin[1])\n"
+        "print(*sorted(set(sys.modules) - before))\n"
     )
+    command = [sys.executable, "-c", script]
     runs = [
-        subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=True
-        ).stdout.splitlines()
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
         for _ in range(5)
     ]
-    best = min(float(lines[0]) for lines in runs)
+    clock, processor = (min(float(lines[0].split()[i]) for lines in runs) for i in (0, 1))
     with capfd.disabled():
-        print(f"\nimport apportion: {best:.1f} ms")
+        print(f"\nimport apportion: {1e3 * clock:.1f} ms, {1e3 * processor:.1f} ms of the processor")
     new = {name.split(".")[0] for name in runs[0][1].split()}
-    assert not new & {"numpy", "torch", "jax", "mpi4py", "multiprocessing", "ctypes", "json"}, new
+    assert not new & {"numpy", "torch", "jax", "mpi4py", "multiprocessing", "ctypes", "json", "typing"}, new
 
 
 def test_the_command_is_the_native_one() -> None:

@@ -10,8 +10,6 @@ forecast it. `measured` measures the speed of a Python function on each processo
 installed too.
 """
 
-from collections import namedtuple as _namedtuple
-
 from . import _native
 from ._arguments import limit as _limit
 from ._arguments import order as _order
@@ -53,13 +51,6 @@ __all__ = [
     "simulate",
     "sweep",
 ]
-
-OwnerTable = _namedtuple("OwnerTable", "rows cols owners")
-OwnerTable.__doc__ = """The owners of a matrix that is cut into cells.
-
-`rows` and `cols` are the cuts, from 0 to the number of rows or columns. `owners[i][j]` is the rank that has
-rows `rows[i]:rows[i + 1]` of columns `cols[j]:cols[j + 1]`.
-"""
 
 
 def shares(
@@ -387,3 +378,12 @@ def measured(
 
     options = (list(sizes), processors, prepare, tolerance, seconds, repetitions, unit)
     return lambda function: Measured(function, *options)
+
+
+def __getattr__(name):
+    """Import what few programs use when it is asked for."""
+    if name == "OwnerTable":
+        from ._tables import OwnerTable
+
+        return OwnerTable
+    raise AttributeError(f"module 'apportion' has no attribute {name!r}")

@@ -1,6 +1,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from ._measured import Measured
 from ._native import (
@@ -33,6 +33,7 @@ from ._native import (
 from ._native import (
     __version__ as __version__,
 )
+from ._tables import OwnerTable as OwnerTable
 
 _Matrix = TypeVar("_Matrix")
 _File = str | PathLike[str] | Mapping[str, Any]
@@ -67,11 +68,6 @@ __all__ = [
     "simulate",
     "sweep",
 ]
-
-class OwnerTable(NamedTuple):
-    rows: list[int]
-    cols: list[int]
-    owners: list[list[int]]
 
 def shares(
     units: int,

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import Any
+
+# `typing` takes longer to import than all of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def whole(name: str, number: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -87,22 +88,31 @@ def test_unequal_cores(needs) -> None:
     assert sum(counts) == 60 and len(counts) == len(apportion.processors())
 
 
+def train(ranks: int) -> str:
+    """The last line that rank 0 of the training prints, without a launcher."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    world = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(SCRIPTS / "ddp_uneven.py")],
+            env={**os.environ, **world, "RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(ranks)
+    ]
+    outs = [process.communicate(timeout=240)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * ranks
+    return outs[0].splitlines()[-1]
+
+
 def test_batches_of_pytorch(needs) -> None:
     needs("torch")
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--nproc-per-node",
-            "2",
-            str(SCRIPTS / "ddp_uneven.py"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    first, second = map(int, re.findall(r"batches of \[(\d+), (\d+)\], mean loss", done.stdout)[0])
+    together = train(2)
+    first, second = map(int, re.findall(r"batches of \[(\d+), (\d+)\], mean loss", together)[0])
     assert first + second == 240 and first > second
+    # The gradient is that of the whole batch, so the training is that of one process.
+    losses = [float(line.split()[-1]) for line in (together, train(1))]
+    assert losses[0] == pytest.approx(losses[1], rel=0.02) and losses[0] < 1

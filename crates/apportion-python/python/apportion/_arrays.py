@@ -34,7 +34,9 @@ def borrowed(tensor: Any, name: str) -> memoryview:
         capsule = tensor.__dlpack__()
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         why = " ".join(str(error).split()).rstrip(".")
-        raise ValueError(f"{name}: {why} (pass a dense tensor without a gradient)") from None
+        raise ValueError(
+            f"{name}: {why} (pass a dense tensor without a gradient, of a type that DLPack has)"
+        ) from None
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     told = _tensor_type().from_address(pointer(capsule, b"dltensor"))

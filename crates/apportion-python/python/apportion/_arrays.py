@@ -62,7 +62,7 @@ def borrowed(tensor: Any, name: str) -> memoryview:
             f"{name}: the rows of the tensor are not consecutive in memory (pass x.contiguous())"
         )
     memory = (ctypes.c_char * (rows * columns * told.bits // 8)).from_address(told.data + told.byte_offset)
-    memory.capsule = capsule  # type: ignore[attr-defined]
+    memory.capsule = capsule
     return memoryview(memory).cast("B").cast(kind, shape)  # type: ignore[call-overload, no-any-return]
 
 

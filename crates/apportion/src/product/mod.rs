@@ -14,7 +14,7 @@ mod segments;
 pub use adaptive::{Adaptation, Adaptive, Repartition};
 pub use checkpoint::{Checkpoint, Fingerprint, Manifest};
 pub use multiply::{MatmulJob, multiply};
-pub use operands::{Operands, OwnRects, whole_block, whole_matrix};
+pub use operands::{OperandViews, Operands, OwnRects, whole_block, whole_matrix};
 pub use outcome::RunReport;
 pub use panels::{Files, PanelRun, Panels, check_panels};
 pub use powers::{Paths, matrix_closure, matrix_paths, matrix_power, products_of_closure, products_of_power};

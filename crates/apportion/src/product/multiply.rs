@@ -2,10 +2,10 @@
 
 use super::application::Product;
 use super::segments::RunSegments;
-use super::{Adaptation, Adaptive, Operands, OwnRects, RunReport, adaptive};
+use super::{Adaptation, Adaptive, OperandViews, OwnRects, RunReport, adaptive};
 use crate::error::{Error, Result};
 use crate::kernels::Kernel;
-use crate::matrix::{Element, LocalBlocks, Scaling};
+use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling, views_of};
 use crate::model::Model;
 use crate::plan::{Forecast, Layout, Plan};
 use crate::platform::{Platform, available_memory};
@@ -14,7 +14,7 @@ use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions, predicted_memor
 use crate::select::{Rebalance, check_caps, forecast, ideal_seconds_turning, rates};
 use crate::simulate::CostModel;
 use crate::trace::Trace;
-use crate::verify::{Claim, verify};
+use crate::verify::{Parts, judge};
 use std::time::Instant;
 
 /// Inputs of a product besides the operands.
@@ -119,11 +119,12 @@ impl<'a, T: Element> MatmulJob<'a, T> {
 ///
 /// # Panics
 /// If the plan, the operands and the platform do not fit together.
-pub fn multiply<T: Element>(
-    operands: Operands<'_, T>,
+pub fn multiply<'a, T: Element>(
+    operands: impl Into<OperandViews<'a, T>>,
     job: &MatmulJob<'_, T>,
     session: &Session<'_>,
 ) -> Result<(LocalBlocks<T>, RunReport)> {
+    let operands = operands.into();
     let (world, platform) = (session.world(), session.platform());
     let job = &job.clone().forecast_once(session)?;
     let layout = world.all_ok(job.plan.layout())?;
@@ -132,19 +133,19 @@ pub fn multiply<T: Element>(
     let schedule = MatmulSchedule::new(layout, job.order);
     let (mut c, trace, adaptation) = match job.adaptive {
         None => {
-            let (c, trace) = once(operands, job, &schedule, session)?;
+            let (c, trace) = once(&operands, job, &schedule, session)?;
             (c, trace, None)
         }
         Some(adaptive) => {
-            let (c, trace, adaptation) = adapting(operands, job, adaptive, session)?;
+            let (c, trace, adaptation) = adapting(&operands, job, adaptive, session)?;
             (c, trace, Some(adaptation))
         }
     };
-    finish(job, &mut c, operands.initial);
+    finish(job, &mut c, operands.initial.as_ref());
     let begin = Instant::now();
-    let Operands { a, b, initial } = operands;
-    let claim = Claim { a, b, c: &c, initial, scaling: job.scaling };
-    let verified = verify(&claim, layout.shape(), job.kernel, job.seed, world)?;
+    let OperandViews { a, b, initial } = operands;
+    let parts = Parts { a, b, c: views_of(&c), initial, scaling: job.scaling, shape: layout.shape() };
+    let verified = judge(parts, job.kernel, job.seed, world)?;
     session.world().check()?;
     let rates = rates(job.models, &job.plan.shares, job.models_block);
     let report = RunReport {
@@ -180,14 +181,14 @@ pub(crate) fn empty_blocks<T: Element>(rects: &[crate::geometry::Rect]) -> Local
 
 /// Runs the plan without repartitioning.
 fn once<T: Element>(
-    operands: Operands<'_, T>,
+    operands: &OperandViews<'_, T>,
     job: &MatmulJob<'_, T>,
     schedule: &MatmulSchedule,
     session: &Session<'_>,
 ) -> Result<(LocalBlocks<T>, Trace)> {
     let mut c = empty_blocks(&OwnRects::of(schedule, session.world()).c);
     let here = session.world().processors_here(session.platform().len());
-    let sides = [operands.a, operands.b];
+    let sides = [operands.a.clone(), operands.b.clone()];
     let product = Product::new(job.kernel, schedule, sides, &mut c, (here, data_path(session)));
     let lanes = run(&product, session)?.lanes;
     drop(product);
@@ -197,7 +198,7 @@ fn once<T: Element>(
 
 /// Runs with repartitioning whenever a processor has slowed down or sped up.
 fn adapting<T: Element>(
-    operands: Operands<'_, T>,
+    operands: &OperandViews<'_, T>,
     job: &MatmulJob<'_, T>,
     adaptive: Adaptive,
     session: &Session<'_>,
@@ -215,9 +216,9 @@ fn adapting<T: Element>(
 }
 
 /// Computes alpha A B + beta C0 from A B, in this process's blocks.
-fn finish<T: Element>(job: &MatmulJob<'_, T>, c: &mut LocalBlocks<T>, initial: Option<&LocalBlocks<T>>) {
+fn finish<T: Element>(job: &MatmulJob<'_, T>, c: &mut LocalBlocks<T>, initial: Option<&BlockViews<'_, T>>) {
     for (i, (_, block)) in c.iter_mut().enumerate() {
-        job.kernel.finish(job.scaling.scalars(), block, initial.map(|blocks| &blocks[i].1[..]));
+        job.kernel.finish(job.scaling.scalars(), block, initial.map(|blocks| blocks[i].1));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The operands of a product, as far as this process holds them.
 
 use crate::geometry::{Rank, Rect, Span};
-use crate::matrix::{Element, LocalBlocks, Matrix};
+use crate::matrix::{BlockViews, Element, LocalBlocks, Matrix, views_of};
 use crate::plan::Shape;
 use crate::run::World;
 use crate::schedule::MatmulSchedule;
@@ -29,6 +29,24 @@ impl<'a, T> Operands<'a, T> {
     #[must_use]
     pub fn with_initial(self, initial: Option<&'a LocalBlocks<T>>) -> Self {
         Self { initial, ..self }
+    }
+}
+
+/// [`Operands`] in memory that others own, such as the arrays of a program in another language.
+#[derive(Debug, Clone)]
+pub struct OperandViews<'a, T> {
+    /// The left factor.
+    pub a: BlockViews<'a, T>,
+    /// The right factor.
+    pub b: BlockViews<'a, T>,
+    /// The initial C, if there is one.
+    pub initial: Option<BlockViews<'a, T>>,
+}
+
+impl<'a, T> From<Operands<'a, T>> for OperandViews<'a, T> {
+    fn from(operands: Operands<'a, T>) -> Self {
+        let Operands { a, b, initial } = operands;
+        Self { a: views_of(a), b: views_of(b), initial: initial.map(views_of) }
     }
 }
 

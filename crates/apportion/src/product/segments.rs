@@ -3,24 +3,25 @@
 use super::adaptive::Segments;
 use super::application::Product;
 use super::multiply::{data_path, empty_blocks};
-use super::{Operands, OwnRects};
+use super::{OperandViews, OwnRects};
 use crate::error::Result;
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::Kernel;
-use crate::matrix::{Element, LocalBlocks};
+use crate::matrix::{BlockViews, Element, LocalBlocks, views_of};
 use crate::run::mailboxes::StopSignal;
-use crate::run::{Session, redistribute, run, trace_of_all};
+use crate::run::{Session, redistribute, redistribute_views, run, trace_of_all};
 use crate::schedule::MatmulSchedule;
 use crate::trace::Trace;
-use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 /// The blocks of this process between segments, and the clock.
 pub(super) struct RunSegments<'a, T: Element> {
     kernel: Kernel<T>,
     session: &'a Session<'a>,
-    a: Cow<'a, LocalBlocks<T>>,
-    b: Cow<'a, LocalBlocks<T>>,
+    /// The caller's A and B.
+    given: [BlockViews<'a, T>; 2],
+    /// A and B after the ranks exchanged parts of them.
+    moved: Option<[LocalBlocks<T>; 2]>,
     /// `None` before the first segment.
     c: Option<LocalBlocks<T>>,
     /// Start of the first segment's first step.
@@ -29,9 +30,17 @@ pub(super) struct RunSegments<'a, T: Element> {
 
 impl<'a, T: Element> RunSegments<'a, T> {
     /// Creates the state before the first segment.
-    pub fn new(kernel: Kernel<T>, operands: Operands<'a, T>, session: &'a Session<'a>) -> Self {
-        let (a, b) = (Cow::Borrowed(operands.a), Cow::Borrowed(operands.b));
-        Self { kernel, session, a, b, c: None, origin: None }
+    pub fn new(kernel: Kernel<T>, operands: &OperandViews<'a, T>, session: &'a Session<'a>) -> Self {
+        let given = [operands.a.clone(), operands.b.clone()];
+        Self { kernel, session, given, moved: None, c: None, origin: None }
+    }
+
+    /// This process's blocks of A and B at present.
+    fn sides(&self) -> [BlockViews<'_, T>; 2] {
+        match &self.moved {
+            None => self.given.clone(),
+            Some(moved) => moved.each_ref().map(views_of),
+        }
     }
 
     /// Returns this process's blocks of C in the layout of `home`.
@@ -66,8 +75,7 @@ impl<T: Element> Segments for RunSegments<'_, T> {
         let here = world.processors_here(session.platform().len());
         let begun = self.c.is_some();
         let mut c = self.c.take().unwrap_or_else(|| empty_blocks(&OwnRects::of(schedule, world).c));
-        let sides = [&*self.a, &*self.b];
-        let product = Product::new(self.kernel, schedule, sides, &mut c, (here, data_path(session)));
+        let product = Product::new(self.kernel, schedule, self.sides(), &mut c, (here, data_path(session)));
         let product = if begun { product.adding() } else { product };
         let lanes = run(&product, session)?.lanes;
         drop(product);
@@ -90,8 +98,8 @@ impl<T: Element> Segments for RunSegments<'_, T> {
         let a: Vec<Rect> = a.iter().map(|part| Rect::new(part.rows, part.cols.intersect(rest))).collect();
         let b: Vec<Rect> = b.iter().map(|part| Rect::new(part.rows.intersect(rest), part.cols)).collect();
         self.c = Some(redistribute(world, &self.c.take().unwrap_or_default(), to.rects(rank))?);
-        self.a = Cow::Owned(redistribute(world, &self.a, &a)?);
-        self.b = Cow::Owned(redistribute(world, &self.b, &b)?);
+        let [now_a, now_b] = self.sides();
+        self.moved = Some([redistribute_views(world, &now_a, &a)?, redistribute_views(world, &now_b, &b)?]);
         let mine = begin.elapsed().as_secs_f64();
         let all = world.all_gather(&mine.to_ne_bytes())?;
         Ok(all.iter().map(|bytes| bytemuck::pod_read_unaligned(&bytes[..])).collect())

@@ -21,4 +21,5 @@ pub use launch::MpiLaunch;
 pub use monitor::Monitor;
 pub use session::Session;
 pub(crate) use transport::Spare;
+pub(crate) use world::redistribute_views;
 pub use world::{World, redistribute};

@@ -17,10 +17,11 @@ pub use samples::WRONG_FRACTION;
 
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Semiring};
-use crate::matrix::{Element, LocalBlocks, Matrix, Scaling};
+use crate::matrix::{Element, LocalBlocks, Matrix, Scaling, views_of};
 use crate::plan::Shape;
 use crate::run::{Monitor, World};
-use parts::{Parts, Place, borrowed, whole};
+pub(crate) use parts::Parts;
+use parts::{Place, whole};
 
 /// The claim that C = alpha A B + beta C0: the blocks of each matrix that this process holds. The ranks of a
 /// world together hold each element once; a single process holds whole matrices.
@@ -73,10 +74,10 @@ pub fn verify<T: Element>(
     world: &World,
 ) -> Result<Verified> {
     let parts = Parts {
-        a: borrowed(claim.a),
-        b: borrowed(claim.b),
-        c: borrowed(claim.c),
-        initial: claim.initial.map(borrowed),
+        a: views_of(claim.a),
+        b: views_of(claim.b),
+        c: views_of(claim.c),
+        initial: claim.initial.map(views_of),
         scaling: claim.scaling,
         shape,
     };
@@ -118,7 +119,7 @@ pub fn verify_product<T: Element>(
 }
 
 /// Both checks; the operand of a zero scalar is ignored.
-fn judge<T: Element>(
+pub(crate) fn judge<T: Element>(
     mut parts: Parts<'_, T>,
     kernel: Kernel<T>,
     seed: u64,

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::geometry::{Rect, Span};
-use crate::matrix::{Element, LocalBlocks, Matrix, Scaling};
+use crate::matrix::{BlockViews, Element, Matrix, Scaling};
 use crate::plan::Shape;
 use crate::run::World;
 use crate::threads::share_out;
@@ -11,21 +11,16 @@ use crate::threads::share_out;
 pub(super) type Place = (usize, usize);
 
 /// Rectangles of one matrix with their elements, row by row.
-pub(super) type Blocks<'a, T> = Vec<(Rect, &'a [T])>;
+pub(super) type Blocks<'a, T> = BlockViews<'a, T>;
 
 /// A [`Claim`](super::Claim) whose blocks are borrowed, with the sizes of the matrices.
-pub(super) struct Parts<'a, T> {
+pub(crate) struct Parts<'a, T> {
     pub a: Blocks<'a, T>,
     pub b: Blocks<'a, T>,
     pub c: Blocks<'a, T>,
     pub initial: Option<Blocks<'a, T>>,
     pub scaling: Scaling<T>,
     pub shape: Shape,
-}
-
-/// The same blocks, borrowed.
-pub(super) fn borrowed<T>(blocks: &LocalBlocks<T>) -> Blocks<'_, T> {
-    blocks.iter().map(|(rect, elements)| (*rect, &elements[..])).collect()
 }
 
 /// A matrix as one block.

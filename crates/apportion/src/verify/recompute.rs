@@ -3,7 +3,7 @@
 use super::parts::{Blocks, Parts, Place, threads};
 use crate::error::Result;
 use crate::geometry::{Rect, Span, SpanSet};
-use crate::matrix::{Element, LocalBlocks};
+use crate::matrix::{Element, LocalBlocks, views_of};
 use crate::run::{World, redistribute};
 use crate::threads::share_out;
 use bytemuck::Pod;
@@ -62,7 +62,7 @@ pub(super) fn recompute<T: Element, R: Recipe<T>>(
         } else {
             let wanted: Vec<Rect> = needed.intersect(inner).map(|rows| Rect::new(rows, columns)).collect();
             let came = redistribute(world, &rows_of(b, inner), &wanted)?;
-            transposed(&super::borrowed(&came), inner, columns, threads)
+            transposed(&views_of(&came), inner, columns, threads)
         };
         let length = inner.len() as usize;
         let add = |places: &[Place], shares: &mut [R::Share]| {

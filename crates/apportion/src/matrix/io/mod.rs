@@ -13,4 +13,4 @@ pub use npy::{
 pub use npy_file::NpyFile;
 pub use random::{RandomKind, write_random};
 pub(super) use rectangles::transpose;
-pub use rectangles::{LocalBlocks, read_tiles, tiles_header, write_tiles};
+pub use rectangles::{BlockViews, LocalBlocks, read_tiles, tiles_header, views_of, write_tiles};

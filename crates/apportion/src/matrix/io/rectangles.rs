@@ -11,6 +11,14 @@ use std::path::Path;
 /// Rectangles of one matrix, each with its elements row by row.
 pub type LocalBlocks<T> = Vec<(Rect, Vec<T>)>;
 
+/// The same, borrowed: rectangles with their elements, row by row, in memory that others own.
+pub type BlockViews<'a, T> = Vec<(Rect, &'a [T])>;
+
+/// Borrows blocks.
+pub fn views_of<T>(blocks: &LocalBlocks<T>) -> BlockViews<'_, T> {
+    blocks.iter().map(|(rect, elements)| (*rect, &elements[..])).collect()
+}
+
 /// Columns of a file in Fortran order that are read together: two cache lines of a row of f64, at a small
 /// cost in memory.
 const WIDE: usize = 16;

@@ -5,7 +5,7 @@ mod panels;
 
 use crate::geometry::{Rank, Rect};
 use crate::kernels::{Kernel, View, ViewMut};
-use crate::matrix::{Element, LocalBlocks};
+use crate::matrix::{BlockViews, Element, LocalBlocks};
 use crate::run::parallel;
 use crate::schedule::{
     Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, Work,
@@ -22,8 +22,8 @@ type Tiles<'a, T> = Vec<(Rect, ViewMut<'a, T>)>;
 pub(crate) struct Product<'a, T> {
     kernel: Kernel<T>,
     schedule: &'a MatmulSchedule,
-    a: &'a LocalBlocks<T>,
-    b: &'a LocalBlocks<T>,
+    a: BlockViews<'a, T>,
+    b: BlockViews<'a, T>,
     path: DataPath,
     /// True to start from the semiring's zero; false to add to the content of C.
     fresh: bool,
@@ -41,7 +41,7 @@ impl<'a, T: Element> Product<'a, T> {
     pub fn new(
         kernel: Kernel<T>,
         schedule: &'a MatmulSchedule,
-        [a, b]: [&'a LocalBlocks<T>; 2],
+        [a, b]: [BlockViews<'a, T>; 2],
         c: &'a mut LocalBlocks<T>,
         (here, path): (Range<usize>, DataPath),
     ) -> Self {
@@ -72,10 +72,10 @@ impl<'a, T: Element> Product<'a, T> {
     }
 
     /// The blocks of an operand.
-    fn blocks(&self, operand: Operand) -> &'a LocalBlocks<T> {
+    fn blocks(&self, operand: Operand) -> &BlockViews<'a, T> {
         match operand {
-            Operand::A => self.a,
-            Operand::B => self.b,
+            Operand::A => &self.a,
+            Operand::B => &self.b,
         }
     }
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::error::{Error, Result};
 use crate::geometry::Span;
 use crate::kernels::Semiring;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, views_of};
 use crate::plan::{Layout, Metrics, Shape, repeated, shapes};
 use crate::platform::{Network, Platform};
 use crate::product::OwnRects;
@@ -31,7 +31,7 @@ fn product<T: Element>(
         let (a, b) = (clipped(a, &own.a), clipped(b, &own.b));
         let mut c = empty_blocks(&own.c);
         let here = world.processors_here(schedule.processors());
-        let product = Product::new(kernel, schedule, [&a, &b], &mut c, (here, path));
+        let product = Product::new(kernel, schedule, [views_of(&a), views_of(&b)], &mut c, (here, path));
         let lanes = run(&product, session)?.lanes;
         drop(product);
         Ok((c, trace_of_all(lanes, world)?))

@@ -4,6 +4,7 @@ use super::*;
 use crate::kernels::{View, ViewMut, gemm, max_plus, min_plus};
 use crate::matrix::Matrix;
 use crate::plan::{Shape, shapes};
+use crate::product::Operands;
 use crate::product::tests::{PATHS, on, parts};
 use crate::run::Monitor;
 use crate::schedule::Flow;

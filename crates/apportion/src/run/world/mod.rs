@@ -11,6 +11,7 @@ mod threads;
 mod transfer;
 
 pub use redistribute::redistribute;
+pub(crate) use redistribute::redistribute_views;
 pub(super) use threads::first_failure;
 use transfer::State;
 pub(super) use transfer::Transfer;

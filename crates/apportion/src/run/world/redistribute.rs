@@ -4,7 +4,7 @@ use super::World;
 use super::collectives::{packed, unpacked};
 use crate::error::Result;
 use crate::geometry::{Rect, Span};
-use crate::matrix::{Element, LocalBlocks};
+use crate::matrix::{BlockViews, Element, LocalBlocks, views_of};
 
 /// Returns the rectangles of a matrix that this rank wants; each rank holds some rectangles of it. Every
 /// element travels once, directly from a rank that holds it. If several ranks hold an element, the lowest one
@@ -16,6 +16,15 @@ use crate::matrix::{Element, LocalBlocks};
 pub fn redistribute<T: Element>(
     world: &World,
     mine: &LocalBlocks<T>,
+    wanted: &[Rect],
+) -> Result<LocalBlocks<T>> {
+    redistribute_views(world, &views_of(mine), wanted)
+}
+
+/// [`redistribute`] of borrowed blocks.
+pub(crate) fn redistribute_views<T: Element>(
+    world: &World,
+    mine: &BlockViews<'_, T>,
     wanted: &[Rect],
 ) -> Result<LocalBlocks<T>> {
     let mut result: LocalBlocks<T> =
@@ -124,7 +133,7 @@ fn rects_of_all(world: &World, rects: &[Rect]) -> Result<Vec<Vec<Rect>>> {
 }
 
 /// The bytes of a rectangle that lies within one block of a rank.
-fn cut<T: Element>(blocks: &LocalBlocks<T>, rect: Rect) -> Vec<u8> {
+fn cut<T: Element>(blocks: &BlockViews<'_, T>, rect: Rect) -> Vec<u8> {
     let mut elements = vec![T::ZERO; rect.area() as usize];
     let holds = blocks.iter().find(|(held, _)| held.intersect(rect) == rect);
     let (held, source) = holds.expect("only what is held is sent");

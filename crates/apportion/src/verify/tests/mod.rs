@@ -5,7 +5,7 @@ mod freivalds;
 mod kernels;
 mod samples;
 
-use super::parts::{Parts, borrowed};
+use super::parts::Parts;
 use super::*;
 use crate::geometry::{Rect, Span};
 use crate::random::Random;
@@ -59,7 +59,7 @@ impl<'a, T: Element> Product<'a, T> {
     fn sample(&self, c: &Matrix<T>, draws: u64, world: &World) -> Result<super::samples::Sampled> {
         let [a, b] = self.factors;
         let (a, b, c) = (own(a, 1, world), own(b, 2, world), own(c, 3, world));
-        let (a, b, c) = (borrowed(&a), borrowed(&b), borrowed(&c));
+        let (a, b, c) = (views_of(&a), views_of(&b), views_of(&c));
         let parts = Parts { a, b, c, initial: None, scaling: self.scaling, shape: self.shape() };
         super::samples::sample(&parts, self.kernel, (draws, self.seed), world)
     }

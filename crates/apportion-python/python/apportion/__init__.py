@@ -1,0 +1,389 @@
+"""Divides a computation among unequal processors so that all finish together.
+
+>>> import apportion
+>>> apportion.shares(1000, speeds=[9, 1]).counts
+[900, 100]
+
+Shares of independent units come from `shares`, and from `Balancer` in a loop. `layout` divides a matrix
+product; `matmul`, `power` and `closure` compute one on the cores of this machine; `simulate` and `sweep`
+forecast it. `measured` measures the speed of a Python function on each processor. The command `apportion` is
+installed too.
+"""
+
+from . import _native
+from ._arguments import limit as _limit
+from ._arguments import order as _order
+from ._arguments import sources as _sources
+from ._arguments import task as _task
+from ._arguments import whole as _whole
+from ._native import (
+    Array,
+    Balancer,
+    Decision,
+    Forecast,
+    Layout,
+    Models,
+    Report,
+    Shares,
+    Sweep,
+    __version__,
+)
+
+__all__ = [
+    "Array",
+    "Balancer",
+    "Decision",
+    "Forecast",
+    "Layout",
+    "Models",
+    "OwnerTable",
+    "Report",
+    "Shares",
+    "Sweep",
+    "__version__",
+    "closure",
+    "layout",
+    "matmul",
+    "measured",
+    "power",
+    "processors",
+    "shares",
+    "simulate",
+    "sweep",
+]
+
+
+def shares(
+    units,
+    *,
+    speeds=None,
+    seconds=None,
+    models=None,
+    platform=None,
+    processors=None,
+    method="auto",
+    least=None,
+    most=None,
+    multiple_of=None,
+):
+    """Divide `units` among processors so that all finish together.
+
+    One of these says how fast the processors are:
+
+    - `speeds`: a number for each. Only the ratios count. Text with a unit, "200 units/s", gives times too.
+    - `seconds`: for each, the seconds of one unit, or measured times as {units: seconds}.
+    - `models`: a file of `apportion measure`, its content as a dictionary, or `Models`.
+    - `platform`: a platform file with speeds.
+
+    `processors` are their names (default: p0, p1, …). `least`, `most` and `multiple_of` limit the shares:
+    one number for all, or one for each, where None is no limit. `method` is "auto", "even", "proportional",
+    "fpm" (speed functions), "exact" (any time function) or "robust" (bands of speeds).
+
+    >>> found = shares(1000, speeds=[9, 1], least=150)
+    >>> found.counts, found.offsets, found.slices
+    ([850, 150], [0, 850], [slice(0, 850, 1), slice(850, 1000, 1)])
+    >>> shares(100, seconds=[{10: 1.0, 100: 10.0}, {10: 2.0, 100: 80.0}]).counts
+    [71, 29]
+    >>> print(found.export("llama.cpp"), end="")
+    --tensor-split 850,150
+    """
+    given = _sources(speeds, seconds, models, platform, processors)
+    limits = _limit("least", least), _limit("most", most), _limit("multiple_of", multiple_of)
+    return _native.shares(_whole("units", units), given, method, *limits)
+
+
+def layout(
+    shape,
+    speeds=None,
+    method="auto",
+    *,
+    models=None,
+    platform=None,
+    processors=None,
+    latency=None,
+    bandwidth=None,
+    flow=None,
+    block=256,
+    overlap=False,
+    look_ahead=1,
+    element=8,
+):
+    """Divide the product C = A B: which rectangles of C each processor computes.
+
+    `shape` is (m, n), where the inner dimension is n, or (m, k, n). Speeds are given as for `shares`; text
+    has the unit flop/s. `method` is a method of `apportion partition --shape`; "auto" forecasts all of them.
+    `latency` and `bandwidth` describe a network that is the same for all pairs, as seconds and bytes per
+    second or as text ("50 us", "1 Gbit/s"); `platform` describes any other. `element` is the number of bytes
+    of an element.
+
+    >>> found = layout((1000, 1000), [9, 1], "square-corner")
+    >>> found.slices(1)
+    [(slice(684, 1000, 1), slice(684, 1000, 1))]
+    >>> found.volume, found.bound
+    (632000, 529518)
+    >>> found.owner_table()
+    OwnerTable(rows=[0, 684, 1000], cols=[0, 684, 1000], owners=[[0, 0], [0, 1]])
+    """
+    given = _sources(speeds, None, models, platform, processors, latency, bandwidth)
+    sizes = [_whole("shape", size) for size in shape]
+    how = _order(method, flow, block, overlap, look_ahead)
+    return _native.layout(sizes, given, how, _whole("element", element))
+
+
+def matmul(
+    A,
+    B,
+    *,
+    semiring="plus-times",
+    C=None,
+    alpha=None,
+    beta=None,
+    speeds=None,
+    models=None,
+    platform=None,
+    layout=None,
+    method="auto",
+    flow=None,
+    block=256,
+    overlap=False,
+    look_ahead=1,
+    adaptive=False,
+    segments=16,
+    measure=False,
+    seed=1,
+    report=False,
+    comm=None,
+    gather=True,
+):
+    """Multiply two matrices on the cores of this machine, and verify the product.
+
+    The product is alpha A B + beta C over a semiring: "plus-times", "max-plus", "min-plus" or "or-and". A and
+    B are NumPy arrays, 2-D memoryviews, or torch or jax tensors of the CPU; the result is of A's kind.
+    Elements are float64 or float32, for max-plus and min-plus also int64 or int32, for or-and bool or uint8.
+    Arguments whose rows are consecutive in memory are not copied, and neither is the result.
+
+    By default every core gets an equal part; if there are several kinds of cores, their speeds are measured
+    once. `measure=True` measures in any case. `speeds`, `models`, `platform` and `layout` say it otherwise.
+    `adaptive` repartitions in mid-run where a processor has become slower or faster. With `report=True` the
+    result is a pair: the product and a `Report`.
+
+    `comm` is a communicator of mpi4py: rank r computes the part of processor r. All its processes pass the
+    same arguments, and all get the product, or with `gather=False` the list of their own blocks, each as the
+    slices of its rows and columns and an array. Python must have initialised MPI, and only one thread may use
+    it.
+
+    Other Python threads run meanwhile; they must not change A, B or C. Ctrl-C stops the product.
+
+    >>> a = memoryview(bytes([1, 0, 1, 1])).cast("B", [2, 2])
+    >>> matmul(a, a, semiring="or-and").tolist()
+    [[1, 0], [1, 1]]
+    """
+    given = _sources(speeds, None, models, platform)
+    how = _order(method, flow, block, overlap, look_ahead)
+    scalars = {"alpha": alpha, "beta": beta}
+    options = {"adaptive": adaptive, "segments": segments, "measure": measure, "seed": seed}
+    what = _task("product", semiring, **scalars, **options)
+    if comm is not None:
+        return _computed_on(what, (A, B, C), given, how, layout, report, comm, gather)
+    return _computed(what, (A, B, C), given, how, layout, report)
+
+
+def power(
+    A,
+    exponent,
+    *,
+    semiring="plus-times",
+    speeds=None,
+    models=None,
+    platform=None,
+    layout=None,
+    method="auto",
+    block=256,
+    measure=False,
+    seed=1,
+    report=False,
+):
+    """Raise a square matrix to a power, by repeated squaring. The arguments are those of `matmul`.
+
+    >>> step = memoryview(bytes([0, 1, 0, 0])).cast("B", [2, 2])
+    >>> power(step, 2, semiring="or-and").tolist()
+    [[0, 0], [0, 0]]
+    """
+    given = _sources(speeds, None, models, platform)
+    what = _task("power", semiring, exponent=exponent, measure=measure, seed=seed)
+    return _computed(what, (A, None, None), given, _order(method, None, block, False, 1), layout, report)
+
+
+def closure(
+    A,
+    *,
+    semiring="min-plus",
+    predecessors=False,
+    speeds=None,
+    models=None,
+    platform=None,
+    layout=None,
+    method="auto",
+    block=256,
+    measure=False,
+    seed=1,
+    report=False,
+):
+    """The closure of a square matrix: lengths of shortest paths over min-plus, reachability over or-and.
+
+    Element (i, j) of A is the length of the edge from i to j; infinity (for integers the type's maximum)
+    means that there is none. `predecessors=True` returns a second matrix: the vertex before j on the best
+    path from i, or -1. The other arguments are those of `matmul`.
+
+    >>> reach = memoryview(bytes([0, 1, 0, 0, 0, 1, 0, 0, 0])).cast("B", [3, 3])
+    >>> closure(reach, semiring="or-and").tolist()
+    [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
+    """
+    given = _sources(speeds, None, models, platform)
+    what = _task("paths" if predecessors else "closure", semiring, measure=measure, seed=seed)
+    return _computed(what, (A, None, None), given, _order(method, None, block, False, 1), layout, report)
+
+
+def _computed(what, operands, given, how, layout, report):
+    """Run a task; results are of A's kind."""
+    from ._arrays import result, view
+
+    views = [view(operand, name) if operand is not None else None for operand, name in zip(operands, "ABC")]
+    made, more, told = _native.product(what, *views, given, how, layout)
+    answer = result(made, operands[0])
+    if more is not None:
+        answer = answer, result(more, operands[0])
+    if not report:
+        return answer
+    return (*answer, told) if more is not None else (answer, told)
+
+
+def _computed_on(what, operands, given, how, layout, report, comm, gather):
+    """Run a product on the processes of a communicator."""
+    from ._arrays import result, view
+
+    views = tuple(
+        view(operand, name) if operand is not None else None for operand, name in zip(operands, "ABC")
+    )
+    handle = _whole("comm", getattr(comm, "handle", comm))
+    blocks, told = _native.product_on(what, views, given, how, layout, handle, bool(gather))
+    if gather:
+        answer = result(blocks[0][2], operands[0])
+    else:
+        answer = [(slice(*rows), slice(*cols), result(block, operands[0])) for rows, cols, block in blocks]
+    return (answer, told) if report else answer
+
+
+def simulate(
+    layout,
+    *,
+    speeds=None,
+    models=None,
+    platform=None,
+    processors=None,
+    latency=None,
+    bandwidth=None,
+    flow=None,
+    block=256,
+    overlap=False,
+    look_ahead=1,
+    element=8,
+):
+    """Forecast the product of a layout, by default with the speeds and network for which it was made.
+
+    `flow` is "one-to-all", "ring", "bulk" or "broadcast"; None takes the one of least time, with or without
+    overlap.
+
+    >>> found = layout((1000, 1000), ["90 Gflop/s", "10 Gflop/s"], "square-corner", bandwidth="1 Gbit/s")
+    >>> forecast = simulate(found, flow="bulk")
+    >>> f"{forecast.seconds:.4f}", f"{forecast.compute[0]:.4f}"
+    ('0.0477', '0.0200')
+    """
+    given = _sources(speeds, None, models, platform, processors, latency, bandwidth)
+    how = _order(None, flow, block, overlap, look_ahead)
+    return _native.simulate(layout, given, how, _whole("element", element))
+
+
+def sweep(
+    shape,
+    along,
+    speeds=None,
+    methods=None,
+    *,
+    models=None,
+    platform=None,
+    processors=None,
+    latency=None,
+    bandwidth=None,
+    flow=None,
+    block=256,
+    overlap=False,
+    look_ahead=1,
+    points=None,
+    margin=0.0,
+    element=8,
+):
+    """Forecast methods along one parameter of the machine, and find where the fastest changes.
+
+    `along` is "bandwidth=100Mbit/s..10Gbit/s", "latency=1us..1ms", "ratio=1..25" or "processors=2..64". One
+    method alone is compared by its flows. A candidate must be faster by the fraction `margin` to win over one
+    that moves less.
+
+    >>> methods = ["square-corner", "straight-line"]
+    >>> found = sweep((1000, 1000), "ratio=1..25", [1, 1], methods, bandwidth="1 Gbit/s", flow="bulk")
+    >>> [(round(at, 2), to) for at, _, to, _ in found.crossovers]
+    [(2.0, 'square-corner')]
+    """
+    given = _sources(speeds, None, models, platform, processors, latency, bandwidth)
+    how = _order(None, flow, block, overlap, look_ahead)
+    sizes = [_whole("shape", size) for size in shape]
+    names = None if methods is None else list(methods)
+    return _native.sweep(sizes, along, given, how, names, (points, margin, _whole("element", element)))
+
+
+def processors():
+    """This machine's processors, as {name: [numbers of its cores]}.
+
+    >>> len(processors()) >= 1
+    True
+    """
+    return dict(_native.processors())
+
+
+def measured(
+    sizes,
+    *,
+    processors=None,
+    prepare=None,
+    tolerance=0.025,
+    seconds=2.0,
+    repetitions=200,
+    unit="unit of work",
+):
+    """Decorate a function of a size, so that its speed can be measured on each processor.
+
+    The decorated function works as before. Its method `measure()` starts one process for each processor,
+    pinned to its cores, and runs the function in all of them at the same time, for each of the `sizes`. The
+    result, `Models`, is what `shares(models=…)` takes. Threads of one process would measure Python's lock.
+
+    `processors` maps names to lists of core numbers; by default each core of this machine is one.
+    `prepare(size)` makes the function's argument outside of the measured time; without it the argument is the
+    size. Each size is repeated until the 95 % interval of the mean is within the fraction `tolerance`, for at
+    most `seconds`, and at most `repetitions` times.
+
+    The function must be at the top level of a module or script, where the processes find it by name. A script
+    must guard its own actions with `if __name__ == "__main__":`, as with `multiprocessing`.
+    """
+    from ._measured import Measured
+
+    options = (list(sizes), processors, prepare, tolerance, seconds, repetitions, unit)
+    return lambda function: Measured(function, *options)
+
+
+def __getattr__(name):
+    """Import what few programs use when it is asked for."""
+    if name == "OwnerTable":
+        from ._tables import OwnerTable
+
+        return OwnerTable
+    raise AttributeError(f"module 'apportion' has no attribute {name!r}")

@@ -1,0 +1,105 @@
+"""Matrices of other packages: buffers where they have them, DLPack where they do not."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+CPU = 1
+"""DLPack's number of memory that the CPU reads (`kDLCPU`)."""
+
+FORMATS = {(2, 32): "f", (2, 64): "d", (0, 32): "i", (0, 64): "q", (1, 8): "B", (6, 8): "?"}
+"""Formats of the `struct` module, by DLPack's type code and number of bits."""
+
+
+def view(operand: Any, name: str) -> Any:
+    """An object that exports the operand's memory as a buffer, if there is one."""
+    try:
+        memoryview(operand)
+    except (TypeError, ValueError, BufferError):
+        return borrowed(operand, name) if hasattr(operand, "__dlpack__") else operand
+    return operand
+
+
+def borrowed(tensor: Any, name: str) -> memoryview:
+    """The memory of a DLPack tensor of the CPU. It keeps the tensor's capsule, whose destructor frees it."""
+    import ctypes
+
+    device = tuple(map(int, tensor.__dlpack_device__()))
+    if device[0] != CPU:
+        raise ValueError(
+            f"{name}: the tensor is on device {device}, not in the memory of the CPU (pass x.cpu())"
+        )
+    try:
+        capsule = tensor.__dlpack__()
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        why = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(
+            f"{name}: {why} (pass a dense tensor without a gradient, of a type that DLPack has)"
+        ) from None
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    told = _tensor_type().from_address(pointer(capsule, b"dltensor"))
+    shape = [int(told.shape[i]) for i in range(told.ndim)]
+    kind = FORMATS.get((told.code, told.bits)) if told.lanes == 1 else None
+    if kind is None:
+        raise ValueError(
+            f"{name}: elements of DLPack type code {told.code} with {told.bits} bits cannot be multiplied "
+            "(convert them to float64, float32, int64, int32 or bool)"
+        )
+    if len(shape) != 2:
+        raise ValueError(
+            f"{name}: has {len(shape)} dimension{'s' * (len(shape) != 1)}, not 2 (pass a matrix)"
+        )
+    rows, columns = shape
+    if rows == 0 or columns == 0:
+        raise ValueError(
+            f"{name}: is {rows} x {columns}: it has no elements (pass at least one row and column)"
+        )
+    strides = [int(told.strides[i]) for i in range(2)] if told.strides else [columns, 1]
+    if (columns > 1 and strides[1] != 1) or (rows > 1 and strides[0] != columns):
+        raise ValueError(
+            f"{name}: the rows of the tensor are not consecutive in memory (pass x.contiguous())"
+        )
+    memory = (ctypes.c_char * (rows * columns * told.bits // 8)).from_address(told.data + told.byte_offset)
+    memory.capsule = capsule
+    return memoryview(memory).cast("B").cast(kind, shape)  # type: ignore[call-overload, no-any-return]
+
+
+def _tensor_type() -> Any:
+    """The C structure `DLTensor`, with which `DLManagedTensor` begins."""
+    import ctypes
+
+    fields = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+    return type("Tensor", (ctypes.Structure,), {"_fields_": fields})
+
+
+def _is(operand: Any, package: str, kind: str) -> bool:
+    """True if the operand is an instance of this class of a package; the package is not imported."""
+    found = getattr(sys.modules.get(package), kind, None)
+    return isinstance(found, type) and isinstance(operand, found)
+
+
+def result(array: Any, like: Any) -> Any:
+    """A result as the kind of array that the first operand is; it shares the result's memory."""
+    if _is(like, "numpy", "ndarray"):
+        return sys.modules["numpy"].asarray(array)
+    if _is(like, "torch", "Tensor"):
+        torch = sys.modules["torch"]
+        kind = getattr(torch, array.dtype)
+        return torch.frombuffer(memoryview(array).cast("B"), dtype=kind).reshape(array.shape)
+    if _is(like, "jax", "Array"):
+        # jax keeps memory that is aligned to 64 bytes, and copies other memory.
+        return sys.modules["jax"].numpy.asarray(sys.modules["numpy"].asarray(array))
+    return memoryview(array)

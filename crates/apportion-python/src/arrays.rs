@@ -1,0 +1,326 @@
+//! Matrices across the border, by Python's buffer protocol: arguments are read where they are, and results
+//! are lent where the library made them. Only an argument whose rows are not consecutive is copied.
+
+use crate::errors::{exception, refuse};
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::borrow::Cow;
+use std::ffi::{CStr, c_int, c_void};
+
+/// The elements of an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    F32,
+    F64,
+    I32,
+    I64,
+    Bool,
+    U8,
+}
+
+impl Kind {
+    const ALL: [(Self, &'static str, &'static CStr, usize); 6] = [
+        (Self::F32, "float32", c"f", 4),
+        (Self::F64, "float64", c"d", 8),
+        (Self::I32, "int32", c"i", 4),
+        (Self::I64, "int64", c"q", 8),
+        (Self::Bool, "bool", c"?", 1),
+        (Self::U8, "uint8", c"B", 1),
+    ];
+
+    /// The name that NumPy has for it.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, name, ..)| name)
+    }
+
+    /// True for truth values.
+    pub fn is_truth(self) -> bool {
+        matches!(self, Self::Bool | Self::U8)
+    }
+
+    fn format(self) -> (&'static CStr, usize) {
+        Self::ALL
+            .iter()
+            .find(|(kind, ..)| *kind == self)
+            .map_or((c"B", 1), |(.., format, size)| (*format, *size))
+    }
+
+    /// The elements that a format of the `struct` module describes.
+    fn of(format: &str, size: usize) -> Option<Self> {
+        let foreign = if cfg!(target_endian = "little") { ['>', '!'] } else { ['<', '<'] };
+        if size > 1 && format.starts_with(foreign) {
+            return None;
+        }
+        match (format.trim_start_matches(['@', '=', '<', '>', '!']), size) {
+            ("f", 4) => Some(Self::F32),
+            ("d", 8) => Some(Self::F64),
+            ("i" | "l" | "q" | "n", 4) => Some(Self::I32),
+            ("i" | "l" | "q" | "n", 8) => Some(Self::I64),
+            ("?", 1) => Some(Self::Bool),
+            ("B", 1) => Some(Self::U8),
+            _ => None,
+        }
+    }
+}
+
+/// A matrix of the caller's, in the memory of an object that exports a buffer. It must be dropped by a thread
+/// that is attached to the interpreter.
+pub struct Operand {
+    view: Box<ffi::Py_buffer>,
+    name: &'static str,
+    pub kind: Kind,
+    pub rows: usize,
+    pub cols: usize,
+}
+
+impl Operand {
+    /// The matrix of an object; `name` is the argument's name in errors.
+    ///
+    /// # Errors
+    /// The object exports no buffer (`TypeError`), or one that is no matrix of a known kind (`ValueError`).
+    pub fn of(object: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Self> {
+        let py = object.py();
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: the interpreter fills the view, which stays where it is until it is released.
+        let refused = unsafe {
+            ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, ffi::PyBUF_STRIDES | ffi::PyBUF_FORMAT)
+        };
+        if refused != 0 {
+            let error = PyErr::fetch(py);
+            if !error.is_instance_of::<PyTypeError>(py) {
+                let what = error.value(py).to_string();
+                return Err(exception(refuse(name, what, "pass an array of numbers")));
+            }
+            let kind = object.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "{name}: a '{kind}' is no array in memory (pass a NumPy array, a 2-D memoryview, or a \
+                 tensor of the CPU)"
+            )));
+        }
+        // From here on, `view` is released when it is dropped.
+        let mut operand = Self { view, name, kind: Kind::U8, rows: 0, cols: 0 };
+        operand.inspect()?;
+        Ok(operand)
+    }
+
+    /// Finds sizes and kind.
+    fn inspect(&mut self) -> PyResult<()> {
+        let refused = |what: String, remedy: &str| Err(exception(refuse(self.name, what, remedy)));
+        let size = self.view.itemsize.max(0) as usize;
+        let format = match self.view.format.is_null() {
+            true => "B",
+            // SAFETY: the exporter's format is a string that lives as long as the view.
+            false => unsafe { CStr::from_ptr(self.view.format) }.to_str().unwrap_or("?!"),
+        };
+        let Some(kind) = Kind::of(format, size) else {
+            return refused(
+                format!("elements of format '{format}', {size} bytes each, cannot be multiplied"),
+                "convert them to float64, float32, int64, int32 or bool, in this machine's byte order",
+            );
+        };
+        if self.view.ndim != 2 {
+            return refused(
+                format!(
+                    "has {} dimension{}, not 2",
+                    self.view.ndim,
+                    if self.view.ndim == 1 { "" } else { "s" }
+                ),
+                "pass a matrix; memoryview(x).cast('B').cast('d', [m, n]) makes one of an array.array",
+            );
+        }
+        // SAFETY: a view with two dimensions that was asked for its strides has two sizes.
+        let sizes = unsafe { std::slice::from_raw_parts(self.view.shape, 2) };
+        let [rows, cols] = [sizes[0], sizes[1]].map(|n| usize::try_from(n).unwrap_or(0));
+        if rows == 0 || cols == 0 {
+            return refused(
+                format!("is {rows} x {cols}: it has no elements"),
+                "pass at least one row and column",
+            );
+        }
+        (self.kind, self.rows, self.cols) = (kind, rows, cols);
+        Ok(())
+    }
+
+    /// `A: is 8 x 9, but …`
+    pub fn misfit(&self, but: &str, remedy: &str) -> PyErr {
+        exception(refuse(self.name, format!("is {} x {}{but}", self.rows, self.cols), remedy))
+    }
+
+    /// The argument's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The elements, row by row: the caller's memory, or a copy if the rows are not consecutive there.
+    ///
+    /// # Panics
+    /// If T has another size than the elements.
+    pub fn elements<T: Copy>(&self) -> Cow<'_, [T]> {
+        assert_eq!(size_of::<T>(), self.kind.format().1, "elements of another type");
+        // SAFETY: as in `inspect`.
+        let strides = unsafe { std::slice::from_raw_parts(self.view.strides, 2) };
+        let (start, size) = (self.view.buf.cast::<u8>(), size_of::<T>() as isize);
+        let consecutive = (strides[1] == size || self.cols == 1)
+            && (strides[0] == size * self.cols as isize || self.rows == 1);
+        let aligned = (start as usize).is_multiple_of(align_of::<T>());
+        if consecutive && aligned {
+            // SAFETY: the exporter keeps rows x cols elements there until the view is released; all bit
+            // patterns are values of the six kinds; aligned as was just checked. That no other thread writes
+            // to them meanwhile is up to the caller, as with every library that releases the lock.
+            return Cow::Borrowed(unsafe {
+                std::slice::from_raw_parts(start.cast::<T>(), self.rows * self.cols)
+            });
+        }
+        let mut copy = Vec::with_capacity(self.rows * self.cols);
+        for i in 0..self.rows as isize {
+            for j in 0..self.cols as isize {
+                // SAFETY: element (i, j) is at this place by the exporter's strides, perhaps not aligned.
+                copy.push(unsafe {
+                    start.offset(i * strides[0] + j * strides[1]).cast::<T>().read_unaligned()
+                });
+            }
+        }
+        Cow::Owned(copy)
+    }
+}
+
+impl Drop for Operand {
+    fn drop(&mut self) {
+        // SAFETY: the view was filled by the interpreter and is released once, by an attached thread.
+        unsafe { ffi::PyBuffer_Release(&mut *self.view) };
+    }
+}
+
+/// The owner of a result's elements.
+enum Elements {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    I32(Vec<i32>),
+    I64(Vec<i64>),
+    Bytes(Vec<u8>),
+}
+
+/// A matrix that the library made. It exports its memory by the buffer protocol: `memoryview(array)`,
+/// `numpy.asarray(array)`.
+#[pyclass(frozen, module = "apportion._native")]
+pub struct Array {
+    /// Owns the memory; it is reached by `start` only.
+    _elements: Elements,
+    start: *mut c_void,
+    kind: Kind,
+    sizes: [ffi::Py_ssize_t; 2],
+    strides: [ffi::Py_ssize_t; 2],
+}
+
+// SAFETY: Rust code never reads or writes the elements after `new`; those who asked for the buffer share them
+// by Python's rules.
+unsafe impl Send for Array {}
+// SAFETY: as above.
+unsafe impl Sync for Array {}
+
+impl Array {
+    fn new(mut elements: Elements, kind: Kind, (rows, cols): (usize, usize)) -> Self {
+        let start: *mut c_void = match &mut elements {
+            Elements::F32(x) => x.as_mut_ptr().cast(),
+            Elements::F64(x) => x.as_mut_ptr().cast(),
+            Elements::I32(x) => x.as_mut_ptr().cast(),
+            Elements::I64(x) => x.as_mut_ptr().cast(),
+            Elements::Bytes(x) => x.as_mut_ptr().cast(),
+        };
+        let size = kind.format().1;
+        let strides = [(cols * size) as ffi::Py_ssize_t, size as ffi::Py_ssize_t];
+        Self {
+            _elements: elements,
+            start,
+            kind,
+            sizes: [rows as ffi::Py_ssize_t, cols as ffi::Py_ssize_t],
+            strides,
+        }
+    }
+}
+
+/// An element type that Python sees.
+pub trait Lent: apportion::matrix::Element {
+    /// An array of these elements, row by row. Bytes are `truth` values of this kind.
+    fn lend(elements: Vec<Self>, sizes: (usize, usize), truth: Kind) -> Array;
+}
+
+macro_rules! lent {
+    ($type:ty, $name:ident) => {
+        impl Lent for $type {
+            fn lend(elements: Vec<Self>, sizes: (usize, usize), _: Kind) -> Array {
+                Array::new(Elements::$name(elements), Kind::$name, sizes)
+            }
+        }
+    };
+}
+lent!(f32, F32);
+lent!(f64, F64);
+lent!(i32, I32);
+lent!(i64, I64);
+
+impl Lent for u8 {
+    fn lend(elements: Vec<Self>, sizes: (usize, usize), truth: Kind) -> Array {
+        Array::new(Elements::Bytes(elements), truth, sizes)
+    }
+}
+
+#[pymethods]
+impl Array {
+    /// Rows and columns.
+    #[getter]
+    fn shape(&self) -> (isize, isize) {
+        (self.sizes[0], self.sizes[1])
+    }
+
+    /// NumPy's name of the elements.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<apportion.Array of {} x {} {}>", self.sizes[0], self.sizes[1], self.kind.name())
+    }
+
+    /// Lends the memory.
+    ///
+    /// # Safety
+    /// The interpreter calls it with a view to fill.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        if view.is_null() {
+            return Err(PyBufferError::new_err("there is no view to fill"));
+        }
+        let this = slf.get();
+        let asks = |for_: c_int| flags & for_ == for_;
+        if asks(ffi::PyBUF_F_CONTIGUOUS)
+            && !asks(ffi::PyBUF_ANY_CONTIGUOUS)
+            && this.sizes[0] > 1
+            && this.sizes[1] > 1
+        {
+            return Err(PyBufferError::new_err(
+                "the elements are consecutive row by row, not column by column",
+            ));
+        }
+        let (format, size) = this.kind.format();
+        let null = std::ptr::null_mut::<c_void>();
+        // SAFETY: the view is the interpreter's. Sizes and strides live in this object, which the view keeps
+        // alive by its reference and which never moves.
+        unsafe {
+            (*view).buf = this.start;
+            (*view).len = this.sizes[0] * this.sizes[1] * size as ffi::Py_ssize_t;
+            (*view).readonly = 0;
+            (*view).itemsize = size as ffi::Py_ssize_t;
+            (*view).format = if asks(ffi::PyBUF_FORMAT) { format.as_ptr().cast_mut() } else { null.cast() };
+            (*view).ndim = if asks(ffi::PyBUF_ND) { 2 } else { 1 };
+            (*view).shape = if asks(ffi::PyBUF_ND) { this.sizes.as_ptr().cast_mut() } else { null.cast() };
+            (*view).strides =
+                if asks(ffi::PyBUF_STRIDES) { this.strides.as_ptr().cast_mut() } else { null.cast() };
+            (*view).suboffsets = null.cast();
+            (*view).internal = null;
+            (*view).obj = slf.into_any().into_ptr();
+        }
+        Ok(())
+    }
+}

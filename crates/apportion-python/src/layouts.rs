@@ -1,0 +1,259 @@
+//! Layouts of a matrix product: who computes which rectangles of C.
+
+use crate::errors::{exception, refuse};
+use crate::machine::{Machine, Sources, named, within};
+use crate::models::{from_json, write};
+use crate::wait::long;
+use apportion::geometry::Rank;
+use apportion::model::WorkUnit;
+use apportion::plan::shapes::{Method, MethodOptions};
+use apportion::plan::{ExportFormat, Plan, Shape, export, read_plan, volume_lower_bound};
+use apportion::platform::{Platform, Topology};
+use apportion::schedule::ScheduleOptions;
+use apportion::select::{Choice, PlanOptions, communication_of, plan_matmul};
+use apportion::{Rect, Result, Span, report};
+use pyo3::exceptions::{PyIndexError, PyUserWarning};
+use pyo3::prelude::*;
+use pyo3::types::PySlice;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Maximum number of cells of an owner table.
+const MOST_CELLS: usize = 1 << 26;
+
+/// How operands travel, as the Python half passes it.
+#[derive(FromPyObject, Clone)]
+#[pyo3(from_item_all)]
+pub struct Order {
+    pub method: Option<String>,
+    pub flow: Option<String>,
+    pub block: u64,
+    pub overlap: bool,
+    pub look_ahead: u64,
+}
+
+impl Order {
+    /// The options of a plan for elements of so many bytes.
+    ///
+    /// # Errors
+    /// An unknown method or flow; a block out of range.
+    pub fn options(&self, platform: &Platform, element: u64) -> Result<PlanOptions> {
+        let centre = match platform.network.topology {
+            Topology::Star { centre } => Some(centre.0),
+            _ => None,
+        };
+        let communication = communication_of(&platform.network);
+        Ok(PlanOptions {
+            method: named::<Method>("method", self.method.as_deref())?,
+            flow: named("flow", self.flow.as_deref())?,
+            overlap: self.overlap,
+            look_ahead: within("look_ahead", self.look_ahead, 1, 1 << 20)?,
+            terms: MethodOptions { communication, centre, ..MethodOptions::default() },
+            ..PlanOptions::open(within("block", self.block, 1, 1 << 20)?, element)
+        })
+    }
+}
+
+/// A layout of a matrix product: the rectangles of C that each processor computes.
+#[pyclass(frozen, module = "apportion")]
+pub struct Layout {
+    pub plan: Plan,
+    /// The best order of steps, if it is known.
+    pub order: Option<ScheduleOptions>,
+    /// The processors for which it was made.
+    pub machine: Option<Machine>,
+    clusters: Vec<String>,
+}
+
+/// Lays out C = A B for processors of given speeds.
+#[pyfunction]
+pub fn layout(
+    py: Python<'_>,
+    shape: Vec<u64>,
+    sources: Sources,
+    order: Order,
+    element: u64,
+) -> PyResult<Layout> {
+    long(py, |_| {
+        let shape = shape_of(&shape)?;
+        let machine = sources.machine(WorkUnit::MultiplyAdd)?;
+        let options = order.options(&machine.platform, within("element", element, 1, 1 << 10)?)?;
+        let best = best(shape, &machine, &options)?;
+        let clusters = machine.platform.processors.iter().map(|p| p.cluster.clone()).collect();
+        Ok(Layout { plan: best.plan, order: Some(best.order), machine: Some(machine), clusters })
+    })
+}
+
+/// The shape of a product: (m, n), where k is n, or (m, k, n).
+///
+/// # Errors
+/// Other numbers of sizes; sizes of zero.
+pub fn shape_of(sizes: &[u64]) -> Result<Shape> {
+    match *sizes {
+        [m, n] => Shape::new(m, n, n, "shape"),
+        [m, k, n] => Shape::new(m, k, n, "shape"),
+        _ => Err(refuse("shape", format!("has {} sizes", sizes.len()), "pass (m, n) or (m, k, n)")),
+    }
+}
+
+/// The preferred plan.
+///
+/// # Errors
+/// As [`plan_matmul`].
+pub fn best(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Choice> {
+    let Machine { platform, models, block } = machine;
+    Ok(plan_matmul(shape, platform, models, *block, options)?.swap_remove(0))
+}
+
+/// A slice of these indices.
+fn slice(py: Python<'_>, span: Span) -> Bound<'_, PySlice> {
+    PySlice::new(py, span.start as isize, span.end as isize, 1)
+}
+
+type Slices<'py> = (Bound<'py, PySlice>, Bound<'py, PySlice>);
+
+impl Layout {
+    fn rects(&self, rank: isize) -> PyResult<Vec<Rect>> {
+        let layout = self.plan.layout().map_err(exception)?;
+        let count = layout.processors() as isize;
+        let index = if rank < 0 { rank + count } else { rank };
+        if !(0..count).contains(&index) {
+            let line = format!("rank {rank} is out of range: there are {count} processors");
+            return Err(PyIndexError::new_err(line));
+        }
+        let owner = Rank(index as usize);
+        Ok(layout.parts().iter().filter(|part| part.owner == owner).map(|part| part.rect()).collect())
+    }
+}
+
+/// Cuts of the rows, cuts of the columns, owners row by row.
+type Table = (Vec<u64>, Vec<u64>, Vec<Vec<usize>>);
+
+/// The owners of the cells between all cuts.
+fn table(layout: &apportion::plan::Layout) -> Result<Table> {
+    let ends = |side: fn(Rect) -> Span| -> Vec<u64> {
+        let ends = layout.parts().iter().flat_map(|part| [side(part.rect()).start, side(part.rect()).end]);
+        ends.collect::<BTreeSet<u64>>().into_iter().collect()
+    };
+    let (rows, cols) = (ends(|rect| rect.rows), ends(|rect| rect.cols));
+    if (rows.len() - 1).saturating_mul(cols.len() - 1) > MOST_CELLS {
+        let what = format!("{} x {} cells are too many for a table", rows.len() - 1, cols.len() - 1);
+        return Err(apportion::Error::infeasible(what, "use slices(rank)"));
+    }
+    let mut owners = vec![vec![0; cols.len() - 1]; rows.len() - 1];
+    let at = |cuts: &[u64], cut: u64| cuts.partition_point(|&c| c < cut);
+    for part in layout.parts() {
+        let rect = part.rect();
+        for row in &mut owners[at(&rows, rect.rows.start)..at(&rows, rect.rows.end)] {
+            row[at(&cols, rect.cols.start)..at(&cols, rect.cols.end)].fill(part.owner.0);
+        }
+    }
+    Ok((rows, cols, owners))
+}
+
+#[pymethods]
+impl Layout {
+    /// Reads a plan of `apportion partition --shape`.
+    #[staticmethod]
+    fn read(path: PathBuf) -> PyResult<Self> {
+        let plan = read_plan(&path).map_err(exception)?;
+        plan.layout().map_err(exception)?;
+        Ok(Self { plan, order: None, machine: None, clusters: Vec::new() })
+    }
+
+    /// Rows of C, inner dimension, columns of C.
+    #[getter]
+    fn shape(&self) -> PyResult<(u64, u64, u64)> {
+        let shape = self.plan.layout().map_err(exception)?.shape();
+        Ok((shape.m, shape.k, shape.n))
+    }
+
+    /// The names of the processors, by rank.
+    #[getter]
+    fn processors(&self) -> Vec<String> {
+        self.plan.processors.clone()
+    }
+
+    /// Elements of C of each processor, by rank.
+    #[getter]
+    fn counts(&self) -> Vec<u64> {
+        self.plan.shares.clone()
+    }
+
+    /// The method that made the layout.
+    #[getter]
+    fn method(&self) -> String {
+        self.plan.method.clone()
+    }
+
+    /// Elements of A and B that are sent.
+    #[getter]
+    fn volume(&self) -> Option<u64> {
+        self.plan.metrics.volume
+    }
+
+    /// The smallest volume that any layout with these shares can have.
+    #[getter]
+    fn bound(&self) -> PyResult<u64> {
+        self.plan.layout().map(volume_lower_bound).map_err(exception)
+    }
+
+    /// The longest time divided by the ideal time, at which all would finish together.
+    #[getter]
+    fn imbalance(&self) -> f64 {
+        self.plan.metrics.imbalance
+    }
+
+    /// Forecast seconds of the product; `None` if only ratios of speeds are known.
+    #[getter]
+    fn seconds(&self) -> Option<f64> {
+        self.plan.forecast.as_ref().map(|forecast| forecast.seconds)
+    }
+
+    /// The rectangles of C that a processor computes, as pairs of slices of rows and columns.
+    fn slices<'py>(&self, py: Python<'py>, rank: isize) -> PyResult<Vec<Slices<'py>>> {
+        Ok(self.rects(rank)?.into_iter().map(|rect| (slice(py, rect.rows), slice(py, rect.cols))).collect())
+    }
+
+    /// The owners as a table: the cuts of the rows, those of the columns, and the owner of each cell.
+    fn owner_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let table = long(py, |_| table(self.plan.layout()?))?;
+        py.import("apportion")?.getattr("OwnerTable")?.call1(table)
+    }
+
+    /// The shares in the format of another tool.
+    fn export(&self, py: Python<'_>, format: &str) -> PyResult<String> {
+        let format: ExportFormat = format.parse().map_err(exception)?;
+        let exported = export(format, &self.plan.processors, &self.plan.shares).map_err(exception)?;
+        let category = py.get_type::<PyUserWarning>();
+        for warning in exported.warnings {
+            PyErr::warn(py, &category, &std::ffi::CString::new(warning.replace('\0', " "))?, 1)?;
+        }
+        Ok(exported.text)
+    }
+
+    /// Writes a plan file, which every `--plan` reads.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        write(&path, &self.plan.to_json())
+    }
+
+    /// The plan file as a dictionary.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        from_json(py, &self.plan.to_json())
+    }
+
+    fn _repr_svg_(&self) -> String {
+        report::plan_svg(&self.plan, &self.clusters)
+    }
+
+    fn __len__(&self) -> usize {
+        self.plan.shares.len()
+    }
+
+    fn __repr__(&self) -> String {
+        let shape = self.plan.layout().map(|layout| layout.shape());
+        let (m, n) = shape.map_or((0, 0), |shape| (shape.m, shape.n));
+        let count = self.plan.shares.len();
+        format!("<Layout of {m} x {n} on {count} processors, method {}>", self.plan.method)
+    }
+}

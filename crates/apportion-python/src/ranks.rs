@@ -1,0 +1,148 @@
+//! The product on the processes of mpi4py's communicators: rank r computes the part of processor r.
+
+use crate::arrays::{Array, Kind, Lent, Operand};
+use crate::errors::{exception, refuse};
+use crate::layouts::{Layout, Order};
+use crate::machine::Sources;
+use crate::product::{Job, Task, check_kinds, scaling, shape, sizes, whole};
+use crate::report::Report;
+use crate::settle::{as_run, settle};
+use crate::wait::long;
+use apportion::kernels::{Kernel, Semiring, Tropical};
+use apportion::matrix::{BlockViews, LocalBlocks};
+use apportion::product::{MatmulJob, Operands, OwnRects, RunReport, multiply};
+use apportion::run::{Monitor, Session, World, redistribute};
+use apportion::schedule::MatmulSchedule;
+use apportion::{Error, Rect, Result};
+use pyo3::prelude::*;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Rows, columns and elements of a block of C: the first and the end of each side.
+type Block = ((u64, u64), (u64, u64), Array);
+
+/// Multiplies on a communicator, given by its C handle. Every process calls it with the same arguments.
+/// Returns the blocks of C that this process computed, or all of C as one block.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn product_on(
+    py: Python<'_>,
+    task: Task,
+    operands: (Bound<'_, PyAny>, Bound<'_, PyAny>, Option<Bound<'_, PyAny>>),
+    sources: Sources,
+    order: Order,
+    layout: Option<PyRef<'_, Layout>>,
+    comm: usize,
+    gather: bool,
+) -> PyResult<(Vec<Block>, Report)> {
+    let (a, b) = (Operand::of(&operands.0, "A")?, Operand::of(&operands.1, "B")?);
+    let c = operands.2.as_ref().map(|c| Operand::of(c, "C")).transpose()?;
+    let semiring: Semiring = task.semiring.parse().map_err(exception)?;
+    let all: Vec<&Operand> = [Some(&a), Some(&b), c.as_ref()].into_iter().flatten().collect();
+    check_kinds(&all, semiring)?;
+    if task.adaptive {
+        let error = refuse("adaptive", "is for threads of one process", "leave out comm or adaptive");
+        return Err(exception(error));
+    }
+    let shape = shape(&a, Some(&b), c.as_ref())?;
+    let given = layout.map(|layout| (layout.plan.clone(), layout.order, layout.machine.clone()));
+    let job = Job { task, semiring, shape, sources, order, given };
+    let truth = if all.iter().all(|operand| operand.kind == Kind::Bool) { Kind::Bool } else { Kind::U8 };
+    let to = (comm, gather);
+    match (a.kind, semiring) {
+        (Kind::F64, Semiring::PlusTimes) => compute(py, Kernel::<f64>::plus_times(), &all, &job, to, truth),
+        (Kind::F32, Semiring::PlusTimes) => compute(py, Kernel::<f32>::plus_times(), &all, &job, to, truth),
+        (Kind::F64, _) => tropical::<f64>(py, &all, &job, to),
+        (Kind::F32, _) => tropical::<f32>(py, &all, &job, to),
+        (Kind::I64, _) => tropical::<i64>(py, &all, &job, to),
+        (Kind::I32, _) => tropical::<i32>(py, &all, &job, to),
+        (Kind::Bool | Kind::U8, _) => compute(py, Kernel::or_and(), &all, &job, to, truth),
+    }
+}
+
+fn tropical<T: Lent + Tropical>(
+    py: Python<'_>,
+    all: &[&Operand],
+    job: &Job,
+    to: (usize, bool),
+) -> PyResult<(Vec<Block>, Report)> {
+    compute(py, Kernel::<T>::tropical(job.semiring).map_err(exception)?, all, job, to, Kind::U8)
+}
+
+fn compute<T: Lent>(
+    py: Python<'_>,
+    kernel: Kernel<T>,
+    all: &[&Operand],
+    job: &Job,
+    (comm, gather): (usize, bool),
+    truth: Kind,
+) -> PyResult<(Vec<Block>, Report)> {
+    let elements: Vec<_> = all.iter().map(|operand| operand.elements::<T>()).collect();
+    let whole_sizes: Vec<_> = all.iter().map(|operand| (operand.rows, operand.cols)).collect();
+    let views: Vec<BlockViews<'_, T>> =
+        elements.iter().zip(whole_sizes).map(|(elements, sizes)| whole(&elements[..], sizes)).collect();
+    let (blocks, report, ratios) = long(py, |monitor| {
+        let world = World::adopt(comm, monitor)?;
+        let outcome = run(kernel, &views, job, &world, monitor, gather);
+        // After an error that not all ranks know, messages may still be on the way.
+        if matches!(outcome, Ok(_) | Err(Error::Agreed { .. })) {
+            world.finalize();
+        }
+        outcome
+    })?;
+    let lend = |(rect, elements): (Rect, Vec<T>)| {
+        let sizes = (rect.rows.len() as usize, rect.cols.len() as usize);
+        ((rect.rows.start, rect.rows.end), (rect.cols.start, rect.cols.end), T::lend(elements, sizes, truth))
+    };
+    Ok((blocks.into_iter().map(lend).collect(), Report::new(report, ratios)))
+}
+
+/// What every rank does; the blocks of C that it returns.
+fn run<T: Lent>(
+    kernel: Kernel<T>,
+    views: &[BlockViews<'_, T>],
+    job: &Job,
+    world: &World,
+    monitor: &Monitor,
+    gather: bool,
+) -> Result<(LocalBlocks<T>, RunReport, bool)> {
+    let names = ["A", "B", "C"];
+    let fine = views.iter().zip(names).try_for_each(|(view, name)| kernel.check_tile(view[0], name));
+    world.all_ok(fine)?;
+    let settled = settle::<T>(kernel, job, world, monitor);
+    let settled = world.all_ok(settled)?;
+    let mut hash = DefaultHasher::new();
+    (settled.plan.to_json(), settled.order.to_string(), settled.order.block).hash(&mut hash);
+    let hash = hash.finish();
+    let ends = world.all_reduce(&[hash, !hash], u64::min)?;
+    if ends[0] != !ends[1] {
+        let error = refuse("comm", "its processes call with different arguments", "pass the same to all");
+        return world.all_ok(Err(error));
+    }
+    let platform = as_run(&settled.machine.platform);
+    let schedule = MatmulSchedule::new(settled.plan.layout()?, settled.order);
+    let own = OwnRects::of(&schedule, world);
+    let parts = |view: &BlockViews<'_, T>, rects: &[Rect]| -> LocalBlocks<T> {
+        rects.iter().map(|rect| (*rect, cut(view[0], *rect))).collect()
+    };
+    let (a, b) = (parts(&views[0], &own.a), parts(&views[1], &own.b));
+    let initial = views.get(2).map(|c| parts(c, &own.c));
+    let scaling = world.all_ok(scaling(kernel, &job.task))?;
+    let matmul: MatmulJob<'_, T> = settled.job(kernel, job.task.seed).with_scaling(scaling);
+    let session = Session::new(world, &platform, monitor, matmul.work());
+    let (c, report) = multiply(Operands::new(&a, &b).with_initial(initial.as_ref()), &matmul, &session)?;
+    let c = match gather {
+        false => c,
+        true => redistribute(world, &c, &[whole::<T>(&[], sizes(job.shape))[0].0])?,
+    };
+    Ok((c, report, settled.ratios))
+}
+
+/// A rectangle of a whole matrix.
+fn cut<T: Copy>((of, elements): (Rect, &[T]), rect: Rect) -> Vec<T> {
+    let width = of.cols.len() as usize;
+    let row = |i: u64| {
+        let begin = i as usize * width;
+        &elements[begin + rect.cols.start as usize..begin + rect.cols.end as usize]
+    };
+    (rect.rows.start..rect.rows.end).flat_map(row).copied().collect()
+}

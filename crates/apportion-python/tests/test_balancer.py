@@ -1,0 +1,60 @@
+"""The balancer in a simulated loop, and as a value."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import apportion
+
+
+def test_an_unequal_loop_is_balanced_within_five_rounds() -> None:
+    speeds = [90.0, 30.0, 10.0]
+    balancer = apportion.Balancer(1300, len(speeds))
+    assert balancer.counts == [434, 433, 433] and balancer.slices[1] == slice(434, 867, 1)
+    for _ in range(5):
+        decision = balancer.observe([count / speed for count, speed in zip(balancer.counts, speeds)])
+        assert sum(decision.counts) == 1300 and decision.counts == balancer.counts
+    times = [count / speed for count, speed in zip(balancer.counts, speeds)]
+    assert max(times) <= 1.05 * min(times)
+    assert not decision and decision.reason == "balanced" and decision.units_moved == 0
+
+
+def test_every_rank_decides_alike_and_a_checkpoint_goes_on() -> None:
+    draw = random.Random(1)
+    ranks = [apportion.Balancer(1000, 4, tolerance=0.1, least=10, speeds=[4, 3, 2, 1]) for _ in range(3)]
+    for _ in range(20):
+        times = [draw.uniform(1, 2) * count for count in ranks[0].counts]
+        decisions = [rank.observe(times) for rank in ranks]
+        assert len({tuple(decision.counts) for decision in decisions}) == 1
+        ranks[2] = apportion.Balancer.from_json(ranks[2].to_json())
+        assert ranks[0] == ranks[1] == ranks[2]
+    assert json.loads(ranks[0].to_json()) == ranks[0].to_dict() and ranks[0].rounds == 20
+
+
+def test_a_start_from_models_limits_and_the_callers_own_shares() -> None:
+    models = apportion.Models._measured(
+        "k", "unit", [("a", [(10, 1, None, 1, None)]), ("b", [(10, 3, None, 1, None)])]
+    )
+    assert apportion.Balancer(100, 2, models=models).counts == [75, 25]
+    assert apportion.Balancer(100, 2, speeds=[3, 1], most=[60, None]).counts == [60, 40]
+    balancer = apportion.Balancer(100, 2)
+    balancer.adopt([10, 90])
+    assert (balancer.counts, balancer.offsets, balancer.units, len(balancer)) == ([10, 90], [0, 10], 100, 2)
+
+
+def test_times_in_an_array(needs) -> None:
+    numpy = needs("numpy")
+    lists, arrays = apportion.Balancer(100, 2), apportion.Balancer(100, 2)
+    assert lists.observe([1.0, 3.0]).counts == arrays.observe(numpy.array([1.0, 3.0])).counts
+    arrays.adopt(numpy.array(lists.counts))
+    assert lists.counts == arrays.counts
+
+
+def test_moving_has_its_price() -> None:
+    free = apportion.Balancer(100, 2)
+    dear = apportion.Balancer(100, 2, cost_per_move=1000.0, rounds=10)
+    for balancer in (free, dear):
+        for _ in range(3):
+            balancer.observe([count / speed for count, speed in zip(balancer.counts, (3.0, 1.0))])
+    assert free.counts == [75, 25] and dear.counts == [50, 50]

@@ -1,0 +1,70 @@
+"""Functions measured in pinned processes, all at the same time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import apportion
+import measured_jobs
+import pytest
+
+CORES = sorted(os.sched_getaffinity(0))
+
+
+def test_times_of_a_function_on_each_processor() -> None:
+    team = {"first": CORES[:1], "second": CORES[-1:]}
+    models = measured_jobs.ticks.measure(team)
+    assert models.processors == ["first", "second"] and models.kernel == "measured_jobs.ticks"
+    for name in team:
+        sizes = [size for size, _ in models.points(name)]
+        assert sizes == [100, 200]
+        # A sleep never ends early.
+        assert models.seconds(name, 100) >= 100 * 2e-5 and models.seconds(name, 200) >= 200 * 2e-5
+    assert sum(apportion.shares(1000, models=models).counts) == 1000
+    assert os.sched_getaffinity(0) == set(CORES)
+
+
+def test_a_measured_function_is_still_a_function() -> None:
+    assert measured_jobs.ticks(3) == 3 and measured_jobs.ticks.__name__ == "ticks"
+
+
+def test_arguments_are_prepared_outside_of_the_time() -> None:
+    models = measured_jobs.prepared.measure({"one": CORES[:1]})
+    assert models.seconds("one", 3) >= 1e-3
+
+
+def test_each_process_runs_on_its_own_cores_only() -> None:
+    models = measured_jobs.pinned.measure({"one": CORES[:1]})
+    assert 2e-3 <= models.seconds("one", 1) < 0.1
+
+
+def test_a_function_that_fails_ends_all_with_one_line() -> None:
+    with pytest.raises(RuntimeError, match="processor a failed at size 2: ArithmeticError: two is too much"):
+        measured_jobs.failing.measure({"a": CORES[:1], "b": CORES[:1]})
+    with pytest.raises(RuntimeError, match="processor a was lost at size 1: its process ended"):
+        measured_jobs.dying.measure({"a": CORES[:1]})
+
+
+def test_what_no_process_could_run_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no core 99999 to run on"):
+        measured_jobs.ticks.measure({"a": [99999]})
+    local = apportion.measured([1])(lambda size: size)
+    with pytest.raises(ValueError, match="another process cannot import it"):
+        local.measure()
+
+
+def test_a_script_measures_its_own_function(tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(
+        "import time, apportion\n"
+        "@apportion.measured([10, 20], seconds=0.05)\n"
+        "def work(size):\n"
+        "    time.sleep(size * 1e-4)\n"
+        "if __name__ == '__main__':\n"
+        "    print(len(work.measure()))\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and int(done.stdout) == len(apportion.processors()), done.stderr

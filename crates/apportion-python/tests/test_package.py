@@ -1,0 +1,73 @@
+"""The package as it is installed: what it imports, how fast, its types, and the native command."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import apportion
+
+
+def test_the_import_is_light(capfd) -> None:
+    script = (
+        "import sys, time\nbefore = set(sys.modules)\nbegin = time.perf_counter(), time.process_time()\n"
+        "import apportion\nprint(time.perf_counter() - begin[0], time.process_time() - begin[1])\n"
+        "print(*sorted(set(sys.modules) - before))\n"
+    )
+    command = [sys.executable, "-c", script]
+    runs = [
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        for _ in range(5)
+    ]
+    clock, processor = (min(float(lines[0].split()[i]) for lines in runs) for i in (0, 1))
+    with capfd.disabled():
+        print(f"\nimport apportion: {1e3 * clock:.1f} ms, {1e3 * processor:.1f} ms of the processor")
+    new = {name.split(".")[0] for name in runs[0][1].split()}
+    assert not new & {"numpy", "torch", "jax", "mpi4py", "multiprocessing", "ctypes", "json", "typing"}, new
+
+
+def test_the_command_is_the_native_one() -> None:
+    command = Path(sysconfig.get_path("scripts")) / "apportion"
+    assert command.read_bytes()[:4] == b"\x7fELF" and os.access(command, os.X_OK)
+    # It needs no Python: an environment without any finds it.
+    done = subprocess.run([str(command), "--version"], capture_output=True, text=True, env={}, check=True)
+    assert done.stdout.split() == ["apportion", apportion.__version__]
+    done = subprocess.run(
+        [str(command), "partition", "--units", "10", "--speeds", "9,1", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.search(r'"shares":\s*\[\s*9,\s*1\s*\]', done.stdout)
+
+
+def test_one_wheel_for_every_python() -> None:
+    library = Path(apportion._native.__file__)
+    assert library.name == "_native.abi3.so"
+    assert (library.parent / "py.typed").exists() and (library.parent / "_native.pyi").exists()
+
+
+def test_types_agree_with_the_package(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "apportion"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    use = tmp_path / "use.py"
+    use.write_text(
+        "import array\nimport apportion\n"
+        "counts: list[int] = apportion.shares(10, speeds=[1, 2]).counts\n"
+        "a = memoryview(array.array('d', [1.0])).cast('B').cast('d', [1, 1])\n"
+        "c, report = apportion.matmul(a, a, report=True)\n"
+        "seconds: float = report.seconds\n"
+        "lengths, before = apportion.closure(a, predecessors=True)\n"
+        "table = apportion.layout((4, 4), [1, 1]).owner_table().owners\n"
+    )
+    mypy = [sys.executable, "-m", "mypy", "--strict"]
+    done = subprocess.run([*mypy, str(use)], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    use.write_text("import apportion\napportion.shares('ten', speed=[1])\n")
+    assert subprocess.run([*mypy, str(use)], capture_output=True, cwd=tmp_path).returncode == 1

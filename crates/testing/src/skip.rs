@@ -27,10 +27,12 @@ pub enum Need {
     Cores,
     /// Python 3.
     Python,
+    /// A C compiler, `cc`.
+    Compiler,
 }
 
 impl Need {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Mpi,
         Self::Mpich,
         Self::Blas,
@@ -41,6 +43,7 @@ impl Need {
         Self::Mount,
         Self::Cores,
         Self::Python,
+        Self::Compiler,
     ];
 
     /// Its name in `APPORTION_REQUIRE`.
@@ -56,6 +59,7 @@ impl Need {
             Self::Mount => "mount",
             Self::Cores => "cores",
             Self::Python => "python",
+            Self::Compiler => "compiler",
         }
     }
 }

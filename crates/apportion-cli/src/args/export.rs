@@ -9,7 +9,8 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Export")]
 pub struct ExportArgs {
     /// Print the shares for another tool instead of the plan: metis, scotch, openmpi, mpich, slurm, hpl,
-    /// llama.cpp, vllm, csv or json.
+    /// llama.cpp, vllm, csv or json; or who owns which block of the matrices: owners (JSON for COSTA and
+    /// SLATE), owners-h (C header), scalapack (descriptors, JSON) or scalapack-h (C header).
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub export: Option<Format>,
     /// Write the export to this file; the plan is then printed as usual.

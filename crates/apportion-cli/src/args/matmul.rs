@@ -15,13 +15,14 @@ use std::path::PathBuf;
     mpirun -n 4 apportion matmul A.npy B.npy -o C.npy --engine mpi --checkpoint done")]
 pub struct MatmulArgs {
     /// Left factor, m x k (.npy f32 or f64, or .mtx; i32 or i64 for max-plus and min-plus; bool or u8 for
-    /// or-and).
+    /// or-and; or the layout file, .json, of a matrix in several .npy files).
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Right factor, k x n.
     #[arg(value_name = "B")]
     pub b: PathBuf,
-    /// Output file for the product (.npy); without it the product is verified and dropped.
+    /// Output file for the product (.npy), or a layout file (.json): then each processor's part is a file of
+    /// its own. Without it the product is verified and dropped.
     #[arg(long, short, value_name = "C")]
     pub output: Option<PathBuf>,
     /// The algebra: plus-times, max-plus, min-plus or or-and.

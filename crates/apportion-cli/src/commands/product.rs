@@ -5,6 +5,7 @@ use crate::console::{Console, monitor};
 use crate::output::distinct;
 use crate::output::results::{Outputs, tell_and_keep};
 use crate::prepare::agreement::agree;
+use crate::prepare::distributed;
 use crate::prepare::operands::{Inputs, Kind, inputs_of};
 use crate::prepare::product::{Prepared, copies, settled_on, speeds};
 use crate::prepare::simulate::rank_of;
@@ -58,8 +59,15 @@ fn apart(task: &Task<'_>, predecessors: Option<&PathBuf>) -> Result<()> {
         ("--trace", running.trace.as_ref()),
         ("--svg", running.svg.as_ref()),
     ];
+    distributed::check(task, predecessors)?;
     let files = [&[running.plan.as_deref()], &running.sources.files()[..]].concat();
-    let inputs = [&[Some(task.factors.0), Some(task.factors.1)], &files[..]].concat();
+    let mut blocks = Vec::new();
+    for path in task.operands() {
+        blocks.extend(distributed::block_files(path)?);
+    }
+    let blocks = blocks.iter().map(|path| Some(path.as_path()));
+    let operands = [Some(task.factors.0), Some(task.factors.1)];
+    let inputs: Vec<_> = operands.into_iter().chain(blocks).chain(files.iter().copied()).collect();
     distinct(&[("--predecessors", predecessors), about[0], about[1], about[2]], &inputs)?;
     distinct(&[&[("-o", task.output), ("--predecessors", predecessors)], &about[..]].concat(), &files)
 }
@@ -130,7 +138,7 @@ impl Part<'_> {
         drop(blocks);
         let begin = Instant::now();
         let bool = outputs.bool;
-        let about = outputs.keep(&c, (self.shape, world))?;
+        let about = outputs.keep(&c, (self.shape, world), &prepared.schedule()?)?;
         let io_seconds = read_seconds + begin.elapsed().as_secs_f64();
         let element = if bool { "bool" } else { report.element };
         let report = report.with_io(io_seconds, element);

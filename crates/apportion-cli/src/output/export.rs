@@ -5,7 +5,7 @@ use crate::args::export::Format;
 use crate::console::Console;
 use apportion::error::Result;
 use apportion::output::write_whole;
-use apportion::plan::{Plan, export};
+use apportion::plan::{Plan, export_plan};
 use serde_json::{Value, json};
 
 /// The remaining output of `--export`.
@@ -17,13 +17,13 @@ pub struct Export {
 }
 
 impl ExportArgs {
-    /// Exports the shares: warnings to stderr, the text to its file if one is named.
+    /// Exports the shares, or the owners of blocks: warnings to stderr, the text to its file if one is named.
     ///
     /// # Errors
-    /// The format cannot express the shares, or the file cannot be written.
+    /// The format cannot express the plan, or the file cannot be written.
     pub fn apply(&self, plan: &Plan, console: &Console) -> Result<Option<Export>> {
         let Some(Format { name, format }) = &self.export else { return Ok(None) };
-        let exported = export(*format, &plan.processors, &plan.shares)?;
+        let exported = export_plan(*format, plan)?;
         for warning in &exported.warnings {
             console.note(format!("apportion: warning: {warning}"));
         }

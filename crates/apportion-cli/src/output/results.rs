@@ -3,7 +3,9 @@
 use crate::args::RunningArgs;
 use crate::console::{Console, monitor};
 use crate::output::chosen::Chosen;
+use crate::output::distributed::write_distributed;
 use crate::output::{appear, explain, open, picture, timeline_of};
+use crate::prepare::distributed::is_layout;
 use crate::prepare::product::Prepared;
 use crate::prepare::simulate::rank_of;
 use crate::prepare::task::Task;
@@ -82,12 +84,23 @@ impl Outputs {
         Ok(self)
     }
 
-    /// Writes C; returns the outputs that remain.
-    pub fn keep<T: Element>(self, c: &LocalBlocks<T>, at: (Shape, &World)) -> Result<About> {
+    /// Writes C into one file, or with a layout file into one for each processor of the schedule; returns the
+    /// outputs that remain.
+    pub fn keep<T: Element>(
+        self,
+        c: &LocalBlocks<T>,
+        at: (Shape, &World),
+        schedule: &MatmulSchedule,
+    ) -> Result<About> {
         let opened = at.1.all_ok(self.opened(at.1))?;
-        if opened.asked[0].is_some() {
-            commit(write(opened.file, c, opened.bool, at)?, at.1)?;
-        }
+        let file = match &opened.asked[0] {
+            None => None,
+            Some(path) if is_layout(path) => {
+                write_distributed(opened.file, path, (c, opened.bool), at, schedule)?
+            }
+            Some(_) => write(opened.file, c, opened.bool, at)?,
+        };
+        commit(file, at.1)?;
         Ok(opened.about)
     }
 

@@ -7,6 +7,7 @@ mod blas;
 pub mod checkpoint;
 mod chosen;
 pub mod cut;
+pub mod distributed;
 mod flow;
 pub mod links;
 pub mod mdem;

@@ -12,6 +12,7 @@ mod choices;
 #[cfg(unix)]
 mod commands;
 mod crossovers;
+mod distributed;
 mod divided;
 mod emulated;
 mod exports;

@@ -19,7 +19,7 @@ pub mod shares;
 
 pub(crate) use constraints::Member;
 pub use constraints::{Hierarchy, LayoutConstraints, in_blocks, repeated};
-pub use export::{ExportFormat, Exported, export};
+pub use export::{ExportFormat, Exported, export, export_plan};
 pub use file::{Division, Forecast, Plan, read_plan};
 pub use layout::{Layout, Part};
 pub(crate) use messages::{merged, relayed};

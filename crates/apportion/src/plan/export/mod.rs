@@ -3,11 +3,13 @@
 mod graph;
 mod launch;
 mod layers;
+mod owners;
 mod table;
 
 pub(crate) use launch::is_host;
 
 use crate::error::{Error, Result};
+use crate::plan::Plan;
 use std::str::FromStr;
 
 /// A tool's format for unequal shares.
@@ -37,10 +39,19 @@ pub enum ExportFormat {
     Csv,
     /// One JSON object.
     Json,
+    /// Who owns which block of A, B and C, as JSON: splits and owners for COSTA's custom layouts and SLATE's
+    /// `tileMb`, `tileNb` and `tileRank`.
+    Owners,
+    /// The same as a C header, with functions that look tiles and elements up.
+    OwnersH,
+    /// ScaLAPACK's process grid and array descriptors, as JSON: block-cyclic plans with equal blocks only.
+    Scalapack,
+    /// The same as a C header, with functions that fill the descriptors.
+    ScalapackH,
 }
 
 /// The name of each format on the command line.
-const NAMES: [(&str, ExportFormat); 10] = [
+const NAMES: [(&str, ExportFormat); 14] = [
     ("metis", ExportFormat::Metis),
     ("scotch", ExportFormat::Scotch),
     ("openmpi", ExportFormat::OpenMpi),
@@ -51,6 +62,10 @@ const NAMES: [(&str, ExportFormat); 10] = [
     ("vllm", ExportFormat::Vllm),
     ("csv", ExportFormat::Csv),
     ("json", ExportFormat::Json),
+    ("owners", ExportFormat::Owners),
+    ("owners-h", ExportFormat::OwnersH),
+    ("scalapack", ExportFormat::Scalapack),
+    ("scalapack-h", ExportFormat::ScalapackH),
 ];
 
 impl FromStr for ExportFormat {
@@ -113,6 +128,35 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
         ExportFormat::Vllm => Ok(layers::vllm(names, shares)),
         ExportFormat::Csv => Ok(table::csv(names, shares)),
         ExportFormat::Json => Ok(table::json(names, shares)),
+        ExportFormat::Owners | ExportFormat::OwnersH | ExportFormat::Scalapack | ExportFormat::ScalapackH => {
+            let what = "shares alone do not say who owns which block of a matrix";
+            Err(Error::input("`export`", what, "export the plan of a matrix product"))
+        }
+    }
+}
+
+/// Writes a plan in the format of a tool: owners of blocks by its layout, all other formats by its shares.
+///
+/// # Errors
+/// Those of [`export`]; owners of a plan without matrices (exit code 2); a table of more than 2^20 blocks, sizes
+/// that C's `int` cannot hold, or descriptors of a plan that is not block-cyclic with equal blocks (exit code 1).
+///
+/// # Example
+/// ```
+/// use apportion::plan::{ExportFormat, Plan, Shape, export_plan, shapes};
+/// let layout = shapes::rows(Shape::new(4, 4, 4, "example")?, &[3.0, 1.0])?;
+/// let plan = Plan::of_layout("rows", vec!["p0".into(), "p1".into()], layout, 1.0);
+/// let text = export_plan(ExportFormat::OwnersH, &plan)?.text;
+/// assert!(text.contains("#define APPORTION_C_ROWBLOCKS 2"));
+/// # Ok::<(), apportion::error::Error>(())
+/// ```
+pub fn export_plan(format: ExportFormat, plan: &Plan) -> Result<Exported> {
+    match format {
+        ExportFormat::Owners => owners::json(plan),
+        ExportFormat::OwnersH => owners::header(plan),
+        ExportFormat::Scalapack => owners::scalapack(plan),
+        ExportFormat::ScalapackH => owners::scalapack_header(plan),
+        by_shares => export(by_shares, &plan.processors, &plan.shares),
     }
 }
 

@@ -4,6 +4,7 @@ pub mod advect;
 pub mod agreement;
 pub mod arrange;
 mod blas;
+pub mod carry;
 pub mod checkpoint;
 mod chosen;
 pub mod cut;

@@ -6,7 +6,7 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 45] = [
+const PARAMETERS: [&str; 46] = [
     "alpha",
     "any_size",
     "beta",
@@ -49,6 +49,7 @@ const PARAMETERS: [&str; 45] = [
     "sizes",
     "speeds",
     "sweep",
+    "tail",
     "timeout",
     "units",
     "until",

@@ -54,7 +54,10 @@ const HEADINGS: [(&str, &[&str]); 13] = [
         "Product",
         &["semiring", "exponent", "alpha", "beta", "c-in", "transpose-a", "transpose-b", "predecessors"],
     ),
-    ("Running", &["engine", "copy", "blas", "reproducible", "seed", "adaptive", "segments", "network"]),
+    (
+        "Running",
+        &["engine", "copy", "blas", "reproducible", "seed", "adaptive", "segments", "tail", "network"],
+    ),
     ("Panels and checkpoints", &["memory", "panels", "checkpoint", "resume"]),
     (
         "Measuring",
@@ -70,6 +73,7 @@ const HEADINGS: [(&str, &[&str]); 13] = [
             "max",
             "points",
             "accuracy",
+            "carry-over",
             "tolerance",
             "repetitions",
             "max-repetitions",

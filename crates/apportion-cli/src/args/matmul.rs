@@ -37,6 +37,11 @@ pub struct MatmulArgs {
     /// Segments of the inner dimension after which --adaptive checks the speeds; at most one per pivot block.
     #[arg(long, value_name = "N", default_value_t = 64, requires = "adaptive", value_parser = within(1..=u64::MAX))]
     pub segments: u64,
+    /// Leave this part of each processor's tiles of C, such as 10%, to a queue from which all threads of this
+    /// process take the last tiles, so that none waits for one that others slow down [default: none].
+    #[arg(long, value_name = "PART", value_parser = numbers::part, conflicts_with_all = ["adaptive", "copy",
+        "blocks", "memory", "panels", "checkpoint", "resume"])]
+    pub tail: Option<f64>,
     #[command(flatten)]
     pub panels: PanelArgs,
     #[command(flatten)]

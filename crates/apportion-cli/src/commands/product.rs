@@ -103,7 +103,7 @@ impl Part<'_> {
     /// A product, a power or a closure.
     fn product<T: Element>(&self, kernel: Kernel<T>, outputs: Outputs) -> Result<()> {
         let (world, task) = (self.world, self.task);
-        let scaling = world.all_ok(task.scaling(kernel))?;
+        let (scaling, tail) = world.all_ok(task.scaling(kernel).and_then(|s| Ok((s, task.tail()?))))?;
         let panelled = matches!(task.job, Job::Product(args) if args.panels.asked());
         // A single process holds whole matrices for any plan: it finds bad elements before anything is
         // measured.
@@ -125,7 +125,11 @@ impl Part<'_> {
             None => world.all_ok(self.timed(|| self.read(kernel, Some(&prepared))))?,
         };
         let adaptive = self.adaptive(&prepared);
-        let job = prepared.job(kernel, task.running.seed).with_scaling(scaling).with_adaptive(adaptive);
+        let job = prepared
+            .job(kernel, task.running.seed)
+            .with_scaling(scaling)
+            .with_adaptive(adaptive)
+            .with_tail(tail);
         let session = self.session(&job, &prepared);
         let (c, report) = self.console.watch("computing", monitor(), || match task.job {
             Job::Product(_) => {

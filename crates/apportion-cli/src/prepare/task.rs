@@ -1,6 +1,6 @@
 //! The computation, for every command.
 
-use crate::args::{MatmulArgs, RunningArgs};
+use crate::args::{EngineName, MatmulArgs, RunningArgs};
 use crate::prepare::distributed::is_layout;
 use apportion::error::{Error, Result};
 use apportion::kernels::{Kernel, Semiring};
@@ -45,7 +45,20 @@ impl<'a> Task<'a> {
         let npy = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
         let files = [&args.a, &args.b].into_iter().chain(&args.scaled.c_in).all(npy);
         let whole = !self.output.is_some_and(|path| is_layout(path));
-        files && whole && self.running.plan.is_none() && !args.adaptive
+        files && whole && self.running.plan.is_none() && !args.adaptive && args.tail.is_none()
+    }
+
+    /// The part of C that is left to the queue, 0 for none.
+    ///
+    /// # Errors
+    /// The engine's processes share no memory.
+    pub fn tail(&self) -> Result<f64> {
+        let Job::Product(args) = self.job else { return Ok(0.0) };
+        if args.tail.is_some() && self.running.engine == EngineName::Mpi {
+            let what = "the processes of --engine mpi share no memory";
+            return Err(Error::input("--tail", what, "leave it out, or use --engine threads"));
+        }
+        Ok(args.tail.unwrap_or(0.0))
     }
 
     /// The scalars for a kernel; those not given have no effect.

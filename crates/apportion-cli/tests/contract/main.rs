@@ -19,6 +19,7 @@ mod exports;
 mod files;
 mod flags;
 mod flows;
+mod focused;
 mod golden;
 mod help;
 #[cfg(unix)]
@@ -47,5 +48,6 @@ mod shares;
 mod simulate;
 mod sources;
 mod sweeps;
+mod tail;
 
 use bench::Bench;

@@ -6,7 +6,7 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 48] = [
+const PARAMETERS: [&str; 49] = [
     "alpha",
     "any_size",
     "beta",
@@ -51,6 +51,7 @@ const PARAMETERS: [&str; 48] = [
     "sizes",
     "speeds",
     "sweep",
+    "tail",
     "timeout",
     "tolerance",
     "units",

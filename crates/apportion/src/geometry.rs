@@ -1,6 +1,7 @@
 //! Half-open index ranges, rectangles, and sets of indices: the geometry of every layout.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A processor's number in the platform, the plan and the schedule: 0, 1, …
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -120,6 +121,31 @@ impl Rect {
     }
 }
 
+/// The numbers of two rectangles of a list that share an element; `None` if all are disjoint. No rectangle may be
+/// empty. A sweep over the rows that keeps the rectangles of the current row by column: O(R log R) for R of them.
+pub(crate) fn first_overlap(rects: &[Rect]) -> Option<[usize; 2]> {
+    let sorted = |key: fn(&Rect) -> u64| {
+        let mut order: Vec<usize> = (0..rects.len()).collect();
+        order.sort_by_key(|&i| key(&rects[i]));
+        order
+    };
+    let mut ended = sorted(|rect| rect.rows.end).into_iter().peekable();
+    let mut active: BTreeMap<u64, usize> = BTreeMap::new();
+    for i in sorted(|rect| rect.rows.start) {
+        let Rect { rows, cols } = rects[i];
+        while let Some(done) = ended.next_if(|&done| rects[done].rows.end <= rows.start) {
+            active.remove(&rects[done].cols.start);
+        }
+        let left = active.range(..=cols.start).next_back().filter(|&(_, &j)| rects[j].cols.end > cols.start);
+        let right = active.range(cols.start..).next().filter(|&(&start, _)| start < cols.end);
+        if let Some((_, &j)) = left.or(right) {
+            return Some([j, i]);
+        }
+        active.insert(cols.start, i);
+    }
+    None
+}
+
 /// A set of indices kept as sorted, disjoint, non-adjacent spans.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SpanSet {
@@ -219,6 +245,27 @@ mod tests {
             assert_eq!(spans.last().unwrap().end, to);
             assert!(spans.windows(2).all(|w| w[0].end == w[1].start));
         }
+    }
+
+    /// Against all pairs, on rectangles in a small field.
+    #[test]
+    fn an_overlap_is_found_where_there_is_one() {
+        let mut random = crate::random::Random::new(5);
+        let mut found = [0, 0];
+        for _ in 0..2000 {
+            let mut side = |most: u64| {
+                let start = (random.unit() * most as f64) as u64;
+                Span::new(start, start + 1 + (random.unit() * 3.0) as u64)
+            };
+            let rects: Vec<Rect> = (0..4).map(|_| Rect::new(side(9), side(9))).collect();
+            let share = |i: usize, j: usize| !rects[i].intersect(rects[j]).is_empty();
+            let any = (0..4).any(|i| (0..i).any(|j| share(i, j)));
+            let overlap = first_overlap(&rects);
+            assert_eq!(overlap.is_some(), any, "{rects:?}");
+            assert!(overlap.is_none_or(|[i, j]| i != j && share(i, j)), "{rects:?}");
+            found[usize::from(any)] += 1;
+        }
+        assert!(found[0] > 100 && found[1] > 100, "{found:?}");
     }
 
     #[test]

@@ -33,10 +33,12 @@ pub enum Need {
     Lammps,
     /// GROMACS.
     Gromacs,
+    /// A C compiler, `cc`.
+    Compiler,
 }
 
 impl Need {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Mpi,
         Self::Mpich,
         Self::Blas,
@@ -50,6 +52,7 @@ impl Need {
         Self::C,
         Self::Lammps,
         Self::Gromacs,
+        Self::Compiler,
     ];
 
     /// Its name in `APPORTION_REQUIRE`.
@@ -68,6 +71,7 @@ impl Need {
             Self::C => "c",
             Self::Lammps => "lammps",
             Self::Gromacs => "gromacs",
+            Self::Compiler => "compiler",
         }
     }
 }

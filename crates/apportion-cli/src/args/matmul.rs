@@ -15,13 +15,14 @@ use std::path::PathBuf;
     mpirun -n 4 apportion matmul A.npy B.npy -o C.npy --engine mpi --checkpoint done")]
 pub struct MatmulArgs {
     /// Left factor, m x k (.npy f32 or f64, or .mtx; i32 or i64 for max-plus and min-plus; bool or u8 for
-    /// or-and).
+    /// or-and; or the layout file, .json, of a matrix in several .npy files).
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Right factor, k x n.
     #[arg(value_name = "B")]
     pub b: PathBuf,
-    /// Output file for the product (.npy); without it the product is verified and dropped.
+    /// Output file for the product (.npy), or a layout file (.json): then each processor's part is a file of
+    /// its own. Without it the product is verified and dropped.
     #[arg(long, short, value_name = "C")]
     pub output: Option<PathBuf>,
     /// The algebra: plus-times, max-plus, min-plus or or-and.
@@ -36,6 +37,11 @@ pub struct MatmulArgs {
     /// Segments of the inner dimension after which --adaptive checks the speeds; at most one per pivot block.
     #[arg(long, value_name = "N", default_value_t = 64, requires = "adaptive", value_parser = within(1..=u64::MAX))]
     pub segments: u64,
+    /// Leave this part of each processor's tiles of C, such as 10%, to a queue from which all threads of this
+    /// process take the last tiles, so that none waits for one that others slow down [default: none].
+    #[arg(long, value_name = "PART", value_parser = numbers::part, conflicts_with_all = ["adaptive", "copy",
+        "blocks", "memory", "panels", "checkpoint", "resume"])]
+    pub tail: Option<f64>,
     #[command(flatten)]
     pub panels: PanelArgs,
     #[command(flatten)]

@@ -119,11 +119,26 @@ pub struct MeasureArgs {
     /// Choose the sizes for each processor from the speeds seen so far (GBBP), to need few of them.
     #[arg(long)]
     pub adaptive: bool,
-    /// Relative difference below which --adaptive treats two speeds as equal.
-    #[arg(long, value_name = "FRACTION", default_value = "0.05", requires = "adaptive",
-        conflicts_with_all = ["network", "sizes"],
+    /// Relative difference below which --adaptive treats two speeds as equal [default: 0.05]; with --units or
+    /// --shape, the expected relative error of a speed at its share [default: 0.02].
+    #[arg(long, value_name = "FRACTION", conflicts_with_all = ["network", "sizes", "carry_over"],
         value_parser = numbers::number)]
-    pub accuracy: f64,
+    pub accuracy: Option<f64>,
+    /// Measure only what dividing this number of units needs: each next size is the one whose uncertainty costs
+    /// the plan most.
+    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX), conflicts_with_all = ["shape", "sizes",
+        "adaptive", "smallest", "largest", "network"])]
+    pub units: Option<u64>,
+    /// The same for dividing a matrix of these sizes: MxN or MxKxN.
+    #[arg(long, value_name = "MxN|MxKxN", conflicts_with_all = ["sizes", "adaptive", "smallest", "largest",
+        "network", "command", "program"])]
+    pub shape: Option<String>,
+    /// Carry the speed functions of the same kernel with another element type over from this file
+    /// (models.json): measure one size on each processor, its share of --units or --shape or the middle of its
+    /// curve.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sizes", "points", "adaptive", "smallest", "largest",
+        "resume", "network", "command", "program"])]
+    pub carry_over: Option<PathBuf>,
     /// Pivot block size of a product [default: 256].
     #[arg(long, value_name = "N", value_parser = within(1..=65536),
         conflicts_with_all = ["command", "program"])]
@@ -148,7 +163,9 @@ fn help() -> String {
         "Examples:\n  \
         apportion measure --platform platforms/two-unequal.toml --kernel gemm-f64 -o models.json\n  \
         apportion measure --command './work {{size}}' --smallest 1k --largest 1M --adaptive \
-        -o models.json\n  mpirun -n 4 apportion measure --engine mpi -o models.json\n  \
+        -o models.json\n  \
+        apportion measure --kernel gemm-f64 --shape 8kx8k -o models.json\n  \
+        apportion measure --kernel gemm-f32 --carry-over models.json -o single.json\n  mpirun -n 4 apportion measure --engine mpi -o models.json\n  \
         apportion measure --network --platform cluster.toml -o measured.toml\n\
         With -o, the whole file is rewritten after every point. An interrupted or failed run leaves a valid \
         file with the points measured so far (of the processors that have one); repeat the command with \

@@ -46,6 +46,19 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     })
 }
 
+/// Reads a part of at most a half: `10%` or `0.1`.
+pub fn part(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let value = match text.strip_suffix('%') {
+        Some(percent) => number(percent.trim_end()).map(|x| x / 100.0),
+        None => number(text),
+    };
+    value.and_then(|part| match part {
+        part if (0.0..=0.5).contains(&part) => Ok(part),
+        _ => Err(format!("\"{text}\" is not a part of at most a half, such as 10% or 0.1")),
+    })
+}
+
 /// Reads a time in seconds: `2`, `0.5`, `500 ms`, `1 min`.
 pub fn seconds(text: &str) -> Result<f64, String> {
     parse(text, Dimension::Time)
@@ -89,6 +102,8 @@ mod tests {
         assert_eq!(speeds("9,1,2.5k").unwrap().0, [9.0, 1.0, 2500.0]);
         assert!(speeds("9,,1").is_err());
         assert_eq!(wholes("1,000").unwrap().0, [1, 0], "in a list, commas part");
+        assert_eq!((part("10%"), part("7.5 %"), part("0.1")), (Ok(0.1), Ok(0.075), Ok(0.1)));
+        assert!(part("10").unwrap_err().contains("10%") && part("51%").is_err() && part("-1%").is_err());
         assert_eq!(bytes("64 KiB"), Ok(65536));
         assert_eq!(seconds("500 ms"), Ok(0.5));
     }

@@ -5,13 +5,14 @@ use crate::args::measure::KernelName;
 use crate::args::{BLOCK, MeasureArgs};
 use crate::console::{Console, monitor};
 use crate::output::models::{caps, imprecise, text};
-use crate::prepare::measure::{check, known, options, points, processors, sampled, sizes};
+use crate::prepare::carry::Carried;
+use crate::prepare::measure::{check, known, options, points, processors, sampled, sizes, units};
 use crate::prepare::world::{fits, note_absent_cores, on_engine, processes};
 use apportion::error::{Error, Result};
 use apportion::kernels::mpdata::Scheme;
 use apportion::kernels::{Kernel, Semiring};
 use apportion::measure::{
-    Keep, MeasureOptions, Sweep, sweep_advection, sweep_command, sweep_kernel, sweep_stencil,
+    Keep, MeasureOptions, Sizes, Sweep, sweep_advection, sweep_command, sweep_kernel, sweep_stencil,
 };
 use apportion::model::Models;
 use apportion::output::{OutputFile, write_whole};
@@ -39,9 +40,14 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         if !world.is_solo() {
             fits(world, platform.len())?;
         }
-        Ok((args.program.command()?, sizes(args)?, options(args, MeasureOptions::default())?, platform))
+        let carried = Carried::of(args, &platform)?;
+        let sizes = match &carried {
+            Some(carried) => Sizes::Each(carried.sizes(units(args)?)?),
+            None => sizes(args)?,
+        };
+        Ok((args.program.command()?, (sizes, carried), options(args, MeasureOptions::default())?, platform))
     };
-    let (command, sizes, options, platform) = world.all_ok(read())?;
+    let (command, (sizes, carried), options, platform) = world.all_ok(read())?;
     note_absent_cores(&platform, world, console);
     let known = known(args, world)?;
     let sweep = Sweep { sizes, options, known, max_size: args.max_size, world: Some(world) };
@@ -54,6 +60,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     let mut kept = before;
     let mut keep = |models: &Models| {
         let Some(path) = output else { return Ok(()) };
+        let models = &carried_over(carried.as_ref(), models)?;
         write_whole(path, format!("{}\n", models.to_json()).as_bytes())?;
         kept = points(models);
         Ok(())
@@ -79,6 +86,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     if !first {
         return Ok(());
     }
+    let models = carried_over(carried.as_ref(), &models)?;
     if args.resume {
         console.note(format!("{before} points were in the file, {} were measured", points(&models) - before));
     }
@@ -88,6 +96,11 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         || text(&models, models.block()),
     );
     Ok(())
+}
+
+/// The models as they are kept: with their carried points, if any.
+fn carried_over(carried: Option<&Carried>, models: &Models) -> Result<Models> {
+    carried.map_or_else(|| Ok(models.clone()), |carried| carried.models(models))
 }
 
 fn sweep_named(

@@ -5,6 +5,7 @@ use crate::console::{Console, monitor};
 use crate::output::distinct;
 use crate::output::results::{Outputs, tell_and_keep};
 use crate::prepare::agreement::agree;
+use crate::prepare::distributed;
 use crate::prepare::operands::{Inputs, Kind, inputs_of};
 use crate::prepare::product::{Prepared, copies, settled_on, speeds};
 use crate::prepare::simulate::rank_of;
@@ -59,8 +60,15 @@ fn apart(task: &Task<'_>, predecessors: Option<&PathBuf>) -> Result<()> {
         ("--trace", running.trace.as_ref()),
         ("--svg", running.svg.as_ref()),
     ];
+    distributed::check(task, predecessors)?;
     let files = [&[running.plan.as_deref()], &running.sources.files()[..]].concat();
-    let inputs = [&[Some(task.factors.0), Some(task.factors.1)], &files[..]].concat();
+    let mut blocks = Vec::new();
+    for path in task.operands() {
+        blocks.extend(distributed::block_files(path)?);
+    }
+    let blocks = blocks.iter().map(|path| Some(path.as_path()));
+    let operands = [Some(task.factors.0), Some(task.factors.1)];
+    let inputs: Vec<_> = operands.into_iter().chain(blocks).chain(files.iter().copied()).collect();
     distinct(&[("--predecessors", predecessors), about[0], about[1], about[2]], &inputs)?;
     distinct(&[&[("-o", task.output), ("--predecessors", predecessors)], &about[..]].concat(), &files)
 }
@@ -96,7 +104,7 @@ impl Part<'_> {
     /// A product, a power or a closure.
     fn product<T: Element>(&self, kernel: Kernel<T>, outputs: Outputs) -> Result<()> {
         let (world, task) = (self.world, self.task);
-        let scaling = world.all_ok(task.scaling(kernel))?;
+        let (scaling, tail) = world.all_ok(task.scaling(kernel).and_then(|s| Ok((s, task.tail()?))))?;
         let panelled = matches!(task.job, Job::Product(args) if args.panels.asked());
         // A single process holds whole matrices for any plan: it finds bad elements before anything is
         // measured.
@@ -118,7 +126,11 @@ impl Part<'_> {
             None => world.all_ok(self.timed(|| self.read(kernel, Some(&prepared))))?,
         };
         let adaptive = self.adaptive(&prepared);
-        let job = prepared.job(kernel, task.running.seed).with_scaling(scaling).with_adaptive(adaptive);
+        let job = prepared
+            .job(kernel, task.running.seed)
+            .with_scaling(scaling)
+            .with_adaptive(adaptive)
+            .with_tail(tail);
         let session = self.session(&job, &prepared);
         let (c, report) = self.console.watch("computing", monitor(), || match task.job {
             Job::Product(_) => {
@@ -131,7 +143,7 @@ impl Part<'_> {
         drop(blocks);
         let begin = Instant::now();
         let bool = outputs.bool;
-        let kept = outputs.keep(&c, (self.shape, world))?;
+        let kept = outputs.keep(&c, (self.shape, world), &prepared.schedule()?)?;
         let io_seconds = read_seconds + begin.elapsed().as_secs_f64();
         let element = if bool { "bool" } else { report.element };
         let report = report.with_io(io_seconds, element);

@@ -17,10 +17,10 @@ pub struct Export {
 }
 
 impl ExportArgs {
-    /// Exports the shares: warnings to stderr, the text to its file if one is named.
+    /// Exports the shares, or the owners of blocks: warnings to stderr, the text to its file if one is named.
     ///
     /// # Errors
-    /// The format cannot express the shares, or the file cannot be written.
+    /// The format cannot express the plan, or the file cannot be written.
     pub fn apply(&self, plan: &Plan, console: &Console) -> Result<Option<Export>> {
         let Some(Format { name, format }) = &self.export else { return Ok(None) };
         let exported = export_plan(*format, plan)?;

@@ -3,7 +3,9 @@
 use crate::args::RunningArgs;
 use crate::console::{Console, monitor};
 use crate::output::chosen::Chosen;
+use crate::output::distributed::write_distributed;
 use crate::output::{appear_with, explain, open, picture, timeline_of};
+use crate::prepare::distributed::is_layout;
 use crate::prepare::product::Prepared;
 use crate::prepare::simulate::rank_of;
 use crate::prepare::task::Task;
@@ -93,10 +95,22 @@ impl Outputs {
         Ok(self)
     }
 
-    /// Writes C; it appears with the outputs that remain.
-    pub fn keep<T: Element>(self, c: &LocalBlocks<T>, at: (Shape, &World)) -> Result<Kept> {
+    /// Writes C into one file, or with a layout file into one for each processor of the schedule; it appears
+    /// with the outputs that remain.
+    pub fn keep<T: Element>(
+        self,
+        c: &LocalBlocks<T>,
+        at: (Shape, &World),
+        schedule: &MatmulSchedule,
+    ) -> Result<Kept> {
         let opened = at.1.all_ok(self.opened(at.1))?;
-        let file = if opened.asked[0].is_some() { write(opened.file, c, opened.bool, at)? } else { None };
+        let file = match &opened.asked[0] {
+            None => None,
+            Some(path) if is_layout(path) => {
+                write_distributed(opened.file, path, (c, opened.bool), at, schedule)?
+            }
+            Some(_) => write(opened.file, c, opened.bool, at)?,
+        };
         complete([file, None], opened.about, at.1)
     }
 

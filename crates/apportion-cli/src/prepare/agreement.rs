@@ -2,17 +2,18 @@
 //! product, and the check of each part cannot tell.
 
 use crate::args::RunningArgs;
-use crate::prepare::task::{Job, Task};
+use crate::prepare::distributed::block_files;
+use crate::prepare::task::Task;
 use apportion::error::{Error, Result};
 use apportion::run::World;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::hash::Hasher;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use twox_hash::XxHash64;
 
-/// Bytes of a file that are compared on every run, in pieces of [`PIECE`].
+/// Bytes of the operands that are compared on every run, in pieces of [`PIECE`].
 const SAMPLE: u64 = 4 << 20;
 const PIECE: u64 = 64 << 10;
 
@@ -28,8 +29,8 @@ pub fn agree(task: &Task<'_>, world: &World) -> Result<()> {
     let mine = world.all_ok(facts(task))?;
     let times = compare(&mine, world)?;
     if !times {
-        let hashes = operands(task).into_iter().map(|path| Ok((shown(path), json!(whole(path)?))));
-        let contents = world.all_ok(hashes.collect::<Result<Vec<_>>>())?;
+        let hashes = || operands(task)?.iter().map(|path| Ok((shown(path), json!(whole(path)?)))).collect();
+        let contents: Vec<(String, Value)> = world.all_ok(hashes())?;
         let agreed = contents.into_iter().map(|(what, hash)| Fact { what, value: hash, copies: false });
         compare(&agreed.collect::<Vec<_>>(), world)?;
     }
@@ -44,12 +45,14 @@ struct Fact {
     copies: bool,
 }
 
-fn operands<'a>(task: &Task<'a>) -> Vec<&'a Path> {
-    let initial = match task.job {
-        Job::Product(args) => args.scaled.c_in.as_deref(),
-        Job::Power(_) | Job::Closure(_) => None,
-    };
-    [Some(task.factors.0), Some(task.factors.1), initial].into_iter().flatten().collect()
+/// The files of the operands, and those that their layout files name.
+fn operands(task: &Task<'_>) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in task.operands() {
+        files.push(path.to_path_buf());
+        files.extend(block_files(path)?);
+    }
+    Ok(files)
 }
 
 fn facts(task: &Task<'_>) -> Result<Vec<Fact>> {
@@ -64,11 +67,13 @@ fn facts(task: &Task<'_>) -> Result<Vec<Fact>> {
     for path in [plan, &sources.models, &sources.platform].into_iter().flatten() {
         facts.push(Fact { what: shown(path), value: json!(whole(path)?), copies: false });
     }
-    for path in operands(task) {
+    let files = operands(task)?;
+    let budget = (SAMPLE / files.len() as u64).max(PIECE);
+    for path in &files {
         let file = |e| Error::file(path, "read", e);
         let about = std::fs::metadata(path).map_err(file)?;
         let changed = about.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
-        let value = json!([about.len(), sample(path, about.len())?]);
+        let value = json!([about.len(), sample(path, about.len(), budget)?]);
         facts.push(Fact { what: shown(path), value, copies: false });
         let time = json!(changed.map(|at| at.as_nanos().to_string()));
         facts.push(Fact { what: shown(path), value: time, copies: true });
@@ -114,11 +119,11 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// A hash of pieces spread evenly over a file, its first and last bytes among them.
-fn sample(path: &Path, length: u64) -> Result<String> {
+/// A hash of pieces spread evenly over a file, its first and last bytes among them, of `budget` bytes at most.
+fn sample(path: &Path, length: u64, budget: u64) -> Result<String> {
     let failed = |e| Error::file(path, "read", e);
     let mut file = File::open(path).map_err(failed)?;
-    let pieces = (SAMPLE / PIECE).min(length.div_ceil(PIECE)).max(1);
+    let pieces = (budget / PIECE).min(length.div_ceil(PIECE)).max(1);
     let mut hash = XxHash64::with_seed(0);
     let mut piece = Vec::with_capacity(PIECE as usize);
     for number in 0..pieces {
@@ -163,11 +168,11 @@ mod tests {
         for length in [0usize, 1, 65_535, 65_536, 65_537, 6 << 20] {
             let mut bytes = vec![7u8; length];
             std::fs::write(&path, &bytes).unwrap();
-            let (before, all) = (sample(&path, length as u64).unwrap(), whole(&path).unwrap());
+            let (before, all) = (sample(&path, length as u64, SAMPLE).unwrap(), whole(&path).unwrap());
             for at in [0, length.saturating_sub(1)].into_iter().filter(|at| *at < length) {
                 bytes[at] ^= 1;
                 std::fs::write(&path, &bytes).unwrap();
-                assert_ne!(sample(&path, length as u64).unwrap(), before, "{length} {at}");
+                assert_ne!(sample(&path, length as u64, SAMPLE).unwrap(), before, "{length} {at}");
                 assert_ne!(whole(&path).unwrap(), all);
                 bytes[at] ^= 1;
             }

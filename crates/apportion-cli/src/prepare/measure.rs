@@ -1,11 +1,12 @@
 //! From the flags of `measure` to processors, sizes and limits.
 
 use super::processors::this_machine;
+use super::shape;
 use crate::args::measure::KernelName;
 use crate::args::{EngineName, MeasureArgs};
 use apportion::error::{Error, Result};
 use apportion::kernels::Semiring;
-use apportion::measure::{MeasureOptions, Sizes};
+use apportion::measure::{FocusedSweep, MeasureOptions, Sizes};
 use apportion::model::{AdaptiveSweep, Model, Models, read_models};
 use apportion::platform::{Platform, Processor, read_platform};
 use apportion::run::World;
@@ -29,6 +30,9 @@ pub fn check(args: &MeasureArgs) -> Result<()> {
     let refuse = |flag: &str, what: &str| Err(Error::input(flag, what, "remove the flag"));
     if args.blas.blas.is_some() && (args.program.command.is_some() || !args.program.program.is_empty()) {
         return refuse("--blas", "your own program is measured, no kernel");
+    }
+    if args.accuracy.is_some() && !args.adaptive && args.units.is_none() && args.shape.is_none() {
+        return refuse("--accuracy", "is for --adaptive, --units and --shape");
     }
     match args.kernel {
         KernelName::GemmF32 | KernelName::GemmF64 => Ok(()),
@@ -106,6 +110,10 @@ pub fn sizes(args: &MeasureArgs) -> Result<Sizes> {
         }
         _ => Ok(()),
     };
+    if let Some(units) = units(args)? {
+        let most = args.points.unwrap_or(ADAPTIVE_POINTS) as usize;
+        return Ok(Sizes::Focused { units, accuracy: args.accuracy.unwrap_or(0.02), most });
+    }
     if let Some(sizes) = &args.sizes {
         sizes.0.iter().try_for_each(|&size| exceeds("--sizes", size))?;
         return Ok(Sizes::Listed(sizes.0.clone()));
@@ -130,12 +138,21 @@ pub fn sizes(args: &MeasureArgs) -> Result<Sizes> {
     }
     if args.adaptive {
         let most = args.points.unwrap_or(ADAPTIVE_POINTS) as usize;
-        return Ok(Sizes::Adaptive { smallest, largest, accuracy: args.accuracy, most });
+        return Ok(Sizes::Adaptive { smallest, largest, accuracy: args.accuracy.unwrap_or(0.05), most });
     }
     let points = args.points.unwrap_or(POINTS);
     let steps = (points - 1).max(1) as f64;
     let size = |i: u64| (smallest * (largest / smallest).powf(i as f64 / steps)).round();
     Ok(Sizes::Listed((0..points).map(size).collect()))
+}
+
+/// The number of units that the measurement is for: `--units`, or the elements of C of `--shape`.
+///
+/// # Errors
+/// A text that is no shape.
+pub fn units(args: &MeasureArgs) -> Result<Option<u64>> {
+    let shape = args.shape.as_deref().map(|text| shape(text, "--shape")).transpose()?;
+    Ok(args.units.or(shape.map(|shape| shape.elements())))
 }
 
 /// The points to resume from: those of the output file, if it exists. Rank 0 reads it for all ranks.
@@ -169,9 +186,19 @@ pub fn sampled(platform: &Platform, sizes: &Sizes) -> Result<Option<Models>> {
             "measure them separately: their units differ",
         ));
     }
-    let model = |p: &&Processor| {
-        let function = p.emulated.as_ref().expect("only emulated processors are here");
+    let function = |p: &Processor| p.emulated.clone().expect("only emulated processors are here");
+    if let &Sizes::Focused { units, accuracy, most } = sizes {
+        let mut sweep = FocusedSweep::new(emulated.len(), units, accuracy)?.with_most(most);
+        while let Some(request) = sweep.next()? {
+            sweep.add(request.rank, function(emulated[request.rank]).point(request.size));
+        }
+        return Ok(Some(of_emulated(sweep.models(&platform.names())?)));
+    }
+    let model = |(rank, p): (usize, &&Processor)| {
+        let function = function(p);
         match sizes {
+            Sizes::Each(sizes) => Model::piecewise(&p.name, vec![function.point(sizes[rank])], None),
+            Sizes::Focused { .. } => unreachable!("it was measured for all processors together"),
             Sizes::Listed(sizes) => {
                 Model::piecewise(&p.name, sizes.iter().map(|&size| function.point(size)).collect(), None)
             }
@@ -184,10 +211,10 @@ pub fn sampled(platform: &Platform, sizes: &Sizes) -> Result<Option<Models>> {
             }
         }
     };
-    Ok(Some(Models {
-        kernel: "emulated".into(),
-        unit: "units".into(),
-        parameters: BTreeMap::new(),
-        models: emulated.iter().map(model).collect::<Result<_>>()?,
-    }))
+    Ok(Some(of_emulated(emulated.iter().enumerate().map(model).collect::<Result<_>>()?)))
+}
+
+fn of_emulated(models: Vec<Model>) -> Models {
+    let (kernel, unit) = ("emulated".into(), "units".into());
+    Models { kernel, unit, parameters: BTreeMap::new(), models }
 }

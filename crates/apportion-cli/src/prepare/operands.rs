@@ -1,12 +1,13 @@
 //! The operands of a product: files whose sizes fit together, with elements of one kind.
 
+use crate::prepare::distributed::is_layout;
 use crate::prepare::task::{Job, Task};
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rect, Span};
 use apportion::kernels::{Kernel, Semiring};
 use apportion::matrix::{
-    AnyMatrix, Element, LocalBlocks, Matrix, NpyHeader, read_matrix_transposed, read_matrix_with,
-    read_npy_header, read_tiles,
+    AnyMatrix, DistributedFile, Element, LocalBlocks, Matrix, NpyHeader, read_matrix_transposed,
+    read_matrix_with, read_npy_header, read_tiles,
 };
 use apportion::plan::Shape;
 use apportion::run::World;
@@ -44,6 +45,8 @@ pub struct Input<'a> {
 enum Source {
     /// Rectangles of an `.npy` file.
     Npy(NpyHeader),
+    /// Rectangles of the `.npy` files that a layout file names.
+    Blocks(DistributedFile),
     /// A Matrix Market file, which only a single process reads.
     Market(AnyMatrix),
 }
@@ -51,16 +54,18 @@ enum Source {
 impl<'a> Input<'a> {
     fn open(path: &'a Path, transposed: bool, semiring: Semiring, world: &World) -> Result<Self> {
         let is = |ending: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
-        if !is("npy") && !world.is_solo() {
+        if !is("npy") && !is_layout(path) && !world.is_solo() {
             return Err(Error::input(
                 path.display().to_string(),
-                "is not called .npy: with --engine mpi each process reads its own part of the file",
-                "give a NumPy .npy file, or use --engine threads",
+                "is not called .npy or .json: with --engine mpi each process reads its own part of the matrix",
+                "give a NumPy .npy file or a layout file, or use --engine threads",
             ));
         }
         let source = if is("npy") {
             let header = read_npy_header(path)?;
             Source::Npy(if transposed { header.transposed() } else { header })
+        } else if is_layout(path) {
+            Source::Blocks(DistributedFile::open(path, transposed)?)
         } else {
             let absent = semiring.zero();
             Source::Market(if transposed {
@@ -76,6 +81,7 @@ impl<'a> Input<'a> {
     fn dtype(&self, semiring: Semiring) -> &'static str {
         match &self.source {
             Source::Npy(header) => header.dtype,
+            Source::Blocks(file) => file.dtype(),
             Source::Market(_) if semiring == Semiring::OrAnd => "bool",
             Source::Market(matrix) => matrix.name(),
         }
@@ -84,6 +90,7 @@ impl<'a> Input<'a> {
     fn size(&self) -> (usize, usize) {
         match &self.source {
             Source::Npy(header) => (header.rows, header.cols),
+            Source::Blocks(file) => (file.rows(), file.cols()),
             Source::Market(matrix) => (matrix.rows(), matrix.cols()),
         }
     }
@@ -100,6 +107,7 @@ impl<'a> Input<'a> {
     pub fn read<T: Element>(&self, kernel: Kernel<T>, rects: &[Rect]) -> Result<LocalBlocks<T>> {
         let blocks = match &self.source {
             Source::Npy(header) => read_tiles::<T>(self.path, header, rects)?,
+            Source::Blocks(file) => file.read::<T>(rects)?,
             Source::Market(matrix) => {
                 let (rows, cols) = self.size();
                 let whole = Rect::new(Span::new(0, rows as u64), Span::new(0, cols as u64));
@@ -157,6 +165,7 @@ impl<'a> Input<'a> {
         let empty = || AnyMatrix::F64(Matrix::new(self.size().0, 0, Vec::new()));
         let source = match &self.source {
             Source::Npy(header) => Source::Npy(*header),
+            Source::Blocks(file) => Source::Blocks(file.clone()),
             Source::Market(_) => Source::Market(empty()),
         };
         Self { source, ..*self }

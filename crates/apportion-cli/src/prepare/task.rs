@@ -1,6 +1,7 @@
 //! The computation, for every command.
 
-use crate::args::{MatmulArgs, RunningArgs};
+use crate::args::{EngineName, MatmulArgs, RunningArgs};
+use crate::prepare::distributed::is_layout;
 use apportion::error::{Error, Result};
 use apportion::kernels::{Kernel, Semiring};
 use apportion::matrix::{Element, Scaling};
@@ -28,13 +29,36 @@ pub struct Task<'a> {
     pub running: &'a RunningArgs,
 }
 
-impl Task<'_> {
+impl<'a> Task<'a> {
+    /// The files of A, B and the initial C.
+    pub fn operands(&self) -> Vec<&'a Path> {
+        let initial = match self.job {
+            Job::Product(args) => args.scaled.c_in.as_deref(),
+            Job::Power(_) | Job::Closure(_) => None,
+        };
+        [Some(self.factors.0), Some(self.factors.1), initial].into_iter().flatten().collect()
+    }
+
     /// True if C can be cut into panels of `.npy` files, and no requested option forbids it.
     pub fn can_be_cut(&self) -> bool {
         let Job::Product(args) = self.job else { return false };
         let npy = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
         let files = [&args.a, &args.b].into_iter().chain(&args.scaled.c_in).all(npy);
-        files && self.running.plan.is_none() && !args.adaptive
+        let whole = !self.output.is_some_and(|path| is_layout(path));
+        files && whole && self.running.plan.is_none() && !args.adaptive && args.tail.is_none()
+    }
+
+    /// The part of C that is left to the queue, 0 for none.
+    ///
+    /// # Errors
+    /// The engine's processes share no memory.
+    pub fn tail(&self) -> Result<f64> {
+        let Job::Product(args) = self.job else { return Ok(0.0) };
+        if args.tail.is_some() && self.running.engine == EngineName::Mpi {
+            let what = "the processes of --engine mpi share no memory";
+            return Err(Error::input("--tail", what, "leave it out, or use --engine threads"));
+        }
+        Ok(args.tail.unwrap_or(0.0))
     }
 
     /// The scalars for a kernel; those not given have no effect.

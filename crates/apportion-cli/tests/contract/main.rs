@@ -12,12 +12,14 @@ mod choices;
 #[cfg(unix)]
 mod commands;
 mod crossovers;
+mod distributed;
 mod divided;
 mod emulated;
 mod exports;
 mod files;
 mod flags;
 mod flows;
+mod focused;
 mod golden;
 mod help;
 #[cfg(unix)]
@@ -47,5 +49,6 @@ mod shares;
 mod simulate;
 mod sources;
 mod sweeps;
+mod tail;
 
 use bench::Bench;

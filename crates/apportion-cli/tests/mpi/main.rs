@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 mod combinations;
+mod distributed;
 mod events;
 mod hosts;
 mod launch;

@@ -6,9 +6,9 @@ mod scaling;
 
 pub use element::Element;
 pub use io::{
-    BlockViews, LocalBlocks, NpyFile, NpyHeader, RandomKind, npy_array_header, npy_header, npy_header_bool,
-    read_npy_array, read_npy_header, read_tiles, tiles_header, views_of, write_npy, write_npy_bool,
-    write_npy_rows, write_random, write_tiles,
+    BlockViews, DistributedFile, LocalArray, LocalBlocks, NpyFile, NpyHeader, RandomKind, layout_file_text,
+    local_arrays, npy_array_header, npy_header, npy_header_bool, read_npy_array, read_npy_header, read_tiles,
+    tiles_header, views_of, write_npy, write_npy_bool, write_npy_rows, write_random, write_tiles,
 };
 use io::{market, npy, transpose};
 pub use scaling::Scaling;

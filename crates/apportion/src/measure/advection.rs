@@ -7,7 +7,7 @@ use crate::kernels::mpdata::{
 use crate::measure::kernels::memory;
 use crate::measure::repeated::{Repeat, Repeated};
 use crate::measure::sweep;
-use crate::measure::sweep::{Keep, Sizes, Subject, Sweep};
+use crate::measure::sweep::{Keep, Subject, Sweep};
 use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
@@ -48,10 +48,7 @@ pub fn sweep_advection<T: Advectable>(
         let own = processor.memory.map_or(f64::INFINITY, |memory| memory as f64);
         (own / bytes).min(machine)
     };
-    let listed = match &sweep.sizes {
-        Sizes::Listed(sizes) => sizes.clone(),
-        Sizes::Adaptive { smallest, .. } => vec![*smallest],
-    };
+    let listed = sweep.sizes.certain();
     let bad = listed.iter().find(|size| !(size.is_finite() && **size >= 1.0 && **size <= machine));
     if bad.is_some() || listed.is_empty() {
         let what = match bad {
@@ -147,7 +144,7 @@ impl<T: Advectable> Repeat for Grid<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::MeasureOptions;
+    use crate::measure::{MeasureOptions, Sizes};
 
     #[test]
     fn every_processor_gets_a_model_of_whole_steps() {

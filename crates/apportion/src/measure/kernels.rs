@@ -62,10 +62,7 @@ pub fn sweep_kernel<T: Element>(
     monitor: &Monitor,
 ) -> Result<Models> {
     // An adaptive sweep searches for the largest size that fits; all listed sizes must fit.
-    match &sweep.sizes {
-        Sizes::Listed(sizes) => check_sizes::<T>(sizes, block, platform.len())?,
-        Sizes::Adaptive { smallest, .. } => check_sizes::<T>(&[*smallest], block, platform.len())?,
-    }
+    check_sizes::<T>(&sweep.sizes.certain(), block, platform.len())?;
     let subject = Subject {
         platform,
         kernel: kernel.name(),

@@ -34,7 +34,7 @@ pub fn sweep_command(
     monitor: &Monitor,
 ) -> Result<Models> {
     let refuse = |what: String| Err(Error::input("`sizes`", what, "give sizes such as 1000,10000,100000"));
-    if let Sizes::Listed(sizes) = &sweep.sizes {
+    if let Sizes::Listed(sizes) | Sizes::Each(sizes) = &sweep.sizes {
         match sizes.iter().find(|size| !(size.is_finite() && **size > 0.0)) {
             Some(size) => return refuse(format!("{size} is not a positive size")),
             None if sizes.is_empty() => return refuse("no size is given".into()),

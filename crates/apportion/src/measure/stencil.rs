@@ -5,7 +5,7 @@ use crate::kernels::{Advectable, Advected, donor_cell};
 use crate::measure::kernels::memory;
 use crate::measure::repeated::{Repeat, Repeated};
 use crate::measure::sweep;
-use crate::measure::sweep::{Keep, Sizes, Subject, Sweep};
+use crate::measure::sweep::{Keep, Subject, Sweep};
 use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
@@ -37,10 +37,7 @@ pub fn sweep_stencil<T: Advectable>(
         own.min(memory(platform.len())) / (VALUES * size_of::<T>() as f64)
     };
     let machine = memory(platform.len()) / (VALUES * size_of::<T>() as f64);
-    let listed = match &sweep.sizes {
-        Sizes::Listed(sizes) => sizes.clone(),
-        Sizes::Adaptive { smallest, .. } => vec![*smallest],
-    };
+    let listed = sweep.sizes.certain();
     let bad = listed.iter().find(|size| !(size.is_finite() && **size >= 1.0 && **size <= machine));
     if bad.is_some() || listed.is_empty() {
         let what = match bad {
@@ -127,7 +124,7 @@ fn in_bands<T: Advectable>(field: &Advected<'_, T>, threads: usize, out: &mut [T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::MeasureOptions;
+    use crate::measure::{MeasureOptions, Sizes};
 
     /// The benchmarks check the times. This test only checks that bands and threads compute the same step.
     #[test]

@@ -16,7 +16,7 @@ use crate::run::clock;
 use crate::run::mailboxes::{StartBarrier, StopOnPanic, StopSignal};
 use crate::run::{Monitor, World};
 use crate::threads;
-use course::{Course, Task, courses, models};
+use course::{Course, Task, ask, courses, models};
 pub(super) use settle::Trial;
 use settle::settle;
 use std::collections::BTreeMap;
@@ -67,6 +67,28 @@ pub enum Sizes {
         /// Maximum number of points on each processor.
         most: usize,
     },
+    /// Only what the division of a number of units needs; see [`FocusedSweep`](super::FocusedSweep).
+    Focused {
+        /// Number of units.
+        units: u64,
+        /// Expected relative error of each speed at its share.
+        accuracy: f64,
+        /// Maximum number of points on each processor.
+        most: usize,
+    },
+    /// One size for each processor, by rank.
+    Each(Vec<f64>),
+}
+
+impl Sizes {
+    /// The sizes that are certain to be measured, for checks before the work: all of a list, or the smallest.
+    pub(super) fn certain(&self) -> Vec<f64> {
+        match self {
+            Self::Listed(sizes) | Self::Each(sizes) => sizes.clone(),
+            Self::Adaptive { smallest, .. } => vec![*smallest],
+            Self::Focused { .. } => vec![1.0],
+        }
+    }
 }
 
 /// Callback with the points measured so far, called after each point.
@@ -149,13 +171,22 @@ pub(super) fn run<T: Trial>(
     let mut courses = courses(subject, sweep)?;
     monitor.begin(0);
     let everybody: Vec<usize> = (0..courses.len()).collect();
-    let groups: Vec<&[usize]> =
-        if sweep.options.alone { everybody.chunks(1).collect() } else { vec![&everybody[..]] };
+    // A focused sweep compares all processors, also where one is measured at a time.
+    let focused = matches!(sweep.sizes, Sizes::Focused { .. });
+    let in_turn = sweep.options.alone && !focused;
+    let groups: Vec<&[usize]> = if in_turn { everybody.chunks(1).collect() } else { vec![&everybody[..]] };
     let mut measured = 0;
     for group in groups {
         loop {
-            let wanted: Vec<(usize, Task)> =
+            if focused {
+                let known = models(subject, &courses)?;
+                ask(subject, &mut courses, &known, sweep)?;
+            }
+            let mut wanted: Vec<(usize, Task)> =
                 group.iter().filter_map(|&rank| Some((rank, courses[rank].task()?))).collect();
+            if focused && sweep.options.alone {
+                wanted.retain(|(_, task)| matches!(task, Task::Measure(_)));
+            }
             if wanted.iter().all(|(_, task)| matches!(task, Task::Accompany(_))) {
                 break;
             }

@@ -4,6 +4,7 @@
 
 mod adaptive;
 mod band;
+mod carried;
 mod curve;
 mod emulated;
 mod file;

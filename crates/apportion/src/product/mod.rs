@@ -12,6 +12,7 @@ mod powers;
 mod segments;
 
 pub use adaptive::{Adaptation, Adaptive, Repartition};
+pub use application::TailOutcome;
 pub use checkpoint::{Checkpoint, Fingerprint, Manifest};
 pub use multiply::{MatmulJob, multiply};
 pub use operands::{OperandViews, Operands, OwnRects, whole_block, whole_matrix};

@@ -1,6 +1,6 @@
 //! The main job once everything is decided: forecast, run, verify.
 
-use super::application::Product;
+use super::application::{Product, TailOutcome};
 use super::segments::RunSegments;
 use super::{Adaptation, Adaptive, OperandViews, OwnRects, RunReport, adaptive};
 use crate::error::{Error, Result};
@@ -35,6 +35,9 @@ pub struct MatmulJob<'a, T> {
     pub scaling: Scaling<T>,
     /// Repartition in mid-run where that pays; `None` for the plan from beginning to end.
     pub adaptive: Option<Adaptive>,
+    /// The fraction of each processor's rectangles of C that any processor of this process may compute at the
+    /// end, at most 1/2; 0 for none.
+    pub tail: f64,
     /// Forecast of the plan in this order, if it is known; otherwise it is simulated.
     pub forecast: Option<Forecast>,
     /// Seed of the verification.
@@ -52,7 +55,8 @@ impl<'a, T: Element> MatmulJob<'a, T> {
         models_block: u64,
     ) -> Self {
         let scaling = Scaling::none(kernel.one());
-        Self { kernel, plan, order, models, models_block, scaling, adaptive: None, forecast: None, seed: 1 }
+        let (adaptive, tail, forecast, seed) = (None, 0.0, None, 1);
+        Self { kernel, plan, order, models, models_block, scaling, adaptive, tail, forecast, seed }
     }
 
     /// The same job with scalars.
@@ -65,6 +69,13 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     #[must_use]
     pub fn with_adaptive(self, adaptive: Option<Adaptive>) -> Self {
         Self { adaptive, ..self }
+    }
+
+    /// The same job with a dynamic tail: the last tiles of C, this fraction of each processor's, come from a
+    /// queue (Donfack et al. 2012). The elements of C are the same: each has the order of sums of its owner.
+    #[must_use]
+    pub fn with_tail(self, tail: f64) -> Self {
+        Self { tail, ..self }
     }
 
     /// The same job with a forecast that was made when the plan was chosen.
@@ -130,15 +141,16 @@ pub fn multiply<'a, T: Element>(
     let layout = world.all_ok(job.plan.layout())?;
     let (path, element) = (data_path(session), size_of::<T>() as u64);
     world.all_ok(check_memory::<T>(layout, job.order, platform, path))?;
+    world.all_ok(check_tail(job, path))?;
     let schedule = MatmulSchedule::new(layout, job.order);
-    let (mut c, trace, adaptation) = match job.adaptive {
+    let (mut c, trace, adaptation, tail) = match job.adaptive {
         None => {
-            let (c, trace) = once(&operands, job, &schedule, session)?;
-            (c, trace, None)
+            let (c, trace, tail) = once(&operands, job, &schedule, session)?;
+            (c, trace, None, tail)
         }
         Some(adaptive) => {
             let (c, trace, adaptation) = adapting(&operands, job, adaptive, session)?;
-            (c, trace, Some(adaptation))
+            (c, trace, Some(adaptation), None)
         }
     };
     finish(job, &mut c, operands.initial.as_ref());
@@ -155,6 +167,7 @@ pub fn multiply<'a, T: Element>(
         forecast_seconds: job.forecast.as_ref().map_or(0.0, |predicted| predicted.seconds),
         ideal_seconds: ideal_seconds_turning(layout.shape(), &rates, platform),
         adaptation,
+        tail,
         error_probability: Some(verified.error_probability),
         sampled: verified.sampled,
         exceptional: verified.exceptional,
@@ -179,21 +192,45 @@ pub(crate) fn empty_blocks<T: Element>(rects: &[crate::geometry::Rect]) -> Local
     rects.iter().map(|rect| (*rect, vec![T::ZERO; rect.area() as usize])).collect()
 }
 
+/// Refuses a tail that is no fraction, or that these processors cannot share.
+fn check_tail<T>(job: &MatmulJob<'_, T>, path: DataPath) -> Result<()> {
+    let refuse = |what: String, remedy: &str| Err(Error::input("`tail`", what, remedy));
+    if !(0.0..=0.5).contains(&job.tail) {
+        return refuse(format!("{} is no fraction of at most 1/2", job.tail), "0.1 is usual");
+    }
+    if job.tail > 0.0 && path != DataPath::InPlace {
+        return refuse(
+            "the processors have memories of their own, and only threads that share theirs can share tiles"
+                .into(),
+            "leave it out, or use the threads engine without network emulation, memory caps and copies",
+        );
+    }
+    if job.tail > 0.0 && job.adaptive.is_some() {
+        return refuse("an adaptive run repartitions instead".into(), "leave one of the two out");
+    }
+    Ok(())
+}
+
 /// Runs the plan without repartitioning.
 fn once<T: Element>(
     operands: &OperandViews<'_, T>,
     job: &MatmulJob<'_, T>,
     schedule: &MatmulSchedule,
     session: &Session<'_>,
-) -> Result<(LocalBlocks<T>, Trace)> {
+) -> Result<(LocalBlocks<T>, Trace, Option<TailOutcome>)> {
     let mut c = empty_blocks(&OwnRects::of(schedule, session.world()).c);
     let here = session.world().processors_here(session.platform().len());
     let sides = [operands.a.clone(), operands.b.clone()];
-    let product = Product::new(job.kernel, schedule, sides, &mut c, (here, data_path(session)));
+    let mut product = Product::new(job.kernel, schedule, sides, &mut c, (here, data_path(session)));
+    if job.tail > 0.0 {
+        let threads = session.platform().processors.iter().map(|p| p.cores.len()).max();
+        product = product.with_tail(job.tail, threads.unwrap_or(1).max(1));
+    }
     let lanes = run(&product, session)?.lanes;
+    let tail = product.tail_outcome();
     drop(product);
     let trace = trace_of_all(lanes, session.world())?;
-    Ok((c, trace))
+    Ok((c, trace, tail))
 }
 
 /// Runs with repartitioning whenever a processor has slowed down or sped up.

@@ -1,6 +1,6 @@
 //! The result of a run as data; [`report`](crate::report) prints it.
 
-use super::{Adaptation, MatmulJob};
+use super::{Adaptation, MatmulJob, TailOutcome};
 use crate::error::Result;
 use crate::kernels::Semiring;
 use crate::matrix::Element;
@@ -40,6 +40,9 @@ pub struct RunReport {
     pub ideal_seconds: f64,
     /// Repartitions of the run, if they were requested.
     pub adaptation: Option<Adaptation>,
+    /// Who computed the dynamic tail, if there was one. The shares of the plan are then not those that were
+    /// carried out; messages are the plan's.
+    pub tail: Option<TailOutcome>,
     /// Upper bound of the probability that verification missed a wrong result; `None` if this run computed
     /// nothing. If elements were sampled, the bound is for a product in which a thousandth of the elements
     /// are wrong.
@@ -77,6 +80,7 @@ impl RunReport {
             forecast_seconds: 0.0,
             ideal_seconds: 0.0,
             adaptation: None,
+            tail: None,
             error_probability: Some(0.0),
             sampled: None,
             exceptional: 0,
@@ -96,6 +100,10 @@ impl RunReport {
         self.ideal_seconds += next.ideal_seconds;
         self.adaptation = match (self.adaptation.take(), next.adaptation) {
             (Some(all), Some(next)) => Some(all.and_then(next)),
+            (all, next) => all.or(next),
+        };
+        self.tail = match (self.tail.take(), next.tail) {
+            (Some(all), Some(next)) => Some(all.and(&next)),
             (all, next) => all.or(next),
         };
         // One missed product makes the whole wrong: the probabilities add up at most.

@@ -105,6 +105,15 @@ impl RunReport {
             }).collect::<Vec<_>>(),
             "plan": self.plan.to_value(),
         });
+        if let Some(tail) = &self.tail {
+            let carried_out = tail.carried_out(&self.plan.shares);
+            value["tail"] = json!({
+                "tiles": tail.tiles, "elements": tail.computed.iter().sum::<u64>(), "moved": tail.moved,
+            });
+            for (i, computed) in carried_out.into_iter().enumerate() {
+                value["processors"][i]["computed"] = computed.into();
+            }
+        }
         if let Some(adaptation) = &self.adaptation {
             value["adaptive"] = adaptation.to_value();
         }
@@ -140,11 +149,16 @@ impl RunReport {
         let (compute, communicate, idle) =
             (self.trace.compute(), self.trace.communicate(), self.trace.idle());
         let total: u64 = self.plan.shares.iter().sum::<u64>().max(1);
+        // As carried out.
+        let shares = match &self.tail {
+            Some(tail) => tail.carried_out(&self.plan.shares),
+            None => self.plan.shares.clone(),
+        };
         let rows = (0..self.plan.processors.len()).map(|i| {
             vec![
                 self.plan.processors[i].clone(),
-                show_count(u128::from(self.plan.shares[i])),
-                format!("{:.1} %", 100.0 * self.plan.shares[i] as f64 / total as f64),
+                show_count(u128::from(shares[i])),
+                format!("{:.1} %", 100.0 * shares[i] as f64 / total as f64),
                 show_seconds(compute[i]),
                 show_seconds(communicate[i]),
                 show_seconds(idle[i]),
@@ -194,6 +208,16 @@ impl RunReport {
             ),
             ("verified", verified),
         ];
+        if let Some(tail) = &self.tail {
+            let all = tail.computed.iter().sum::<u64>();
+            let what = format!(
+                "{} elements in {} tiles, {} of them computed by another processor than their owner",
+                show_count(u128::from(all)),
+                show_count(u128::from(tail.tiles)),
+                show_count(u128::from(tail.moved))
+            );
+            totals.insert(5, ("tail", what));
+        }
         if let Some(adaptation) = &self.adaptation {
             let what = match adaptation.repartitions.len() {
                 0 => format!("none was needed in {} segments", adaptation.segments),

@@ -71,31 +71,53 @@ impl<'a, E: Executable> Worker<'a, '_, E> {
                 }
                 Step::Compute(work) => {
                     let since = now();
-                    lane.cpu_seconds +=
-                        self.compute(&work, if all > 0.0 { done / all } else { 1.0 }, share)?;
+                    let amount = app.amount(&self.local, &work);
+                    let before = if all > 0.0 { done / all } else { 1.0 };
+                    let (local, rank) = (&mut self.local, self.rank);
+                    let at = (rank, share, self.part);
+                    lane.cpu_seconds += paced(self.session, self.stop, at, (amount, before), |threads| {
+                        app.compute(local, &work, threads)
+                    })?;
                     lane.push(Activity::Compute, since, now(), None);
-                    done += work.amount();
-                    self.session.monitor().advance(work.amount() as u64);
+                    done += amount;
+                    self.session.monitor().advance(amount as u64);
                 }
                 Step::Free(piece) => app.free(&mut self.local, &piece),
             }
         }
         transport.flush()?;
+        while let Some(work) = app.take_left(self.rank) {
+            self.stop.check()?;
+            let (since, amount) = (now(), work.amount());
+            let before = if all > 0.0 { (done / all).min(1.0) } else { 1.0 };
+            let at = (self.rank, share, self.part);
+            lane.cpu_seconds += paced(self.session, self.stop, at, (amount, before), |threads| {
+                app.compute_left(&work, threads)
+            })?;
+            lane.push(Activity::Compute, since, now(), None);
+            done += amount;
+            self.session.monitor().advance(amount as u64);
+        }
         lane.peak_bytes = app.peak_bytes(&self.local);
         Ok((self.local, lane))
     }
+}
 
-    /// Does a unit of work at the processor's speed for a share of this size; `done` is the fraction of its
-    /// work in this run that was done before. Returns the CPU seconds.
-    fn compute(&mut self, work: &E::Work, done: f64, share: f64) -> Result<f64> {
-        let mut throttle = self.session.throttle(self.rank.0);
-        let [before, part] = self.part;
-        throttle.reached(before + part * done);
-        let seconds = throttle.given_seconds(share, work.amount());
-        let threads = self.session.platform().processors[self.rank.0].cores.len().max(1);
-        let (app, local) = (self.app, &mut self.local);
-        throttle.compute(self.stop, seconds, || app.compute(local, work, threads))
-    }
+/// Does work of this amount at the speed of a processor with a share of this size. `done` is the fraction of its
+/// work in this run that was done before; `part` are the fractions of the job before and in this run. Returns
+/// the CPU seconds.
+fn paced(
+    session: &Session<'_>,
+    stop: &StopSignal<'_>,
+    (rank, share, part): (Rank, f64, [f64; 2]),
+    (amount, done): (f64, f64),
+    work: impl FnOnce(usize) -> f64,
+) -> Result<f64> {
+    let mut throttle = session.throttle(rank.0);
+    throttle.reached(part[0] + part[1] * done);
+    let seconds = throttle.given_seconds(share, amount);
+    let threads = session.platform().processors[rank.0].cores.len().max(1);
+    throttle.compute(stop, seconds, || work(threads))
 }
 
 /// The error of a processor whose worker panicked.

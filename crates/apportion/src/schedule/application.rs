@@ -106,6 +106,26 @@ pub trait Executable: Application + Sync {
     /// thread that it started, or 0 if it started none.
     fn compute(&self, local: &mut Self::Local<'_>, work: &Self::Work, threads: usize) -> f64;
 
+    /// The amount of a step's work, less what is left to the queue of [`take_left`](Self::take_left). Default:
+    /// [`Work::amount`].
+    fn amount(&self, local: &Self::Local<'_>, work: &Self::Work) -> f64 {
+        let _ = local;
+        work.amount()
+    }
+
+    /// Takes work from a queue that the processors of one process share, for a processor that has done all its
+    /// steps; `None` when nothing is left. Default: there is no queue.
+    fn take_left(&self, rank: Rank) -> Option<Self::Work> {
+        let _ = rank;
+        None
+    }
+
+    /// Computes work from the queue, as [`compute`](Self::compute) does that of a step.
+    fn compute_left(&self, work: &Self::Work, threads: usize) -> f64 {
+        let _ = (work, threads);
+        0.0
+    }
+
     /// Frees data that later steps do not need. The piece is that of a [`Step::Free`].
     fn free(&self, local: &mut Self::Local<'_>, piece: &Self::Piece) {
         let _ = (local, piece);

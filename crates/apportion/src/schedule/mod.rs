@@ -9,6 +9,7 @@ mod matmul;
 mod medium;
 mod options;
 mod step;
+mod tail;
 
 pub use advect::{Advance, AdvectOrder, AdvectProblem, AdvectSchedule, HaloPiece, Plane, Region};
 pub use application::{Application, Executable, MessageOf, Piece, StepOf, Work};
@@ -18,3 +19,4 @@ pub use matmul::{
 pub(crate) use medium::{Medium, Posting};
 pub use options::{Flow, Messages, ScheduleOptions};
 pub use step::{Broadcast, Message, Step};
+pub use tail::{TailCut, TailQueue};

@@ -1,11 +1,13 @@
-//! Matrices on disk: `.npy`, Matrix Market, and rectangles of them.
+//! Matrices on disk: `.npy`, Matrix Market, rectangles of them, and matrices distributed over several files.
 
+mod distributed;
 pub(super) mod market;
 pub(super) mod npy;
 mod npy_file;
 mod random;
 mod rectangles;
 
+pub use distributed::{DistributedFile, LocalArray, layout_file_text, local_arrays};
 pub use npy::{
     NpyHeader, npy_array_header, npy_header, npy_header_bool, read_npy_array, read_npy_header, write_npy,
     write_npy_bool, write_npy_rows,

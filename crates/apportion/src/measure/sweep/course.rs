@@ -1,5 +1,6 @@
 //! The sequence of sizes of one processor, and the search for the largest size that works.
 
+use super::super::focus::FocusedSweep;
 use super::{Found, Sizes, Subject, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{AdaptiveSweep, Failure, Interpolation, Model, Models, Point};
@@ -40,6 +41,8 @@ pub(super) struct Course {
 enum Plan {
     Listed(Vec<f64>),
     Adaptive(AdaptiveSweep),
+    /// The size that the plan needs next.
+    Asked(Option<f64>),
 }
 
 impl Course {
@@ -51,6 +54,7 @@ impl Course {
                 sizes.iter().copied().find(open).or_else(|| self.between())
             }
             Plan::Adaptive(sweep) => sweep.next_size().map(self.rounded),
+            Plan::Asked(size) => size.filter(|&size| self.known(size).is_none() && !self.fails(size)),
         }
     }
 
@@ -127,13 +131,14 @@ impl Course {
             }
             Plan::Adaptive(sweep) if self.next().is_some() => sweep.expected_more().max(1) as u64,
             Plan::Adaptive(_) => 0,
+            Plan::Asked(_) => u64::from(self.next().is_some()),
         }
     }
 
     /// The largest size that a plan may use.
     fn cap(&self) -> Option<f64> {
         let found = match &self.plan {
-            Plan::Listed(_) => self.failure.as_ref().and(self.points.last()).map(|p| p.size),
+            Plan::Listed(_) | Plan::Asked(_) => self.failure.as_ref().and(self.points.last()).map(|p| p.size),
             Plan::Adaptive(sweep) => sweep.cap(),
         };
         match (found, self.given) {
@@ -148,12 +153,18 @@ impl Course {
 /// # Errors
 /// Known points of another subject, or sizes that are no range.
 pub(super) fn courses(subject: &Subject<'_>, sweep: &Sweep<'_>) -> Result<Vec<Course>> {
+    if let Sizes::Each(sizes) = &sweep.sizes
+        && sizes.len() != subject.platform.len()
+    {
+        let what = format!("{} sizes for {} processors", sizes.len(), subject.platform.len());
+        return Err(Error::input("`sizes`", what, "give one size for each processor"));
+    }
     let mut known = match &sweep.known {
         Some(models) => known_models(subject, models)?,
         None => BTreeMap::new(),
     };
     let rounded = subject.rounded;
-    let course = |processor: &Processor| {
+    let course = |(rank, processor): (usize, &Processor)| {
         let known = known.remove(&processor.name);
         let largest = (subject.largest)(processor);
         // A cap without a failure, of a subject whose memory is unknown, was given to the earlier sweep.
@@ -167,7 +178,10 @@ pub(super) fn courses(subject: &Subject<'_>, sweep: &Sweep<'_>) -> Result<Vec<Co
         };
         let allowed = |size: f64| given.is_none_or(|cap| size <= cap);
         let plan = match &sweep.sizes {
-            Sizes::Listed(sizes) => {
+            Sizes::Focused { .. } => Plan::Asked(None),
+            Sizes::Listed(sizes) | Sizes::Each(sizes) => {
+                let each = matches!(sweep.sizes, Sizes::Each(_));
+                let sizes = if each { &sizes[rank..=rank] } else { &sizes[..] };
                 let sizes = sizes.iter().map(|&size| rounded(size));
                 let mut sizes: Vec<f64> = sizes.filter(|&size| allowed(size)).collect();
                 sizes.sort_by(f64::total_cmp);
@@ -186,7 +200,44 @@ pub(super) fn courses(subject: &Subject<'_>, sweep: &Sweep<'_>) -> Result<Vec<Co
         course.skip();
         Ok(course)
     };
-    subject.platform.processors.iter().map(course).collect()
+    subject.platform.processors.iter().enumerate().map(course).collect()
+}
+
+/// Asks each course for the size that the plan of a focused sweep needs next; only the costliest one if the
+/// processors are measured one at a time. `models` has the points of all processors.
+///
+/// # Errors
+/// As [`FocusedSweep::requests`].
+pub(super) fn ask(
+    subject: &Subject<'_>,
+    courses: &mut [Course],
+    models: &Models,
+    sweep: &Sweep<'_>,
+) -> Result<()> {
+    let Sizes::Focused { units, accuracy, most } = sweep.sizes else { return Ok(()) };
+    let focus = FocusedSweep::new(courses.len(), units, accuracy)?;
+    let mut focus = focus.with_most(most).with_rounding(subject.rounded);
+    for (rank, (course, processor)) in courses.iter().zip(&subject.platform.processors).enumerate() {
+        let cap = course.given.map_or(course.largest, |given| given.min(course.largest));
+        if cap.is_finite() {
+            focus.cap(rank, cap);
+        }
+        let model = models.models.iter().find(|model| model.processor() == processor.name);
+        for point in model.into_iter().flat_map(Model::points) {
+            focus.add(rank, *point);
+        }
+        if let Some(failure) = model.and_then(Model::failure) {
+            focus.refuse(rank, failure.size);
+        }
+    }
+    let mut requests = focus.requests()?;
+    if sweep.options.alone {
+        requests = focus.next()?.into_iter().collect();
+    }
+    for (rank, course) in courses.iter_mut().enumerate() {
+        course.plan = Plan::Asked(requests.iter().find(|r| r.rank == rank).map(|r| r.size));
+    }
+    Ok(())
 }
 
 /// The models of an earlier sweep, by processor.
@@ -231,7 +282,7 @@ pub(super) fn models(subject: &Subject<'_>, courses: &[Course]) -> Result<Models
 /// The model so far of a processor that has a point.
 fn model(course: &Course, processor: &Processor) -> Result<Model> {
     let interpolation = match &course.plan {
-        Plan::Listed(_) => Interpolation::PiecewiseLinear,
+        Plan::Listed(_) | Plan::Asked(_) => Interpolation::PiecewiseLinear,
         Plan::Adaptive(_) => Interpolation::Akima,
     };
     Model::new(&processor.name, interpolation, course.points.clone(), course.cap())?

@@ -1,6 +1,6 @@
 //! A sweep by several processes, each of which measures its own processor while all others do the same.
 
-use super::course::{Course, Task, courses, models};
+use super::course::{Course, Task, ask, courses, models};
 use super::settle::{Settled, Settling, Trial};
 use super::{Found, Keep, MeasureOptions, Subject, Sweep};
 use crate::error::{Error, Result};
@@ -33,7 +33,9 @@ pub(super) fn run<T: Trial>(
     let mut courses = world.all_ok(courses(subject, sweep))?;
     monitor.begin(0);
     let mut measured = 0;
+    let mut known = together(subject, &courses, world)?;
     loop {
+        world.all_ok(ask(subject, &mut courses, &known, sweep))?;
         let task = courses[here].task();
         let measures = matches!(task, Some(Task::Measure(_)));
         if world.all_reduce(&[u64::from(measures)], |a, b| a + b)?[0] == 0 {
@@ -50,8 +52,8 @@ pub(super) fn run<T: Trial>(
             measured += 1;
             monitor.advance(1);
         }
-        let all = together(subject, &courses, world)?;
-        world.all_ok(if world.rank() == 0 { keep(&all) } else { Ok(()) })?;
+        known = together(subject, &courses, world)?;
+        world.all_ok(if world.rank() == 0 { keep(&known) } else { Ok(()) })?;
     }
     let all = together(subject, &courses, world)?;
     world.all_ok(if world.rank() == 0 { keep(&all) } else { Ok(()) })?;

@@ -4,6 +4,7 @@ mod code;
 mod graph;
 mod launch;
 mod layers;
+mod owners;
 mod rectangles;
 mod simulation;
 mod table;
@@ -65,10 +66,19 @@ pub enum ExportFormat {
     Csv,
     /// One JSON object.
     Json,
+    /// Who owns which block of A, B and C, as JSON: splits and owners for COSTA's custom layouts and SLATE's
+    /// `tileMb`, `tileNb` and `tileRank`.
+    Owners,
+    /// The same as a C header, with functions that look tiles and elements up.
+    OwnersH,
+    /// ScaLAPACK's process grid and array descriptors, as JSON: block-cyclic plans with equal blocks only.
+    Scalapack,
+    /// The same as a C header, with functions that fill the descriptors.
+    ScalapackH,
 }
 
 /// The name of each format on the command line.
-const NAMES: [(&str, ExportFormat); 22] = [
+const NAMES: [(&str, ExportFormat); 26] = [
     ("metis", ExportFormat::Metis),
     ("scotch", ExportFormat::Scotch),
     ("openmpi", ExportFormat::OpenMpi),
@@ -91,6 +101,10 @@ const NAMES: [(&str, ExportFormat); 22] = [
     ("2dist", ExportFormat::FuPerMod),
     ("csv", ExportFormat::Csv),
     ("json", ExportFormat::Json),
+    ("owners", ExportFormat::Owners),
+    ("owners-h", ExportFormat::OwnersH),
+    ("scalapack", ExportFormat::Scalapack),
+    ("scalapack-h", ExportFormat::ScalapackH),
 ];
 
 impl FromStr for ExportFormat {
@@ -169,18 +183,40 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
         )),
         ExportFormat::Csv => Ok(table::csv(names, shares)),
         ExportFormat::Json => Ok(table::json(names, shares)),
+        ExportFormat::Owners | ExportFormat::OwnersH | ExportFormat::Scalapack | ExportFormat::ScalapackH => {
+            let what = "shares alone do not say who owns which block of a matrix";
+            Err(Error::input("`export`", what, "export the plan of a matrix product"))
+        }
     }
 }
 
-/// Writes a plan in the format of a tool: its layout for formats that need one, otherwise its shares, as
-/// [`export`] does.
+/// Writes a plan in the format of a tool: owners of blocks and FuPerMod's file by its layout, all other formats by
+/// its shares.
 ///
 /// # Errors
-/// As [`export`]; a layout that the format cannot express (exit code 1).
+/// Those of [`export`]; owners of a plan without matrices (exit code 2); a table of more than 2^20 blocks, sizes
+/// that C's `int` cannot hold, or descriptors of a plan that is not block-cyclic with equal blocks (exit code 1).
+///
+/// # Example
+/// ```
+/// use apportion::plan::{ExportFormat, Plan, Shape, export_plan, shapes};
+/// let layout = shapes::rows(Shape::new(4, 4, 4, "example")?, &[3.0, 1.0])?;
+/// let plan = Plan::of_layout("rows", vec!["p0".into(), "p1".into()], layout, 1.0);
+/// let text = export_plan(ExportFormat::OwnersH, &plan)?.text;
+/// assert!(text.contains("#define APPORTION_C_ROWBLOCKS 2"));
+/// # Ok::<(), apportion::error::Error>(())
+/// ```
 pub fn export_plan(format: ExportFormat, plan: &Plan) -> Result<Exported> {
-    match (format, plan.rectangles()) {
-        (ExportFormat::FuPerMod, Some(layout)) => rectangles::fupermod(&plan.processors, layout),
-        _ => export(format, &plan.processors, &plan.shares),
+    match format {
+        ExportFormat::Owners => owners::json(plan),
+        ExportFormat::OwnersH => owners::header(plan),
+        ExportFormat::Scalapack => owners::scalapack(plan),
+        ExportFormat::ScalapackH => owners::scalapack_header(plan),
+        ExportFormat::FuPerMod => match plan.rectangles() {
+            Some(layout) => rectangles::fupermod(&plan.processors, layout),
+            None => export(format, &plan.processors, &plan.shares),
+        },
+        by_shares => export(by_shares, &plan.processors, &plan.shares),
     }
 }
 

@@ -2,8 +2,9 @@
 //! unpacked and computed with.
 
 mod panels;
+mod tail;
 
-use crate::geometry::{Rank, Rect};
+use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::{BlockViews, Element, LocalBlocks};
 use crate::run::parallel;
@@ -13,6 +14,8 @@ use crate::schedule::{
 use panels::Panels;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
+use tail::Tail;
+pub use tail::TailOutcome;
 
 /// The rectangles of C that one processor writes, each a view into a block of this process.
 type Tiles<'a, T> = Vec<(Rect, ViewMut<'a, T>)>;
@@ -29,6 +32,7 @@ pub(crate) struct Product<'a, T> {
     fresh: bool,
     /// By rank, until the processor takes them.
     tiles: Vec<Mutex<Tiles<'a, T>>>,
+    tail: Option<Tail<'a, T>>,
 }
 
 impl<'a, T: Element> Product<'a, T> {
@@ -53,7 +57,7 @@ impl<'a, T: Element> Product<'a, T> {
             }
         }
         let tiles = (0..schedule.processors()).map(|_| Mutex::new(Vec::new())).collect();
-        let mut product = Self { kernel, schedule, a, b, path, fresh: true, tiles };
+        let mut product = Self { kernel, schedule, a, b, path, fresh: true, tiles, tail: None };
         for (number, (held, elements)) in c.iter_mut().enumerate() {
             let mine: Vec<_> = owned.iter().filter(|(.., block)| *block == number).collect();
             let whole = ViewMut::dense(elements, held.rows.len() as usize, held.cols.len() as usize);
@@ -69,6 +73,32 @@ impl<'a, T: Element> Product<'a, T> {
     /// The same product, added to the content of C.
     pub fn adding(self) -> Self {
         Self { fresh: false, ..self }
+    }
+
+    /// The same product, whose processors leave the last `fraction` of their rectangles to a queue. An update
+    /// takes up to `threads` threads.
+    ///
+    /// # Panics
+    /// If operands are not read in place.
+    pub fn with_tail(mut self, fraction: f64, threads: usize) -> Self {
+        assert!(self.path == DataPath::InPlace, "only processors that share memory can share tiles");
+        self.tail = Some(Tail::of(self.schedule, &mut self.tiles, fraction, threads));
+        self
+    }
+
+    /// Who computed the tail, if there is one.
+    pub fn tail_outcome(&self) -> Option<TailOutcome> {
+        self.tail.as_ref().map(|tail| tail.outcome(self.schedule.processors()))
+    }
+
+    /// Carries out an update in place, within a tile of C.
+    fn update(&self, update: &Update, (whole, tile): (Rect, &mut ViewMut<'_, T>), threads: usize) -> f64 {
+        let Update { rect, inner } = *update;
+        let a = self.view(&OperandPiece { operand: Operand::A, rect: Rect::new(rect.rows, inner) });
+        let b = self.view(&OperandPiece { operand: Operand::B, rect: Rect::new(inner, rect.cols) });
+        let [i, j] = [rect.rows.start - whole.rows.start, rect.cols.start - whole.cols.start];
+        let c = tile.tile(i as usize, j as usize, rect.rows.len() as usize, rect.cols.len() as usize);
+        parallel::update(self.kernel, threads, a, b, c)
     }
 
     /// The blocks of an operand.
@@ -149,6 +179,7 @@ impl<T: Element> Executable for Product<'_, T> {
             // that uses them.
             let zero = self.kernel.zero();
             c.iter_mut().for_each(|(_, tile)| (0..tile.rows()).for_each(|i| tile.row(i).fill(zero)));
+            self.tail.iter().for_each(|tail| tail.fill(rank, zero));
         }
         let (own_a, own_b) = self.schedule.own(rank);
         let elements = own_a.iter().chain(own_b).map(|part| part.rect().area()).sum::<u64>()
@@ -166,21 +197,40 @@ impl<T: Element> Executable for Product<'_, T> {
     }
 
     fn compute(&self, held: &mut Held<'_, T>, update: &Update, threads: usize) -> f64 {
-        let Update { rect, inner } = *update;
-        let (a, b) = if self.path == DataPath::InPlace {
-            let a = OperandPiece { operand: Operand::A, rect: Rect::new(rect.rows, inner) };
-            let b = OperandPiece { operand: Operand::B, rect: Rect::new(inner, rect.cols) };
-            (self.view(&a), self.view(&b))
-        } else {
-            held.panels.gather(self, update);
-            held.panels.operands(self, update)
-        };
+        let Update { rect, .. } = *update;
+        if self.path == DataPath::InPlace {
+            // What is not in the processor's own tiles is in the tail.
+            let mine = |(tile, _): &&mut (Rect, ViewMut<'_, T>)| !tile.intersect(rect).is_empty();
+            let Some((whole, tile)) = held.c.iter_mut().find(mine) else { return 0.0 };
+            let own = Update { rect: rect.intersect(*whole), ..*update };
+            debug_assert!(own.rect == rect || self.tail.is_some(), "an update is in one rectangle");
+            return self.update(&own, (*whole, tile), threads);
+        }
+        held.panels.gather(self, update);
+        let (a, b) = held.panels.operands(self, update);
         let tile = held.c.iter_mut().find(|(held, _)| held.intersect(rect) == rect);
         let (whole, tile) = tile.expect("an update is in one of the processor's rectangles");
         let [i, j] = [rect.rows.start - whole.rows.start, rect.cols.start - whole.cols.start];
         let c = tile.tile(i as usize, j as usize, rect.rows.len() as usize, rect.cols.len() as usize);
         debug_assert_eq!(update.amount(), a.rows() as f64 * a.cols() as f64 * b.cols() as f64);
         parallel::update(self.kernel, threads, a, b, c)
+    }
+
+    fn amount(&self, held: &Held<'_, T>, update: &Update) -> f64 {
+        if self.tail.is_none() {
+            return update.amount();
+        }
+        let own = held.c.iter().map(|(tile, _)| tile.intersect(update.rect)).find(|rect| !rect.is_empty());
+        own.map_or(0.0, |rect| Update { rect, ..*update }.amount())
+    }
+
+    fn take_left(&self, rank: Rank) -> Option<Update> {
+        let inner = Span::new(0, self.schedule.layout().shape().k);
+        self.tail.as_ref()?.take(rank, inner)
+    }
+
+    fn compute_left(&self, update: &Update, threads: usize) -> f64 {
+        self.tail.as_ref().map_or(0.0, |tail| tail.compute(self, update, threads))
     }
 
     fn free(&self, held: &mut Held<'_, T>, piece: &OperandPiece) {

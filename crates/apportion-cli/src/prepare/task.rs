@@ -54,7 +54,7 @@ impl<'a> Task<'a> {
     /// The engine's processes share no memory.
     pub fn tail(&self) -> Result<f64> {
         let Job::Product(args) = self.job else { return Ok(0.0) };
-        if args.tail.is_some() && self.running.engine == EngineName::Mpi {
+        if args.tail.is_some() && self.running.engine.name == EngineName::Mpi {
             let what = "the processes of --engine mpi share no memory";
             return Err(Error::input("--tail", what, "leave it out, or use --engine threads"));
         }

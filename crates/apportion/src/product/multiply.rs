@@ -1,6 +1,6 @@
 //! The main job once everything is decided: forecast, run, verify.
 
-use super::application::Product;
+use super::application::computed;
 use super::segments::RunSegments;
 use super::{Adaptation, Adaptive, Operands, OwnRects, RunReport, adaptive};
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use crate::matrix::{Element, LocalBlocks, Scaling};
 use crate::model::Model;
 use crate::plan::{Forecast, Layout, Plan};
 use crate::platform::{Platform, available_memory};
-use crate::run::{Session, run, trace_of_all};
+use crate::run::{Session, trace_of_all};
 use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions, predicted_memory};
 use crate::select::{Rebalance, check_caps, forecast, ideal_seconds_turning, rates};
 use crate::simulate::CostModel;
@@ -98,7 +98,7 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     }
 
     fn predicted(&self, platform: &Platform) -> Result<Forecast> {
-        let rates = rates(self.models, &self.plan.shares, self.models_block);
+        let rates = rates(self.models, &self.plan.sizes(), self.models_block);
         let element = size_of::<T>() as u64;
         let conditions = CostModel { rates: &rates, network: &platform.network, element };
         forecast(self.plan.layout()?, self.order, conditions)
@@ -128,6 +128,10 @@ pub fn multiply<T: Element>(
     let job = &job.clone().forecast_once(session)?;
     let layout = world.all_ok(job.plan.layout())?;
     let (path, element) = (data_path(session), size_of::<T>() as u64);
+    world.all_ok(job.order.check_layout(layout))?;
+    if job.adaptive.is_some() {
+        world.all_ok(layout.refuse_boxes("`adaptive`"))?;
+    }
     world.all_ok(check_memory::<T>(layout, job.order, platform, path))?;
     let schedule = MatmulSchedule::new(layout, job.order);
     let (mut c, trace, adaptation) = match job.adaptive {
@@ -146,7 +150,7 @@ pub fn multiply<T: Element>(
     let claim = Claim { a, b, c: &c, initial, scaling: job.scaling };
     let verified = verify(&claim, layout.shape(), job.kernel, job.seed, world)?;
     session.world().check()?;
-    let rates = rates(job.models, &job.plan.shares, job.models_block);
+    let rates = rates(job.models, &job.plan.sizes(), job.models_block);
     let report = RunReport {
         plan: Plan { forecast: job.forecast.clone(), ..job.plan.clone() },
         trace,
@@ -186,11 +190,8 @@ fn once<T: Element>(
     session: &Session<'_>,
 ) -> Result<(LocalBlocks<T>, Trace)> {
     let mut c = empty_blocks(&OwnRects::of(schedule, session.world()).c);
-    let here = session.world().processors_here(session.platform().len());
     let sides = [operands.a, operands.b];
-    let product = Product::new(job.kernel, schedule, sides, &mut c, (here, data_path(session)));
-    let lanes = run(&product, session)?.lanes;
-    drop(product);
+    let lanes = computed(job.kernel, schedule, sides, &mut c, (session, data_path(session)))?;
     let trace = trace_of_all(lanes, session.world())?;
     Ok((c, trace))
 }

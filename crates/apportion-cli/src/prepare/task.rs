@@ -4,6 +4,7 @@ use crate::args::{MatmulArgs, RunningArgs};
 use apportion::error::{Error, Result};
 use apportion::kernels::{Kernel, Semiring};
 use apportion::matrix::{Element, Scaling};
+use apportion::plan::shapes::Method;
 use std::path::{Path, PathBuf};
 
 /// The result to compute from the factors.
@@ -34,7 +35,19 @@ impl Task<'_> {
         let Job::Product(args) = self.job else { return false };
         let npy = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
         let files = [&args.a, &args.b].into_iter().chain(&args.scaled.c_in).all(npy);
-        files && self.running.plan.is_none() && !args.adaptive
+        let whole = self.running.method.parse().is_ok_and(|method: Method| !method.cuts_inner());
+        files && self.running.plan.is_none() && !args.adaptive && (whole || self.running.method == "auto")
+    }
+
+    /// What runs, if it cannot use a layout that cuts the inner dimension.
+    pub fn uncut(&self) -> Option<&'static str> {
+        match self.job {
+            Job::Power(_) => Some("power"),
+            Job::Closure(_) => Some("closure"),
+            Job::Product(args) if args.adaptive => Some("--adaptive"),
+            Job::Product(args) if args.panels.asked() => Some("a product in panels"),
+            Job::Product(_) => None,
+        }
     }
 
     /// The scalars for a kernel; those not given have no effect.

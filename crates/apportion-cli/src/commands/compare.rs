@@ -8,7 +8,7 @@ use apportion::error::Result;
 use apportion::plan::shapes::Method;
 use apportion::plan::{Layout, Metrics, Plan, message_steps};
 use apportion::platform::Topology;
-use apportion::select::{affordable, areas, forecast, imbalance, rates};
+use apportion::select::{affordable, areas, forecast, imbalance_of, rates};
 use apportion::simulate::CostModel;
 use std::time::Instant;
 
@@ -41,9 +41,10 @@ pub fn compare(
                 let (forecast, communication) =
                     if processors.only_ratios() { (None, seconds) } else { (seconds, None) };
                 Ok(Box::new(Cost {
-                    metrics: Metrics::of_layout(&layout, imbalance(&processors.models, &layout.shares())?),
+                    metrics: Metrics::of_layout(&layout, imbalance_of(&processors.models, &layout)?),
                     relayed: relayed_volume(&layout, network)?,
-                    steps: (layout.processors() <= MOST_COUNTED).then(|| message_steps(&layout)),
+                    steps: (layout.processors() <= MOST_COUNTED && layout.boxes().is_none())
+                        .then(|| message_steps(&layout)),
                     forecast,
                     communication: communication.filter(|_| !network.is_free()),
                     layout,
@@ -59,9 +60,10 @@ pub fn compare(
 
 /// The forecast of a layout with the flow of the least; of communication alone where speeds are ratios.
 fn seconds(args: &PartitionArgs, layout: &Layout, processors: &Processors) -> Result<f64> {
-    let rates = rates(&processors.models, &layout.shares(), processors.block);
+    let rates = rates(&processors.models, &layout.sizes(), processors.block);
     let conditions = CostModel { rates: &rates, network: &processors.platform.network, element: 8 };
     let orders = args.flow.orders(layout.shape().k)?;
-    let all = orders.into_iter().map(|order| forecast(layout, order, conditions).map(|f| f.seconds));
+    let orders = orders.into_iter().filter(|order| order.check_layout(layout).is_ok());
+    let all = orders.map(|order| forecast(layout, order, conditions).map(|f| f.seconds));
     Ok(all.collect::<Result<Vec<f64>>>()?.into_iter().fold(f64::INFINITY, f64::min))
 }

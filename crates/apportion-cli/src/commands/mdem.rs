@@ -5,7 +5,7 @@ use crate::console::{Console, monitor};
 use crate::output::mdem::{EventFiles, Shown};
 use crate::output::results::{About, keep_about};
 use crate::prepare::mdem::Simulation;
-use crate::prepare::product::{copies, decided_on, speeds};
+use crate::prepare::product::{Given, copies, decided_on, speeds};
 use crate::prepare::world::on_engine;
 use apportion::error::{Error, Result};
 use apportion::events::{End, EventMatrices, EventRun, LocalLogic, SharedLogic, seconds, simulate_workcell};
@@ -45,6 +45,7 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
     let shape = Shape::new(workcell.rules.len() as u64, workcell.places() as u64, columns, "logic step");
     let shape = world.all_ok(shape)?;
     let (given, speeds) = speeds(Kernel::or_and(), running, world, console)?;
+    let given = Given { uncut: Some("mdem"), ..given };
     let prepared = decided_on::<u8>((running, false), (&given, &speeds), shape, world, console)?;
     let prepared = prepared.expect("only a product on disk is cut into panels");
     let job = prepared.job(Kernel::or_and(), running.seed);

@@ -7,7 +7,7 @@ use crate::output::results::{Outputs, tell_and_keep};
 use crate::prepare::agreement::agree;
 use crate::prepare::distributed;
 use crate::prepare::operands::{Inputs, Kind, inputs_of};
-use crate::prepare::product::{Prepared, copies, settled_on, speeds};
+use crate::prepare::product::{Given, Prepared, copies, settled_on, speeds};
 use crate::prepare::simulate::rank_of;
 use crate::prepare::task::{Job, Task};
 use crate::prepare::world::on_engine;
@@ -111,6 +111,7 @@ impl Part<'_> {
         let early =
             if world.is_solo() && !panelled { Some(self.timed(|| self.read(kernel, None))?) } else { None };
         let (given, speeds) = speeds(kernel, task.running, world, self.console)?;
+        let given = Given { uncut: task.uncut(), ..given };
         let settled = if panelled {
             None
         } else {
@@ -119,6 +120,7 @@ impl Part<'_> {
         world.all_ok(self.explainable(settled.as_ref()))?;
         let Some(prepared) = settled else {
             drop(early);
+            let given = Given { uncut: given.uncut.or(Some("a product in panels")), ..given };
             return panels::run(self, kernel, (&given, &speeds), outputs);
         };
         let (blocks, read_seconds) = match early {
@@ -161,6 +163,7 @@ impl Part<'_> {
         let lengths = world.all_ok(Kernel::<T>::tropical(task.semiring))?;
         let early = if world.is_solo() { Some(self.timed(|| self.read(lengths, None))?) } else { None };
         let (given, speeds) = speeds(kernel, task.running, world, self.console)?;
+        let given = Given { uncut: task.uncut(), ..given };
         let prepared =
             settled_on::<PathElement<T>>(task, (&given, &speeds), self.shape, world, self.console)?;
         world.all_ok(self.explainable(prepared.as_ref()))?;

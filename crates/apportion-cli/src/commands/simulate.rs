@@ -100,7 +100,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
         });
     };
     let alone = processors.only_ratios();
-    let rates = rates(&processors.models, &plan.shares, processors.block);
+    let rates = rates(&processors.models, &plan.sizes(), processors.block);
     let network = &processors.platform.network;
     let conditions = CostModel { rates: &rates, network, element: args.element() };
     let forecast = |order: ScheduleOptions, explain: bool| {

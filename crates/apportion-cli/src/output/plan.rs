@@ -45,7 +45,11 @@ pub fn text(
             "half-perimeters",
             format!("{cost:.4} (lower bound {bound:.4}, cost / bound {ratio:.4})"),
         ));
-        facts.push(("volume", format!("{} elements", units::show_count(u128::from(volume)))));
+        let boxes = plan.layout().is_ok_and(|layout| layout.boxes().is_some());
+        let bound = m.volume_bound.filter(|_| boxes).map_or_else(String::new, |bound| {
+            format!(" (lower bound {})", units::show_count(u128::from(bound)))
+        });
+        facts.push(("volume", format!("{} elements{bound}", units::show_count(u128::from(volume)))));
         let relayed = plan.layout().and_then(|l| relayed_volume(l, network)).ok().flatten();
         if let Some(relayed) = relayed.filter(|&r| r > volume) {
             facts.push(("relayed", format!("{} elements", units::show_count(u128::from(relayed - volume)))));

@@ -228,7 +228,7 @@ fn forecast_of(report: &RunReport, prepared: &Prepared, explained: bool) -> Resu
         return Ok(None);
     }
     let schedule = MatmulSchedule::new(report.plan.layout()?, report.order);
-    let rates = rates(&prepared.models, &report.plan.shares, prepared.block);
+    let rates = rates(&prepared.models, &report.plan.sizes(), prepared.block);
     let network = &prepared.platform.network;
     let conditions = CostModel { rates: &rates, network, element: report.element_bytes };
     let outcome = match explained {

@@ -28,7 +28,7 @@ pub fn given(
             "make one with `apportion partition --shape MxKxN`",
         ));
     };
-    let rates = rates(models, &plan.shares, block);
+    let rates = rates(models, &plan.sizes(), block);
     let conditions = CostModel { rates: &rates, network: &platform.network, element };
     let mut choices = Vec::new();
     let mut refusal = Ok(());

@@ -13,7 +13,8 @@ use apportion::error::{Error, Result};
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
 use apportion::model::{Model, Models, WorkUnit, only_ratios, platform_models, read_models};
-use apportion::plan::{Plan, Shape, read_plan};
+use apportion::plan::shapes::Method;
+use apportion::plan::{Plan, Shape, inner_cuts_refused, read_plan};
 use apportion::platform::{Platform, Processor, Speed};
 use apportion::product::MatmulJob;
 use apportion::run::World;
@@ -55,6 +56,8 @@ pub struct Given {
     pub platform: Platform,
     pub plan: Option<Plan>,
     pub models: Option<Models>,
+    /// What runs, if it cannot use a layout that cuts the inner dimension.
+    pub uncut: Option<&'static str>,
 }
 
 /// Speeds by rank, with the pivot block that they refer to.
@@ -125,7 +128,7 @@ fn given_by(plan: Option<&Path>, sources: &Sources, here: impl FnOnce() -> Platf
         (None, None, Some(models)) => Platform::from_names(&models.names()),
         (None, None, None) => here(),
     };
-    let given = Given { platform, plan, models: file };
+    let given = Given { platform, plan, models: file, uncut: None };
     if given.platform.processors.iter().any(|p| p.emulated.is_some()) && known_models(&given)?.is_none() {
         let what = "the platform mixes emulated processors with processors of unknown speed";
         return Err(Error::input("platform", what, "set emulated or speed for all, or pass --models"));
@@ -235,13 +238,19 @@ pub fn settled<T: Element>(
     console: &Console,
 ) -> Result<Prepared> {
     let (element, policy) = (size_of::<T>() as u64, args.flow.fit(path));
-    let Given { platform, plan, .. } = given;
+    let Given { platform, plan, uncut, .. } = given;
+    if let Some(what) = uncut {
+        plan.iter().try_for_each(|plan| plan.layout()?.refuse_boxes(what))?;
+        if plan.is_none() && method_at("--method", &args.method)?.is_some_and(Method::cuts_inner) {
+            return Err(inner_cuts_refused(what));
+        }
+    }
     let (choices, relative) = match plan {
         Some(plan) => {
             let choices = self::given(plan, shape, args, (platform, models, *block), (element, policy))?;
             (choices, false)
         }
-        None => made(shape, args, (platform, models, *block), (element, policy), console)?,
+        None => made(shape, (args, uncut.is_none()), (platform, models, *block), (element, policy), console)?,
     };
     Ok(Prepared { platform: platform.clone(), models: models.clone(), block: *block, choices, relative })
 }
@@ -261,7 +270,7 @@ pub fn warn_of_another_kernel(models: &Models, kernel: &str, console: &Console) 
 /// A new plan, followed by its competitors; true if they were ranked by communication alone.
 fn made(
     shape: Shape,
-    args: &RunningArgs,
+    (args, inner_cuts): (&RunningArgs, bool),
     (platform, models, block): (&Platform, &[Model], u64),
     (element, fit): (u64, MemoryPolicy),
     console: &Console,
@@ -274,6 +283,7 @@ fn made(
         terms: terms(platform, None, None)?,
         fit,
         messages: args.flow.messages()?,
+        inner_cuts,
         ..PlanOptions::open(args.flow.pivot(shape.k)?, element)
     };
     // Ratios given by the user decide the areas; the measured speeds still make the forecast of the run.

@@ -5,6 +5,7 @@ use crate::prepare::distributed::is_layout;
 use apportion::error::{Error, Result};
 use apportion::kernels::{Kernel, Semiring};
 use apportion::matrix::{Element, Scaling};
+use apportion::plan::shapes::Method;
 use std::path::{Path, PathBuf};
 
 /// The result to compute from the factors.
@@ -45,7 +46,21 @@ impl<'a> Task<'a> {
         let npy = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
         let files = [&args.a, &args.b].into_iter().chain(&args.scaled.c_in).all(npy);
         let whole = !self.output.is_some_and(|path| is_layout(path));
-        files && whole && self.running.plan.is_none() && !args.adaptive && args.tail.is_none()
+        let uncut = self.running.method.parse().is_ok_and(|method: Method| !method.cuts_inner());
+        let uncut = uncut || self.running.method == "auto";
+        files && whole && uncut && self.running.plan.is_none() && !args.adaptive && args.tail.is_none()
+    }
+
+    /// What runs, if it cannot use a layout that cuts the inner dimension.
+    pub fn uncut(&self) -> Option<&'static str> {
+        match self.job {
+            Job::Power(_) => Some("power"),
+            Job::Closure(_) => Some("closure"),
+            Job::Product(args) if args.adaptive => Some("--adaptive"),
+            Job::Product(args) if args.tail.is_some() => Some("--tail"),
+            Job::Product(args) if args.panels.asked() => Some("a product in panels"),
+            Job::Product(_) => None,
+        }
     }
 
     /// The part of C that is left to the queue, 0 for none.

@@ -8,6 +8,7 @@ mod arrange;
 mod bad_input;
 mod bench;
 mod block_cyclic;
+mod boxes;
 mod choices;
 #[cfg(unix)]
 mod commands;

@@ -323,3 +323,26 @@ fn advection_is_the_same() {
         }
     }
 }
+
+/// Boxes: slabs and cuts in all dimensions, over every semiring; partial sums are added in one order.
+#[test]
+fn boxes_under_mpi() {
+    let bench = Bench::new();
+    for (mpi, processes, method, flow, semiring, descr) in [
+        (Mpi::Open, 4, "inner", "one-to-all", "plus-times", "<f8"),
+        (Mpi::Open, 4, "boxes", "one-to-all --overlap", "plus-times", "<f4"),
+        (Mpi::Open, 3, "boxes", "bulk", "max-plus", "<f8"),
+        (Mpi::Open, 3, "boxes", "bulk --overlap", "min-plus", "<i8"),
+        (Mpi::Mpich, 3, "inner", "one-to-all --look-ahead 2", "or-and", "|b1"),
+        (Mpi::Mpich, 2, "boxes", "one-to-all", "plus-times", "<f8"),
+        (Mpi::Open, 1, "boxes", "one-to-all", "plus-times", "<f8"),
+    ] {
+        bench.platform(processes, false);
+        bench.matrix("a.npy", descr, (37, 97), false);
+        bench.matrix("b.npy", descr, (97, 23), true);
+        let arguments = format!(
+            "matmul a.npy b.npy --semiring {semiring} --platform platform.toml --method {method} --flow {flow} --block 8"
+        );
+        both(&bench, mpi, processes, &arguments);
+    }
+}

@@ -228,12 +228,18 @@ impl Race<'_> {
         platform: &Platform,
         models: &[Model],
     ) -> Result<CandidateForecast> {
-        let rates = rates(models, &layout.shares(), self.setting.models_block);
+        let rates = rates(models, &layout.sizes(), self.setting.models_block);
         let network = &platform.network;
         let conditions = CostModel { rates: &rates, network, element: self.setting.element };
         let volume = Metrics::of_layout(layout, 1.0).volume.unwrap_or(u64::MAX);
         let mut all = Vec::new();
-        for &order in &contender.orders {
+        let serve = |order: &&ScheduleOptions| order.check_layout(layout).is_ok();
+        if let Some(refused) =
+            contender.orders.first().filter(|_| !contender.orders.iter().any(|o| serve(&o)))
+        {
+            refused.check_layout(layout)?;
+        }
+        for &order in contender.orders.iter().filter(serve) {
             let seconds = match self.setting.sharing {
                 None => forecast(layout, order, conditions)?.seconds,
                 Some(rules) => {

@@ -1,8 +1,9 @@
 //! The plan, and its file `plan.json`. Reading is strict: unknown fields and inconsistent values are errors.
 //! The metrics of a layout are not read from the file but recomputed.
 
-use super::{Layout, Metrics, Part, Problem};
+use super::{Cuboid, Layout, Metrics, Part, Problem};
 use crate::error::{Error, Result};
+use crate::geometry::{Rank, Rect, Span};
 use crate::input::{name_defect, read_text};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -68,7 +69,7 @@ struct RawPlan {
     processors: Vec<String>,
     shares: Vec<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    layout: Option<Vec<Part>>,
+    layout: Option<Vec<RawPart>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat: Option<[u64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,6 +81,33 @@ struct RawPlan {
     /// A field that `partition --json` adds for its reader; it is not part of the plan.
     #[serde(default, rename = "choice", skip_serializing)]
     _choice: Option<serde::de::IgnoredAny>,
+}
+
+/// An entry of the layout.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPart {
+    owner: Rank,
+    rows: Span,
+    cols: Span,
+    /// Absent: all of the inner dimension.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inner: Option<Span>,
+}
+
+impl RawPart {
+    fn part(&self) -> Part {
+        Part { owner: self.owner, rows: self.rows, cols: self.cols }
+    }
+
+    fn of(part: &Part) -> Self {
+        Self { owner: part.owner, rows: part.rows, cols: part.cols, inner: None }
+    }
+
+    fn of_box(one: &Cuboid, whole: Span) -> Self {
+        let inner = Some(one.inner).filter(|inner| *inner != whole);
+        Self { owner: one.owner, rows: one.rows, cols: one.cols, inner }
+    }
 }
 
 impl Plan {
@@ -170,6 +198,12 @@ impl Plan {
         }
     }
 
+    /// The sizes at which speed functions are evaluated, by rank: the shares, except for a layout that cuts the
+    /// inner dimension ([`Layout::sizes`]).
+    pub fn sizes(&self) -> Vec<u64> {
+        self.rectangles().map_or_else(|| self.shares.clone(), Layout::sizes)
+    }
+
     /// The rectangles of C or of a domain; `None` for units.
     pub fn rectangles(&self) -> Option<&Layout> {
         match &self.division {
@@ -236,9 +270,14 @@ impl Plan {
             Problem::Matmul(shape) => {
                 let shape = super::Shape::new(shape.m, shape.k, shape.n, &format!("{place}: problem"))?;
                 let layout = of_rectangles(raw.layout, &raw.shares, place, |parts| match raw.repeat {
-                    None => Layout::new(shape, p, parts),
+                    None => of_entries(shape, p, parts),
+                    Some(_) if parts.iter().any(|part| part.inner.is_some()) => {
+                        let what = "a repeated block cannot cut the inner dimension";
+                        Err(Error::input("repeat", what, "remove `repeat`, or every `inner`"))
+                    }
                     Some([rows, cols]) => {
                         let block = super::Shape::new(rows, shape.k, cols, "repeat")?;
+                        let parts = parts.iter().map(RawPart::part);
                         Layout::new(block, p, parts).and_then(|layout| super::repeated(shape, &layout))
                     }
                 })?;
@@ -249,8 +288,13 @@ impl Plan {
             }
             Problem::Grid { m, n } => {
                 let shape = super::Shape::new(m, 1, n, &format!("{place}: problem"))?;
-                let layout =
-                    of_rectangles(raw.layout, &raw.shares, place, |parts| Layout::new(shape, p, parts))?;
+                let layout = of_rectangles(raw.layout, &raw.shares, place, |parts| {
+                    if parts.iter().any(|part| part.inner.is_some()) {
+                        let what = "a domain has no inner dimension";
+                        return Err(Error::input("layout: inner", what, "remove the field"));
+                    }
+                    Layout::new(shape, p, parts.iter().map(RawPart::part))
+                })?;
                 Self::of_grid(raw.method, raw.processors, layout, imbalance)
             }
             Problem::Units { n } => {
@@ -280,7 +324,7 @@ impl Plan {
             problem: self.problem(),
             processors: self.processors.clone(),
             shares: self.shares.clone(),
-            layout: block.or(layout).map(|l| l.parts().to_vec()),
+            layout: block.or(layout).map(entries),
             repeat: block.map(|b| [b.shape().m, b.shape().n]),
             // A plan that was read without metrics has no imbalance, and JSON has no NaN.
             metrics: Some(self.metrics.clone()).filter(|m| m.imbalance.is_finite()),
@@ -297,12 +341,33 @@ impl Plan {
     }
 }
 
+/// The layout of entries, some of which may have inner ranges.
+fn of_entries(shape: super::Shape, processors: usize, entries: Vec<RawPart>) -> Result<Layout> {
+    if entries.iter().all(|entry| entry.inner.is_none()) {
+        return Layout::new(shape, processors, entries.iter().map(RawPart::part));
+    }
+    let whole = Span::new(0, shape.k);
+    let one = |entry: &RawPart| {
+        Cuboid::new(entry.owner, Rect::new(entry.rows, entry.cols), entry.inner.unwrap_or(whole))
+    };
+    Layout::of_boxes(shape, processors, entries.iter().map(one))
+}
+
+/// The entries of a layout.
+fn entries(layout: &Layout) -> Vec<RawPart> {
+    let whole = Span::new(0, layout.shape().k);
+    match layout.boxes() {
+        None => layout.parts().iter().map(RawPart::of).collect(),
+        Some(boxes) => boxes.iter().map(|one| RawPart::of_box(one, whole)).collect(),
+    }
+}
+
 /// The layout of a file's rectangles, if its shares are their areas.
 fn of_rectangles(
-    parts: Option<Vec<Part>>,
+    parts: Option<Vec<RawPart>>,
     shares: &[u64],
     place: &str,
-    layout: impl FnOnce(Vec<Part>) -> Result<Layout>,
+    layout: impl FnOnce(Vec<RawPart>) -> Result<Layout>,
 ) -> Result<Layout> {
     let refuse = |field: &str, what: String, remedy: &str| {
         Err(Error::input(format!("{place}: {field}"), what, remedy))
@@ -317,7 +382,8 @@ fn of_rectangles(
         other => other,
     })?;
     if layout.shares() != shares {
-        let what = format!("{shares:?} are not the areas of the layout, {:?}", layout.shares());
+        let of = if layout.boxes().is_some() { "shares of the work" } else { "areas" };
+        let what = format!("{shares:?} are not the {of} of the layout, {:?}", layout.shares());
         return refuse("shares", what, "make shares and layout agree");
     }
     Ok(layout)

@@ -1,6 +1,8 @@
-//! Layouts: disjoint rectangles with owners that cover the m x n matrix C exactly once.
+//! Layouts: disjoint rectangles with owners that cover the m x n matrix C exactly once, and boxes where the
+//! inner dimension is cut too.
 
 use super::Shape;
+use super::boxes::{self, Cuboid};
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect, Span, SpanSet};
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,8 @@ impl Part {
 }
 
 /// A partition of the m x n matrix C. It also partitions A and B, which are cut in the same proportions.
+///
+/// If the inner dimension is cut ([`Layout::of_boxes`]), the parts say who owns C, and the boxes who computes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     shape: Shape,
@@ -38,6 +42,8 @@ pub struct Layout {
     parts: Vec<Part>,
     /// The block that the parts repeat, if they do.
     block: Option<Box<Layout>>,
+    /// The boxes, if the inner dimension is cut.
+    boxes: Option<Vec<Cuboid>>,
 }
 
 impl Layout {
@@ -83,9 +89,31 @@ impl Layout {
             }
         }
         kept.sort_by_key(|p| (p.rows.start, p.cols.start, p.owner));
-        let layout = Self { shape, processors, parts: kept, block: None };
+        let layout = Self { shape, processors, parts: kept, block: None, boxes: None };
         layout.check_cover()?;
         Ok(layout)
+    }
+
+    /// A layout that may cut the inner dimension, from boxes that cover each row, column and inner index
+    /// exactly once. Empty boxes are dropped. Each element of C belongs to the processor of the box that
+    /// covers it at inner index 0. If no box ends before k, this is [`Layout::new`]. O(R^2) for R boxes.
+    ///
+    /// # Errors
+    /// A reversed range, a box outside the product, an owner that does not exist, more than 4,096 boxes, or a
+    /// multiply-add that is covered twice or not at all: exit code 2.
+    pub fn of_boxes(
+        shape: Shape,
+        processors: usize,
+        boxes: impl IntoIterator<Item = Cuboid>,
+    ) -> Result<Self> {
+        let all = boxes::checked(shape, processors, boxes)?;
+        let first = all.iter().filter(|one| one.inner.start == 0);
+        if all.iter().all(|one| one.inner == Span::new(0, shape.k)) {
+            return Self::new(shape, processors, first.map(Cuboid::part));
+        }
+        boxes::check_cover(shape, &all)?;
+        let layout = Self::new(shape, processors, first.map(Cuboid::part))?;
+        Ok(Self { boxes: Some(all), ..layout })
     }
 
     /// The three sizes.
@@ -108,13 +136,38 @@ impl Layout {
         self.block.as_deref()
     }
 
+    /// The boxes by row, column and inner index, if the inner dimension is cut; `None` if every part of C is
+    /// computed by its owner.
+    pub fn boxes(&self) -> Option<&[Cuboid]> {
+        self.boxes.as_deref()
+    }
+
+    /// The boxes, whether or not the inner dimension is cut: without cuts, the parts with all of it.
+    pub fn cuboids(&self) -> Vec<Cuboid> {
+        let whole = Span::new(0, self.shape.k);
+        let all = || self.parts.iter().map(|part| Cuboid::new(part.owner, part.rect(), whole)).collect();
+        self.boxes.clone().unwrap_or_else(all)
+    }
+
+    /// Refuses a layout that cuts the inner dimension on behalf of `what`, which cannot serve it.
+    ///
+    /// # Errors
+    /// The inner dimension is cut: exit code 1.
+    pub fn refuse_boxes(&self, what: &str) -> Result<()> {
+        if self.boxes.is_none() { Ok(()) } else { Err(inner_cuts_refused(what)) }
+    }
+
     /// The same layout, marked as a repetition of `block`.
     pub(super) fn with_block(self, block: Self) -> Self {
         Self { block: Some(Box::new(block)), ..self }
     }
 
-    /// Number of elements of C of each processor, by rank.
+    /// Number of elements of C of each processor, by rank. If the inner dimension is cut: each processor's
+    /// multiply-adds divided by k, rounded so that they add up to m n.
     pub fn shares(&self) -> Vec<u64> {
+        if let Some(boxes) = &self.boxes {
+            return boxes::shares(self.shape, self.processors, boxes);
+        }
         let mut shares = vec![0; self.processors];
         for part in &self.parts {
             shares[part.owner.0] += part.rect().area();
@@ -122,7 +175,23 @@ impl Layout {
         shares
     }
 
-    /// The rectangles of each processor, by rank.
+    /// Number of multiply-adds of each processor, by rank.
+    pub fn work(&self) -> Vec<u128> {
+        boxes::work(self.processors, &self.cuboids())
+    }
+
+    /// The sizes at which speed functions are evaluated, by rank: the elements of C that a processor updates
+    /// by a pivot block. These are the shares, or multiply-adds over inner indices if those are cut.
+    pub fn sizes(&self) -> Vec<u64> {
+        let Some(boxes) = &self.boxes else { return self.shares() };
+        let size = |(rank, work): (usize, u128)| {
+            let own = boxes.iter().filter(|one| one.owner.0 == rank).map(|one| one.inner);
+            work.div_ceil(u128::from(SpanSet::union(own).len().max(1))) as u64
+        };
+        self.work().into_iter().enumerate().map(size).collect()
+    }
+
+    /// The rectangles of C that each processor owns, by rank.
     pub fn rects_by_owner(&self) -> Vec<Vec<Rect>> {
         let mut rects = vec![Vec::new(); self.processors];
         for part in &self.parts {
@@ -131,32 +200,42 @@ impl Layout {
         rects
     }
 
-    /// The rows of C that each processor owns elements of, by rank.
+    /// The rectangles of C that each processor computes, by rank: those that it owns, or the faces of its
+    /// boxes, which may be equal or overlap.
+    pub fn faces_by_owner(&self) -> Vec<Vec<Rect>> {
+        let Some(boxes) = &self.boxes else { return self.rects_by_owner() };
+        let mut faces = vec![Vec::new(); self.processors];
+        boxes.iter().for_each(|one| faces[one.owner.0].push(one.face()));
+        faces
+    }
+
+    /// The rows of C that each processor computes elements of, by rank.
     pub fn rows_by_owner(&self) -> Vec<SpanSet> {
-        self.rects_by_owner().iter().map(|rects| SpanSet::union(rects.iter().map(|r| r.rows))).collect()
+        self.faces_by_owner().iter().map(|rects| SpanSet::union(rects.iter().map(|r| r.rows))).collect()
     }
 
-    /// The columns of C that each processor owns elements of, by rank.
+    /// The columns of C that each processor computes elements of, by rank.
     pub fn cols_by_owner(&self) -> Vec<SpanSet> {
-        self.rects_by_owner().iter().map(|rects| SpanSet::union(rects.iter().map(|r| r.cols))).collect()
+        self.faces_by_owner().iter().map(|rects| SpanSet::union(rects.iter().map(|r| r.cols))).collect()
     }
 
-    /// The partition of A (m x k): the rows of C, and the columns of C rescaled to k. Empty parts are
-    /// dropped.
+    /// The partition of A (m x k): the rows of C, and the columns of C rescaled to k, within the inner indices
+    /// of the box. Empty parts are dropped.
     pub fn parts_of_a(&self) -> Vec<Part> {
         let Shape { k, n, .. } = self.shape;
-        self.cut(|p| Rect::new(p.rows, p.cols.rescale(n, k)))
+        self.cut(|one| Rect::new(one.rows, one.cols.rescale(n, k).intersect(one.inner)))
     }
 
-    /// The partition of B (k x n): the rows of C rescaled to k, and the columns of C. Empty parts are
-    /// dropped.
+    /// The partition of B (k x n): the rows of C rescaled to k, within the inner indices of the box, and the
+    /// columns of C. Empty parts are dropped.
     pub fn parts_of_b(&self) -> Vec<Part> {
         let Shape { m, k, .. } = self.shape;
-        self.cut(|p| Rect::new(p.rows.rescale(m, k), p.cols))
+        self.cut(|one| Rect::new(one.rows.rescale(m, k).intersect(one.inner), one.cols))
     }
 
-    fn cut(&self, rect: impl Fn(&Part) -> Rect) -> Vec<Part> {
-        self.parts.iter().map(|p| Part::new(p.owner, rect(p))).filter(|p| !p.rect().is_empty()).collect()
+    fn cut(&self, rect: impl Fn(&Cuboid) -> Rect) -> Vec<Part> {
+        let part = |one: &Cuboid| Part::new(one.owner, rect(one));
+        self.cuboids().iter().map(part).filter(|part| !part.rect().is_empty()).collect()
     }
 
     /// Checks that every element is covered once: a sweep over the rows that keeps the rectangles of the
@@ -197,6 +276,14 @@ impl Layout {
         }
         Ok(())
     }
+}
+
+/// The error of `what`, which cannot use a layout that cuts the inner dimension: exit code 1.
+pub fn inner_cuts_refused(what: &str) -> Error {
+    Error::infeasible(
+        format!("{what} cannot use a layout that cuts the inner dimension"),
+        "use a method other than inner and boxes",
+    )
 }
 
 #[cfg(test)]

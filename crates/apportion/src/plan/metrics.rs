@@ -2,8 +2,8 @@
 //!
 //! Source: Becker 2010, sections 4.2.4 and 5.5 (half-perimeters, lower bound, interrupts).
 
-use super::{Layout, Part, Shape};
-use crate::geometry::{Span, SpanSet};
+use super::{Layout, Part, Shape, boxes, volume_bound};
+use crate::geometry::{Rect, Span, SpanSet};
 use serde::{Deserialize, Serialize};
 
 /// The largest number of processors for which the p x p table of moved elements is made.
@@ -23,9 +23,14 @@ pub struct Metrics {
     /// The largest half-perimeter of one processor, r_i/m + c_i/n.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_half_perimeter: Option<f64>,
-    /// Elements of A and B that are sent from one processor to another: k sum(r_i + c_i) - m k - k n.
+    /// Elements that are sent from one processor to another: of A and B, k sum(r_i + c_i) - m k - k n; of C,
+    /// partial sums if the inner dimension is cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume: Option<u64>,
+    /// The least volume of any plan with these shares, whether or not it cuts the inner dimension
+    /// ([`volume_bound`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume_bound: Option<u64>,
     /// Elements sent, as `[receiver][sender]`. `None` for more than 1024 processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_matrix: Option<Vec<Vec<u64>>>,
@@ -44,6 +49,7 @@ impl Metrics {
             lower_bound: None,
             largest_half_perimeter: None,
             volume: None,
+            volume_bound: None,
             volume_matrix: None,
             imbalance,
             communication_free: None,
@@ -65,23 +71,26 @@ impl Metrics {
     pub fn of_layout(layout: &Layout, imbalance: f64) -> Self {
         let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
         let half_perimeters = half_perimeters(layout);
-        let table = (layout.processors() <= LARGEST_TABLE).then(|| directions(layout, &rows, &cols));
+        let table = (layout.processors() <= LARGEST_TABLE).then(|| match layout.boxes() {
+            None => directions(layout, &rows, &cols),
+            Some(boxes) => boxes::directions(layout, boxes),
+        });
+        let owned = communication_free(layout);
+        let free = |((rows, cols), rects): (&(SpanSet, SpanSet), Vec<Rect>)| {
+            rects.iter().map(|r| rows.count_in(r.rows) * cols.count_in(r.cols)).sum()
+        };
         Self {
             sum_half_perimeters: Some(half_perimeters.iter().sum()),
             lower_bound: Some(lower_bound(layout.shape(), &layout.shares())),
             largest_half_perimeter: Some(half_perimeters.iter().copied().fold(0.0, f64::max)),
-            volume: Some(volume(layout.shape(), &rows, &cols)),
+            volume: Some(layout.volume()),
+            volume_bound: Some(least_volume(layout)),
             volume_matrix: table,
             imbalance,
-            communication_free: Some(
-                communication_free(layout)
-                    .iter()
-                    .zip(layout.rects_by_owner())
-                    .map(|((rows, cols), rects)| {
-                        rects.iter().map(|r| rows.count_in(r.rows) * cols.count_in(r.cols)).sum()
-                    })
-                    .collect(),
-            ),
+            communication_free: Some(match layout.boxes() {
+                None => owned.iter().zip(layout.rects_by_owner()).map(free).collect(),
+                Some(boxes) => boxes::communication_free(layout.processors(), boxes, &owned),
+            }),
         }
     }
 
@@ -107,9 +116,30 @@ pub fn lower_bound(shape: Shape, shares: &[u64]) -> f64 {
     2.0 * shares.iter().map(|&s| (s as f64 / whole).sqrt()).sum::<f64>()
 }
 
+impl Layout {
+    /// Elements that travel: [`Metrics::volume`] alone. O(R log R), with boxes O(R^2).
+    pub fn volume(&self) -> u64 {
+        match self.boxes() {
+            None => volume(self.shape(), &self.rows_by_owner(), &self.cols_by_owner()),
+            Some(boxes) => boxes::volume(self, boxes),
+        }
+    }
+}
+
+/// The least volume of any plan with this layout's shares of the work.
+fn least_volume(layout: &Layout) -> u64 {
+    let shape = layout.shape();
+    let whole = shape.flops() / 2.0;
+    volume_bound(shape, layout.work().into_iter().map(|work| work as f64 / whole))
+}
+
 /// Lower bound of the volume, in elements of A and B, over all layouts with this layout's shares: max(0, k
 /// sum(2 sqrt(share_i)) - m k - k n), because a part of area s touches at least 2 sqrt(s) rows and columns.
+/// If the layout cuts the inner dimension, the bound is over all layouts that may do so ([`volume_bound`]).
 pub fn volume_lower_bound(layout: &Layout) -> u64 {
+    if layout.boxes().is_some() {
+        return least_volume(layout);
+    }
     let shape = layout.shape();
     let touched: f64 = layout.shares().iter().map(|&s| 2.0 * (s as f64).sqrt()).sum();
     let least = shape.k as f64 * (touched - shape.m as f64 - shape.n as f64);

@@ -1,6 +1,6 @@
 //! The main job once everything is decided: forecast, run, verify.
 
-use super::application::{Product, TailOutcome};
+use super::application::{TailOutcome, computed};
 use super::segments::RunSegments;
 use super::{Adaptation, Adaptive, OperandViews, OwnRects, RunReport, adaptive};
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling, views_of};
 use crate::model::Model;
 use crate::plan::{Forecast, Layout, Plan};
 use crate::platform::{Platform, available_memory};
-use crate::run::{Session, run, trace_of_all};
+use crate::run::{Session, trace_of_all};
 use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions, predicted_memory};
 use crate::select::{Rebalance, check_caps, forecast, ideal_seconds_turning, rates};
 use crate::simulate::CostModel;
@@ -109,7 +109,7 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     }
 
     fn predicted(&self, platform: &Platform) -> Result<Forecast> {
-        let rates = rates(self.models, &self.plan.shares, self.models_block);
+        let rates = rates(self.models, &self.plan.sizes(), self.models_block);
         let element = size_of::<T>() as u64;
         let conditions = CostModel { rates: &rates, network: &platform.network, element };
         forecast(self.plan.layout()?, self.order, conditions)
@@ -140,8 +140,15 @@ pub fn multiply<'a, T: Element>(
     let job = &job.clone().forecast_once(session)?;
     let layout = world.all_ok(job.plan.layout())?;
     let (path, element) = (data_path(session), size_of::<T>() as u64);
+    world.all_ok(job.order.check_layout(layout))?;
+    if job.adaptive.is_some() {
+        world.all_ok(layout.refuse_boxes("`adaptive`"))?;
+    }
     world.all_ok(check_memory::<T>(layout, job.order, platform, path))?;
     world.all_ok(check_tail(job, path))?;
+    if job.tail > 0.0 {
+        world.all_ok(layout.refuse_boxes("`tail`"))?;
+    }
     let schedule = MatmulSchedule::new(layout, job.order);
     let (mut c, trace, adaptation, tail) = match job.adaptive {
         None => {
@@ -159,7 +166,7 @@ pub fn multiply<'a, T: Element>(
     let parts = Parts { a, b, c: views_of(&c), initial, scaling: job.scaling, shape: layout.shape() };
     let verified = judge(parts, job.kernel, job.seed, world)?;
     session.world().check()?;
-    let rates = rates(job.models, &job.plan.shares, job.models_block);
+    let rates = rates(job.models, &job.plan.sizes(), job.models_block);
     let report = RunReport {
         plan: Plan { forecast: job.forecast.clone(), ..job.plan.clone() },
         trace,
@@ -219,16 +226,9 @@ fn once<T: Element>(
     session: &Session<'_>,
 ) -> Result<(LocalBlocks<T>, Trace, Option<TailOutcome>)> {
     let mut c = empty_blocks(&OwnRects::of(schedule, session.world()).c);
-    let here = session.world().processors_here(session.platform().len());
     let sides = [operands.a.clone(), operands.b.clone()];
-    let mut product = Product::new(job.kernel, schedule, sides, &mut c, (here, data_path(session)));
-    if job.tail > 0.0 {
-        let threads = session.platform().processors.iter().map(|p| p.cores.len()).max();
-        product = product.with_tail(job.tail, threads.unwrap_or(1).max(1));
-    }
-    let lanes = run(&product, session)?.lanes;
-    let tail = product.tail_outcome();
-    drop(product);
+    let how = (session, data_path(session), job.tail);
+    let (lanes, tail) = computed(job.kernel, schedule, sides, &mut c, how)?;
     let trace = trace_of_all(lanes, session.world())?;
     Ok((c, trace, tail))
 }

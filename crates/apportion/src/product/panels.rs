@@ -291,6 +291,7 @@ type Parts<T> = (LocalBlocks<T>, LocalBlocks<T>, Option<LocalBlocks<T>>);
 /// Adapts the plan to a panel of another height or with fewer inner indices.
 fn of_panel(plan: &Plan, shape: Shape) -> Result<Plan> {
     let layout = plan.layout()?;
+    layout.refuse_boxes("a product in panels")?;
     let present = layout.shape();
     let layout = if (present.m, present.n) == (shape.m, shape.n) {
         Layout::new(shape, layout.processors(), layout.parts().iter().copied())?

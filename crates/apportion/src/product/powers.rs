@@ -210,6 +210,8 @@ struct Squares<'a, T> {
 
 impl<'a, T: Element> Squares<'a, T> {
     fn new(job: &MatmulJob<'a, T>, session: &'a Session<'a>) -> Result<Self> {
+        // A layout that cuts the inner dimension divides the factors in another way than the product.
+        session.world().all_ok(job.plan.layout()?.refuse_boxes("a power or closure"))?;
         let job = job.clone().forecast_once(session)?;
         let report = RunReport::nothing(&job, session)?;
         Ok(Self { job, session, report })

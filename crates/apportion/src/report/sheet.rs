@@ -2,6 +2,7 @@
 
 use super::markup::{INK, escape, percent};
 use super::palette::colours;
+use super::svg::slices;
 use crate::plan::Plan;
 use std::fmt::Write;
 
@@ -79,9 +80,10 @@ fn draw(svg: &mut String, candidate: &Candidate<'_>, colours: &[String], place: 
     let [left, top, wide, high] = place;
     let Ok(layout) = candidate.plan.layout() else { return };
     let shape = layout.shape();
-    let x = |col: u64| left + wide * col as f64 / shape.n as f64;
+    let drawn = slices(layout);
+    let x = |col: u64| left + wide * col as f64 / drawn.cols as f64;
     let y = |row: u64| top + high * row as f64 / shape.m as f64;
-    for (owner, rects) in layout.rects_by_owner().iter().enumerate().filter(|(_, rects)| !rects.is_empty()) {
+    for (owner, rects) in drawn.rects.iter().enumerate().filter(|(_, rects)| !rects.is_empty()) {
         let mut path = String::new();
         for r in rects {
             let [a, b] = [x(r.cols.start), x(r.cols.end)];
@@ -96,14 +98,14 @@ fn draw(svg: &mut String, candidate: &Candidate<'_>, colours: &[String], place: 
     // The outline of every owner: edges that two rectangles of one owner share are not drawn.
     let _ = writeln!(svg, "<path fill=\"none\" stroke=\"{INK}\" stroke-width=\"1\" d=\"{}\"/>", {
         let mut lines = String::new();
-        for line in super::svg::outlines_of(layout) {
+        for line in super::svg::outlines_of(&drawn.rects) {
             let [from, to] = line;
             let _ = write!(lines, "M{:.2} {:.2}L{:.2} {:.2}", x(from[1]), y(from[0]), x(to[1]), y(to[0]));
         }
         lines
     });
     let total: u64 = candidate.plan.shares.iter().sum();
-    for (owner, rects) in layout.rects_by_owner().iter().enumerate() {
+    for (owner, rects) in drawn.rects.iter().enumerate() {
         let Some(r) = rects.iter().max_by_key(|r| (r.area(), std::cmp::Reverse(**r))) else { continue };
         let [a, b, c, d] = [x(r.cols.start), x(r.cols.end), y(r.rows.start), y(r.rows.end)];
         let name = &candidate.plan.processors[owner];
@@ -177,7 +179,7 @@ mod tests {
         }
         assert_eq!(svg, sheet_svg("9:1", &all, &[]));
         // The L shape has an outline of six edges; the line between its two rectangles is not among them.
-        let lines = super::super::svg::outlines_of(plans[1].layout().unwrap());
+        let lines = super::super::svg::outlines_of(&plans[1].layout().unwrap().rects_by_owner());
         assert!(lines.iter().all(|[a, b]| a[0] != 68 || b[1] - a[1] <= 32), "{lines:?}");
         assert!(sheet_svg("nothing", &[], &[]).contains("nothing"));
     }

@@ -3,6 +3,7 @@
 mod clusters;
 mod labels;
 mod picture;
+mod slices;
 
 use super::legend::Legend;
 use super::markup::{INK, escape};
@@ -12,6 +13,7 @@ use crate::plan::{Plan, Problem};
 use crate::units::show_count;
 use picture::Picture;
 pub(super) use picture::outlines_of;
+pub(super) use slices::slices;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -125,7 +127,10 @@ fn titles(plan: &Plan) -> [String; 2] {
     let metrics = &plan.metrics;
     let mut costs = Vec::new();
     if let Some(volume) = metrics.volume {
-        costs.push(format!("volume {} elements", count(volume)));
+        let boxes = plan.rectangles().is_some_and(|layout| layout.boxes().is_some());
+        let bound = metrics.volume_bound.filter(|_| boxes);
+        let bound = bound.map_or_else(String::new, |bound| format!(" (bound {})", count(bound)));
+        costs.push(format!("volume {} elements{bound}", count(volume)));
     }
     if let (Some(cost), Some(bound)) = (metrics.sum_half_perimeters, metrics.lower_bound) {
         let above = 100.0 * (cost / bound - 1.0);

@@ -55,7 +55,7 @@ impl<T> SharedMemory<'_, T> {
 
     /// Stores a packed message for its receiver, before it is announced.
     fn pack<E: Executable<Element = T>>(&self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) {
-        if !app.shares_memory() {
+        if !message.pieces.iter().all(|piece| app.is_shared(piece)) {
             let key = (message.from, message.to, message.tag);
             let parcel = packed(message, app, local);
             self.parcels.lock().unwrap_or_else(PoisonError::into_inner).insert(key, parcel);
@@ -90,7 +90,7 @@ impl<E: Executable> Transport<E> for SharedMemory<'_, E::Element> {
     fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<[f64; 2]> {
         let key = (self.rank, message.from, message.tag);
         let transit = self.mailboxes.receive(key, self.epoch, self.stop)?;
-        if app.shares_memory() {
+        if message.pieces.iter().all(|piece| app.is_shared(piece)) {
             message.pieces.iter().for_each(|piece| app.take_shared(local, piece));
         } else {
             let key = (message.from, message.to, message.tag);

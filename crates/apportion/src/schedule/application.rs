@@ -136,9 +136,16 @@ pub trait Executable: Application + Sync {
 
     /// True if the processors of one process can read each other's pieces in place. Messages between them
     /// then carry no data, and the engine calls [`take_shared`](Self::take_shared) instead of `pack` and
-    /// `unpack`.
+    /// `unpack`, except for pieces that are not [shared](Self::is_shared).
     fn shares_memory(&self) -> bool {
         false
+    }
+
+    /// True if this piece is among those that are read in place. The pieces of one message are all so, or none
+    /// is. Default: all pieces if processors share memory.
+    fn is_shared(&self, piece: &Self::Piece) -> bool {
+        let _ = piece;
+        self.shares_memory()
     }
 
     /// Announces that a piece of another processor of this process may be read from now on.

@@ -1,5 +1,7 @@
 //! The flow of a schedule and its parameters.
 
+use crate::error::{Error, Result};
+use crate::plan::Layout;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -38,7 +40,7 @@ impl fmt::Display for Flow {
 
 impl FromStr for Flow {
     type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
         Self::ALL
             .into_iter()
             .find(|f| f.to_string() == text)
@@ -59,7 +61,7 @@ pub enum Messages {
 
 impl FromStr for Messages {
     type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
         match text {
             "together" => Ok(Self::Together),
             "separate" => Ok(Self::Separate),
@@ -116,6 +118,27 @@ impl ScheduleOptions {
     #[must_use]
     pub const fn with_messages(self, messages: Messages) -> Self {
         Self { messages, ..self }
+    }
+
+    /// Refuses a flow that does not serve a layout: on one that cuts the inner dimension, there are the
+    /// one-to-all flow and the bulk flow in messages together.
+    ///
+    /// # Errors
+    /// Exit code 1.
+    pub fn check_layout(self, layout: &Layout) -> Result<()> {
+        let refuse = |what: String, remedy: &str| Err(Error::infeasible(what, remedy));
+        match self.flow {
+            _ if layout.boxes().is_none() => Ok(()),
+            Flow::Ring | Flow::Broadcast => refuse(
+                format!("the {} flow cannot use a layout that cuts the inner dimension", self.flow),
+                "use `flow = one-to-all` or `flow = bulk`, or a method other than inner and boxes",
+            ),
+            Flow::Bulk if self.sends_separately() => refuse(
+                "a layout that cuts the inner dimension has no separate messages".into(),
+                "use `messages = together`",
+            ),
+            Flow::OneToAll | Flow::Bulk => Ok(()),
+        }
     }
 
     /// True if every rectangle is a message of its own.

@@ -3,10 +3,10 @@
 use crate::error::{Error, Result};
 use crate::model::{Model, only_ratios};
 use crate::plan::shapes::{Method, MethodOptions};
-use crate::plan::{Hierarchy, Layout, Shape};
+use crate::plan::{Hierarchy, Layout, LayoutConstraints, Shape};
 use crate::platform::{Platform, Processor};
 use crate::schedule::{Flow, ScheduleOptions};
-use crate::select::{MemoryOverrun, MemoryPolicy, PlanOptions, Sizing, fitted};
+use crate::select::{MemoryOverrun, MemoryPolicy, PlanOptions, Sizing, boxes, fitted};
 use crate::select::{affordable, areas, corner_for_overlap, forecast, rates};
 use crate::simulate::CostModel;
 use crate::units::show_bytes;
@@ -36,8 +36,16 @@ pub(super) fn candidates(
     let orders = wishes.orders();
     let every =
         |capped: &[Model]| layouts(shape, platform, &areas(capped, shape)?, (models, models_block), wishes);
-    let each = |layouts: Vec<(String, Layout)>| {
-        layouts.into_iter().flat_map(|(name, l)| orders.iter().map(move |&o| (name.clone(), l.clone(), o)))
+    let each = |layouts: Vec<(String, Layout)>| -> Result<Vec<(String, Layout, ScheduleOptions)>> {
+        let mut found = Vec::new();
+        let mut refusal = Ok(());
+        for ((name, l), &o) in layouts.iter().flat_map(|l| orders.iter().map(move |o| (l, o))) {
+            match o.check_layout(l) {
+                Ok(()) => found.push((name.clone(), l.clone(), o)),
+                refused => refusal = refusal.and(refused),
+            }
+        }
+        if found.is_empty() { refusal.map(|()| found) } else { Ok(found) }
     };
     let (path, smaller) = match wishes.fit {
         MemoryPolicy::Unchecked => (None, false),
@@ -45,7 +53,8 @@ pub(super) fn candidates(
         MemoryPolicy::SmallerBlocks(path) => (Some(path), true),
     };
     let Some(path) = path.filter(|_| platform.processors.iter().any(|p| p.memory.is_some())) else {
-        return Ok(each(every(models)?).map(|(name, layout, order)| (name, layout, order, None)).collect());
+        let found = each(every(models)?)?.into_iter();
+        return Ok(found.map(|(name, layout, order)| (name, layout, order, None)).collect());
     };
     if let Some(error) = all_too_small(shape, platform, wishes.element) {
         return Err(error);
@@ -62,7 +71,7 @@ pub(super) fn candidates(
             Err(error) => return Err(error),
         };
         let mut found = Vec::new();
-        for (name, layout, order) in each(layouts) {
+        for (name, layout, order) in each(layouts)? {
             match fitted(&layout, order, platform, (wishes.element, path), least) {
                 Ok((order, narrowed)) => found.push((name, layout, order, narrowed)),
                 Err(excess) => {
@@ -142,6 +151,10 @@ fn layouts(
     };
     match (wishes.method, wishes.sizing) {
         (Some(Method::SquareCorner), Sizing::ForOverlap) => Ok(vec![overlapped()?]),
+        (Some(method), _) if method.cuts_inner() && wishes.form == LayoutConstraints::default() => {
+            let all = boxes::layouts(method, shape, weights, models.0)?.into_iter();
+            Ok(all.map(|layout| (method.to_string(), layout)).collect())
+        }
         (Some(method), _) => Ok(vec![by(method)?]),
         // Columns are applicable to every input: only the layout constraints can be refused.
         (None, sizing) => by(Method::Columns).map(|_| {
@@ -149,6 +162,7 @@ fn layouts(
             if sizing == Sizing::ForOverlap {
                 all.extend(overlapped().ok().filter(|found| !all.contains(found)));
             }
+            all.extend(boxes::candidates(shape, weights, models.0, wishes, &all));
             all
         }),
     }

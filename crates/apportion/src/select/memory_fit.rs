@@ -79,13 +79,14 @@ pub fn check_caps(
 /// processor that would exceed its cap with the requested one.
 ///
 /// # Errors
-/// As [`check_caps`].
+/// As [`check_caps`] and [`ScheduleOptions::check_layout`].
 pub fn fit_order(
     layout: &Layout,
     order: ScheduleOptions,
     platform: &Platform,
     (element, fit): (u64, MemoryPolicy),
 ) -> Result<(ScheduleOptions, Option<MemoryOverrun>)> {
+    order.check_layout(layout)?;
     let (path, least) = match fit {
         MemoryPolicy::Unchecked => return Ok((order, None)),
         MemoryPolicy::AsAsked(path) => (path, u64::MAX),

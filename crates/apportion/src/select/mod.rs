@@ -2,6 +2,7 @@
 //! If the user leaves method or flow open, every candidate is simulated and the fastest is chosen.
 
 mod bounds;
+mod boxes;
 mod candidates;
 mod memory_fit;
 mod overlap;
@@ -11,6 +12,7 @@ mod surfaces;
 mod times;
 
 pub use bounds::ideal_seconds_turning;
+pub use boxes::{imbalance_of, relative_times_of};
 pub use candidates::capped;
 pub(crate) use memory_fit::fitted;
 pub use memory_fit::{MemoryOverrun, MemoryPolicy, check_caps, fit_order};
@@ -89,6 +91,8 @@ pub struct PlanOptions {
     pub element: u64,
     /// Handling of the platform's `memory` caps.
     pub fit: MemoryPolicy,
+    /// True if layouts may cut the inner dimension where the method is left open.
+    pub inner_cuts: bool,
 }
 
 /// A candidate: a plan, the order of its steps, and its forecast.
@@ -130,7 +134,8 @@ pub fn areas(models: &[Model], shape: Shape) -> Result<Vec<f64>> {
     Ok(speeds.into_iter().map(|s| s / largest / total * shape.elements() as f64).collect())
 }
 
-/// Multiply-adds per second of each processor at its share of C. `block` is the models' pivot block.
+/// Multiply-adds per second of each processor at its share of C, or at the [size](Layout::sizes) of its boxes.
+/// `block` is the models' pivot block.
 ///
 /// Ratios of speeds have no rates: every processor then computes in no time, so that a simulation with these
 /// rates gives the times of communication alone.
@@ -149,8 +154,9 @@ pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
 /// The forecast of a layout, by simulation of its schedule.
 ///
 /// # Errors
-/// As [`simulate`].
+/// As [`simulate`] and [`ScheduleOptions::check_layout`].
 pub fn forecast(layout: &Layout, order: ScheduleOptions, conditions: CostModel<'_>) -> Result<Forecast> {
+    order.check_layout(layout)?;
     let trace = simulate(&MatmulSchedule::new(layout, order), conditions)?;
     Ok(Forecast { seconds: trace.seconds(), compute: trace.compute(), communicate: trace.communicate() })
 }
@@ -199,7 +205,7 @@ pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize)
 }
 
 impl PlanOptions {
-    /// Options with all choices open and without memory checks: any method and flow, chosen by time, for
+    /// Options with all choices open, inner cuts among them, and without memory checks: any method and flow, chosen by time, for
     /// pivot blocks of `block` indices and elements of `element` bytes.
     pub fn open(block: u64, element: u64) -> Self {
         Self {
@@ -215,6 +221,7 @@ impl PlanOptions {
             minimise: Minimise::Time,
             element,
             fit: MemoryPolicy::Unchecked,
+            inner_cuts: true,
         }
     }
 
@@ -261,14 +268,13 @@ impl Field<'_> {
         order: ScheduleOptions,
         simulated: bool,
     ) -> Result<Choice> {
-        let shares = layout.shares();
-        let rates = rates(self.models, &shares, self.models_block);
+        let rates = rates(self.models, &layout.sizes(), self.models_block);
         let simulated = simulated.then(|| self.simulate(layout, order, &rates)).transpose()?;
-        let imbalance = imbalance(self.models, &shares)?;
+        let imbalance = imbalance_of(self.models, layout)?;
         let plan = Plan {
             // Ratios give no seconds of computation: a forecast of communication alone is none of the run.
             forecast: simulated.clone().filter(|_| !only_ratios(self.models)),
-            relative_times: relative_times(self.models, &shares)?,
+            relative_times: relative_times_of(self.models, layout)?,
             ..Plan::of_layout(method, self.platform.names(), layout.clone(), imbalance)
         };
         let rank = match (self.wishes.minimise, self.platform.network.topology) {
@@ -284,7 +290,7 @@ impl Field<'_> {
     /// The forecast of a candidate.
     fn forecast(&self, choice: &Choice) -> Result<Forecast> {
         let layout = choice.plan.layout()?;
-        self.simulate(layout, choice.order, &rates(self.models, &choice.plan.shares, self.models_block))
+        self.simulate(layout, choice.order, &rates(self.models, &layout.sizes(), self.models_block))
     }
 
     fn simulate(&self, layout: &Layout, order: ScheduleOptions, rates: &[f64]) -> Result<Forecast> {

@@ -150,6 +150,9 @@ pub fn arrange_watched(
     (search, seed): (Search, u64),
     watch: Watch<'_>,
 ) -> Result<Arranged> {
+    if let Some(layout) = plan.rectangles() {
+        layout.refuse_boxes("an arrangement")?;
+    }
     let layout = arrangeable(plan)?;
     let distances = Distances::new(&plan.processors, platform, objective)?;
     let before = finite(cost_of(layout, &distances, objective))?;

@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::Span;
-use crate::plan::{Layout, Part, Shape};
+use crate::plan::{Cuboid, Layout, Part, Shape};
 
 /// Lays out the m/b x n/b matrix of blocks with `lay` and scales the result up. Every cut is at a multiple of
 /// `block`; the last block takes the remainder, and a side shorter than a block is one block. O(R log R) for
@@ -40,6 +40,15 @@ pub fn in_blocks(shape: Shape, block: u64, lay: impl FnOnce(Shape) -> Result<Lay
         let cut = |at: u64| if at == blocks { side } else { at * block };
         Span::new(cut(span.start), cut(span.end))
     };
+    if let Some(boxes) = small.boxes() {
+        let boxes = boxes.iter().map(|one| Cuboid {
+            owner: one.owner,
+            rows: scaled(one.rows, blocks.m, shape.m),
+            cols: scaled(one.cols, blocks.n, shape.n),
+            inner: scaled(one.inner, blocks.k, shape.k),
+        });
+        return Layout::of_boxes(shape, small.processors(), boxes);
+    }
     let parts = small.parts().iter().map(|part| Part {
         owner: part.owner,
         rows: scaled(part.rows, blocks.m, shape.m),
@@ -51,7 +60,7 @@ pub fn in_blocks(shape: Shape, block: u64, lay: impl FnOnce(Shape) -> Result<Lay
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::shapes::{Method, MethodOptions, columns};
+    use crate::plan::shapes::{Method, MethodOptions, boxes, columns};
     use proptest::prelude::*;
 
     proptest! {
@@ -73,6 +82,19 @@ mod tests {
                         prop_assert!(span.len() >= block.min(side), "{} {:?}", method, span);
                     }
                 }
+            }
+        }
+    }
+
+    /// Inner cuts are at multiples of the block too.
+    #[test]
+    fn boxes_are_cut_at_whole_blocks() {
+        let shape = Shape::new(40, 203, 60, "test").unwrap();
+        let layout = in_blocks(shape, 20, |s| boxes(s, &[3.0, 1.0, 1.0])).unwrap();
+        for one in layout.boxes().unwrap() {
+            for (span, side) in [(one.rows, 40), (one.cols, 60), (one.inner, 203)] {
+                let whole = |at: u64| at.is_multiple_of(20) || at == side;
+                assert!(whole(span.start) && whole(span.end), "{one:?}");
             }
         }
     }

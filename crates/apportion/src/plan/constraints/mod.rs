@@ -11,7 +11,7 @@ pub(crate) use hierarchy::Member;
 
 use crate::error::Result;
 use crate::plan::shapes::{Method, MethodOptions, hierarchical};
-use crate::plan::{Layout, Shape};
+use crate::plan::{Layout, Shape, inner_cuts_refused};
 
 /// Constraints on a layout that hold for every method.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,9 @@ impl LayoutConstraints {
             None => in_blocks(shape, self.granularity, lay),
             Some([rows, cols]) => {
                 let block = Shape::new(rows, shape.k, cols, "`repeat`")?;
-                repeated(shape, &in_blocks(block, self.granularity, lay)?)
+                let block = in_blocks(block, self.granularity, lay)?;
+                block.refuse_boxes("a repeated block")?;
+                repeated(shape, &block)
             }
         }
     }
@@ -60,6 +62,9 @@ impl LayoutConstraints {
         methods: &[Option<Method>],
         terms: &MethodOptions,
     ) -> Result<(String, Layout)> {
+        if methods.iter().flatten().any(|method| method.cuts_inner()) {
+            return Err(inner_cuts_refused("a level of a hierarchy"));
+        }
         let layout = self.layout(shape, |s| hierarchical(s, weights, hierarchy, methods, terms))?;
         let name = |method: &Option<Method>| method.map_or_else(|| "auto".into(), |m| m.to_string());
         Ok((methods.iter().map(name).collect::<Vec<_>>().join("/"), layout))
@@ -85,6 +90,14 @@ mod tests {
         let block = layout.block().unwrap();
         assert_eq!(block.shares(), [48 * 32, 48 * 32, 16 * 32, 16 * 32]);
         assert_eq!(layout.shares().iter().sum::<u64>(), 130 * 200);
+        for method in [Method::Inner, Method::Boxes] {
+            let levels = [Some(Method::Rows), Some(method)];
+            let refused =
+                form.by_levels(shape, &[1.0; 4], &hierarchy, &levels, &MethodOptions::default()).unwrap_err();
+            assert_eq!(refused.exit_code(), 1);
+            let refused = form.layout(shape, |s| method.layout(s, &[1.0; 8], &MethodOptions::default()));
+            assert!(refused.unwrap_err().to_string().starts_with("a repeated block cannot use"), "{method}");
+        }
         let flat = LayoutConstraints { repeat: Some([0, 4]), ..LayoutConstraints::default() };
         assert_eq!(flat.layout(shape, |_| unreachable!("refused before")).unwrap_err().exit_code(), 2);
     }

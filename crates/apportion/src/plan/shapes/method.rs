@@ -6,8 +6,8 @@ use super::grid::grid_for;
 use super::recursive::recursive_for;
 use super::rows::rows_with;
 use super::{
-    Communication, Objective, block_rectangle, column_groups, hybrid_choice, nagamochi_abe, square_corner,
-    square_edge, square_middle, square_rectangle, straight_line,
+    Communication, Objective, block_rectangle, boxes, column_groups, hybrid_choice, inner, nagamochi_abe,
+    square_corner, square_edge, square_middle, square_rectangle, straight_line,
 };
 use crate::error::{Error, Result};
 use crate::plan::shares::LeftOver;
@@ -43,6 +43,10 @@ pub enum Method {
     ColumnGroups,
     /// Square corner or straight line, whichever communicates less; two or three processors.
     Hybrid,
+    /// Slabs across the inner dimension.
+    Inner,
+    /// Boxes: rows, columns and the inner dimension are cut.
+    Boxes,
     /// For comparison: the slower of two processors in a square on an edge.
     SquareEdge,
     /// For comparison: the slower of two processors in a square in the middle.
@@ -87,7 +91,7 @@ impl Default for MethodOptions {
 
 impl Method {
     /// Every method with its name.
-    const NAMES: [(Self, &'static str); 14] = [
+    const NAMES: [(Self, &'static str); 16] = [
         (Self::Columns, "columns"),
         (Self::SquareCorner, "square-corner"),
         (Self::Recursive, "recursive"),
@@ -100,6 +104,8 @@ impl Method {
         (Self::Rows, "rows"),
         (Self::ColumnGroups, "column-groups"),
         (Self::Hybrid, "hybrid"),
+        (Self::Inner, "inner"),
+        (Self::Boxes, "boxes"),
         (Self::SquareEdge, "square-edge"),
         (Self::SquareMiddle, "square-middle"),
     ];
@@ -114,10 +120,17 @@ impl Method {
         matches!(self, Self::Columns | Self::Recursive | Self::Grid)
     }
 
-    /// The methods that `auto` compares: those that need no options and do not combine other methods.
+    /// The methods for rectangles of C that `auto` compares: those that need no options and do not combine
+    /// other methods. It compares [`Inner`](Self::Inner) and [`Boxes`](Self::Boxes) too, where boxes are of
+    /// use.
     pub fn candidates() -> impl Iterator<Item = Self> {
         let left_out = [Self::ColumnGroups, Self::Hybrid, Self::SquareEdge, Self::SquareMiddle];
-        Self::all().filter(move |m| !left_out.contains(m))
+        Self::all().filter(move |m| !left_out.contains(m) && !m.cuts_inner())
+    }
+
+    /// True if the method cuts the inner dimension.
+    pub fn cuts_inner(self) -> bool {
+        matches!(self, Self::Inner | Self::Boxes)
     }
 
     /// The layout that this method makes.
@@ -149,6 +162,8 @@ impl Method {
             Self::Hybrid => {
                 hybrid_choice(shape, weights, terms.communication, terms.centre).map(|(_, layout)| layout)
             }
+            Self::Inner => inner(shape, weights),
+            Self::Boxes => boxes(shape, weights),
             Self::SquareEdge => square_edge(shape, weights),
             Self::SquareMiddle => square_middle(shape, weights),
         }

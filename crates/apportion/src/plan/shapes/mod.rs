@@ -6,6 +6,7 @@
 //! an error. [`Method`] selects a method by name.
 
 mod block_rectangle;
+mod boxes;
 mod cartesian;
 mod column_groups;
 mod columns;
@@ -14,6 +15,7 @@ mod grid;
 mod hierarchical;
 mod hybrid;
 mod hybrid_three;
+mod inner;
 mod least_cost;
 mod method;
 mod nagamochi_abe;
@@ -32,6 +34,7 @@ mod straight_line;
 mod tiling;
 
 pub use block_rectangle::block_rectangle;
+pub use boxes::{all_boxes, boxes};
 pub use cartesian::cartesian;
 pub use column_groups::column_groups;
 pub use columns::columns;
@@ -40,6 +43,7 @@ pub use grid::{grid, grid_shape};
 pub use hierarchical::hierarchical;
 pub use hybrid::{Communication, hybrid, hybrid_choice};
 pub use hybrid_three::hybrid_three;
+pub use inner::inner;
 pub use least_cost::{choose, least_cost};
 pub use method::{Method, MethodOptions};
 pub use nagamochi_abe::nagamochi_abe;

@@ -1,16 +1,20 @@
 //! The matrix product as an [`Executable`]: the data of its processors, and how pieces of A and B are packed,
 //! unpacked and computed with.
 
+mod boxes;
 mod panels;
 mod tail;
 
+use crate::error::Result;
 use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::{BlockViews, Element, LocalBlocks};
-use crate::run::parallel;
+use crate::run::{Session, parallel, run};
 use crate::schedule::{
     Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, Work,
 };
+use crate::trace::Lane;
+use boxes::BoxProduct;
 use panels::Panels;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -49,25 +53,9 @@ impl<'a, T: Element> Product<'a, T> {
         c: &'a mut LocalBlocks<T>,
         (here, path): (Range<usize>, DataPath),
     ) -> Self {
-        let mut owned: Vec<(Rect, usize, usize)> = Vec::new();
-        for rank in here {
-            for rect in schedule.rects(Rank(rank)) {
-                let block = c.iter().position(|(held, _)| held.intersect(*rect) == *rect);
-                owned.push((*rect, rank, block.expect("a processor's part of C is here")));
-            }
-        }
-        let tiles = (0..schedule.processors()).map(|_| Mutex::new(Vec::new())).collect();
-        let mut product = Self { kernel, schedule, a, b, path, fresh: true, tiles, tail: None };
-        for (number, (held, elements)) in c.iter_mut().enumerate() {
-            let mine: Vec<_> = owned.iter().filter(|(.., block)| *block == number).collect();
-            let whole = ViewMut::dense(elements, held.rows.len() as usize, held.cols.len() as usize);
-            let places: Vec<Rect> = mine.iter().map(|(rect, ..)| rect.relative_to(*held)).collect();
-            for ((rect, rank, _), tile) in mine.into_iter().zip(whole.into_tiles(&places)) {
-                let tiles = product.tiles[*rank].get_mut().unwrap_or_else(PoisonError::into_inner);
-                tiles.push((*rect, tile));
-            }
-        }
-        product
+        let owned = here.flat_map(|rank| schedule.rects(Rank(rank)).iter().map(move |rect| (*rect, rank)));
+        let tiles = tiles_by_rank(schedule.processors(), owned.collect(), c);
+        Self { kernel, schedule, a, b, path, fresh: true, tiles, tail: None }
     }
 
     /// The same product, added to the content of C.
@@ -103,10 +91,7 @@ impl<'a, T: Element> Product<'a, T> {
 
     /// The blocks of an operand.
     fn blocks(&self, operand: Operand) -> &BlockViews<'a, T> {
-        match operand {
-            Operand::A => &self.a,
-            Operand::B => &self.b,
-        }
+        if operand == Operand::B { &self.b } else { &self.a }
     }
 
     /// A view of a piece in place.
@@ -119,6 +104,58 @@ impl<'a, T: Element> Product<'a, T> {
         let (held, elements) = holds.expect("a piece is read where it is held, one block at a time");
         tile_of(*held, elements, piece.rect)
     }
+}
+
+/// Runs a schedule's product on this process's blocks of A and B. The blocks of C are overwritten. Every
+/// rectangle of C that a processor in `here` owns must be within one of them. Processors leave the fraction
+/// `tail` of their rectangles to a queue; boxes have none.
+///
+/// # Errors
+/// Those of [`run`].
+pub(crate) fn computed<T: Element>(
+    kernel: Kernel<T>,
+    schedule: &MatmulSchedule,
+    sides: [BlockViews<'_, T>; 2],
+    c: &mut LocalBlocks<T>,
+    (session, path, tail): (&Session<'_>, DataPath, f64),
+) -> Result<(Vec<Lane>, Option<TailOutcome>)> {
+    let here = session.world().processors_here(session.platform().len());
+    if schedule.layout().boxes().is_some() {
+        let product = BoxProduct::new(kernel, schedule, sides, c, (here, path));
+        return Ok((run(&product, session)?.lanes, None));
+    }
+    let mut product = Product::new(kernel, schedule, sides, c, (here, path));
+    if tail > 0.0 {
+        let threads = session.platform().processors.iter().map(|p| p.cores.len()).max();
+        product = product.with_tail(tail, threads.unwrap_or(1).max(1));
+    }
+    let lanes = run(&product, session)?.lanes;
+    Ok((lanes, product.tail_outcome()))
+}
+
+/// The rectangles of each processor, by rank, as views into the blocks of C.
+///
+/// # Panics
+/// If a rectangle is in no block.
+fn tiles_by_rank<T>(
+    processors: usize,
+    owned: Vec<(Rect, usize)>,
+    c: &mut LocalBlocks<T>,
+) -> Vec<Mutex<Tiles<'_, T>>> {
+    let block = |rect: &Rect| c.iter().position(|(held, _)| held.intersect(*rect) == *rect);
+    let block = |rect: &Rect| block(rect).expect("a processor's part of C is here");
+    let owned: Vec<(Rect, usize, usize)> =
+        owned.into_iter().map(|(rect, rank)| (rect, rank, block(&rect))).collect();
+    let mut tiles: Vec<Tiles<'_, T>> = (0..processors).map(|_| Vec::new()).collect();
+    for (number, (held, elements)) in c.iter_mut().enumerate() {
+        let mine: Vec<_> = owned.iter().filter(|(.., block)| *block == number).collect();
+        let whole = ViewMut::dense(elements, held.rows.len() as usize, held.cols.len() as usize);
+        let places: Vec<Rect> = mine.iter().map(|(rect, ..)| rect.relative_to(*held)).collect();
+        for ((rect, rank, _), tile) in mine.into_iter().zip(whole.into_tiles(&places)) {
+            tiles[*rank].push((*rect, tile));
+        }
+    }
+    tiles.into_iter().map(Mutex::new).collect()
 }
 
 /// A rectangle of a block.

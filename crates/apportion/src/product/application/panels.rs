@@ -118,8 +118,8 @@ impl<'a, T: Element> Panels<'a, T> {
         let cut = |start: u64| {
             let part = Span::new(start, start.saturating_add(block)).intersect(inner);
             let rect = match operand {
-                Operand::A => Rect::new(rect.rows, part),
                 Operand::B => Rect::new(part, rect.cols),
+                _ => Rect::new(rect.rows, part),
             };
             (start, OperandPiece { operand, rect })
         };
@@ -174,15 +174,12 @@ impl<T: Element> Panel<T> {
     fn place(&self, schedule: &MatmulSchedule, rank: Rank, piece: &OperandPiece) -> (usize, usize) {
         // A piece is in one span of the needed rows or columns: its lines are adjacent in the panel too.
         let rect = piece.rect;
-        let (row, col, stride) = match piece.operand {
-            Operand::A => {
-                let first = schedule.rows(rank).position(rect.rows.start).expect("only needed rows arrive");
-                (first, rect.cols.start - self.inner.start, self.inner.len())
-            }
-            Operand::B => {
-                let first = self.cols.position(rect.cols.start).expect("only needed columns arrive");
-                (rect.rows.start - self.inner.start, first, self.cols.len())
-            }
+        let (row, col, stride) = if piece.operand == Operand::B {
+            let first = self.cols.position(rect.cols.start).expect("only needed columns arrive");
+            (rect.rows.start - self.inner.start, first, self.cols.len())
+        } else {
+            let first = schedule.rows(rank).position(rect.rows.start).expect("only needed rows arrive");
+            (first, rect.cols.start - self.inner.start, self.inner.len())
         };
         ((row * stride + col) as usize, stride as usize)
     }
@@ -190,25 +187,19 @@ impl<T: Element> Panel<T> {
     /// A piece within the panel.
     fn view(&self, schedule: &MatmulSchedule, rank: Rank, piece: &OperandPiece) -> View<'_, T> {
         let (first, stride) = self.place(schedule, rank, piece);
-        let data = match piece.operand {
-            Operand::A => &self.a[first..],
-            Operand::B => &self.b[first..],
-        };
+        let data = if piece.operand == Operand::B { &self.b[first..] } else { &self.a[first..] };
         View::new(data, piece.rect.rows.len() as usize, piece.rect.cols.len() as usize, stride)
     }
 
     /// Copies a piece within the panel from its source.
     fn fill(&mut self, schedule: &MatmulSchedule, rank: Rank, piece: &OperandPiece, source: View<T>) {
         let (first, stride) = self.place(schedule, rank, piece);
-        let data = match piece.operand {
-            Operand::A => &mut self.a[first..],
-            Operand::B => &mut self.b[first..],
-        };
+        let data = if piece.operand == Operand::B { &mut self.b[first..] } else { &mut self.a[first..] };
         copy(source, ViewMut::new(data, source.rows(), source.cols(), stride));
     }
 }
 
 /// Copies one tile to another of the same size.
-fn copy<T: Copy>(source: View<T>, mut target: ViewMut<T>) {
+pub(super) fn copy<T: Copy>(source: View<T>, mut target: ViewMut<T>) {
     (0..source.rows()).for_each(|i| target.row(i).copy_from_slice(source.row(i)));
 }

@@ -2,7 +2,7 @@
 //! time.
 
 use super::*;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::geometry::Span;
 use crate::kernels::Semiring;
 use crate::matrix::{Matrix, views_of};
@@ -11,14 +11,14 @@ use crate::platform::{Network, Platform};
 use crate::product::OwnRects;
 use crate::product::multiply::{data_path, empty_blocks};
 use crate::product::tests::{PATHS, on, parts, whole};
+use crate::run::Monitor;
 use crate::run::trace_of_all;
-use crate::run::{Monitor, Session, run};
 use crate::schedule::{Flow, ScheduleOptions};
 use crate::trace::Trace;
 use proptest::prelude::*;
 
 /// C and the traces of all processors.
-fn product<T: Element>(
+pub(super) fn product<T: Element>(
     path: DataPath,
     kernel: Kernel<T>,
     [a, b]: [&Matrix<T>; 2],
@@ -30,10 +30,7 @@ fn product<T: Element>(
         let (world, own) = (session.world(), OwnRects::of(schedule, session.world()));
         let (a, b) = (clipped(a, &own.a), clipped(b, &own.b));
         let mut c = empty_blocks(&own.c);
-        let here = world.processors_here(schedule.processors());
-        let product = Product::new(kernel, schedule, [views_of(&a), views_of(&b)], &mut c, (here, path));
-        let lanes = run(&product, session)?.lanes;
-        drop(product);
+        let lanes = computed(kernel, schedule, [views_of(&a), views_of(&b)], &mut c, (session, path, 0.0))?.0;
         Ok((c, trace_of_all(lanes, world)?))
     };
     let work = schedule.layout().shape().flops() / 2.0;

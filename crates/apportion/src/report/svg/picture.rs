@@ -1,9 +1,10 @@
 //! Regions and borders of a plan, in pixels.
 
 use super::clusters::regions;
+use super::slices::{Slices, slices};
 use super::{CORNER, FOOT, LONGEST, SIDE, WIDE, alike};
 use crate::geometry::{Rect, Span, SpanSet};
-use crate::plan::{Division, Layout, Plan, Problem, Shape};
+use crate::plan::{Division, Plan, Problem, Shape};
 use crate::report::markup::{INK, escape, percent};
 use crate::units::show_count;
 use std::collections::BTreeMap;
@@ -21,16 +22,22 @@ pub(super) struct Picture {
     scale: [f64; 2],
     /// The sides are in proportion.
     to_scale: bool,
+    /// The columns and the inner indices of slices, if the inner dimension is cut.
+    slices: Vec<(Span, Span)>,
+    /// Number of slices, drawn or not.
+    all: usize,
 }
 
 impl Picture {
     pub fn of(plan: &Plan) -> Self {
-        let (rects, cols, rows, sides) = match &plan.division {
+        let bar = |n: u64| Slices { rects: bar(&plan.shares), cols: n.max(1), slices: Vec::new(), all: 1 };
+        let (Slices { rects, cols, slices, all }, rows, sides) = match &plan.division {
             Division::Matmul(layout) | Division::Grid(layout) => {
-                let (m, n) = (layout.shape().m, layout.shape().n);
-                (layout.rects_by_owner(), n, m, n as f64 / m as f64)
+                let (drawn, m) = (slices(layout), layout.shape().m);
+                let sides = drawn.cols as f64 / m as f64;
+                (drawn, m, sides)
             }
-            Division::Units { n } => (bar(&plan.shares), (*n).max(1), 1, LONGEST),
+            Division::Units { n } => (bar(*n), 1, LONGEST),
         };
         let ratio = sides.clamp(1.0 / LONGEST, LONGEST);
         let size = if ratio > 1.5 {
@@ -40,7 +47,8 @@ impl Picture {
         } else {
             [SIDE * ratio, SIDE]
         };
-        Self { rects, size, scale: [size[0] / cols as f64, size[1] / rows as f64], to_scale: ratio == sides }
+        let scale = [size[0] / cols as f64, size[1] / rows as f64];
+        Self { rects, size, scale, to_scale: ratio == sides, slices, all }
     }
 
     /// Left, top, right and bottom of a rectangle, in pixels.
@@ -125,7 +133,23 @@ impl Picture {
             }
             Problem::Units { n } => (String::new(), format!("{} units", count(n))),
         };
+        let cols = match (self.slices.len(), self.all) {
+            (0, _) => cols,
+            (shown, all) if shown < all => format!("{cols}, {shown} of {all} slices of the inner dimension"),
+            _ => format!("{cols}, by slices of the inner dimension"),
+        };
         let [left, top] = CORNER;
+        for (place, inner) in &self.slices {
+            let [from, _, to, _] = self.place(Rect::new(Span::new(0, 0), *place));
+            let _ = writeln!(
+                svg,
+                "<text font-size=\"10\" text-anchor=\"middle\" fill=\"{INK}\" x=\"{:.2}\" y=\"{:.2}\">{}–{}</text>",
+                (from + to) / 2.0,
+                top - 5.0,
+                count(inner.start),
+                count(inner.end)
+            );
+        }
         let (x, y) = (left + self.size[0] / 2.0, top + self.size[1] / 2.0);
         let turned = left - 12.0;
         let foot = top + self.size[1] + FOOT - 6.0;
@@ -167,12 +191,11 @@ pub(super) fn borders(rects: &[Vec<Rect>], axes: impl Fn(&Rect) -> (Span, Span))
 }
 
 /// The lines where the owner changes, and around the whole, each from [row, column] to [row, column].
-pub(in crate::report) fn outlines_of(layout: &Layout) -> Vec<[[u64; 2]; 2]> {
-    let rects = layout.rects_by_owner();
-    let across = borders(&rects, |r| (r.rows, r.cols)).into_iter().flat_map(|(row, set)| {
+pub(in crate::report) fn outlines_of(rects: &[Vec<Rect>]) -> Vec<[[u64; 2]; 2]> {
+    let across = borders(rects, |r| (r.rows, r.cols)).into_iter().flat_map(|(row, set)| {
         set.spans().iter().map(|s| [[row, s.start], [row, s.end]]).collect::<Vec<_>>()
     });
-    let down = borders(&rects, |r| (r.cols, r.rows)).into_iter().flat_map(|(col, set)| {
+    let down = borders(rects, |r| (r.cols, r.rows)).into_iter().flat_map(|(col, set)| {
         set.spans().iter().map(|s| [[s.start, col], [s.end, col]]).collect::<Vec<_>>()
     });
     across.chain(down).collect()

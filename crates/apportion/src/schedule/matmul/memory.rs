@@ -11,13 +11,17 @@
 //! | ring | at most l b max(1, look-ahead): hops of later blocks arrive early |
 //! | bulk | l k |
 //! | broadcast on strips | b times the widest column block of B; A is read in place |
+//! | any, with boxes | l times the inner indices of a turn, at most b (bulk: all of the box) |
 //!
-//! The last row is Tinetti, section 3.4.4: N blocks mean b = k / N. In place, nothing is held in addition to
+//! Broadcast on strips is Tinetti, section 3.4.4: N blocks mean b = k / N. With boxes, the own parts include
+//! the faces of C of which a processor computes partial sums. In place, nothing is held in addition to
 //! the own parts. If the processors of one process copy operands, look-ahead needs no further memory; between
 //! processes the blocks of the look-ahead are held too. Not counted are the kernel's packing buffers (a few
 //! hundred KiB per thread), messages in flight, and the assembled product.
 
 use super::broadcast::columns_of_b;
+use super::inner::Boxes;
+use crate::geometry::Rank;
 use crate::plan::{Layout, Part};
 use crate::schedule::{Flow, ScheduleOptions};
 
@@ -38,6 +42,9 @@ pub enum DataPath {
 pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, path: DataPath) -> Vec<u64> {
     let k = layout.shape().k;
     let block = order.block.clamp(1, k);
+    if let Some(boxes) = Boxes::of(layout, ScheduleOptions { block, ..order }) {
+        return with_boxes(layout, &boxes, element, path);
+    }
     let strips = if order.flow == Flow::Broadcast { columns_of_b(layout) } else { None };
     let a = areas(layout, &layout.parts_of_a());
     let b = areas(layout, strips.as_deref().unwrap_or(&layout.parts_of_b()));
@@ -65,6 +72,18 @@ pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, p
     let held = |rank: usize| {
         let own = layout.shares()[rank] + a[rank] + b[rank];
         lines[rank].saturating_mul(depth).saturating_add(own).saturating_mul(element)
+    };
+    (0..layout.processors()).map(held).collect()
+}
+
+/// As [`predicted_memory`], for a layout that cuts the inner dimension: own parts of A and B, all elements of C
+/// that a processor computes, and the operands of one turn.
+fn with_boxes(layout: &Layout, boxes: &Boxes, element: u64, path: DataPath) -> Vec<u64> {
+    let (a, b) = (areas(layout, &layout.parts_of_a()), areas(layout, &layout.parts_of_b()));
+    let held = |rank: usize| {
+        let faces: u64 = boxes.tiles(Rank(rank)).iter().map(|tile| tile.area()).sum();
+        let turn = if path == DataPath::InPlace { 0 } else { boxes.most_operands(Rank(rank)) };
+        (a[rank] + b[rank] + faces).saturating_add(turn).saturating_mul(element)
     };
     (0..layout.processors()).map(held).collect()
 }

@@ -2,6 +2,7 @@
 
 mod broadcast;
 mod bulk;
+mod inner;
 mod memory;
 mod one_to_all;
 mod owner_index;
@@ -9,6 +10,7 @@ mod pieces;
 mod ring;
 mod size;
 
+use inner::Boxes;
 pub use memory::{DataPath, predicted_memory};
 use owner_index::OwnerIndex;
 pub use pieces::{MatmulMessage, MatmulStep, Operand, OperandPiece, Update};
@@ -41,10 +43,13 @@ pub struct MatmulSchedule {
     owners: Vec<Rank>,
     bands_of_a: OwnerIndex,
     bands_of_b: OwnerIndex,
+    /// What boxes add, if the layout cuts the inner dimension.
+    boxes: Option<Box<Boxes>>,
 }
 
 impl MatmulSchedule {
-    /// Creates the schedule of C = A B on `layout`.
+    /// Creates the schedule of C = A B on `layout`. On a layout that cuts the inner dimension, every flow but
+    /// bulk goes by turns; [`ScheduleOptions::check_layout`] refuses those that do not serve it.
     pub fn new(layout: &Layout, order: ScheduleOptions) -> Self {
         let p = layout.processors();
         let by_owner = |parts: Vec<Part>| {
@@ -56,8 +61,13 @@ impl MatmulSchedule {
         };
         let divides = order.flow == Flow::Bulk && order.overlaps();
         let by_columns = match order.flow {
-            Flow::Broadcast => broadcast::columns_of_b(layout),
+            Flow::Broadcast if layout.boxes().is_none() => broadcast::columns_of_b(layout),
             _ => None,
+        };
+        let order = ScheduleOptions { block: order.block.clamp(1, layout.shape().k), ..order };
+        let index = |of: fn(&Layout) -> OwnerIndex| match layout.boxes() {
+            None => of(layout),
+            Some(_) => OwnerIndex::default(),
         };
         let a_stays = by_columns.is_some();
         let groups = by_columns.iter().flatten().map(|part| part.cols.start).skip(1).collect();
@@ -69,7 +79,8 @@ impl MatmulSchedule {
             owners: (0..p).filter(|rank| takes_turns && owns(rank)).map(Rank).collect(),
             a_stays,
             groups,
-            order: ScheduleOptions { block: order.block.clamp(1, layout.shape().k), ..order },
+            order,
+            boxes: Boxes::of(layout, order),
             rows: layout.rows_by_owner(),
             cols: layout.cols_by_owner(),
             rects: layout.rects_by_owner(),
@@ -77,8 +88,8 @@ impl MatmulSchedule {
             b,
             inner: Span::new(0, layout.shape().k),
             free: if divides { communication_free(layout) } else { Vec::new() },
-            bands_of_a: OwnerIndex::of_a(layout),
-            bands_of_b: OwnerIndex::of_b(layout),
+            bands_of_a: index(OwnerIndex::of_a),
+            bands_of_b: index(OwnerIndex::of_b),
             layout: layout.clone(),
         }
     }
@@ -87,9 +98,11 @@ impl MatmulSchedule {
     /// and B do not change.
     ///
     /// # Panics
-    /// If the indices do not begin with a pivot block or reach beyond the inner dimension.
+    /// If the indices do not begin with a pivot block or reach beyond the inner dimension, or if the layout
+    /// cuts the inner dimension.
     #[must_use]
     pub fn within(self, inner: Span) -> Self {
+        assert!(self.boxes.is_none(), "a layout with boxes has no segments");
         assert!(inner.start.is_multiple_of(self.order.block), "a segment begins with a pivot block");
         assert!(inner.end <= self.layout.shape().k, "a segment lies within the inner dimension");
         Self { inner, ..self }
@@ -121,7 +134,7 @@ impl MatmulSchedule {
         &self.cols[rank.0]
     }
 
-    /// A processor's rectangles of C.
+    /// A processor's rectangles of C: those that it owns.
     pub fn rects(&self, rank: Rank) -> &[Rect] {
         &self.rects[rank.0]
     }
@@ -129,6 +142,25 @@ impl MatmulSchedule {
     /// A processor's own rectangles of A (m x k) and of B (k x n).
     pub fn own(&self, rank: Rank) -> (&[Part], &[Part]) {
         (&self.a[rank.0], &self.b[rank.0])
+    }
+
+    /// The rectangles of C that a processor computes: those that it owns, and those of which it computes partial
+    /// sums for others.
+    pub fn tiles(&self, rank: Rank) -> &[Rect] {
+        self.boxes.as_ref().map_or(self.rects(rank), |boxes| boxes.tiles(rank))
+    }
+
+    /// The rows of A and columns of B that a processor needs for an inner index; `None` if it has no work there.
+    pub(crate) fn lines_at(&self, rank: Rank, inner: u64) -> Option<(&SpanSet, &SpanSet)> {
+        let Some(boxes) = &self.boxes else { return Some((self.rows(rank), self.cols(rank))) };
+        let at = Span::new(inner, inner + 1);
+        let found = boxes.segments(rank).iter().find(|segment| segment.inner.contains(at))?;
+        Some((&found.rows, &found.cols))
+    }
+
+    /// The inner indices of the turn in which a processor with boxes uses an inner index.
+    pub(crate) fn turn_of(&self, rank: Rank, inner: u64) -> Option<Span> {
+        self.boxes.as_ref()?.turn_of(rank, inner)
     }
 
     /// True if a processor has a part of C.
@@ -279,6 +311,9 @@ impl Application for MatmulSchedule {
     }
 
     fn steps(&self, rank: Rank) -> Box<dyn Iterator<Item = MatmulStep> + '_> {
+        if let Some(boxes) = &self.boxes {
+            return Box::new(inner::steps(self, boxes, rank));
+        }
         match self.order.flow {
             Flow::OneToAll => Box::new(one_to_all::steps(self, rank)),
             Flow::Bulk => Box::new(bulk::steps(self, rank)),
@@ -289,6 +324,8 @@ impl Application for MatmulSchedule {
 
     fn senders(&self, tag: u64) -> Option<Vec<Rank>> {
         match self.order.flow {
+            // Processors are at different inner indices: there is no order to keep.
+            _ if self.boxes.is_some() => None,
             Flow::OneToAll => one_to_all::senders(self, tag),
             Flow::Broadcast => broadcast::senders(self, tag),
             Flow::Ring | Flow::Bulk => None,
@@ -299,14 +336,20 @@ impl Application for MatmulSchedule {
         self.order.overlaps()
     }
 
-    /// Number of elements of C.
+    /// Number of elements of C that are updated by a pivot block.
     fn share(&self, rank: Rank) -> f64 {
+        if let Some(boxes) = &self.boxes {
+            return boxes.size(rank) as f64;
+        }
         self.rects(rank).iter().map(|rect| rect.area()).sum::<u64>() as f64
     }
 
     /// Number of multiply-adds.
     fn work(&self, rank: Rank) -> f64 {
-        self.share(rank) * self.inner.len() as f64
+        match &self.boxes {
+            None => self.share(rank) * self.inner.len() as f64,
+            Some(boxes) => boxes.work(rank),
+        }
     }
 }
 

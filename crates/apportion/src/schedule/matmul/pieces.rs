@@ -6,16 +6,18 @@ use crate::platform::Direction;
 use crate::schedule::{Broadcast, Message, Piece, Step, Work};
 use std::collections::BTreeMap;
 
-/// One of the two factors.
+/// A matrix whose pieces travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operand {
     /// The left factor, m x k; its pieces travel along rows.
     A,
     /// The right factor, k x n; its pieces travel along columns.
     B,
+    /// Partial sums of the product, m x n, if the layout cuts the inner dimension.
+    C,
 }
 
-/// A rectangle of A (rows x inner) or of B (inner x columns).
+/// A rectangle of A (rows x inner), of B (inner x columns), or of partial sums of C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OperandPiece {
     /// Which matrix.
@@ -25,18 +27,19 @@ pub struct OperandPiece {
 }
 
 impl OperandPiece {
-    /// Its inner indices.
+    /// Its inner indices; none for partial sums.
     pub fn inner(&self) -> Span {
         match self.operand {
             Operand::A => self.rect.cols,
             Operand::B => self.rect.rows,
+            Operand::C => Span::default(),
         }
     }
 
-    /// Its rows of A or columns of B.
+    /// Its rows of A or of C, or its columns of B.
     pub fn lines(&self) -> Span {
         match self.operand {
-            Operand::A => self.rect.rows,
+            Operand::A | Operand::C => self.rect.rows,
             Operand::B => self.rect.cols,
         }
     }
@@ -49,7 +52,7 @@ impl Piece for OperandPiece {
 
     fn direction(&self) -> Direction {
         match self.operand {
-            Operand::A => Direction::Horizontal,
+            Operand::A | Operand::C => Direction::Horizontal,
             Operand::B => Direction::Vertical,
         }
     }
@@ -88,8 +91,8 @@ pub(super) fn separated(message: MatmulMessage) -> Vec<MatmulMessage> {
             let within = |piece: &&OperandPiece| {
                 let (lines, inner) = (piece.lines().intersect(rect.rows), piece.inner().intersect(rect.cols));
                 let rect = match operand {
-                    Operand::A => Rect::new(lines, inner),
                     Operand::B => Rect::new(inner, lines),
+                    _ => Rect::new(lines, inner),
                 };
                 (!rect.is_empty()).then_some(OperandPiece { operand, rect })
             };
@@ -115,9 +118,23 @@ pub(super) fn cast(mut messages: Vec<MatmulMessage>) -> Option<MatmulStep> {
     for ((operand, inner), lines) in lines {
         let elements = SpanSet::union(lines).len() * inner.len();
         match operand {
-            Operand::A => horizontal_once += elements,
+            Operand::A | Operand::C => horizontal_once += elements,
             Operand::B => vertical_once += elements,
         }
     }
+    Some(Step::Broadcast(Broadcast { from: messages[0].from, messages, horizontal_once, vertical_once }))
+}
+
+/// As [`cast`], for messages whose pieces may overlap in any way. O(pieces^2).
+pub(super) fn cast_any(mut messages: Vec<MatmulMessage>) -> Option<MatmulStep> {
+    if messages.len() < 2 {
+        return messages.pop().map(Step::Send);
+    }
+    let once = |direction: Direction| {
+        let all = messages.iter().flat_map(|message| &message.pieces);
+        let rects: Vec<Rect> = all.filter(|p| p.direction() == direction).map(|p| p.rect).collect();
+        merged(&rects).iter().map(|rect| rect.area()).sum()
+    };
+    let (horizontal_once, vertical_once) = (once(Direction::Horizontal), once(Direction::Vertical));
     Some(Step::Broadcast(Broadcast { from: messages[0].from, messages, horizontal_once, vertical_once }))
 }

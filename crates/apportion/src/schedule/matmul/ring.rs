@@ -19,8 +19,8 @@ fn hops(schedule: &MatmulSchedule, rank: Rank, inner: Span) -> BTreeMap<u64, Hop
             let size = band.members.len();
             for (indices, owner) in band.owned_of(inner) {
                 let rect = match operand {
-                    Operand::A => Rect::new(band.lines, indices),
                     Operand::B => Rect::new(indices, band.lines),
+                    _ => Rect::new(band.lines, indices),
                 };
                 let piece = OperandPiece { operand, rect };
                 // Number of hops until the piece reaches this position; the next hop forwards it.

@@ -14,8 +14,10 @@ impl MatmulSchedule {
     /// rectangles that the updates of the broadcast flow do not fit into memory.
     ///
     /// # Errors
-    /// Exit code 1; the message names the number of steps and the parameter to change.
+    /// Exit code 1; the message names the number of steps and the parameter to change. Those of
+    /// [`ScheduleOptions::check_layout`](crate::schedule::ScheduleOptions::check_layout).
     pub fn check_size(&self) -> Result<()> {
+        self.order.check_layout(&self.layout)?;
         let rectangles = self.layout.parts().len() as u128;
         let (blocks, processors) = (self.pivot_count() as u128, self.layout.processors() as u128);
         let taken = match self.order.flow {
@@ -23,7 +25,10 @@ impl MatmulSchedule {
             Flow::Broadcast => processors * self.owners.len() as u128,
             _ => processors,
         };
-        let steps = blocks.saturating_mul(rectangles + taken);
+        let steps = match &self.boxes {
+            None => blocks.saturating_mul(rectangles + taken),
+            Some(boxes) => boxes.steps(self.order.block),
+        };
         let too_many = |what: String, remedy: &str| {
             Err(Error::infeasible(format!("the {} flow has {what}", self.order.flow), remedy))
         };

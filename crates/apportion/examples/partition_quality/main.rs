@@ -1,9 +1,11 @@
 //! The ratio of the layouts' cost to the lower bound: mean and maximum for columns and the best of all
 //! methods, over seeded draws; the worst ratio that a search for bad speeds finds; and the time for large
-//! numbers of processors.
+//! numbers of processors. Then the volume of boxes over the least of any plan.
 //!
 //! `cargo run --release -p apportion --example partition_quality [DRAWS] [STEPS] [SEED] [SEEDS]`, with the
 //! number of steps of the adversarial search
+
+mod depth;
 
 use apportion::error::Result;
 use apportion::plan::shapes::{columns, least_cost, recursive};
@@ -220,5 +222,6 @@ fn main() -> Result<()> {
     let shape = Shape::new(50_000_000, 50_000_000, 50_000_000, "example")?;
     random(shape, count as usize, seed, seeds)?;
     adversarial(shape, steps, seed)?;
-    scale(seed)
+    scale(seed)?;
+    depth::depths((count as usize).min(30), seed)
 }

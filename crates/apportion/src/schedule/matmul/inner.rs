@@ -1,0 +1,389 @@
+//! Layouts that cut the inner dimension: every processor computes partial sums of its boxes, and partial sums
+//! travel to the owners of C.
+//!
+//! Each processor goes through its own inner indices in the same number of turns, so that processors with
+//! boxes of unequal depth keep pace and no turn has more inner indices than a pivot block. In each turn the
+//! owners of A and B send what the receivers' boxes need in *their* turn. The bulk flow has one turn. (A flow
+//! by common pivot blocks would let a processor wait for one that is still at earlier inner indices.)
+//!
+//! Then the partial sums of an element travel along the chain of its processors, from the highest inner
+//! indices to the lowest, which are the owner's. Each adds its own sum to the one that it receives, so that
+//! the order of additions is fixed. A chain moves as many elements as sending every sum to the owner, but no
+//! processor receives an element more than once. Chains are cut into pieces: while one piece is added at one
+//! processor, the next travels to the processor before.
+
+use super::{
+    MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update, pieces::cast_any,
+};
+use crate::geometry::{Rank, Rect, Span};
+use crate::plan::{Cell, Cuboid, Layout, Segment, between, cells, merged, segments};
+use crate::schedule::{Flow, ScheduleOptions};
+use std::collections::VecDeque;
+
+/// Smaller pieces of partial sums cost more in latency than they save by overlap.
+const SMALL_PIECE: u64 = 2048;
+
+/// What a layout with boxes adds to a schedule. All lists are by rank.
+#[derive(Debug, Clone)]
+pub(super) struct Boxes {
+    segments: Vec<Vec<Segment>>,
+    /// Disjoint rectangles of C that a processor computes; each is in a part that it owns, or in none.
+    tiles: Vec<Vec<Rect>>,
+    /// Number of inner indices.
+    lengths: Vec<u64>,
+    /// Speeds are evaluated at these sizes.
+    sizes: Vec<u64>,
+    /// Elements of C with several processors.
+    chains: Vec<Chain>,
+    /// The chains that a processor is in, with its place.
+    places: Vec<Vec<(usize, usize)>>,
+    /// Number of turns in which the operands travel.
+    turns: u64,
+    receivers: Vec<Vec<Rank>>,
+    senders: Vec<Vec<Rank>>,
+}
+
+/// A cell with several processors, cut into pieces of some rows.
+#[derive(Debug, Clone)]
+struct Chain {
+    cell: Cell,
+    /// Rows of a piece; the last has fewer.
+    height: u64,
+    /// Tag of the first piece's messages.
+    tag: u64,
+}
+
+impl Chain {
+    /// Pieces of at least [`SMALL_PIECE`] elements, at most two for each processor of the chain.
+    fn height_of(cell: &Cell) -> u64 {
+        let least = SMALL_PIECE.div_ceil(cell.rect.cols.len());
+        least.max(cell.rect.rows.len().div_ceil(2 * cell.chain.len() as u64))
+    }
+
+    /// The pieces, from top to bottom.
+    fn pieces(&self) -> impl Iterator<Item = Rect> + '_ {
+        self.cell.rect.rows.blocks(self.height).map(|rows| Rect::new(rows, self.cell.rect.cols))
+    }
+}
+
+/// A message of partial sums. Both ends handle messages in this order; each message depends on earlier ones
+/// only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Hop {
+    /// The piece's number plus that of the hops before: hops of one wave can travel at the same time.
+    wave: u64,
+    tag: u64,
+    from: Rank,
+    to: Rank,
+    piece: Rect,
+}
+
+impl Boxes {
+    /// Analyses a layout; `None` if it does not cut the inner dimension. `order` has a block of at least 1.
+    pub fn of(layout: &Layout, order: ScheduleOptions) -> Option<Box<Self>> {
+        let boxes = layout.boxes()?;
+        let p = layout.processors();
+        let own = |rank: usize| boxes.iter().filter(move |one| one.owner.0 == rank);
+        let segments: Vec<Vec<Segment>> = (0..p).map(|rank| segments(own(rank))).collect();
+        let lengths: Vec<u64> =
+            segments.iter().map(|own| own.iter().map(|segment| segment.inner.len()).sum()).collect();
+        let longest = lengths.iter().copied().max().unwrap_or(1);
+        let turns = if order.flow == Flow::Bulk { 1 } else { longest.div_ceil(order.block) };
+        let mut tag = turns;
+        let chain = |cell: Cell| {
+            let chain = Chain { height: Chain::height_of(&cell), tag, cell };
+            tag += chain.cell.rect.rows.len().div_ceil(chain.height);
+            chain
+        };
+        let chains: Vec<Chain> =
+            cells(boxes).into_iter().filter(|cell| cell.chain.len() > 1).map(chain).collect();
+        let mut places = vec![Vec::new(); p];
+        for (number, chain) in chains.iter().enumerate() {
+            for (place, rank) in chain.cell.chain.iter().enumerate() {
+                places[rank.0].push((number, place));
+            }
+        }
+        let (receivers, senders) = talkers(layout, &segments);
+        Some(Box::new(Self {
+            tiles: (0..p).map(|rank| tiles(own(rank))).collect(),
+            sizes: layout.sizes(),
+            segments,
+            lengths,
+            chains,
+            places,
+            turns,
+            receivers,
+            senders,
+        }))
+    }
+
+    /// The rectangles of C that a processor computes.
+    pub fn tiles(&self, rank: Rank) -> &[Rect] {
+        &self.tiles[rank.0]
+    }
+
+    /// The segments of a processor.
+    pub fn segments(&self, rank: Rank) -> &[Segment] {
+        &self.segments[rank.0]
+    }
+
+    /// The size at which a processor's speed is evaluated.
+    pub fn size(&self, rank: Rank) -> u64 {
+        self.sizes[rank.0]
+    }
+
+    /// Number of multiply-adds of a processor.
+    pub fn work(&self, rank: Rank) -> f64 {
+        let area = |faces: &[Rect]| faces.iter().map(|face| face.area() as f64).sum::<f64>();
+        self.segments[rank.0].iter().map(|s| area(&s.faces) * s.inner.len() as f64).sum()
+    }
+
+    /// An upper bound of the number of steps of all processors.
+    pub fn steps(&self, block: u64) -> u128 {
+        let of = |rank: usize| {
+            let talkers = self.receivers[rank].len() + self.senders[rank].len();
+            let blocks = u128::from(self.turns.max(self.lengths[rank].div_ceil(block)));
+            let hops: u64 =
+                self.places[rank].iter().map(|(chain, _)| self.chains[*chain].cell.chain.len() as u64).sum();
+            blocks * (self.tiles[rank].len() + talkers) as u128 + 4 * u128::from(hops)
+        };
+        (0..self.tiles.len()).map(of).sum()
+    }
+
+    /// The processor's inner indices in a turn, numbered from 0 over all its segments.
+    fn positions(&self, rank: Rank, turn: u64) -> Span {
+        let at =
+            |turn: u64| (u128::from(self.lengths[rank.0]) * u128::from(turn) / u128::from(self.turns)) as u64;
+        Span::new(at(turn), at(turn + 1))
+    }
+
+    /// The inner indices of a processor in a turn, each with its segment.
+    fn turn(&self, rank: Rank, turn: u64) -> Vec<(&Segment, Span)> {
+        let (wanted, mut before) = (self.positions(rank, turn), 0);
+        let mut found = Vec::new();
+        for segment in &self.segments[rank.0] {
+            let here = Span::new(before, before + segment.inner.len());
+            found.push((segment, shifted(wanted.intersect(here), before, segment.inner.start)));
+            before = here.end;
+        }
+        found.retain(|(_, inner)| !inner.is_empty());
+        found
+    }
+
+    /// The inner indices of the turn in which a processor uses one, within the same segment.
+    pub fn turn_of(&self, rank: Rank, inner: u64) -> Option<Span> {
+        let mut before = 0;
+        for segment in &self.segments[rank.0] {
+            if segment.inner.contains(Span::new(inner, inner + 1)) {
+                let here = Span::new(before, before + segment.inner.len());
+                let next = u128::from(before + (inner - segment.inner.start) + 1);
+                // The last turn that begins at or before this index.
+                let turn = (next * u128::from(self.turns)).div_ceil(u128::from(self.lengths[rank.0])) - 1;
+                let positions = self.positions(rank, turn as u64);
+                return Some(shifted(positions.intersect(here), before, segment.inner.start));
+            }
+            before += segment.inner.len();
+        }
+        None
+    }
+
+    /// The largest number of elements of A and B that a processor needs in one turn. Exact if all its boxes
+    /// have the same rows and columns, otherwise an upper bound.
+    pub fn most_operands(&self, rank: Rank) -> u64 {
+        let lines = |segment: &Segment| segment.rows.len() + segment.cols.len();
+        let most = self.segments[rank.0].iter().map(lines).max().unwrap_or(0);
+        most * self.lengths[rank.0].div_ceil(self.turns)
+    }
+
+    /// The operands that `from` owns and `to` needs in a turn.
+    fn message(&self, schedule: &MatmulSchedule, from: Rank, to: Rank, turn: u64) -> MatmulMessage {
+        let mut pieces = Vec::new();
+        let (a, b) = schedule.own(from);
+        for (segment, inner) in self.turn(to, turn) {
+            for part in a {
+                let cols = part.cols.intersect(inner);
+                let rows = segment.rows.intersect(part.rows).filter(|_| !cols.is_empty());
+                pieces.extend(
+                    rows.map(|rows| OperandPiece { operand: Operand::A, rect: Rect::new(rows, cols) }),
+                );
+            }
+            for part in b {
+                let rows = part.rows.intersect(inner);
+                let cols = segment.cols.intersect(part.cols).filter(|_| !rows.is_empty());
+                pieces.extend(
+                    cols.map(|cols| OperandPiece { operand: Operand::B, rect: Rect::new(rows, cols) }),
+                );
+            }
+        }
+        MatmulMessage { from, to, tag: turn, pieces }
+    }
+
+    /// The messages of a processor's chains, in order.
+    fn hops(&self, rank: Rank) -> Vec<Hop> {
+        let mut hops = Vec::new();
+        for &(number, place) in &self.places[rank.0] {
+            let chain = &self.chains[number];
+            let ranks = &chain.cell.chain;
+            let last = ranks.len() - 1;
+            for (q, piece) in (0..).zip(chain.pieces()) {
+                // From the processor at this place to the one before it.
+                let hop = |place: usize| Hop {
+                    wave: q + (last - place) as u64,
+                    tag: chain.tag + q,
+                    from: ranks[place],
+                    to: ranks[place - 1],
+                    piece,
+                };
+                hops.extend((place < last).then(|| hop(place + 1)));
+                hops.extend((place > 0).then(|| hop(place)));
+            }
+        }
+        hops.sort_unstable();
+        hops
+    }
+}
+
+/// A span, counted from `to` instead of `from`.
+fn shifted(span: Span, from: u64, to: u64) -> Span {
+    if span.is_empty() { Span::default() } else { Span::new(span.start - from + to, span.end - from + to) }
+}
+
+/// Steps of `rank`, generated on demand.
+pub(super) fn steps<'a>(
+    schedule: &'a MatmulSchedule,
+    boxes: &'a Boxes,
+    rank: Rank,
+) -> impl Iterator<Item = MatmulStep> + 'a {
+    let ahead = if schedule.order.flow == Flow::Bulk { 0 } else { schedule.order.ahead() as u64 };
+    let overlaps = schedule.order.overlaps();
+    let mut next = 0;
+    let mut awaits: VecDeque<Vec<MatmulStep>> = VecDeque::new();
+    let operands = (0..boxes.turns).flat_map(move |turn| {
+        let mut steps = Vec::new();
+        while next < boxes.turns && next <= turn.saturating_add(ahead) {
+            let (starts, arrivals) = posts(schedule, boxes, rank, next);
+            steps.extend(starts);
+            awaits.push_back(arrivals);
+            next += 1;
+        }
+        let talks = !steps.is_empty();
+        steps.extend(awaits.pop_front().into_iter().flatten());
+        if talks && !overlaps {
+            steps.push(Step::WaitSends);
+        }
+        for (segment, inner) in boxes.turn(rank, turn) {
+            let within = |tile: &&Rect| segment.faces.iter().any(|face| face.intersect(**tile) == **tile);
+            for &rect in boxes.tiles(rank).iter().filter(within) {
+                let update = |inner| Step::Compute(Update { rect, inner });
+                steps.extend(inner.blocks(schedule.order.block).map(update));
+            }
+        }
+        let done = boxes.turn(rank, turn);
+        steps.extend(done.into_iter().map(|(_, inner)| Step::Free(schedule.all(inner))));
+        steps
+    });
+    let leave = overlaps.then_some(Step::WaitSends);
+    operands.chain(std::iter::once_with(move || partial_sums(boxes, rank)).flatten()).chain(leave)
+}
+
+/// Starts all sends and receives of a turn; the second part waits for the receives. Sends go to the next ranks
+/// in cyclic order.
+fn posts(
+    schedule: &MatmulSchedule,
+    boxes: &Boxes,
+    rank: Rank,
+    turn: u64,
+) -> (Vec<MatmulStep>, Vec<MatmulStep>) {
+    let filled = |message: &MatmulMessage| !message.pieces.is_empty();
+    let sent = boxes.receivers[rank.0].iter().map(|to| boxes.message(schedule, rank, *to, turn));
+    let received = boxes.senders[rank.0].iter().map(|from| boxes.message(schedule, *from, rank, turn));
+    let mut starts: Vec<MatmulStep> = match schedule.order.flow {
+        Flow::Bulk => sent.filter(filled).map(Step::Send).collect(),
+        _ => cast_any(sent.filter(filled).collect()).into_iter().collect(),
+    };
+    let mut awaits = Vec::new();
+    for message in received.filter(filled) {
+        awaits.push(Step::WaitReceive { from: message.from, tag: turn });
+        starts.push(Step::PostReceive(message));
+    }
+    (starts, awaits)
+}
+
+/// The steps that move partial sums: a receive is posted one ahead of the one that is waited for.
+fn partial_sums(boxes: &Boxes, rank: Rank) -> Vec<MatmulStep> {
+    let hops = boxes.hops(rank);
+    let message = |hop: &Hop| {
+        let piece = OperandPiece { operand: Operand::C, rect: hop.piece };
+        MatmulMessage { from: hop.from, to: hop.to, tag: hop.tag, pieces: vec![piece] }
+    };
+    let mut later = hops.iter().filter(|hop| hop.to == rank);
+    let mut post = || later.next().map(|hop| Step::PostReceive(message(hop)));
+    let mut steps: Vec<MatmulStep> = post().into_iter().collect();
+    for hop in &hops {
+        if hop.to == rank {
+            steps.extend(post());
+            steps.push(Step::WaitReceive { from: hop.from, tag: hop.tag });
+        } else {
+            steps.push(Step::Send(message(hop)));
+        }
+    }
+    if hops.iter().any(|hop| hop.from == rank) {
+        steps.push(Step::WaitSends);
+    }
+    steps
+}
+
+/// For each processor, the others that need something that it owns, and those that own something that it
+/// needs, from the next rank on.
+fn talkers(layout: &Layout, segments: &[Vec<Segment>]) -> (Vec<Vec<Rank>>, Vec<Vec<Rank>>) {
+    let p = layout.processors();
+    let (mut receivers, mut senders) = (vec![Vec::new(); p], vec![Vec::new(); p]);
+    let (a, b) = (layout.parts_of_a(), layout.parts_of_b());
+    for (to, own) in segments.iter().enumerate() {
+        for segment in own {
+            let meets = |x: Span, y: Span| !x.intersect(y).is_empty();
+            let of_a = a
+                .iter()
+                .filter(|part| meets(part.cols, segment.inner) && segment.rows.count_in(part.rows) > 0);
+            let of_b = b
+                .iter()
+                .filter(|part| meets(part.rows, segment.inner) && segment.cols.count_in(part.cols) > 0);
+            for part in of_a.chain(of_b).filter(|part| part.owner.0 != to) {
+                receivers[part.owner.0].push(Rank(to));
+                senders[to].push(part.owner);
+            }
+        }
+    }
+    for all in [&mut receivers, &mut senders] {
+        for (rank, others) in all.iter_mut().enumerate() {
+            others.sort_unstable_by_key(|other| (other.0 + p - rank) % p);
+            others.dedup();
+        }
+    }
+    (receivers, senders)
+}
+
+/// Disjoint rectangles that the faces of one processor's boxes consist of: the faces themselves, unless some
+/// overlap.
+fn tiles<'a>(own: impl Iterator<Item = &'a Cuboid>) -> Vec<Rect> {
+    let mut faces: Vec<Rect> = own.map(Cuboid::face).collect();
+    faces.sort_unstable();
+    faces.dedup();
+    let area = |rects: &[Rect]| rects.iter().map(|rect| rect.area()).sum::<u64>();
+    if area(&merged(&faces)) == area(&faces) {
+        return faces;
+    }
+    let mut tiles = Vec::new();
+    for rows in between(faces.iter().map(|face| face.rows)) {
+        let here: Vec<&Rect> = faces.iter().filter(|face| face.rows.contains(rows)).collect();
+        for cols in between(here.iter().map(|face| face.cols)) {
+            if here.iter().any(|face| face.cols.contains(cols)) {
+                tiles.push(Rect::new(rows, cols));
+            }
+        }
+    }
+    tiles
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,16 +3,17 @@
 use crate::errors::{exception, refuse};
 use crate::machine::{Machine, Sources, named, within};
 use crate::models::{from_json, write};
+use crate::shares::exported;
 use crate::wait::long;
 use apportion::geometry::Rank;
 use apportion::model::WorkUnit;
 use apportion::plan::shapes::{Method, MethodOptions};
-use apportion::plan::{ExportFormat, Plan, Shape, export, read_plan, volume_lower_bound};
+use apportion::plan::{Plan, Shape, read_plan, volume_lower_bound};
 use apportion::platform::{Platform, Topology};
 use apportion::schedule::ScheduleOptions;
 use apportion::select::{Choice, PlanOptions, communication_of, plan_matmul};
 use apportion::{Rect, Result, Span, report};
-use pyo3::exceptions::{PyIndexError, PyUserWarning};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
 use std::collections::BTreeSet;
@@ -221,15 +222,9 @@ impl Layout {
         py.import("apportion")?.getattr("OwnerTable")?.call1(table)
     }
 
-    /// The shares in the format of another tool.
+    /// The layout in the format of another tool: owners of blocks, or the shares of C.
     fn export(&self, py: Python<'_>, format: &str) -> PyResult<String> {
-        let format: ExportFormat = format.parse().map_err(exception)?;
-        let exported = export(format, &self.plan.processors, &self.plan.shares).map_err(exception)?;
-        let category = py.get_type::<PyUserWarning>();
-        for warning in exported.warnings {
-            PyErr::warn(py, &category, &std::ffi::CString::new(warning.replace('\0', " "))?, 1)?;
-        }
-        Ok(exported.text)
+        exported(py, &self.plan, format)
     }
 
     /// Writes a plan file, which every `--plan` reads.

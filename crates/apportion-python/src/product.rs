@@ -49,6 +49,7 @@ type Made = (Array, Option<Array>, Report);
 
 /// Computes a product, a power, a closure, or a closure with predecessors.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)]
 pub fn product(
     py: Python<'_>,
     task: Task,

@@ -6,7 +6,7 @@ use crate::models::{from_json, write};
 use crate::wait::short;
 use apportion::model::only_ratios;
 use apportion::plan::shares::{self as library, Limits};
-use apportion::plan::{ExportFormat, Plan, export};
+use apportion::plan::{ExportFormat, Plan, export_plan};
 use apportion::select::{forecast_units, imbalance, relative_times};
 use apportion::{Result, report};
 use pyo3::exceptions::{PyIndexError, PyUserWarning};
@@ -65,6 +65,7 @@ pub struct Shares {
 
 /// Divides units by speed.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)]
 pub fn shares(
     py: Python<'_>,
     units: u64,
@@ -134,6 +135,18 @@ fn plan_of(method: &str, shares: Vec<u64>, machine: &Machine) -> Result<Plan> {
     Ok(Plan { forecast, relative_times, ..plan })
 }
 
+/// A plan in the format of another tool; what its user must know is a warning of Python.
+pub fn exported(py: Python<'_>, plan: &Plan, format: &str) -> PyResult<String> {
+    let format: ExportFormat = format.parse().map_err(exception)?;
+    let exported = short(py, || export_plan(format, plan))?;
+    let category = py.get_type::<PyUserWarning>();
+    for warning in exported.warnings {
+        let line = std::ffi::CString::new(warning.replace('\0', " "))?;
+        PyErr::warn(py, &category, &line, 1)?;
+    }
+    Ok(exported.text)
+}
+
 /// Where each share begins.
 pub fn offsets(shares: &[u64]) -> Vec<u64> {
     let begin = |begin: &mut u64, share: &u64| Some(std::mem::replace(begin, *begin + share));
@@ -192,14 +205,7 @@ impl Shares {
 
     /// The shares in the format of another tool.
     fn export(&self, py: Python<'_>, format: &str) -> PyResult<String> {
-        let format: ExportFormat = format.parse().map_err(exception)?;
-        let exported = export(format, &self.plan.processors, &self.plan.shares).map_err(exception)?;
-        let category = py.get_type::<PyUserWarning>();
-        for warning in exported.warnings {
-            let line = std::ffi::CString::new(warning.replace('\0', " "))?;
-            PyErr::warn(py, &category, &line, 1)?;
-        }
-        Ok(exported.text)
+        exported(py, &self.plan, format)
     }
 
     /// Writes a plan file, which `apportion run --plan` and others read.

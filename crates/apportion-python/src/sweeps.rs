@@ -23,6 +23,7 @@ pub struct Sweep {
 
 /// Forecasts methods, or the flows of one method, along a parameter of the machine.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)]
 pub fn sweep(
     py: Python<'_>,
     shape: Vec<u64>,
@@ -43,7 +44,7 @@ pub fn sweep(
         if points.is_some_and(|points| !(2..=1000).contains(&points)) {
             return Err(refuse("points", "is out of range", "use 2 to 1000"));
         }
-        if !(margin >= 0.0 && margin < 1.0) {
+        if !(0.0..1.0).contains(&margin) {
             return Err(refuse("margin", format!("{margin} is out of range"), "use 0 up to 1"));
         }
         let wanted = ParameterSweep { points, margin, ..wanted };

@@ -146,8 +146,8 @@ SCRIPT = """
 import apportion, array, sys
 n = 3000
 a = memoryview(array.array("d", bytes(8 * n * n))).cast("B").cast("d", [n, n])
-print("begun", flush=True)
 try:
+    print("begun", flush=True)
     apportion.power(a, 2**60 - 1, speeds=[1, 1])
 except KeyboardInterrupt:
     print("interrupted", flush=True)

@@ -49,6 +49,9 @@ def test_a_layout_as_picture_plan_and_file(tmp_path: Path) -> None:
     assert [again.slices(r) for r in range(2)] == [found.slices(r) for r in range(2)]
     assert json.loads((tmp_path / "plan.json").read_text())["problem"]["kind"] == "matmul"
     assert found.shape == (100, 100, 100) and len(found) == 2
+    assert "#define APPORTION_C_ROWBLOCKS" in found.export("owners-h")
+    with pytest.raises(ValueError, match="export the plan of a matrix product"):
+        apportion.shares(10, speeds=[1]).export("owners-h")
     with pytest.raises(IndexError, match="rank 2 is out of range"):
         found.slices(2)
 

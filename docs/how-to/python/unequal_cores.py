@@ -16,7 +16,7 @@ except ImportError:  # The same loops, a hundred times slower.
         return function
 
 
-WIDTH, HEIGHT, DEPTH = 60, 10_000, 60
+WIDTH, HEIGHT, DEPTH = 200, 100_000, 60
 
 
 @njit
@@ -52,7 +52,7 @@ def part(cores, rows):
 
 
 def main():
-    total = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    total = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     cores = apportion.processors()
     shares = apportion.shares(total, models=rows_of.measure())
     rows = some(total)

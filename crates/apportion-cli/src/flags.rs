@@ -6,7 +6,7 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 45] = [
+const PARAMETERS: [&str; 46] = [
     "alpha",
     "any_size",
     "beta",
@@ -48,6 +48,7 @@ const PARAMETERS: [&str; 45] = [
     "semiring",
     "sizes",
     "speeds",
+    "steps",
     "sweep",
     "timeout",
     "units",

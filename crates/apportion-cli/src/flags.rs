@@ -6,7 +6,7 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 49] = [
+const PARAMETERS: [&str; 50] = [
     "alpha",
     "any_size",
     "beta",
@@ -50,6 +50,7 @@ const PARAMETERS: [&str; 49] = [
     "shape",
     "sizes",
     "speeds",
+    "steps",
     "sweep",
     "tail",
     "timeout",

@@ -3,6 +3,9 @@
 //! `cargo bench --bench advection` takes about a minute on a quiet machine; `-- 256` runs at another side
 //! than 512. The roofline is the speed of memory (a triad over arrays larger than the caches) divided by the bytes
 //! that a step must move: the field read and written, and three Courant numbers read.
+//!
+//! With `PYMPDATA=PYTHON` in the environment, the path of a Python that has PyMPDATA, its speed stands beside
+//! ours in double precision (benches/pympdata.py; its compilation takes another minute).
 
 use apportion::advect::{AdvectJob, Courant, advect};
 use apportion::kernels::mpdata::{Advectable, Boundary, Scheme};
@@ -13,6 +16,7 @@ use apportion::report::table;
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{AdvectOrder, AdvectProblem};
 use apportion::{Rect, Span};
+use std::process::Command;
 use std::time::Instant;
 
 /// Levels of the grid.
@@ -28,21 +32,44 @@ fn main() {
     println!("{side} x {side} x {LEVELS}, periodic; memory {:.1} GB/s on one core\n", bytes_per_second / 1e9);
     let basic = Scheme::new(2).expect("two passes");
     let limited = Scheme { nonoscillatory: true, ..basic };
+    let rival = rival(side);
     let mut lines = Vec::new();
     for (name, scheme) in [
         ("1 pass", Scheme::new(1).expect("one")),
         ("2 passes", basic),
         ("2 passes, non-oscillatory", limited),
     ] {
-        lines.push(line::<f64>(name, scheme, side, bytes_per_second));
-        lines.push(line::<f32>(name, scheme, side, bytes_per_second));
+        let known = rival.iter().find(|(known, _)| *known == scheme).map(|(_, speed)| *speed);
+        lines.push(line::<f64>(name, (scheme, known), side, bytes_per_second));
+        lines.push(line::<f32>(name, (scheme, None), side, bytes_per_second));
     }
-    let head = ["scheme", "type", "one core", "two cores", "gain", "roofline"];
+    let head = ["scheme", "type", "one core", "two cores", "gain", "roofline", "PyMPDATA", "ahead"];
     print!("{}", table(&head, lines));
     println!("\nmillion points a second");
 }
 
-fn line<T: Advectable>(name: &str, scheme: Scheme, side: usize, bytes_per_second: f64) -> Vec<String> {
+/// Million points a second of PyMPDATA by scheme; none if it is not asked for.
+fn rival(side: usize) -> Vec<(Scheme, f64)> {
+    let Some(python) = std::env::var_os("PYMPDATA") else { return Vec::new() };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/pympdata.py");
+    let output = Command::new(python).arg(script).arg(side.to_string()).output().expect("Python starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let passes = words.next()?.parse().ok()?;
+        let nonoscillatory = words.next()? == "1";
+        let scheme = Scheme { nonoscillatory, ..Scheme::new(passes).expect("a scheme") };
+        Some((scheme, words.next()?.parse().ok()?))
+    };
+    String::from_utf8_lossy(&output.stdout).lines().filter_map(line).collect()
+}
+
+fn line<T: Advectable>(
+    name: &str,
+    (scheme, rival): (Scheme, Option<f64>),
+    side: usize,
+    bytes_per_second: f64,
+) -> Vec<String> {
     let [one, two] = [1, 2].map(|processors| speed::<T>(scheme, side, processors));
     let roofline = bytes_per_second / (5 * size_of::<T>()) as f64 / 1e6;
     let shown = |speed: f64| format!("{speed:.1}");
@@ -53,6 +80,8 @@ fn line<T: Advectable>(name: &str, scheme: Scheme, side: usize, bytes_per_second
         shown(two),
         format!("{:.2}", two / one),
         format!("{roofline:.0} ({:.0} %)", 100.0 * one / roofline),
+        rival.map_or_else(String::new, shown),
+        rival.map_or_else(String::new, |rival| format!("{:.1} x", one / rival)),
     ]
 }
 

@@ -1,8 +1,8 @@
 //! `apportion advect`.
 
 use super::numbers::within;
-use super::{EngineArgs, Sources};
-use clap::{Args, ValueEnum};
+use super::{EngineArgs, SchemeArgs, Sources};
+use clap::Args;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -22,21 +22,8 @@ pub struct AdvectArgs {
     /// Number of time steps.
     #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX))]
     pub steps: u64,
-    /// Passes of a step: an upwind pass and corrective ones, from 1 to 4.
-    #[arg(long, value_name = "N", default_value = "2", value_parser = within(1..=4))]
-    pub iterations: u64,
-    /// Let no new extremes appear.
-    #[arg(long)]
-    pub nonoscillatory: bool,
-    /// Linearise the corrections about a large background; for fields of both signs. Needs 2 iterations.
-    #[arg(long)]
-    pub infinite_gauge: bool,
-    /// Correct the third-order error too.
-    #[arg(long)]
-    pub third_order: bool,
-    /// What is beyond the ends: periodic, zero or extrapolated; one for all axes, or one for each.
-    #[arg(long, value_name = "B,B,…", default_value = "periodic")]
-    pub boundary: String,
+    #[command(flatten)]
+    pub scheme: SchemeArgs,
     /// Output file for the field after the last step (.npy).
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -54,10 +41,6 @@ pub struct AdvectArgs {
     /// Continue from the field in this directory, to the same bytes.
     #[arg(long, value_name = "DIR", conflicts_with = "checkpoint")]
     pub resume: Option<PathBuf>,
-    /// When halos are exchanged: wide (once a step), narrow (before every pass), or auto, the least forecast
-    /// time.
-    #[arg(long, value_enum, default_value = "auto")]
-    pub exchange: ExchangeName,
     /// Compute the inside of each box while halos travel; default: where the forecast is shorter.
     #[arg(long)]
     pub overlap: bool,
@@ -80,15 +63,4 @@ pub struct AdvectArgs {
     /// Draw the plan.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-}
-
-/// When halos are exchanged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExchangeName {
-    /// The least forecast time.
-    Auto,
-    /// Once a step.
-    Wide,
-    /// Before every pass.
-    Narrow,
 }

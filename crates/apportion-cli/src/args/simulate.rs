@@ -2,14 +2,15 @@
 
 use super::numbers::within;
 use super::pictures::picture;
-use super::{FlowArgs, NetworkArgs, SweepArgs};
+use super::{FlowArgs, NetworkArgs, SchemeArgs, SweepArgs};
 use clap::Args;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     apportion simulate --plan plan.json --platform platform.toml --trace timeline.svg\n  \
-    apportion simulate --shape 4000x4000 --platform platform.toml --sweep bandwidth=100Mbit/s..10Gbit/s\n\
+    apportion simulate --shape 4000x4000 --platform platform.toml --sweep bandwidth=100Mbit/s..10Gbit/s\n  \
+    apportion simulate --grid 512x512x64 --platform platform.toml --steps 100 --nonoscillatory\n\
     A message waits for the latency, then drains at its link's bandwidth. --sharing decides what happens \
     when several \
     messages use a link. docs/theory/forecasting.md compares the rules with each other and with SimGrid.")]
@@ -21,8 +22,18 @@ pub struct SimulateArgs {
     /// names, or a directory with traces.txt.
     #[arg(long, value_name = "LIST",
         conflicts_with_all = ["plan", "models", "flow", "overlap", "look_ahead", "block",
-        "blocks", "messages", "element", "export_simgrid", "sweep"])]
+        "blocks", "messages", "element", "export_simgrid", "sweep", "grid", "steps", "iterations",
+        "nonoscillatory", "infinite_gauge", "third_order", "boundary", "exchange"])]
     pub traces: Option<PathBuf>,
+    /// Simulate the advection of a field of these sizes (one to three; the last of three is undivided) by the
+    /// plan, or by the fastest plan without one [default: of a plan of a grid, its rows and columns].
+    #[arg(long, value_name = "MxNxL", conflicts_with = "sweep")]
+    pub grid: Option<String>,
+    /// Number of time steps of an advection [default: 1].
+    #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX), conflicts_with = "sweep")]
+    pub steps: Option<u64>,
+    #[command(flatten)]
+    pub scheme: SchemeArgs,
     /// Read the processors and the network from this file (platform.toml).
     #[arg(long, value_name = "FILE")]
     pub platform: PathBuf,

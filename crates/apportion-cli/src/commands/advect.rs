@@ -92,7 +92,7 @@ fn on_world<T: Advectable>(
     let start = moments(&field, world)?;
     let before = kept.as_ref().map_or(start, |kept| kept.before);
     let signed = kept.as_ref().map_or(start.least < 0.0, |kept| kept.signed);
-    if start.least < 0.0 && start.most > 0.0 && !args.infinite_gauge {
+    if start.least < 0.0 && start.most > 0.0 && !args.scheme.infinite_gauge {
         console.note("the field has both signs: magnitudes are in the denominators (see --infinite-gauge)");
     }
     let mut step = kept.as_ref().map_or(0, |kept| kept.step);

@@ -9,6 +9,7 @@ mod compare;
 pub mod completions;
 pub mod demo;
 pub mod detect;
+mod halos;
 mod links;
 pub mod matmul;
 pub mod mdem;

@@ -1,14 +1,15 @@
 //! `apportion simulate`.
 
+use super::halos::of_grid;
 use super::replay::of_traces;
 use super::sweep;
 use crate::args::SimulateArgs;
 use crate::console::Console;
-use crate::output::forecast::Forecast;
+use crate::output::forecast::{Forecast, Order};
 use crate::output::{appear, explain, open, timeline_of};
 use crate::prepare::processors::Processors;
 use crate::prepare::sharing::Rule;
-use crate::prepare::simulate::{check, processors, rank_of, refuse_for_units};
+use crate::prepare::simulate::{advects, check, processors, rank_of, refuse_for_units, refuse_of_others};
 use apportion::error::{Error, Result};
 use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
@@ -23,7 +24,8 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     check(args)?;
     let output = open(args.trace.as_ref())?;
     if args.sweep.sweep.is_some() {
-        let plan = args.plan.as_deref().map(timed_plan).transpose()?;
+        refuse_of_others(args, false)?;
+        let plan = args.plan.as_deref().map(swept_plan).transpose()?;
         let processors = processors(args, plan.as_ref())?;
         let with = (&args.flow, args.element(), &args.network.rule(false)?);
         return sweep::run(&args.sweep, (plan.as_ref(), &processors), with, console);
@@ -32,8 +34,15 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     let rule = args.network.rule(referee)?;
     let forecast = match (&args.plan, &args.traces) {
         (_, Some(list)) => of_traces(list, read_platform(&args.platform)?, &rule, args.explain.is_some())?,
-        (Some(plan), None) => of_plan(args, timed_plan(plan)?, &rule)?,
-        (None, None) => unreachable!("one of them was checked to be there"),
+        (plan, None) => {
+            let plan = plan.as_deref().map(read_plan).transpose()?;
+            let advects = advects(args, plan.as_ref());
+            refuse_of_others(args, advects)?;
+            match plan {
+                Some(plan) if !advects => of_plan(args, plan, &rule)?,
+                plan => of_grid(args, plan.as_ref(), &rule)?,
+            }
+        }
     };
     if !forecast.outcome.trace.seconds().is_finite() {
         let what = "the simulated time exceeds the range of numbers";
@@ -69,15 +78,12 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// A plan whose time can be forecast.
-fn timed_plan(path: &Path) -> Result<Plan> {
+/// A plan whose methods and flows can be compared.
+fn swept_plan(path: &Path) -> Result<Plan> {
     let plan = read_plan(path)?;
     if matches!(plan.division, Division::Grid(_)) {
-        return Err(Error::input(
-            path.display().to_string(),
-            "is a stencil's domain, and only matrix products and units can be simulated",
-            "use a plan from `apportion partition`",
-        ));
+        let what = "is of a grid, and a sweep compares methods and flows of matrix products";
+        return Err(Error::input(path.display().to_string(), what, "use a plan from `apportion partition`"));
     }
     Ok(plan)
 }
@@ -141,7 +147,8 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     };
     let broadcasts = matches!(order.flow, Flow::OneToAll | Flow::Broadcast);
     let taken_apart = command.is_some() && broadcasts && network.topology == Topology::Bus;
-    Ok(Forecast { outcome, order: Some(order), command, taken_apart, alone, names: plan.processors })
+    let order = Some(Order::Product(order));
+    Ok(Forecast { outcome, order, command, taken_apart, alone, names: plan.processors })
 }
 
 /// Independent units: all processors compute, none communicates.

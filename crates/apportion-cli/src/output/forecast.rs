@@ -1,8 +1,9 @@
 //! A simulated run.
 
 use crate::prepare::sharing::Rule;
+use apportion::kernels::mpdata::Scheme;
 use apportion::report::{pairs, table};
-use apportion::schedule::ScheduleOptions;
+use apportion::schedule::{AdvectOrder, ScheduleOptions};
 use apportion::simulate::Outcome;
 use apportion::units;
 use serde_json::{Value, json};
@@ -10,11 +11,57 @@ use serde_json::{Value, json};
 /// Said of times where speeds are ratios.
 pub const COMMUNICATION_ALONE: &str = "communication alone: speeds without a unit are ratios";
 
+/// What was simulated.
+#[derive(Debug, Clone)]
+pub enum Order {
+    /// A matrix product.
+    Product(ScheduleOptions),
+    /// An advection: the layout, the order, the variant and the number of time steps.
+    Advection { layout: String, order: AdvectOrder, scheme: Scheme, steps: u64 },
+}
+
+impl Order {
+    fn note(&self, object: &mut Value) {
+        match self {
+            Self::Product(order) => {
+                object["flow"] = order.flow.to_string().into();
+                object["overlap"] = order.overlaps().into();
+            }
+            Self::Advection { layout, order, scheme, steps } => {
+                object["method"] = layout.as_str().into();
+                object["scheme"] = json!(scheme);
+                object["exchange"] = json!(order.exchange);
+                object["overlap"] = order.overlap.into();
+                object["steps"] = (*steps).into();
+            }
+        }
+    }
+
+    fn title(&self) -> String {
+        match self {
+            Self::Product(order) => format!("{order} flow, "),
+            Self::Advection { order, steps: 1, .. } => format!("a time step, {order}, "),
+            Self::Advection { order, steps, .. } => format!("{steps} time steps, {order}, "),
+        }
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Product(order) => vec![("flow", order.to_string())],
+            Self::Advection { layout, order, scheme, steps } => vec![
+                ("layout", layout.clone()),
+                ("steps", format!("{steps} of {scheme}")),
+                ("exchange", order.to_string()),
+            ],
+        }
+    }
+}
+
 /// A forecast and its subject.
 pub struct Forecast {
     pub names: Vec<String>,
     pub outcome: Outcome,
-    pub order: Option<ScheduleOptions>,
+    pub order: Option<Order>,
     pub command: Option<String>,
     /// True if broadcasts on a bus were exported as one message per receiver.
     pub taken_apart: bool,
@@ -25,15 +72,17 @@ pub struct Forecast {
 impl Forecast {
     /// The JSON for programs.
     pub fn to_value(&self) -> Value {
-        let (trace, order) = (&self.outcome.trace, self.order);
+        let trace = &self.outcome.trace;
         let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
         let each = self.names.iter().enumerate().map(|(i, name)| {
             let compute = (!self.alone).then_some(compute[i]);
             json!({"name": name, "compute": compute, "communicate": communicate[i], "idle": idle[i]})
         });
-        let mut object = json!({"seconds": trace.seconds(), "flow": order.map(|o| o.flow.to_string()),
-            "overlap": order.map(|o| o.overlaps()), "processors": each.collect::<Vec<_>>(),
-            "communication_only": self.alone});
+        let mut object = json!({"seconds": trace.seconds(), "flow": null, "overlap": null,
+            "processors": each.collect::<Vec<_>>(), "communication_only": self.alone});
+        if let Some(order) = &self.order {
+            order.note(&mut object);
+        }
         if let Some(command) = &self.command {
             object["command"] = command.as_str().into();
         }
@@ -44,7 +93,7 @@ impl Forecast {
     pub fn title(&self) -> String {
         let count = self.names.len();
         let plural = if count == 1 { "" } else { "s" };
-        let flow = self.order.map_or_else(String::new, |order| format!("{order} flow, "));
+        let flow = self.order.as_ref().map_or_else(String::new, Order::title);
         let seconds = units::show_seconds(self.outcome.trace.seconds());
         format!("{flow}{count} processor{plural}, {seconds}")
     }
@@ -57,8 +106,7 @@ impl Forecast {
             let compute = if self.alone { "-".into() } else { units::show_seconds(compute[i]) };
             vec![name.clone(), compute, units::show_seconds(communicate[i]), units::show_seconds(idle[i])]
         });
-        let mut facts: Vec<(&str, String)> =
-            self.order.map(|order| ("flow", order.to_string())).into_iter().collect();
+        let mut facts = self.order.as_ref().map_or_else(Vec::new, Order::facts);
         if *rule != Rule::Fifo {
             facts.push(("sharing", rule.to_string()));
         }

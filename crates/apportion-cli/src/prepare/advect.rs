@@ -1,6 +1,6 @@
 //! From the flags of `advect` to fields, Courant numbers, processors and a plan.
 
-use crate::args::{AdvectArgs, ExchangeName};
+use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
 use crate::prepare::processors::{constant, method_at};
 use crate::prepare::product::{Given, given_in, warn_of_another_kernel};
@@ -8,14 +8,14 @@ use crate::prepare::world::note_absent_cores;
 use apportion::advect::{AdvectChoice, Courant, needed_faces, own_cells, plan_advection};
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rect, Span};
-use apportion::kernels::mpdata::{Advectable, Boundary, Exchange, Place, Scheme};
+use apportion::kernels::mpdata::{Advectable, Boundary, Place};
 use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
 use apportion::measure::{advection_kernel, measure_advection_on};
 use apportion::model::{Model, WorkUnit, only_ratios};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
 use apportion::run::World;
-use apportion::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
+use apportion::schedule::{AdvectProblem, AdvectSchedule, Plane};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -50,13 +50,7 @@ fn show(sizes: &[usize]) -> String {
 /// # Errors
 /// A file that cannot be read, elements of other types, sizes that do not fit, a scheme that is none.
 pub fn inputs(args: &AdvectArgs) -> Result<Inputs> {
-    let scheme = Scheme {
-        passes: args.iterations as usize,
-        nonoscillatory: args.nonoscillatory,
-        infinite_gauge: args.infinite_gauge,
-        third_order: args.third_order,
-    }
-    .checked()?;
+    let scheme = args.scheme.scheme()?;
     let (header, sizes) = read_npy_array(&args.field)?;
     let place = |path: &Path| path.display().to_string();
     if header.dtype != "f64" && header.dtype != "f32" {
@@ -64,19 +58,7 @@ pub fn inputs(args: &AdvectArgs) -> Result<Inputs> {
         return Err(Error::input(place(&args.field), what, "save it as numpy.float64"));
     }
     let axes = sizes.len();
-    let ends: Vec<&str> = args.boundary.split(',').map(str::trim).collect();
-    let boundary: Vec<Boundary> = ends
-        .iter()
-        .map(|end| end.parse().map_err(|what: String| Error::input("--boundary", what, "see --help")))
-        .collect::<Result<_>>()?;
-    let boundary = match boundary.len() {
-        1 => vec![boundary[0]; axes],
-        n if n == axes => boundary,
-        n => {
-            let what = format!("{n} boundaries for a field of {axes} dimensions");
-            return Err(Error::input("--boundary", what, "give one, or one for each axis"));
-        }
-    };
+    let boundary = args.scheme.ends(axes)?;
     let given: Vec<&str> = args.courant.split(',').map(str::trim).collect();
     if given.len() != axes {
         let what = format!("{} entries for a field of {axes} dimensions", given.len());
@@ -254,15 +236,7 @@ pub fn settle<T: Advectable>(
     let Given { platform, plan, .. } = given;
     let choose = || {
         let method = method_at("--method", &args.method)?;
-        let wanted = |order: &AdvectOrder| {
-            let exchange = match args.exchange {
-                ExchangeName::Auto => true,
-                ExchangeName::Wide => order.exchange == Exchange::Wide,
-                ExchangeName::Narrow => order.exchange == Exchange::Narrow,
-            };
-            exchange && (order.overlap || !args.overlap)
-        };
-        let orders: Vec<AdvectOrder> = AdvectOrder::ALL.into_iter().filter(wanted).collect();
+        let orders = args.scheme.orders(args.overlap);
         let amount = (args.steps, size_of::<T>() as u64);
         plan_advection(problem, (&platform, &models), (method, &orders), plan.as_ref(), amount)
     };

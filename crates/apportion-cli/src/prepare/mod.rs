@@ -17,6 +17,7 @@ pub mod operands;
 pub mod partition;
 pub mod processors;
 pub mod product;
+pub mod scheme;
 pub mod sections;
 pub mod sharing;
 pub mod simulate;

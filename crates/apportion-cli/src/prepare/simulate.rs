@@ -5,7 +5,7 @@ use crate::args::SimulateArgs;
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 use apportion::model::{WorkUnit, read_models};
-use apportion::plan::Plan;
+use apportion::plan::{Division, Plan};
 use apportion::platform::read_platform;
 use apportion::select::check_has_times;
 
@@ -15,14 +15,15 @@ use apportion::select::check_has_times;
 /// No plan, traces or shape; a shape without a sweep.
 pub fn check(args: &SimulateArgs) -> Result<()> {
     let refuse = |place: &str, what: &str, remedy: &str| Err(Error::input(place, what, remedy));
-    match (&args.sweep.sweep, args.plan.is_some() || args.traces.is_some(), &args.sweep.shape) {
+    let given = args.plan.is_some() || args.traces.is_some() || args.grid.is_some();
+    match (&args.sweep.sweep, given, &args.sweep.shape) {
         (None, false, Some(_)) => {
             refuse("--shape", "is laid out for sweeps only", "add --sweep, or make a plan with `partition`")
         }
         (None, false, None) => refuse(
             "simulate",
             "there is nothing to simulate",
-            "pass --plan FILE, --traces LIST, or --shape MxN with --sweep PARAMETER=FROM..TO",
+            "pass --plan FILE, --grid MxNxL, --traces LIST, or --shape MxN with --sweep PARAMETER=FROM..TO",
         ),
         (Some(_), false, None) => {
             refuse("--sweep", "there is nothing to lay out", "pass --shape MxN or --plan FILE")
@@ -31,14 +32,38 @@ pub fn check(args: &SimulateArgs) -> Result<()> {
     }
 }
 
+/// Whether an advection is simulated.
+pub fn advects(args: &SimulateArgs, plan: Option<&Plan>) -> bool {
+    args.grid.is_some() || plan.is_some_and(|plan| matches!(plan.division, Division::Grid(_)))
+}
+
+/// Rejects flags of products where an advection is simulated, and those of advections elsewhere.
+pub fn refuse_of_others(args: &SimulateArgs, advects: bool) -> Result<()> {
+    let (flags, what, remedy): (Vec<(&str, bool)>, _, _) = if advects {
+        let flow = args.flow.given().into_iter().filter(|(flag, _)| *flag != "--overlap");
+        let simgrid = ("--export-simgrid", args.export_simgrid.is_some());
+        (flow.chain([simgrid]).collect(), "does not apply to an advection", "remove the flag")
+    } else {
+        let scheme = args.scheme.given().into_iter();
+        let steps = ("--steps", args.steps.is_some());
+        (scheme.chain([steps]).collect(), "applies to advections only", "add --grid, or remove the flag")
+    };
+    match flags.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Error::input(flag, what, remedy)),
+    }
+}
+
 /// The platform's processors, in the order of the plan if there is one, with their speed functions.
 pub fn processors(args: &SimulateArgs, plan: Option<&Plan>) -> Result<Processors> {
     let platform = read_platform(&args.platform)?;
     let platform = plan.map_or(Ok(platform.clone()), |plan| in_plan_order(plan, platform))?;
-    let units = plan.is_some_and(|p| p.layout().is_err());
+    let units = plan.is_some_and(|p| p.rectangles().is_none());
     match &args.models {
         None => {
-            let work = if units { WorkUnit::Unit } else { WorkUnit::MultiplyAdd };
+            // A cell of a grid is a unit of work too.
+            let product = !units && !advects(args, plan);
+            let work = if product { WorkUnit::MultiplyAdd } else { WorkUnit::Unit };
             let processors = constant(platform, work)?;
             refuse_ratios(args, &processors, units)?;
             Ok(processors)

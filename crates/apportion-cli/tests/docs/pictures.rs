@@ -4,14 +4,17 @@ use super::{blesses, root};
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// The command or the reason for its absence, by the name of the picture.
-fn listed() -> BTreeMap<String, Result<String, String>> {
+/// The command with the flag that draws, or the reason for its absence, by the name of the picture.
+fn listed() -> BTreeMap<String, Result<(String, String), String>> {
     let text = std::fs::read_to_string(root().join("docs/pictures/commands.txt")).unwrap();
     let mut all = BTreeMap::new();
     for line in text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')) {
         let (name, entry) = match (line.split_once(" ! "), line.split_once(": ")) {
             (Some((name, why)), _) => (name, Err(why.to_owned())),
-            (None, Some((name, command))) => (name, Ok(command.to_owned())),
+            (None, Some((name, command))) => {
+                let (name, flag) = name.split_once(' ').unwrap_or((name, "--svg"));
+                (name, Ok((command.to_owned(), flag.to_owned())))
+            }
             (None, None) => panic!("neither a command nor a reason: {line}"),
         };
         assert!(all.insert(name.to_owned(), entry).is_none(), "{name} is listed twice");
@@ -25,13 +28,13 @@ fn every_picture_is_what_its_command_draws() {
     let folder = tempfile::tempdir().unwrap();
     let mut different = Vec::new();
     for (name, entry) in &listed {
-        let Ok(command) = entry else { continue };
+        let Ok((command, flag)) = entry else { continue };
         let (new, kept) =
             (folder.path().join(format!("{name}.svg")), root.join(format!("docs/pictures/{name}.svg")));
         let output = Command::new(env!("CARGO_BIN_EXE_apportion"))
             .current_dir(&root)
             .args(command.split(' '))
-            .arg("--svg")
+            .arg(flag)
             .arg(&new)
             .output()
             .unwrap();

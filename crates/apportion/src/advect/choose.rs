@@ -1,7 +1,8 @@
 //! Which layout and which order: every candidate is simulated, the fastest is first.
 
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::geometry::Rank;
+use crate::model::{Model, only_ratios};
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Forecast, Layout, Plan, shares};
 use crate::platform::Platform;
@@ -12,8 +13,8 @@ use crate::simulate::{CostModel, simulate};
 /// Layouts that `auto` compares: boxes side by side.
 const METHODS: [Method; 4] = [Method::Columns, Method::Grid, Method::Cartesian, Method::Rows];
 
-/// Steps that are simulated.
-const SIMULATED: u64 = 3;
+/// Steps that are simulated, and then as many again: what the second half takes, every later one takes.
+const SIMULATED: u64 = 4;
 
 /// A plan of the horizontal plane, the order of the steps, and the forecast.
 #[derive(Debug, Clone)]
@@ -93,6 +94,16 @@ fn per_column(model: &Model, levels: u64) -> Result<Model> {
     Model::new(model.processor(), model.interpolation(), points.collect(), most)
 }
 
+/// Cells advanced by a step per second of each processor, at the size of its share. Ratios of speeds have no
+/// rates: every processor then computes in no time.
+pub fn advection_rates(models: &[Model], schedule: &AdvectSchedule) -> Vec<f64> {
+    if only_ratios(models) {
+        return vec![f64::MAX; models.len()];
+    }
+    let share = |rank: usize| schedule.share(Rank(rank)).max(1.0);
+    models.iter().enumerate().map(|(rank, model)| model.speed(share(rank))).collect()
+}
+
 /// Simulates some steps of a layout in an order, and extends them to all.
 fn forecast(
     problem: &AdvectProblem,
@@ -101,21 +112,26 @@ fn forecast(
     order: AdvectOrder,
     (steps, element): (u64, u64),
 ) -> Result<AdvectChoice> {
-    let some = steps.clamp(1, SIMULATED);
-    let schedule = AdvectSchedule::new(problem, layout, order, some)?;
-    let share = |rank: usize| schedule.share(crate::geometry::Rank(rank));
-    let rates: Vec<f64> =
-        models.iter().enumerate().map(|(rank, model)| model.speed(share(rank).max(1.0))).collect();
+    let few = steps.min(2 * SIMULATED);
+    let schedule = AdvectSchedule::new(problem, layout, order, few)?;
+    // Ratios count here: they have no times, but the layout with the least of them is the best.
+    let share = |rank: usize| schedule.share(Rank(rank)).max(1.0);
+    let rates: Vec<f64> = models.iter().enumerate().map(|(rank, model)| model.speed(share(rank))).collect();
     let cost = CostModel { rates: &rates, network: &platform.network, element };
-    let trace = simulate(&schedule, cost)?;
-    let scale = steps as f64 / some as f64;
-    let scaled = |seconds: Vec<f64>| seconds.into_iter().map(|s| s * scale).collect();
-    let shares: Vec<u64> = (0..models.len()).map(|rank| share(rank) as u64).collect();
+    let times = |steps: u64| -> Result<[Vec<f64>; 3]> {
+        let trace = simulate(&schedule.with_steps(steps), cost)?;
+        Ok([vec![trace.seconds()], trace.compute(), trace.communicate()])
+    };
+    let mut all = times(few)?;
+    if steps > few {
+        let later = (steps - few) as f64 / SIMULATED as f64;
+        for (all, half) in all.iter_mut().flatten().zip(times(SIMULATED)?.into_iter().flatten()) {
+            *all += (*all - half) * later;
+        }
+    }
+    let [seconds, compute, communicate] = all;
+    let shares: Vec<u64> = (0..models.len()).map(|rank| schedule.share(Rank(rank)) as u64).collect();
     let mut plan = Plan::of_grid(name, platform.names(), layout.clone(), imbalance(models, &shares)?);
-    plan.forecast = Some(Forecast {
-        seconds: trace.seconds() * scale,
-        compute: scaled(trace.compute()),
-        communicate: scaled(trace.communicate()),
-    });
-    Ok(AdvectChoice { plan, order, step_seconds: trace.seconds() / some as f64 })
+    plan.forecast = Some(Forecast { seconds: seconds[0], compute, communicate });
+    Ok(AdvectChoice { plan, order, step_seconds: seconds[0] / steps.max(1) as f64 })
 }

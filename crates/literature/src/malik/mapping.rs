@@ -10,7 +10,7 @@ use apportion::platform::{Load, Platform, parse_platform};
 use apportion::report::plan_svg;
 use apportion::simulate::{Action, Deployment, Fluid, Host, Then, simulate_actions};
 
-const TABLE_4_1: (&str, &str) =
+pub(super) const TABLE_4_1: (&str, &str) =
     ("grid5000-table-4-1", include_str!("../../../../platforms/grid5000-table-4-1.toml"));
 const OPEN: Objective = Objective::Asymmetric(Edges::Open);
 
@@ -21,7 +21,7 @@ fn printed(cost: Cost) -> f64 {
 
 /// A domain of 512 x 512 as `rows` x `cols` cells, filled by columns in the order of the processors. The
 /// thesis divides in integers: 512 / 6 = 85.
-fn grid(platform: &Platform, rows: u64, cols: u64) -> Result<Plan> {
+pub(super) fn grid(platform: &Platform, rows: u64, cols: u64) -> Result<Plan> {
     let (high, wide) = (512 / rows, 512 / cols);
     let cell = |i: u64| {
         let (row, col) = (i % rows, i / rows);
@@ -162,7 +162,7 @@ fn exchange(plan: &Plan, platform: &Platform) -> Result<f64> {
 pub struct OneCluster;
 
 /// Twelve nodes of one cluster, with the bandwidths within it, GB/s along rows and along columns.
-fn one_cluster(horizontal: f64, vertical: f64) -> Result<Platform> {
+pub(super) fn one_cluster(horizontal: f64, vertical: f64) -> Result<Platform> {
     let nodes: String = (0..12)
         .map(|i| format!("[[processor]]\nname = \"p{i}\"\ncluster = \"one\"\nspeed = 1.0\n"))
         .collect();

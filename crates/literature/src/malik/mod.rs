@@ -1,7 +1,6 @@
 //! Malik, PhD thesis, 2016: arrangement of parts on networks of clusters.
-//!
-//! Runs of MPDATA (4.5) belong in a file of their own here, beside [`mapping`], whose exchange they repeat.
 
+mod advection;
 mod figures;
 mod figures_data;
 mod mapping;
@@ -16,4 +15,5 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &ninety::EIGHT,
     &mapping::Clusters,
     &mapping::OneCluster,
+    &advection::Runs,
 ];

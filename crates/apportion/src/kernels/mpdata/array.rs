@@ -117,8 +117,10 @@ pub fn close_rows<T: Advectable>(
         for j in computed.lo[1]..computed.hi[1] {
             let zero = frame.at([i, j, 0]);
             let (before, behind) = ((-room.lo[2]) as usize, (room.hi[2] - n) as usize);
-            elements.copy_within(zero + n as usize - before..zero + n as usize, zero - before);
-            elements.copy_within(zero..zero + behind, zero + n as usize);
+            // One or two elements each.
+            let n = n as usize;
+            (1..=before).for_each(|step| elements[zero - step] = elements[zero + n - step]);
+            (0..behind).for_each(|step| elements[zero + n + step] = elements[zero + step]);
         }
     } else if let Some((lo, hi)) = domain.inside(place, 2) {
         for j in computed.lo[1]..computed.hi[1] {

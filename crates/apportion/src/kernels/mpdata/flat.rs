@@ -43,14 +43,14 @@ pub struct Cross<'a, T> {
 /// The flux of `courant` through a face, positive from `before` to `behind`: the upwind cell's value times
 /// the Courant number.
 #[inline(always)]
-fn flux<T: Advectable>(before: T, behind: T, courant: T) -> T {
-    courant.larger(T::ZERO) * before + courant.smaller(T::ZERO) * behind
+fn upwind<T: Advectable>(before: T, behind: T, courant: T) -> T {
+    courant * if courant > T::ZERO { before } else { behind }
 }
 
-/// A pass: psi minus the outflow through all faces; with `GAUGE` the Courant numbers are the fluxes. `around`
-/// holds the cells before and behind, `courant` the Courant numbers on the lower and upper faces, by axis.
+/// The first pass: psi minus the outflow through all faces. `around` holds the cells before and behind,
+/// `courant` the Courant numbers on the lower and upper faces, by axis.
 #[inline(always)]
-pub fn advance<T: Advectable, const N: usize, const KIND: u8>(
+pub fn advance<T: Advectable, const N: usize>(
     psi: &[T],
     around: [[&[T]; 2]; N],
     courant: [[&[T]; 2]; N],
@@ -65,20 +65,41 @@ pub fn advance<T: Advectable, const N: usize, const KIND: u8>(
         let mut sum = here;
         for axis in 0..N {
             let ([before, behind], [lower, upper]) = (around[axis], courant[axis]);
-            let outflow = if KIND == GAUGE {
-                upper[x] - lower[x]
-            } else {
-                flux(here, behind[x], upper[x]) - flux(before[x], here, lower[x])
-            };
-            sum = sum - outflow;
+            sum = sum - (upwind(here, behind[x], upper[x]) - upwind(before[x], here, lower[x]));
         }
         out[x] = sum;
     }
 }
 
-/// The Courant numbers of a corrective pass: they carry back what the pass before diffused.
+/// A corrective pass: psi minus the outflow through all faces, by their fluxes.
 #[inline(always)]
-pub fn correct<T: Advectable, const N: usize, const KIND: u8, const THIRD: bool>(
+pub fn subtract<T: Advectable, const N: usize>(psi: &[T], fluxes: [[&[T]; 2]; N], out: &mut [T]) {
+    let n = out.len();
+    let psi = &psi[..n];
+    let fluxes = fluxes.map(|two| two.map(|run| &run[..n]));
+    for x in 0..n {
+        let mut sum = psi[x];
+        for [lower, upper] in fluxes {
+            sum = sum - (upper[x] - lower[x]);
+        }
+        out[x] = sum;
+    }
+}
+
+/// The fluxes of Courant numbers through the faces between cells.
+#[inline(always)]
+pub fn fluxes<T: Advectable>([before, behind]: [&[T]; 2], courant: &[T], out: &mut [T]) {
+    let n = out.len();
+    let (before, behind, courant) = (&before[..n], &behind[..n], &courant[..n]);
+    for x in 0..n {
+        out[x] = upwind(before[x], behind[x], courant[x]);
+    }
+}
+
+/// The Courant numbers of a corrective pass, which carry back what the pass before diffused, or with `FLUX`
+/// their fluxes; with `GAUGE` the two are the same.
+#[inline(always)]
+pub fn correct<T: Advectable, const N: usize, const KIND: u8, const THIRD: bool, const FLUX: bool>(
     faces: &Faces<'_, T, N>,
     out: &mut [T],
 ) {
@@ -100,18 +121,20 @@ pub fn correct<T: Advectable, const N: usize, const KIND: u8, const THIRD: bool>
         let speed = here.magnitude();
         // A sum of fractions: over one denominator where that is exact enough, as division is slow.
         let mut sum = Fractions::<T, KIND>::new((speed - here * here) * (b - a), size(a) + size(b), 2.0);
-        let mut means = [T::ZERO; N];
+        let mut sums = [T::ZERO; N];
+        let eighth = c(-0.125) * here;
         for e in 0..N {
             let around = cross[e];
             let [up_a, up_b] = around.up.map(|run| run[x]);
             let [down_a, down_b] = around.down.map(|run| run[x]);
             let [c0, c1, c2, c3] = around.courant.map(|run| run[x]);
-            let mean = ((c0 + c1) + (c2 + c3)) * c(0.25);
-            means[e] = mean;
-            let mut weight = c(-0.5) * (here * mean) * ((up_a + up_b) - (down_a + down_b));
+            // Four times the mean.
+            let four = (c0 + c1) + (c2 + c3);
+            sums[e] = four;
+            let mut weight = eighth * four * ((up_a + up_b) - (down_a + down_b));
             if THIRD {
                 let mixed = (up_b - up_a) - (down_b - down_a);
-                weight = weight + mean * (speed - c(2.0) * here * here) * mixed;
+                weight = weight + c(0.25) * four * (speed - c(2.0) * here * here) * mixed;
             }
             sum.add(weight, (size(up_a) + size(up_b)) + (size(down_a) + size(down_b)), 4.0);
         }
@@ -126,12 +149,12 @@ pub fn correct<T: Advectable, const N: usize, const KIND: u8, const THIRD: bool>
                 let pair = |at: usize| corners[at][0][x] + corners[at][1][x];
                 let sizes = |at: usize| size(corners[at][0][x]) + size(corners[at][1][x]);
                 let mixed = (pair(0) - pair(1)) - (pair(2) - pair(3));
-                let weight = c(-2.0 / 3.0) * here * means[0] * means[N - 1];
+                let weight = c(-2.0 / 48.0) * here * sums[0] * sums[N - 1];
                 let around = (sizes(0) + sizes(1)) + (sizes(2) + sizes(3));
                 total = total + Fractions::<T, KIND>::new(weight * mixed, around, 8.0).value();
             }
         }
-        out[x] = total;
+        out[x] = if FLUX && KIND != GAUGE { upwind(a, b, total) } else { total };
     }
 }
 
@@ -169,20 +192,20 @@ impl<T: Advectable, const KIND: u8> Fractions<T, KIND> {
 }
 
 /// The limits of the non-oscillatory option: the fractions of a cell's inflow and outflow, by the corrective
-/// Courant numbers, that take it to the largest and the smallest value around it before the step and now.
-/// `start` is the field before the step, as the cell and its neighbours by axis.
+/// fluxes, that take it to the largest and the smallest value around it before the step and now. `start` is
+/// the field before the step, as the cell and its neighbours by axis.
 #[inline(always)]
-pub fn limits<T: Advectable, const N: usize, const KIND: u8>(
+pub fn limits<T: Advectable, const N: usize>(
     (start, start_around): (&[T], [[&[T]; 2]; N]),
     (psi, around): (&[T], [[&[T]; 2]; N]),
-    courant: [[&[T]; 2]; N],
+    fluxes: [[&[T]; 2]; N],
     (up, down): (&mut [T], &mut [T]),
 ) {
     let n = up.len();
     let (start, psi, down) = (&start[..n], &psi[..n], &mut down[..n]);
     let start_around = start_around.map(|two| two.map(|run| &run[..n]));
     let around = around.map(|two| two.map(|run| &run[..n]));
-    let courant = courant.map(|two| two.map(|run| &run[..n]));
+    let fluxes = fluxes.map(|two| two.map(|run| &run[..n]));
     for x in 0..n {
         let here = psi[x];
         let mut most = here.larger(start[x]);
@@ -193,31 +216,50 @@ pub fn limits<T: Advectable, const N: usize, const KIND: u8>(
             let [was_before, was_behind] = start_around[axis].map(|run| run[x]);
             most = most.larger(before.larger(behind)).larger(was_before.larger(was_behind));
             least = least.smaller(before.smaller(behind)).smaller(was_before.smaller(was_behind));
-            let [lower, upper] = courant[axis].map(|run| run[x]);
-            let (lower, upper) = if KIND == GAUGE {
-                (lower, upper)
-            } else {
-                (flux(before, here, lower), flux(here, behind, upper))
-            };
+            let [lower, upper] = fluxes[axis].map(|run| run[x]);
             inflow = inflow + (lower.larger(T::ZERO) - upper.smaller(T::ZERO));
             outflow = outflow + (upper.larger(T::ZERO) - lower.smaller(T::ZERO));
         }
-        up[x] = (most - here) / inflow;
-        down[x] = (here - least) / outflow;
+        if T::WIDE {
+            // One division instead of two.
+            let both = T::constant(1.0) / (inflow * outflow);
+            up[x] = (most - here) * outflow * both;
+            down[x] = (here - least) * inflow * both;
+        } else {
+            up[x] = (most - here) / inflow;
+            down[x] = (here - least) / outflow;
+        }
     }
 }
 
-/// Limits corrective Courant numbers, in place. `up` and `down` are the limits of the cells before and
-/// behind the faces.
+/// The fraction of a face's flux that its cells admit, forwards and backwards. `up` and `down` are the limits
+/// of the cells before and behind it.
 #[inline(always)]
-pub fn limit<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], courant: &mut [T]) {
-    let n = courant.len();
+fn admitted<T: Advectable>(up: [T; 2], down: [T; 2], forwards: bool) -> T {
+    let (from, to) = if forwards { (down[0], up[1]) } else { (down[1], up[0]) };
+    T::constant(1.0).smaller(from.smaller(to))
+}
+
+/// Limits corrective fluxes, in place.
+#[inline(always)]
+pub fn limit<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T]) {
+    let n = fluxes.len();
     let (up, down) = (up.map(|run| &run[..n]), down.map(|run| &run[..n]));
-    let one = T::constant(1.0);
     for x in 0..n {
-        let forwards = one.smaller(down[0][x].smaller(up[1][x]));
-        let backwards = one.smaller(up[0][x].smaller(down[1][x]));
+        let here = fluxes[x];
+        fluxes[x] = here * admitted(up.map(|run| run[x]), down.map(|run| run[x]), here > T::ZERO);
+    }
+}
+
+/// Limits corrective fluxes and their Courant numbers, in place.
+#[inline(always)]
+pub fn limit_both<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T], courant: &mut [T]) {
+    let n = fluxes.len();
+    let (up, down, courant) = (up.map(|run| &run[..n]), down.map(|run| &run[..n]), &mut courant[..n]);
+    for x in 0..n {
         let here = courant[x];
-        courant[x] = here.larger(T::ZERO) * forwards + here.smaller(T::ZERO) * backwards;
+        let part = admitted(up.map(|run| run[x]), down.map(|run| run[x]), here > T::ZERO);
+        courant[x] = here * part;
+        fluxes[x] = fluxes[x] * part;
     }
 }

@@ -6,7 +6,7 @@ mod corrections;
 mod run;
 
 use super::array::{Array, Wrapped};
-use super::flat::{GAUGE, POSITIVE};
+use super::flat::{GAUGE, POSITIVE, SIGNED};
 use super::frame::{Cells, Domain, Frame, Place};
 use super::number::Advectable;
 use super::options::Scheme;
@@ -90,9 +90,10 @@ impl<'a, T: Advectable> Results<'a, T> {
     }
 }
 
-/// The arrays of a pass: its result, its Courant numbers, the limits.
+/// The arrays of a pass: its result, its fluxes, its Courant numbers if they are needed again, the limits.
 struct Level<'a, T> {
     psi: Array<'a, T>,
+    fluxes: Option<[Option<Array<'a, T>>; 3]>,
     courant: Option<[Option<Array<'a, T>>; 3]>,
     limits: Option<[Array<'a, T>; 2]>,
 }
@@ -129,7 +130,24 @@ impl<T: Advectable> Passes<'_, T> {
 
     /// Number of arrays of a pass.
     fn arrays(&self, pass: usize) -> usize {
-        1 + if pass > 1 { 3 + 2 * usize::from(self.scheme.nonoscillatory) } else { 0 }
+        let numbers = 3 * usize::from(self.keeps(pass));
+        1 + if pass > 1 { 3 + numbers + 2 * usize::from(self.scheme.nonoscillatory) } else { 0 }
+    }
+
+    /// What is in the denominators of the corrections.
+    fn kind(&self) -> u8 {
+        match (self.scheme.infinite_gauge, self.signed) {
+            (true, _) => GAUGE,
+            (false, true) => SIGNED,
+            (false, false) => POSITIVE,
+        }
+    }
+
+    /// Whether the Courant numbers of a pass are needed besides its fluxes: another pass starts from them, or
+    /// fluxes have other signs than they.
+    fn keeps(&self, pass: usize) -> bool {
+        let limited = self.scheme.nonoscillatory && self.kind() == SIGNED;
+        pass > 1 && (pass < self.scheme.passes || limited)
     }
 
     /// Planes that are kept between passes.
@@ -178,7 +196,8 @@ impl<T: Advectable> Passes<'_, T> {
                 let result = if last { psi.take() } else { None };
                 Level {
                     psi: result.unwrap_or_else(ring),
-                    courant: (pass > 1).then(|| self.domain.has.map(|has| has.then(ring))),
+                    fluxes: (pass > 1).then(|| self.domain.has.map(|has| has.then(ring))),
+                    courant: self.keeps(pass).then(|| self.domain.has.map(|has| has.then(ring))),
                     limits: (pass > 1 && limited > 0).then(|| [ring(), ring()]),
                 }
             })
@@ -195,11 +214,11 @@ impl<T: Advectable> Passes<'_, T> {
                 let (before, level) = (before.last(), &mut rest[0]);
                 let wide = self.beyond(pass);
                 if pass == 1 {
-                    self.advance(1, (cells, wide), time, before, level);
+                    self.advance((cells, wide), time, before, level);
                     lag = 0;
                     continue;
                 }
-                self.correct(cells, wide + limited, time - lag - 1, before, level);
+                self.correct((cells, wide + limited), time - lag - 1, before, level);
                 if limited > 0 {
                     self.limits(cells, wide + 1, time - lag - 2, before, level);
                     self.limit(cells, wide, time - lag - 2, level);
@@ -208,7 +227,7 @@ impl<T: Advectable> Passes<'_, T> {
                 if let (Some(arrays), true) = (&mut courant, pass == last) {
                     self.keep(cells, time - lag, level, (&frame, arrays));
                 }
-                self.advance(pass, (cells, wide), time - lag, before, level);
+                self.advance((cells, wide), time - lag, before, level);
             }
         }
     }
@@ -221,7 +240,7 @@ impl<T: Advectable> Passes<'_, T> {
         level: &Level<'_, T>,
         (frame, arrays): (&Frame, &mut [&mut [T]; 3]),
     ) {
-        let numbers = level.courant.as_ref().expect("a corrective pass has Courant numbers");
+        let numbers = level.courant.as_ref().expect("Courant numbers are kept");
         for axis in self.domain.axes() {
             let (from, elements) = of(&numbers[*axis]);
             // A face between two boxes belongs to the one that it is the lower face of.
@@ -270,7 +289,6 @@ impl<T: Advectable> Passes<'_, T> {
 
     fn advance(
         &self,
-        pass: usize,
         (cells, by): (&Cells, usize),
         i: isize,
         before: Option<&Level<'_, T>>,
@@ -279,27 +297,26 @@ impl<T: Advectable> Passes<'_, T> {
         let range = self.range(Place::Centre, cells, by);
         let Some(run) = Run::of(&range, i, level.psi.frame.row()) else { return };
         let field = self.field(before);
-        let around = self.around(field, &run);
-        let kind = if pass > 1 && self.scheme.infinite_gauge { GAUGE } else { POSITIVE };
-        {
-            let numbers = |axis: usize| match &level.courant {
-                Some(arrays) => of(&arrays[axis]),
-                None => self.numbers(None, axis),
-            };
+        let out = level.psi.frame.at(run.at);
+        let psi = run.at(field);
+        let out = &mut level.psi.elements_mut()[out..out + run.length];
+        let v = Vectors::detect();
+        if let Some(arrays) = &level.fluxes {
+            let fluxes = self.two(arrays, &run);
+            match self.domain.dimensions() {
+                1 => vectors::subtract::<T, 1>(v, psi, [2].map(|a| fluxes[a]), out),
+                2 => vectors::subtract::<T, 2>(v, psi, [0, 2].map(|a| fluxes[a]), out),
+                _ => vectors::subtract::<T, 3>(v, psi, fluxes, out),
+            }
+        } else {
+            let around = self.around(field, &run);
+            let numbers = |axis: usize| self.numbers(None, axis);
             let courant = self.axes(|axis| [run.at(numbers(axis)), run.shifted(numbers(axis), &[(axis, 1)])]);
-            let out = level.psi.frame.at(run.at);
-            let psi = run.at(field);
-            let out = &mut level.psi.elements_mut()[out..out + run.length];
-            let v = Vectors::detect();
             macro_rules! go {
                 ($n:literal, $axes:expr) => {{
                     let (around, courant) =
                         ($axes.map(|a: usize| around[a]), $axes.map(|a: usize| courant[a]));
-                    if kind == GAUGE {
-                        vectors::advance::<T, $n, GAUGE>(v, psi, around, courant, out)
-                    } else {
-                        vectors::advance::<T, $n, POSITIVE>(v, psi, around, courant, out)
-                    }
+                    vectors::advance::<T, $n>(v, psi, around, courant, out)
                 }};
             }
             match self.domain.dimensions() {
@@ -317,6 +334,11 @@ impl<T: Advectable> Passes<'_, T> {
         T: 's,
     {
         std::array::from_fn(|axis| if self.domain.has[axis] { of(axis) } else { R::default() })
+    }
+
+    /// What is on the lower and upper faces, by axis.
+    fn two<'s>(&self, arrays: &'s [Option<Array<'_, T>>; 3], run: &Run) -> [[&'s [T]; 2]; 3] {
+        self.axes(|axis| [run.at(of(&arrays[axis])), run.shifted(of(&arrays[axis]), &[(axis, 1)])])
     }
 
     /// The cells before and behind, by axis.

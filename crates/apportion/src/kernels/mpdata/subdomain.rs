@@ -1,5 +1,6 @@
 //! A box of a grid with what surrounds it: the data of one owner.
 
+use super::array::close_rows;
 use super::frame::{Cells, Domain, Frame, Place};
 use super::number::Advectable;
 use super::options::{Boundary, Scheme};
@@ -252,14 +253,18 @@ impl<T: Advectable> Subdomain<T> {
             if !domain.has[axis] {
                 continue;
             }
-            let n = domain.cells[axis] as isize;
-            let closed = wrapped && axis == 2;
-            let Some((lo, hi)) = domain.inside(place, axis).or(closed.then_some((0, n))) else { continue };
+            if wrapped && axis == 2 {
+                (room.lo[0]..room.hi[0])
+                    .for_each(|i| close_rows(array, &frame, &domain, place, (&room, i), true));
+                continue;
+            }
+            let Some((lo, hi)) = domain.inside(place, axis) else { continue };
             let beyond = (room.lo[axis]..lo.min(room.hi[axis])).chain(hi.max(room.lo[axis])..room.hi[axis]);
             for at in beyond {
-                let from = if closed { Some(at.rem_euclid(n)) } else { domain.source(place, axis, at) };
                 // A box that is beyond an end of the grid by its room alone holds no source.
-                let from = from.filter(|from| (room.lo[axis]..room.hi[axis]).contains(from));
+                let from = domain
+                    .source(place, axis, at)
+                    .filter(|from| (room.lo[axis]..room.hi[axis]).contains(from));
                 let mut slice = room;
                 (slice.lo[axis], slice.hi[axis]) = (at, at + 1);
                 let length = slice.lengths()[2];

@@ -67,25 +67,38 @@ macro_rules! loops {
 
 loops!(
     advance,
-    [T: Advectable, const N: usize, const KIND: u8],
-    [T, N, KIND],
+    [T: Advectable, const N: usize],
+    [T, N],
     (psi: &[T], around: [[&[T]; 2]; N], courant: [[&[T]; 2]; N], out: &mut [T])
 );
 loops!(
+    subtract,
+    [T: Advectable, const N: usize],
+    [T, N],
+    (psi: &[T], fluxes: [[&[T]; 2]; N], out: &mut [T])
+);
+loops!(fluxes, [T: Advectable], [T], (cells: [&[T]; 2], courant: &[T], out: &mut [T]));
+loops!(
     correct,
-    [T: Advectable, const N: usize, const KIND: u8, const THIRD: bool],
-    [T, N, KIND, THIRD],
+    [T: Advectable, const N: usize, const KIND: u8, const THIRD: bool, const FLUX: bool],
+    [T, N, KIND, THIRD, FLUX],
     (faces: &Faces<'_, T, N>, out: &mut [T])
 );
 loops!(
     limits,
-    [T: Advectable, const N: usize, const KIND: u8],
-    [T, N, KIND],
+    [T: Advectable, const N: usize],
+    [T, N],
     (
         start: (&[T], [[&[T]; 2]; N]),
         psi: (&[T], [[&[T]; 2]; N]),
-        courant: [[&[T]; 2]; N],
+        fluxes: [[&[T]; 2]; N],
         out: (&mut [T], &mut [T])
     )
 );
-loops!(limit, [T: Advectable], [T], (up: [&[T]; 2], down: [&[T]; 2], courant: &mut [T]));
+loops!(limit, [T: Advectable], [T], (up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T]));
+loops!(
+    limit_both,
+    [T: Advectable],
+    [T],
+    (up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T], courant: &mut [T])
+);

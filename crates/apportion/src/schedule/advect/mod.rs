@@ -1,5 +1,6 @@
 //! The steps of MPDATA on a grid whose horizontal plane is divided: halos travel, boxes are computed.
 
+mod cost;
 mod halo;
 mod plane;
 
@@ -259,32 +260,6 @@ impl AdvectSchedule {
     /// The pass of a unit of work: 0 for the whole step.
     fn work_pass(&self, pass: usize) -> usize {
         if self.order.exchange == Exchange::Wide { 0 } else { pass }
-    }
-
-    /// The cost of some cells: what every pass computes of them and around them.
-    fn amount(&self, cells: &Cells, pass: usize) -> f64 {
-        if cells.is_empty() {
-            return 0.0;
-        }
-        let (scheme, dimensions) = (self.problem.scheme, self.domain.dimensions());
-        let passes = if pass == 0 { 1..=scheme.passes } else { pass..=pass };
-        let last = *passes.end();
-        let one = |pass: usize| {
-            let beyond: usize = (pass + 1..=last).map(|later| scheme.reach(later)).sum();
-            let lengths = cells.lengths();
-            let computed: f64 = (0..3)
-                .map(|axis| {
-                    let wider = if self.domain.has[axis] && !(axis == 2 && self.undivided[2]) {
-                        2 * beyond
-                    } else {
-                        0
-                    };
-                    (lengths[axis] + wider) as f64
-                })
-                .product();
-            computed * scheme.pass_operations(pass, dimensions)
-        };
-        passes.map(one).sum::<f64>() / scheme.operations(dimensions)
     }
 
     /// The cells of a region of a processor's boxes: (box, cells).

@@ -1,74 +1,123 @@
-//! Corrective passes: the antidiffusive Courant numbers of a plane, and their limiter.
+//! Corrective passes: the antidiffusive fluxes of a plane, and their limiter.
 
 use super::run::Run;
-use super::{Level, Passes, of};
+use super::{Level, Passes};
 use crate::kernels::mpdata::flat::{Cross, Faces, GAUGE, POSITIVE, SIGNED};
 use crate::kernels::mpdata::frame::{Cells, Place};
 use crate::kernels::mpdata::number::Advectable;
 use crate::kernels::mpdata::vectors::{self, Vectors};
 
 impl<T: Advectable> Passes<'_, T> {
+    /// The fluxes of a plane, and its Courant numbers if they are kept.
     pub(super) fn correct(
         &self,
-        cells: &Cells,
-        by: usize,
+        within: (&Cells, usize),
         i: isize,
         before: Option<&Level<'_, T>>,
         level: &mut Level<'_, T>,
     ) {
-        let arrays = level.courant.as_mut().expect("a corrective pass has Courant numbers");
+        match self.domain.dimensions() {
+            1 => self.correct_plane::<0>(within, i, before, level, |_| []),
+            2 => self.correct_plane::<1>(within, i, before, level, |axis| [2 - axis]),
+            _ => self.correct_plane::<2>(within, i, before, level, |axis| match axis {
+                0 => [1, 2],
+                1 => [0, 2],
+                _ => [0, 1],
+            }),
+        }
+    }
+
+    /// `others` are the axes besides one.
+    fn correct_plane<const N: usize>(
+        &self,
+        (cells, by): (&Cells, usize),
+        i: isize,
+        before: Option<&Level<'_, T>>,
+        level: &mut Level<'_, T>,
+        others: impl Fn(usize) -> [usize; N],
+    ) {
+        let Level { fluxes, courant, .. } = level;
+        let fluxes = fluxes.as_mut().expect("a corrective pass has fluxes");
+        let ranges = [0, 1, 2].map(|axis| self.range(Place::Face(axis), cells, by));
+        let runs: [Option<Run>; 3] = std::array::from_fn(|axis| {
+            let array = fluxes[axis].as_ref()?;
+            Run::of(&ranges[axis], i, array.frame.row())
+        });
+        {
+            let mut kept = courant.as_mut().map_or([None, None, None], |c| c.each_mut().map(Option::as_mut));
+            for ((axis, array), run) in fluxes.iter_mut().enumerate().zip(runs) {
+                let (Some(array), Some(run)) = (array, run) else { continue };
+                let place = array.frame.at(run.at);
+                let part = place..place + run.length;
+                let kept = kept[axis].take().map(|array| &mut array.elements_mut()[part.clone()]);
+                let faces = self.faces(axis, others(axis), &run, before);
+                self.correct_run(&faces, &mut array.elements_mut()[part], kept);
+            }
+        }
+        for axis in self.domain.axes().iter().copied().filter(|axis| runs[*axis].is_some()) {
+            for arrays in std::iter::once(&mut *fluxes).chain(courant.as_mut()) {
+                let array = arrays[axis].as_mut().expect("the grid has this axis");
+                array.close(self.domain, Place::Face(axis), &ranges[axis], i, self.wrapped);
+            }
+        }
+    }
+
+    /// What surrounds the faces of a run.
+    fn faces<'s, const N: usize>(
+        &'s self,
+        axis: usize,
+        others: [usize; N],
+        run: &Run,
+        before: Option<&'s Level<'_, T>>,
+    ) -> Faces<'s, T, N> {
         let (psi, third) = (self.field(before), self.scheme.third_order);
+        let cell = |by: &[(usize, isize)]| run.shifted(psi, by);
+        let pair = |e: usize, step: isize| [cell(&[(axis, -1), (e, step)]), cell(&[(e, step)])];
+        let cross = |e: usize| {
+            let numbers = self.numbers(before, e);
+            let number = |by: &[(usize, isize)]| run.shifted(numbers, by);
+            let both = [number(&[]), number(&[(e, 1)])];
+            let [upper, lower] = [number(&[(axis, -1)]), number(&[(axis, -1), (e, 1)])];
+            Cross { up: pair(e, 1), down: pair(e, -1), courant: [both[0], both[1], upper, lower] }
+        };
+        let corner = |de: isize, df: isize| {
+            let by = [(axis, -1), (others[0], de), (others[N - 1], df)];
+            [cell(&by), cell(&by[1..])]
+        };
+        Faces {
+            cells: [cell(&[(axis, -1)]), cell(&[])],
+            courant: run.at(self.numbers(before, axis)),
+            cross: others.map(cross),
+            beyond: if third { [cell(&[(axis, -2)]), cell(&[(axis, 1)])] } else { [&[]; 2] },
+            corners: if third && N == 2 {
+                [corner(1, 1), corner(1, -1), corner(-1, 1), corner(-1, -1)]
+            } else {
+                [[&[]; 2]; 4]
+            },
+        }
+    }
+
+    /// Fluxes, from Courant numbers if those are kept.
+    fn correct_run<const N: usize>(&self, faces: &Faces<'_, T, N>, out: &mut [T], kept: Option<&mut [T]>) {
         let v = Vectors::detect();
-        for (axis, array) in arrays.iter_mut().enumerate() {
-            let (Some(array), true) = (array, self.domain.has[axis]) else { continue };
-            let range = self.range(Place::Face(axis), cells, by);
-            let Some(run) = Run::of(&range, i, array.frame.row()) else { continue };
-            let cell = |by: &[(usize, isize)]| run.shifted(psi, by);
-            let pair = |e: usize, step: isize| [cell(&[(axis, -1), (e, step)]), cell(&[(e, step)])];
-            let cross = |e: usize| {
-                let numbers = self.numbers(before, e);
-                let number = |by: &[(usize, isize)]| run.shifted(numbers, by);
-                let both = [number(&[]), number(&[(e, 1)])];
-                let [upper, lower] = [number(&[(axis, -1)]), number(&[(axis, -1), (e, 1)])];
-                Cross { up: pair(e, 1), down: pair(e, -1), courant: [both[0], both[1], upper, lower] }
-            };
-            let courant = run.at(self.numbers(before, axis));
-            let beyond = if third { [cell(&[(axis, -2)]), cell(&[(axis, 1)])] } else { [&[][..]; 2] };
-            let place = array.frame.at(run.at);
-            let out = &mut array.elements_mut()[place..place + run.length];
-            let two = [cell(&[(axis, -1)]), cell(&[])];
-            macro_rules! go {
-                ($n:literal, $cross:expr, $corners:expr) => {{
-                    let faces = Faces { cells: two, courant, cross: $cross, beyond, corners: $corners };
-                    match (self.scheme.infinite_gauge, self.signed, third) {
-                        (true, _, false) => vectors::correct::<T, $n, GAUGE, false>(v, &faces, out),
-                        (true, _, true) => vectors::correct::<T, $n, GAUGE, true>(v, &faces, out),
-                        (_, true, false) => vectors::correct::<T, $n, SIGNED, false>(v, &faces, out),
-                        (_, true, true) => vectors::correct::<T, $n, SIGNED, true>(v, &faces, out),
-                        (_, _, false) => vectors::correct::<T, $n, POSITIVE, false>(v, &faces, out),
-                        (_, _, true) => vectors::correct::<T, $n, POSITIVE, true>(v, &faces, out),
-                    }
-                }};
-            }
-            let none = [[&[][..]; 2]; 4];
-            let others: Vec<usize> = self.domain.axes().iter().copied().filter(|e| *e != axis).collect();
-            match others[..] {
-                [] => go!(0, [], none),
-                [e] => go!(1, [cross(e)], none),
-                [e, f] => {
-                    let corner = |de: isize, df: isize| {
-                        [cell(&[(axis, -1), (e, de), (f, df)]), cell(&[(e, de), (f, df)])]
-                    };
-                    let corners = if third {
-                        [corner(1, 1), corner(1, -1), corner(-1, 1), corner(-1, -1)]
-                    } else {
-                        none
-                    };
-                    go!(2, [cross(e), cross(f)], corners)
+        macro_rules! go {
+            ($flux:literal, $out:expr) => {
+                match (self.kind(), self.scheme.third_order) {
+                    (GAUGE, false) => vectors::correct::<T, N, GAUGE, false, false>(v, faces, $out),
+                    (GAUGE, true) => vectors::correct::<T, N, GAUGE, true, false>(v, faces, $out),
+                    (SIGNED, false) => vectors::correct::<T, N, SIGNED, false, $flux>(v, faces, $out),
+                    (SIGNED, true) => vectors::correct::<T, N, SIGNED, true, $flux>(v, faces, $out),
+                    (_, false) => vectors::correct::<T, N, POSITIVE, false, $flux>(v, faces, $out),
+                    (_, true) => vectors::correct::<T, N, POSITIVE, true, $flux>(v, faces, $out),
                 }
-                _ => unreachable!("a grid has at most three axes"),
+            };
+        }
+        match kept {
+            None => go!(true, out),
+            Some(courant) => {
+                go!(false, courant);
+                vectors::fluxes::<T>(v, faces.cells, courant, out);
             }
-            array.close(self.domain, Place::Face(axis), &range, i, self.wrapped);
         }
     }
 
@@ -85,9 +134,7 @@ impl<T: Advectable> Passes<'_, T> {
         let Some(run) = Run::of(&range, i, up.frame.row()) else { return };
         let (field, start) = (self.field(before), (&self.frame, self.start));
         let (around, start_around) = (self.around(field, &run), self.around(start, &run));
-        let arrays = level.courant.as_ref().expect("a corrective pass has Courant numbers");
-        let courant =
-            self.axes(|axis| [run.at(of(&arrays[axis])), run.shifted(of(&arrays[axis]), &[(axis, 1)])]);
+        let fluxes = self.two(level.fluxes.as_ref().expect("a corrective pass has fluxes"), &run);
         let place = up.frame.at(run.at);
         let out = (
             &mut up.elements_mut()[place..place + run.length],
@@ -98,12 +145,7 @@ impl<T: Advectable> Passes<'_, T> {
             ($n:literal, $axes:expr) => {{
                 let start = (run.at(start), $axes.map(|a: usize| start_around[a]));
                 let psi = (run.at(field), $axes.map(|a: usize| around[a]));
-                let courant = $axes.map(|a: usize| courant[a]);
-                if self.scheme.infinite_gauge {
-                    vectors::limits::<T, $n, GAUGE>(v, start, psi, courant, out)
-                } else {
-                    vectors::limits::<T, $n, POSITIVE>(v, start, psi, courant, out)
-                }
+                vectors::limits::<T, $n>(v, start, psi, $axes.map(|a: usize| fluxes[a]), out)
             }};
         }
         match self.domain.dimensions() {
@@ -116,17 +158,27 @@ impl<T: Advectable> Passes<'_, T> {
     }
 
     pub(super) fn limit(&self, cells: &Cells, by: usize, i: isize, level: &mut Level<'_, T>) {
-        let [up, down] = level.limits.as_ref().expect("limits are kept");
+        let Level { fluxes, courant, limits, .. } = level;
+        let [up, down] = limits.as_ref().expect("limits are kept");
         let [up, down] = [up, down].map(|array| (&array.frame, array.elements()));
-        let arrays = level.courant.as_mut().expect("a corrective pass has Courant numbers");
-        for (axis, array) in arrays.iter_mut().enumerate() {
-            let (Some(array), true) = (array, self.domain.has[axis]) else { continue };
+        let fluxes = fluxes.as_mut().expect("a corrective pass has fluxes");
+        let mut courant = courant.as_mut();
+        for (axis, array) in fluxes.iter_mut().enumerate() {
+            let Some(array) = array else { continue };
             let range = self.range(Place::Face(axis), cells, by);
             let Some(run) = Run::of(&range, i, array.frame.row()) else { continue };
             let two = |limits| [run.shifted(limits, &[(axis, -1)]), run.at(limits)];
             let place = array.frame.at(run.at);
-            let out = &mut array.elements_mut()[place..place + run.length];
-            vectors::limit::<T>(Vectors::detect(), two(up), two(down), out);
+            let part = place..place + run.length;
+            let (v, out) = (Vectors::detect(), &mut array.elements_mut()[part.clone()]);
+            let kept = courant.as_mut().and_then(|arrays| arrays[axis].as_mut());
+            if let Some(kept) = kept {
+                let numbers = &mut kept.elements_mut()[part];
+                vectors::limit_both::<T>(v, two(up), two(down), out, numbers);
+                kept.close(self.domain, Place::Face(axis), &range, i, self.wrapped);
+            } else {
+                vectors::limit::<T>(v, two(up), two(down), out);
+            }
             array.close(self.domain, Place::Face(axis), &range, i, self.wrapped);
         }
     }

@@ -1,0 +1,66 @@
+//! `apportion simulate` of an advection: halos and boxes against a clock.
+
+use crate::args::SimulateArgs;
+use crate::output::forecast::{Forecast, Order};
+use crate::prepare::scheme::grid_sizes;
+use crate::prepare::sharing::Rule;
+use crate::prepare::simulate::processors;
+use apportion::advect::{advection_rates, plan_advection};
+use apportion::error::Result;
+use apportion::plan::Plan;
+use apportion::schedule::{AdvectProblem, AdvectSchedule};
+use apportion::select::preferred;
+use apportion::simulate::{CostModel, Outcome, simulate, simulate_explained, simulate_fluid};
+
+/// The forecast of the time steps of a grid by a plan, or by the fastest without one. Of the orders that the
+/// flags leave open, the fastest by the rule is kept.
+///
+/// # Errors
+/// A plan of another grid, no layout for these processors, too many messages.
+pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule) -> Result<Forecast> {
+    let given = |plan: &Plan| {
+        let shape = plan.rectangles().expect("a plan of a grid has rectangles").shape();
+        vec![shape.m as usize, shape.n as usize]
+    };
+    let sizes = match (&args.grid, plan) {
+        (Some(text), _) => grid_sizes(text)?,
+        (None, plan) => plan.map(given).expect("the caller saw a plan or --grid"),
+    };
+    let (boundary, scheme) = (args.scheme.ends(sizes.len())?, args.scheme.scheme()?);
+    let problem = AdvectProblem { sizes, boundary, scheme };
+    let (processors, steps) = (processors(args, plan)?, args.steps.unwrap_or(1));
+    let (platform, models) = (&processors.platform, &processors.models);
+    let orders = args.scheme.orders(args.flow.overlap);
+    let amount = (steps, args.element());
+    let choices = plan_advection(&problem, (platform, models), (None, &orders), plan, amount)?;
+    let best = &choices[0].plan;
+    let layout = best.rectangles().expect("an advection's plan is of a grid");
+    let mut fastest: Option<(_, Outcome)> = None;
+    for choice in choices.iter().filter(|choice| choice.plan.method == best.method) {
+        let schedule = AdvectSchedule::new(&problem, layout, choice.order, steps)?;
+        schedule.check_size()?;
+        let rates = advection_rates(models, &schedule);
+        let costs = CostModel { rates: &rates, network: &platform.network, element: args.element() };
+        let explain = args.explain.is_some();
+        let outcome = match rule {
+            Rule::Fluid(rules) => simulate_fluid(&schedule, costs, &best.processors, rules, explain),
+            Rule::Fifo if explain => simulate_explained(&schedule, costs),
+            Rule::Fifo => simulate(&schedule, costs).map(|trace| Outcome { trace, history: None }),
+        }?;
+        let cost = |outcome: &Outcome| Some((outcome.trace.seconds(), 0));
+        let better = |(_, kept): &(_, Outcome)| preferred(&[cost(kept), cost(&outcome)], 0.0) == Some(1);
+        if fastest.as_ref().is_none_or(better) {
+            fastest = Some((choice.order, outcome));
+        }
+    }
+    let (order, outcome) = fastest.expect("the best choice is among them");
+    let order = Order::Advection { layout: best.method.clone(), order, scheme, steps };
+    Ok(Forecast {
+        outcome,
+        order: Some(order),
+        names: best.processors.clone(),
+        command: None,
+        taken_apart: false,
+        alone: processors.only_ratios(),
+    })
+}

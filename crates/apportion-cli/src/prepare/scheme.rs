@@ -1,0 +1,80 @@
+//! From flags to the variant of MPDATA, the ends of its axes, and the orders to choose from.
+
+use crate::args::{ExchangeName, SchemeArgs};
+use apportion::error::{Error, Result};
+use apportion::kernels::mpdata::{Boundary, Exchange, Scheme};
+use apportion::schedule::AdvectOrder;
+use apportion::units::whole;
+
+impl SchemeArgs {
+    /// The variant.
+    ///
+    /// # Errors
+    /// Options that do not go together.
+    pub fn scheme(&self) -> Result<Scheme> {
+        Scheme {
+            passes: self.iterations.unwrap_or(2) as usize,
+            nonoscillatory: self.nonoscillatory,
+            infinite_gauge: self.infinite_gauge,
+            third_order: self.third_order,
+        }
+        .checked()
+    }
+
+    /// What is beyond the ends of each of some axes.
+    ///
+    /// # Errors
+    /// Another number of boundaries, or an unknown one.
+    pub fn ends(&self, axes: usize) -> Result<Vec<Boundary>> {
+        let Some(text) = &self.boundary else { return Ok(vec![Boundary::Periodic; axes]) };
+        let ends: Vec<Boundary> = text
+            .split(',')
+            .map(|end| {
+                end.trim().parse().map_err(|what: String| Error::input("--boundary", what, "see --help"))
+            })
+            .collect::<Result<_>>()?;
+        match ends.len() {
+            1 => Ok(vec![ends[0]; axes]),
+            n if n == axes => Ok(ends),
+            n => {
+                let what = format!("{n} boundaries for a field of {axes} dimensions");
+                Err(Error::input("--boundary", what, "give one, or one for each axis"))
+            }
+        }
+    }
+
+    /// The orders of steps that the flags leave open, the simplest first.
+    pub fn orders(&self, overlap: bool) -> Vec<AdvectOrder> {
+        let wanted = |order: &AdvectOrder| {
+            let exchange = match self.exchange.unwrap_or(ExchangeName::Auto) {
+                ExchangeName::Auto => true,
+                ExchangeName::Wide => order.exchange == Exchange::Wide,
+                ExchangeName::Narrow => order.exchange == Exchange::Narrow,
+            };
+            exchange && (order.overlap || !overlap)
+        };
+        AdvectOrder::ALL.into_iter().filter(wanted).collect()
+    }
+}
+
+/// The sizes of a grid of one to three dimensions, such as `512x512x64`.
+///
+/// # Errors
+/// Anything else.
+pub fn grid_sizes(text: &str) -> Result<Vec<usize>> {
+    let sizes: Option<Vec<usize>> = text
+        .split(['x', 'X', '×'])
+        .map(|size| whole(size).ok().and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0))
+        .collect();
+    let cells = |sizes: &[usize]| sizes.iter().try_fold(1_u64, |all, n| all.checked_mul(*n as u64));
+    match sizes {
+        Some(sizes) if (1..=3).contains(&sizes.len()) && cells(&sizes).is_some_and(|n| n <= 1 << 53) => {
+            Ok(sizes)
+        }
+        _ => Err(Error::input(
+            "--grid",
+            format!("\"{text}\" is not a grid of one to three dimensions with at most 2^53 cells"),
+            "write its sizes, such as 512x512x64",
+        )),
+    }
+}

@@ -106,7 +106,7 @@ fn every_flag_of_the_planning_commands_is_used_or_refused() {
     let shape = "partition --shape 64x64 --speeds 9,1";
     let saved = "partition --plan plan.json --export csv";
     // A value for the flag, and whether units, shapes and saved plans use it; `None` takes no value.
-    let flags: [(&str, Option<&str>, [bool; 3]); 37] = [
+    let flags: [(&str, Option<&str>, [bool; 3]); 38] = [
         ("--units", Some("5"), [true, false, false]),
         ("--shape", Some("8x8"), [false, true, false]),
         ("--plan", Some("plan.json"), [false, false, true]),
@@ -124,6 +124,7 @@ fn every_flag_of_the_planning_commands_is_used_or_refused() {
         ("--repeat", Some("8x8"), [false, true, false]),
         ("--mesh", Some("1x2"), [false, true, false]),
         ("--shares", Some("overlap"), [false, true, false]),
+        ("--keep-all", None, [false, true, false]),
         ("--left-over", Some("first"), [true, true, false]),
         ("--messages", Some("separate"), [false, true, false]),
         ("--compare", None, [false, true, false]),

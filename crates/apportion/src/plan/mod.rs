@@ -24,5 +24,6 @@ pub use file::{Division, Forecast, Plan, read_plan};
 pub use layout::{Layout, Part};
 pub(crate) use messages::{merged, relayed};
 pub use messages::{message_steps, star_volume};
+pub(crate) use metrics::interrupts_by_owner;
 pub use metrics::{Metrics, communication_free, interrupts, lower_bound, outlines, volume_lower_bound};
 pub use problem::{Problem, Shape};

@@ -3,6 +3,8 @@
 
 mod bounds;
 mod candidates;
+mod certificate;
+mod improve;
 mod memory_fit;
 mod overlap;
 mod preference;
@@ -12,6 +14,8 @@ mod times;
 
 pub use bounds::ideal_seconds_turning;
 pub use candidates::capped;
+pub use certificate::{crossing_bound, time_bound};
+pub use improve::LeftOut;
 pub(crate) use memory_fit::fitted;
 pub use memory_fit::{MemoryOverrun, MemoryPolicy, check_caps, fit_order};
 pub use overlap::{ForecastOf, Sizing, corner_for_overlap};
@@ -76,7 +80,8 @@ pub struct PlanOptions {
     pub look_ahead: u64,
     /// The messages of the bulk flow.
     pub messages: Messages,
-    /// How a square corner's parts are sized.
+    /// How parts are sized. Shares by forecast need seconds, a network with costs, and time as the criterion;
+    /// elsewhere they are in proportion.
     pub sizing: Sizing,
     /// Parameters of some methods; their objective is that of `minimise`.
     pub terms: MethodOptions,
@@ -89,6 +94,9 @@ pub struct PlanOptions {
     pub element: u64,
     /// Handling of the platform's `memory` caps.
     pub fit: MemoryPolicy,
+    /// True if every processor gets a share. Otherwise, if the method is left open, processors whose messages
+    /// cost more time than their work saves stay out.
+    pub keep_all: bool,
 }
 
 /// A candidate: a plan, the order of its steps, and its forecast.
@@ -104,6 +112,11 @@ pub struct Choice {
     /// The processor that would exceed its `memory` with the requested pivot block, if `order` has a smaller
     /// one.
     pub narrowed: Option<MemoryOverrun>,
+    /// The processors that stay out because the others alone are faster.
+    pub left_out: Option<LeftOut>,
+    /// Seconds that the same method, flow and processors take longer with shares in proportion to the speeds,
+    /// if the shares consider communication.
+    pub resized: Option<f64>,
 }
 
 impl Choice {
@@ -175,12 +188,19 @@ pub fn plan_matmul(
         choices.push(Choice { narrowed, ..field.candidate(&method, &layout, order, simulated)? });
     }
     let mut choices = chosen(choices, wishes, only_ratios(models));
+    if simulated {
+        choices = improve::improved(&field, shape, choices)?;
+    }
     let best = &mut choices[0];
     if best.plan.forecast.is_none()
         && !only_ratios(models)
         && affordable(platform.len(), shape, wishes.block, 1)
     {
         best.plan.forecast = Some(field.forecast(best)?);
+    }
+    let bound = time_bound(shape, platform, (models, models_block), wishes.element)?;
+    for choice in &mut choices {
+        choice.plan = choice.plan.clone().with_time_bound(bound);
     }
     Ok(choices)
 }
@@ -209,12 +229,13 @@ impl PlanOptions {
             overlap: false,
             look_ahead: 1,
             messages: Messages::default(),
-            sizing: Sizing::default(),
+            sizing: Sizing::ByForecast,
             terms: MethodOptions::default(),
             form: LayoutConstraints::default(),
             minimise: Minimise::Time,
             element,
             fit: MemoryPolicy::Unchecked,
+            keep_all: false,
         }
     }
 
@@ -261,9 +282,20 @@ impl Field<'_> {
         order: ScheduleOptions,
         simulated: bool,
     ) -> Result<Choice> {
-        let shares = layout.shares();
-        let rates = rates(self.models, &shares, self.models_block);
+        let rates = rates(self.models, &layout.shares(), self.models_block);
         let simulated = simulated.then(|| self.simulate(layout, order, &rates)).transpose()?;
+        self.choice(method, layout, order, simulated)
+    }
+
+    /// The candidate's plan and rank, given its forecast.
+    fn choice(
+        &self,
+        method: &str,
+        layout: &Layout,
+        order: ScheduleOptions,
+        simulated: Option<Forecast>,
+    ) -> Result<Choice> {
+        let shares = layout.shares();
         let imbalance = imbalance(self.models, &shares)?;
         let plan = Plan {
             // Ratios give no seconds of computation: a forecast of communication alone is none of the run.
@@ -278,7 +310,7 @@ impl Field<'_> {
             (Minimise::Volume, Topology::Star { centre }) => Some(star_volume(layout, centre.0)? as f64),
             (Minimise::Volume, _) => plan.metrics.volume.map(|v| v as f64),
         };
-        Ok(Choice { plan, order, rank, narrowed: None })
+        Ok(Choice { plan, order, rank, narrowed: None, left_out: None, resized: None })
     }
 
     /// The forecast of a candidate.

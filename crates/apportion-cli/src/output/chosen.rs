@@ -240,7 +240,11 @@ impl Chosen<'_> {
 
 /// Seconds with three digits at least, and whole seconds from a hundred on.
 fn added(seconds: f64) -> String {
-    if seconds < 100.0 { units::show_seconds(seconds) } else { format!("{} s", units::show_count(seconds.round() as u128)) }
+    if seconds < 100.0 {
+        units::show_seconds(seconds)
+    } else {
+        format!("{} s", units::show_count(seconds.round() as u128))
+    }
 }
 
 /// Maximum number of names in a sentence.

@@ -74,7 +74,9 @@ pub fn certificate(plan: &Plan) -> Option<String> {
             let (percent, bound) = (100.0 * (ratio - 1.0), units::show_seconds(bound));
             format!("within {percent:.1} % of what any plan could do ({bound})")
         }
-        ratio => format!("{ratio:.0} times the bound of {}, which no plan can beat", units::show_seconds(bound)),
+        ratio => {
+            format!("{ratio:.0} times the bound of {}, which no plan can beat", units::show_seconds(bound))
+        }
     })
 }
 

@@ -5,7 +5,9 @@ use apportion::error::{Error, Result};
 use apportion::model::Model;
 use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
-use apportion::select::{Choice, MemoryPolicy, fit_order, forecast, in_order_of_preference, rates, time_bound};
+use apportion::select::{
+    Choice, MemoryPolicy, fit_order, forecast, in_order_of_preference, rates, time_bound,
+};
 use apportion::simulate::CostModel;
 use std::path::Path;
 

@@ -45,6 +45,7 @@ mod semirings;
 mod shares;
 mod simulate;
 mod sources;
+mod subsets;
 mod sweeps;
 
 use bench::Bench;

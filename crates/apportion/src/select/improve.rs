@@ -18,13 +18,15 @@ use crate::model::only_ratios;
 use crate::plan::Shape;
 use trials::Trials;
 
-/// Parts of the budget: for subsets, for levels and mappings, and for shares.
+/// Parts of the budget: for subsets; then, for all processors and for the best subset each, for levels, for
+/// shares, and for another mapping.
 const FOR_SUBSETS: f64 = 0.4;
-const FOR_MAPPING: f64 = 0.1;
-const FOR_SHARES: f64 = 0.4;
+const FOR_LEVELS: f64 = 0.05;
+const FOR_SHARES: f64 = 0.2;
+const FOR_MAPPING: f64 = 0.05;
 
 /// The candidates with those that improve on the best, which is the first, again in order of preference.
-pub(super) fn improved(field: &Field<'_>, shape: Shape, mut choices: Vec<Choice>) -> Result<Vec<Choice>> {
+pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) -> Result<Vec<Choice>> {
     let wishes = field.wishes;
     let timed = wishes.minimise == Minimise::Time && !only_ratios(field.models);
     if !timed || field.platform.network.is_free() || field.platform.len() < 2 {
@@ -32,29 +34,42 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, mut choices: Vec<Choice>
     }
     let Some(seconds) = choices[0].rank else { return Ok(choices) };
     let open = wishes.method.is_none() && wishes.form.levels.is_none();
+    let mut some = Vec::new();
     if open && !wishes.keep_all {
         let mut trials = Trials::new(field, shape, seconds, FOR_SUBSETS);
-        choices.extend(subsets::search(&mut trials, seconds)?);
-        choices = in_order_of_preference(choices);
+        some = subsets::search(&mut trials)?;
     }
-    let best = |choices: &[Choice]| choices[0].rank.unwrap_or(seconds);
+    // Each with a budget of its own, so that plans of all processors are as good as without subsets.
+    let mut choices = refined(field, shape, choices, open)?;
+    if !some.is_empty() {
+        let all = choices[0].rank.unwrap_or(seconds);
+        for choice in refined(field, shape, some, open)? {
+            let gain = all - choice.rank.unwrap_or(all);
+            let left_out = choice.left_out.clone().map(|out| LeftOut { seconds: gain, ..out });
+            choices.extend((gain > 0.0).then_some(Choice { left_out, ..choice }));
+        }
+    }
+    Ok(in_order_of_preference(choices))
+}
+
+/// Candidates for the same processors with those that improve on the best of them, in order of preference.
+fn refined(field: &Field<'_>, shape: Shape, choices: Vec<Choice>, open: bool) -> Result<Vec<Choice>> {
+    let mut choices = in_order_of_preference(choices);
+    let trials =
+        |choices: &[Choice], part| Trials::new(field, shape, choices[0].rank.unwrap_or(f64::INFINITY), part);
     if open {
-        let mut trials = Trials::new(field, shape, best(&choices), FOR_MAPPING);
-        let found = mapping::by_levels(&mut trials, &choices)?;
+        let found = mapping::by_levels(&mut trials(&choices, FOR_LEVELS), &choices[0])?;
         choices.extend(found);
         choices = in_order_of_preference(choices);
     }
-    if wishes.sizing == Sizing::ByForecast {
-        let mut trials = Trials::new(field, shape, best(&choices), FOR_SHARES);
-        let found = shares::search(&mut trials, &choices)?;
+    if field.wishes.sizing == Sizing::ByForecast {
+        let found = shares::search(&mut trials(&choices, FOR_SHARES), &choices)?;
         choices.extend(found);
         choices = in_order_of_preference(choices);
     }
     if open {
-        let mut trials = Trials::new(field, shape, best(&choices), FOR_MAPPING);
-        let found = mapping::arranged(&mut trials, &choices[0])?;
+        let found = mapping::arranged(&mut trials(&choices, FOR_MAPPING), &choices[0])?;
         choices.extend(found);
-        choices = in_order_of_preference(choices);
     }
-    Ok(choices)
+    Ok(in_order_of_preference(choices))
 }

@@ -17,10 +17,9 @@ const LAYOUT_WORK: f64 = 200.0;
 const MOST_COMBINATIONS: f64 = 121.0;
 
 /// The best layout with a method for each level of the platform's clusters, for the processors of the best
-/// candidate, if it beats all candidates. Layouts whose clusters have least in common are tried first.
-pub(super) fn by_levels(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
+/// candidate, if it beats that one. Layouts whose clusters have least in common are tried first.
+pub(super) fn by_levels(trials: &mut Trials<'_>, best: &Choice) -> Result<Option<Choice>> {
     let (field, p) = (trials.field, trials.field.platform.len());
-    let best = &choices[0];
     let active: Vec<usize> = (0..p).filter(|&i| best.plan.shares[i] > 0).collect();
     let paths: Vec<String> = active.iter().map(|&i| field.platform.processors[i].cluster.clone()).collect();
     let hierarchy = Hierarchy::of_paths(&paths);
@@ -32,10 +31,8 @@ pub(super) fn by_levels(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<O
     let names: Vec<String> = active.iter().map(|&i| field.platform.processors[i].name.clone()).collect();
     let models: Vec<_> = active.iter().map(|&i| field.models[i].clone()).collect();
     let centre = field.wishes.terms.centre.and_then(|c| active.iter().position(|&i| i == c));
-    let mut wishes = PlanOptions {
-        terms: MethodOptions { centre, ..field.wishes.terms.clone() },
-        ..field.wishes.clone()
-    };
+    let mut wishes =
+        PlanOptions { terms: MethodOptions { centre, ..field.wishes.terms.clone() }, ..field.wishes.clone() };
     wishes.form.levels = Some(vec![None; hierarchy.levels().min(2)]);
     let platform = field.platform.select(&names);
     let Ok(found) = candidates(trials.shape, &platform, (&models, field.models_block), &wishes) else {

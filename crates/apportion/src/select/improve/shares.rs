@@ -16,7 +16,7 @@ use crate::random::Random;
 use crate::select::candidates::laid_out;
 use crate::select::{Choice, MemoryPolicy, PlanOptions, check_caps};
 
-/// Number of candidates whose shares are changed, and half as many with other processors.
+/// Number of candidates whose shares are changed: the best ones.
 const MOST_CANDIDATES: usize = 4;
 /// Candidates that are slower than the best by more than this fraction are not changed.
 const HOPELESS: f64 = 0.3;
@@ -36,12 +36,7 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
     let mut found: Option<Choice> = None;
     let first = trials.best;
     let near = |c: &&Choice| c.rank.is_some_and(|rank| rank <= first * (1.0 + HOPELESS));
-    // The best candidates, and the best that use other processors.
-    let uses = |c: &Choice| c.left_out.as_ref().map(|out| out.ranks.clone());
-    let others = |c: &&Choice| uses(c) != uses(&choices[0]);
-    let of_best = choices.iter().filter(near).filter(|c| !others(c)).take(MOST_CANDIDATES);
-    let of_others = choices.iter().filter(near).filter(others).take(MOST_CANDIDATES / 2);
-    let candidates: Vec<&Choice> = of_best.chain(of_others).collect();
+    let candidates: Vec<&Choice> = choices.iter().filter(near).take(MOST_CANDIDATES).collect();
     for (i, choice) in candidates.iter().enumerate() {
         let others = (candidates.len() - 1 - i) as f64;
         let aside = trials.set_aside(others / (others + 1.0));
@@ -51,7 +46,8 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
         trials.best = forecast.seconds;
         let resized = choice.rank.map(|rank| rank - forecast.seconds);
         let plan = trials.field.choice(&choice.plan.method, &layout, choice.order, Some(forecast))?;
-        found = Some(Choice { narrowed: choice.narrowed, left_out: choice.left_out.clone(), resized, ..plan });
+        found =
+            Some(Choice { narrowed: choice.narrowed, left_out: choice.left_out.clone(), resized, ..plan });
     }
     Ok(found)
 }
@@ -173,7 +169,8 @@ impl<'t, 'a> Resizing<'t, 'a> {
             };
             by_work.min(root * root)
         };
-        let (mut low, mut high) = (0.0, costs.iter().map(|c| c[0] * all + 2.0 * c[1] * all).fold(0.0, f64::max));
+        let (mut low, mut high) =
+            (0.0, costs.iter().map(|c| c[0] * all + 2.0 * c[1] * all).fold(0.0, f64::max));
         for _ in 0..100 {
             let middle = 0.5 * (low + high);
             let done: f64 = costs.iter().map(|cost| share(cost, middle)).sum();

@@ -27,12 +27,12 @@ pub struct LeftOut {
     pub seconds: f64,
 }
 
-/// The best candidate of the best subset, if it beats the best plan for all processors, which takes `all`
-/// seconds.
-pub(super) fn search(trials: &mut Trials<'_>, all: f64) -> Result<Option<Choice>> {
+/// The candidates of the best subset, each faster than all plans tried before it; none if no subset is faster
+/// than all processors. The caller sets the seconds of [`LeftOut`].
+pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
     let kinds = kinds(trials.field);
     let p = trials.field.platform.len();
-    let mut search = Search { tried: BTreeSet::new(), best: None, kinds, trials };
+    let mut search = Search { tried: BTreeSet::new(), found: Vec::new(), kinds, trials };
     search.tried.insert((0..p).collect());
     search.grow()?;
     if p <= MOST_EXHAUSTIVE {
@@ -40,11 +40,11 @@ pub(super) fn search(trials: &mut Trials<'_>, all: f64) -> Result<Option<Choice>
     } else {
         search.exchange()?;
     }
-    Ok(search.best.map(|(subset, choice)| {
-        let ranks = (0..p).filter(|rank| !subset.contains(rank)).map(Rank).collect();
-        let seconds = all - choice.rank.unwrap_or(all);
-        Choice { left_out: Some(LeftOut { ranks, seconds }), ..choice }
-    }))
+    let Some((best, _)) = search.found.last().cloned() else { return Ok(Vec::new()) };
+    let ranks: Vec<Rank> = (0..p).filter(|rank| !best.contains(rank)).map(Rank).collect();
+    let left_out = Some(LeftOut { ranks, seconds: 0.0 });
+    let of_best = search.found.into_iter().filter(|(subset, _)| *subset == best);
+    Ok(of_best.map(|(_, choice)| Choice { left_out: left_out.clone(), ..choice }).collect())
 }
 
 /// Processors that can be exchanged: of equal models, memory and cluster, with the same links.
@@ -76,8 +76,8 @@ struct Search<'a, 't> {
     kinds: Vec<Vec<usize>>,
     /// Subsets that need no trial any more; processors that can be exchanged by the first of them.
     tried: BTreeSet<Vec<usize>>,
-    /// The best subset, ascending, and its best candidate.
-    best: Option<(Vec<usize>, Choice)>,
+    /// Subsets, ascending, with candidates that were faster than all before.
+    found: Vec<(Vec<usize>, Choice)>,
 }
 
 impl Search<'_, '_> {
@@ -108,8 +108,7 @@ impl Search<'_, '_> {
         let terms = MethodOptions { centre, ..field.wishes.terms.clone() };
         let wishes = PlanOptions { terms, ..field.wishes.clone() };
         // A subset that the caps cannot hold is none.
-        let Ok(found) =
-            candidates(self.trials.shape, &platform, (&models, field.models_block), &wishes)
+        let Ok(found) = candidates(self.trials.shape, &platform, (&models, field.models_block), &wishes)
         else {
             return Ok(false);
         };
@@ -130,7 +129,7 @@ impl Search<'_, '_> {
             }
             let embedded = layout.among(&subset, self.processors())?;
             if let Some(choice) = self.trials.attempt(&method, &embedded, order)? {
-                self.best = Some((subset.clone(), Choice { narrowed, ..choice }));
+                self.found.push((subset.clone(), Choice { narrowed, ..choice }));
                 better = true;
             }
             seen.push((layout, order));
@@ -199,7 +198,11 @@ impl Search<'_, '_> {
         let mut count = 2;
         while count < order.len() {
             self.try_out(order[..count].to_vec())?;
-            count = if count.is_power_of_two() && count > 2 { count / 2 * 3 } else { (count + 1).next_power_of_two() };
+            count = if count.is_power_of_two() && count > 2 {
+                count / 2 * 3
+            } else {
+                (count + 1).next_power_of_two()
+            };
         }
         Ok(())
     }
@@ -223,7 +226,7 @@ impl Search<'_, '_> {
         let clusters = self.clusters();
         let kinds = self.kinds.clone();
         loop {
-            let present = match &self.best {
+            let present = match self.found.last() {
                 Some((subset, _)) => subset.clone(),
                 None => (0..self.processors()).collect(),
             };

@@ -31,7 +31,11 @@ fn no_named_levels_are_faster() {
                 let named = PlanOptions { form, ..plain.clone() };
                 let Ok(named) = plan_matmul(shape, &platform, &models, 1, &named) else { continue };
                 let (ours, theirs) = (best.rank.unwrap(), named[0].rank.unwrap());
-                assert!(ours <= theirs * (1.0 + 1e-9), "{} {ours}, {above}/{below} {theirs}", best.plan.method);
+                assert!(
+                    ours <= theirs * (1.0 + 1e-9),
+                    "{} {ours}, {above}/{below} {theirs}",
+                    best.plan.method
+                );
             }
         }
     }

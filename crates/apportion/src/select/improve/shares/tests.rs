@@ -46,9 +46,8 @@ fn no_random_change_is_better() {
             sizing,
             ..PlanOptions::open(100, 8)
         };
-        let best = |sizing| {
-            plan_matmul(shape, &platform, &models, 1, &options(sizing)).unwrap()[0].rank.unwrap()
-        };
+        let best =
+            |sizing| plan_matmul(shape, &platform, &models, 1, &options(sizing)).unwrap()[0].rank.unwrap();
         let (plain, ours) = (best(Sizing::Proportional), best(Sizing::ByForecast));
         assert!(ours <= plain, "{ours} {plain}");
         gained += 1.0 - ours / plain;

@@ -62,19 +62,20 @@ fn nodes_behind_a_slow_link_stay_out() {
     assert!((out.seconds - saved).abs() < 1e-9 * saved && saved > 0.0, "{} {saved}", out.seconds);
 }
 
-/// On seeded platforms of two to five processors.
+/// On seeded platforms of four processors.
 #[test]
 fn no_subset_is_faster() {
     let mut random = Random::new(5);
     let shape = Shape::new(240, 240, 240, "test").unwrap();
     let (mut left, mut cases) = (0, 0);
     for _ in 0..10 {
-        let between = 1e3 * 100f64.powf(random.unit());
+        let between = 3e2 * 1000f64.powf(random.unit());
         let (mut platform, mut models) = two_level(&mut random, between);
-        let keep = 2 + random.below(platform.len() - 1);
+        let keep = 4;
         platform = platform.select(&platform.names()[..keep]);
         models.truncate(keep);
-        models = models.iter().map(|m| Model::constant(m.processor(), m.speed(1.0) / 30.0).unwrap()).collect();
+        models =
+            models.iter().map(|m| Model::constant(m.processor(), m.speed(1.0) / 30.0).unwrap()).collect();
         let options = PlanOptions { sizing: Sizing::Proportional, ..PlanOptions::open(60, 8) };
         let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
         let oracle = brute_force(shape, &platform, &models, 60);
@@ -100,9 +101,8 @@ fn whole_clusters_stay_out() {
         text += &format!("[[network.link]]\nbetween = [\"c{c}\", \"c{c}\"]\nbandwidth = 1e9\n");
     }
     let platform = parse_platform(&text, "clusters").unwrap();
-    let models: Vec<Model> = (0..16)
-        .map(|i| Model::constant(format!("p{i}"), if i < 4 { 4e8 } else { 1e8 }).unwrap())
-        .collect();
+    let models: Vec<Model> =
+        (0..16).map(|i| Model::constant(format!("p{i}"), if i < 4 { 4e8 } else { 1e8 }).unwrap()).collect();
     let shape = Shape::new(2000, 2000, 2000, "test").unwrap();
     let options = PlanOptions { sizing: Sizing::Proportional, ..PlanOptions::open(500, 8) };
     let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);

@@ -48,7 +48,7 @@ pub struct PartitionArgs {
         "surfaces", "at", "method", "communication", "groups", "minimise", "levels", "granularity", "repeat",
         "compare", "flow", "overlap", "look_ahead", "block", "blocks", "output", "robust", "objective", "min",
         "max", "multiple_of", "any_size", "hierarchical", "bytes_per_unit", "mesh", "shares", "left_over",
-        "messages", "mix"])]
+        "messages", "mix", "keep_all"])]
     pub plan: Option<PathBuf>,
     #[command(flatten)]
     pub sources: Sources,
@@ -82,10 +82,15 @@ pub struct PartitionArgs {
     /// Rows and columns of processors for grid and cartesian, such as 2x3 [default: the cheapest].
     #[arg(long, value_name = "PxQ", conflicts_with = "units")]
     pub mesh: Option<String>,
-    /// Sizes of a square corner's parts: in proportion to the speeds, or smaller squares for a bulk run that
-    /// computes while data travel (with --method square-corner or auto) [default: proportional].
-    #[arg(long, value_enum, conflicts_with_all = ["units", "levels", "surfaces", "compare"])]
+    /// Sizes of the parts: in proportion to the speeds; by forecast, so that computation and communication
+    /// together end at the same time; or, for square-corner and auto, smaller squares for a bulk run that
+    /// computes while data travel [default: forecast with auto, else proportional].
+    #[arg(long, value_enum, conflicts_with_all = ["units", "surfaces", "compare"])]
     pub shares: Option<SharesName>,
+    /// Give every processor a share. By default, auto leaves out processors whose messages would cost more time
+    /// than their work saves.
+    #[arg(long, conflicts_with_all = ["units", "method", "levels", "surfaces"])]
+    pub keep_all: bool,
     /// Who gets the rows (--method rows) or units (--method proportional) that are left over after rounding
     /// down [default: soonest].
     #[arg(long, value_enum, conflicts_with_all = ["levels", "surfaces"])]

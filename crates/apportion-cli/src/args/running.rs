@@ -18,10 +18,15 @@ pub struct RunningArgs {
     /// Layout method; default: auto, the least forecast time.
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub method: String,
-    /// Sizes of a square corner's parts: in proportion to the speeds, or smaller squares for a bulk run that
-    /// computes while data travel (with --method square-corner or auto) [default: proportional].
+    /// Sizes of the parts: in proportion to the speeds; by forecast, so that computation and communication
+    /// together end at the same time; or, for square-corner and auto, smaller squares for a bulk run that
+    /// computes while data travel [default: forecast with auto, else proportional].
     #[arg(long, value_enum, conflicts_with = "plan")]
     pub shares: Option<SharesName>,
+    /// Give every processor a share. By default, auto leaves out processors whose messages would cost more time
+    /// than their work saves.
+    #[arg(long, conflicts_with = "plan")]
+    pub keep_all: bool,
     #[command(flatten)]
     pub flow: FlowArgs,
     /// Measure again instead of using the cached speed functions.

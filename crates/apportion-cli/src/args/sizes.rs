@@ -1,4 +1,4 @@
-//! How the parts of a square corner are sized.
+//! How parts are sized.
 
 use clap::ValueEnum;
 
@@ -6,6 +6,8 @@ use clap::ValueEnum;
 pub enum SharesName {
     /// In proportion to the speeds.
     Proportional,
+    /// So that computation and communication together end at the same time.
+    Forecast,
     /// Smaller squares, so that a bulk run that computes while data travel ends sooner.
     Overlap,
 }

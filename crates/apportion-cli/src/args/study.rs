@@ -1,7 +1,7 @@
 //! Flags of `apportion study`.
 
 use super::LogArgs;
-use super::numbers::{self, whole};
+use super::numbers::{self, whole, within};
 use apportion::explore::Distribution;
 use clap::Args;
 use std::ops::RangeInclusive;
@@ -21,6 +21,10 @@ pub struct StudyArgs {
     /// search.
     #[arg(long, value_name = "N", default_value = "100", value_parser = whole)]
     pub searched: u64,
+    /// Number of random machines of two clusters, for each number of processors, on which auto may leave
+    /// processors out.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = within(0..=1_000_000))]
+    pub subsets: u64,
     /// Distribution of the speeds: uniform, simplex, log-uniform or pareto.
     #[arg(long, value_name = "NAME", default_value = "uniform")]
     pub distribution: Distribution,

@@ -15,6 +15,7 @@ pub fn run(args: &StudyArgs, console: &Console) -> Result<()> {
         processors: args.processors.clone(),
         draws: args.draws,
         searched: args.searched,
+        subsets: args.subsets,
         distribution: args.distribution,
         most_unequal: args.most_unequal,
         seed: args.seed,

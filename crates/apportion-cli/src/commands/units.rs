@@ -157,6 +157,8 @@ fn plan(method: &str, shares: Vec<u64>, processors: &Processors) -> Result<Plan>
     }
     let (forecast, relative_times) = (forecast_units(models, &shares), relative_times(models, &shares)?);
     let imbalance = imbalance(models, &shares)?;
+    let bound = shares::ideal_seconds(models, shares.iter().sum())?;
     let plan = Plan::of_units(method, processors.platform.names(), shares, imbalance);
-    Ok(Plan { forecast, relative_times, ..plan })
+    let plan = Plan { forecast, relative_times, ..plan };
+    Ok(plan.with_time_bound(Some(bound).filter(|bound| *bound > 0.0)))
 }

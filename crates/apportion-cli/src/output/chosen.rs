@@ -1,5 +1,6 @@
 //! The choice, its competitors and the difference: a line for readers, a field for programs.
 
+use super::plan::certificate;
 use crate::prepare::product::Prepared;
 use apportion::platform::Platform;
 use apportion::report::pairs;
@@ -27,8 +28,13 @@ impl Chosen<'_> {
     /// The lines for readers about the choice and the adaptations to memory.
     pub fn text(&self, platform: &Platform) -> String {
         let chosen = self.line().map(|line| ("chosen  ", line));
+        let left_out = self.left_out_line().map(|line| ("left out", line));
+        let shares = self.shares_line().map(|line| ("shares", line));
         let fitted = self.fitted(platform).map(|(line, _)| ("fitted  ", line));
-        pairs(&chosen.into_iter().chain(fitted).collect::<Vec<_>>())
+        let certificate = self.choices.first().and_then(|choice| certificate(&choice.plan));
+        let certificate = certificate.map(|line| ("certificate", line));
+        let lines = [chosen, left_out, shares, fitted, certificate];
+        pairs(&lines.into_iter().flatten().collect::<Vec<_>>())
     }
 
     /// The fields `choice` and `memory_fit`, if there was something to choose or to fit.
@@ -39,6 +45,31 @@ impl Chosen<'_> {
         if let Some((_, fitted)) = self.fitted(platform) {
             value["memory_fit"] = fitted;
         }
+    }
+
+    /// The names of the processors that stay out, and the seconds that they would add.
+    fn left_out(&self) -> Option<(Vec<&str>, f64)> {
+        let best = *self.choices.first()?;
+        let out = best.left_out.as_ref()?;
+        Some((out.ranks.iter().map(|rank| best.plan.processors[rank.0].as_str()).collect(), out.seconds))
+    }
+
+    /// `old1 and old2 stay out: they would add 1,215 s of communication`.
+    pub fn left_out_line(&self) -> Option<String> {
+        let (names, seconds) = self.left_out()?;
+        let added = format!("would add {} of communication", added(seconds));
+        Some(match &names[..] {
+            [one] => format!("{one} stays out: it {added}"),
+            _ => format!("{} stay out: they {added}", listed(&names)),
+        })
+    }
+
+    /// What shares that consider communication gain.
+    pub fn shares_line(&self) -> Option<String> {
+        let best = self.choices.first()?;
+        let (gain, seconds) = (best.resized?, best.rank?);
+        let percent = 100.0 * gain / (seconds + gain);
+        Some(format!("by forecast: {percent:.1} % less time than in proportion to the speeds"))
     }
 
     /// The number of blocks into which the operands were cut so that no processor exceeds its memory, and the
@@ -193,7 +224,39 @@ impl Chosen<'_> {
             DecidedBy::Order => "order",
         };
         let against = against.collect::<Vec<_>>();
-        Some(json!({"by": self.by(), "decided_by": decided, "chosen": each(best), "against": against}))
+        let mut value =
+            json!({"by": self.by(), "decided_by": decided, "chosen": each(best), "against": against});
+        if let Some((names, seconds)) = self.left_out() {
+            let why = format!("would add {} of communication", added(seconds));
+            let each = |name| json!({"processor": name, "why": why, "seconds": seconds});
+            value["left_out"] = names.into_iter().map(each).collect();
+        }
+        if let Some(gain) = best.resized {
+            value["shares"] = json!({"by": "forecast", "saved_seconds": gain});
+        }
+        Some(value)
+    }
+}
+
+/// Seconds with three digits at least, and whole seconds from a hundred on.
+fn added(seconds: f64) -> String {
+    if seconds < 100.0 {
+        units::show_seconds(seconds)
+    } else {
+        format!("{} s", units::show_count(seconds.round() as u128))
+    }
+}
+
+/// Maximum number of names in a sentence.
+const MOST_NAMED: usize = 6;
+
+/// `a`, `a and b`, or `a, b and 3 more`.
+fn listed(names: &[&str]) -> String {
+    let (shown, more) = names.split_at(names.len().min(MOST_NAMED));
+    match (shown, more.len()) {
+        (all @ [.., last], 0) if all.len() > 1 => format!("{} and {last}", all[..all.len() - 1].join(", ")),
+        (all, 0) => all.concat(),
+        (all, more) => format!("{} and {more} more", all.join(", ")),
     }
 }
 

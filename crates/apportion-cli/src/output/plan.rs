@@ -58,12 +58,30 @@ pub fn text(
     if let Some(f) = forecast {
         facts.push(("forecast", units::show_seconds(f.seconds)));
     }
+    facts.extend(certificate(plan).map(|line| ("certificate", line)));
     facts.extend(more);
     facts.extend(chosen.and_then(Chosen::line).map(|line| ("chosen", line)));
+    facts.extend(chosen.and_then(Chosen::left_out_line).map(|line| ("left out", line)));
+    facts.extend(chosen.and_then(Chosen::shares_line).map(|line| ("shares", line)));
     out.push('\n');
     out.push_str(&pairs(&facts));
     out.push_str(&rivals(candidates, chosen, network));
     out
+}
+
+/// How near the forecast is to the time that no plan can beat.
+pub fn certificate(plan: &Plan) -> Option<String> {
+    let (bound, ratio) = (plan.metrics.time_bound?, plan.metrics.forecast_over_bound?);
+    Some(match ratio {
+        ratio if ratio < 1.0005 => "no plan could be faster".to_owned(),
+        ratio if ratio < 10.0 => {
+            let (percent, bound) = (100.0 * (ratio - 1.0), units::show_seconds(bound));
+            format!("within {percent:.1} % of what any plan could do ({bound})")
+        }
+        ratio => {
+            format!("{ratio:.0} times the bound of {}, which no plan can beat", units::show_seconds(bound))
+        }
+    })
 }
 
 /// Maximum number of candidates listed.

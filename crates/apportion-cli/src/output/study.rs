@@ -12,6 +12,7 @@ pub fn value(wanted: &Study, rows: &[StudyRow]) -> Value {
         "distribution": wanted.distribution.to_string(),
         "draws": wanted.draws,
         "searched": wanted.searched,
+        "subsets": wanted.subsets,
         "most_unequal": wanted.most_unequal,
         "seed": wanted.seed,
         "rows": rows,
@@ -27,6 +28,14 @@ pub fn csv_of(rows: &[StudyRow]) -> String {
         }
         let _ = write!(out, ",{name}_mean,{name}_ci,{name}_min,{name}_max");
     }
+    // Only where machines were drawn: tables of costs stay as they are.
+    let drawn = rows.iter().any(|row| row.subsets.is_some());
+    if drawn {
+        out += ",left_out";
+        for name in ["gain", "over_bound"] {
+            let _ = write!(out, ",{name}_mean,{name}_ci,{name}_min,{name}_max");
+        }
+    }
     out.push('\n');
     for row in rows {
         let _ = write!(out, "{},{}", row.processors, row.draws);
@@ -38,6 +47,11 @@ pub fn csv_of(rows: &[StudyRow]) -> String {
         let _ = write!(out, ",{}", row.searched.map_or(0, |s| s.draws));
         put(&mut out, row.searched.map(|s| s.ratio));
         put(&mut out, row.searched.map(|s| s.columns));
+        if drawn {
+            let _ = write!(out, ",{}", row.subsets.map_or(0, |s| s.left_out));
+            put(&mut out, row.subsets.map(|s| s.gain));
+            put(&mut out, row.subsets.map(|s| s.over_bound));
+        }
         out.push('\n');
     }
     out
@@ -83,7 +97,32 @@ pub fn text(rows: &[StudyRow]) -> String {
         "search",
         "max",
     ];
-    format!("cost / lower bound; means, unless the column is named min or max\n\n{}", table(&header, lines))
+    let costs = table(&header, lines);
+    format!("cost / lower bound; means, unless the column is named min or max\n\n{costs}{}", subsets(rows))
+}
+
+/// What leaving processors out gains on random machines, if any were drawn.
+fn subsets(rows: &[StudyRow]) -> String {
+    let lines: Vec<Vec<String>> = rows
+        .iter()
+        .filter_map(|row| {
+            let found = row.subsets?;
+            Some(vec![
+                row.processors.to_string(),
+                format!("{:.0} %", 100.0 * found.left_out as f64 / found.draws as f64),
+                format!("{:.3}", found.gain.mean),
+                format!("{:.3}", found.gain.max),
+                format!("{:.3}", found.over_bound.mean),
+                format!("{:.3}", found.over_bound.max),
+            ])
+        })
+        .collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let header = ["p", "leave some out", "all / auto", "max", "auto / bound", "max"];
+    let heading = "time on machines of two clusters: of all processors over auto, and of auto over its bound";
+    format!("\n{heading}\n\n{}", table(&header, lines))
 }
 
 /// Figures 4.4 and 4.5 of Becker 2010, with the portfolio's mean beside them.

@@ -5,7 +5,9 @@ use apportion::error::{Error, Result};
 use apportion::model::Model;
 use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
-use apportion::select::{Choice, MemoryPolicy, fit_order, forecast, in_order_of_preference, rates};
+use apportion::select::{
+    Choice, MemoryPolicy, fit_order, forecast, in_order_of_preference, rates, time_bound,
+};
 use apportion::simulate::CostModel;
 use std::path::Path;
 
@@ -30,6 +32,7 @@ pub fn given(
     };
     let rates = rates(models, &plan.sizes(), block);
     let conditions = CostModel { rates: &rates, network: &platform.network, element };
+    let bound = time_bound(shape, platform, (models, block), element)?;
     let mut choices = Vec::new();
     let mut refusal = Ok(());
     for order in args.flow.orders(shape.k)? {
@@ -37,8 +40,8 @@ pub fn given(
             Ok((order, narrowed)) => {
                 let predicted = forecast(layout, order, conditions)?;
                 let rank = Some(predicted.seconds);
-                let plan = Plan { forecast: Some(predicted), ..plan.clone() };
-                choices.push(Choice { plan, order, rank, narrowed });
+                let plan = Plan { forecast: Some(predicted), ..plan.clone() }.with_time_bound(bound);
+                choices.push(Choice { plan, order, rank, narrowed, left_out: None, resized: None });
             }
             Err(error) => refusal = refusal.and(Err(error)),
         }

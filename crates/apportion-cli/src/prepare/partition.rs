@@ -88,6 +88,7 @@ pub fn wishes(args: &PartitionArgs, processors: &Processors, shape: Shape) -> Re
         element: 8,
         fit: args.flow.fit(DataPath::Copied),
         messages: args.flow.messages()?,
+        keep_all: args.keep_all,
         ..PlanOptions::open(args.flow.pivot(shape.k)?, 8)
     };
     sized(options, args.shares, processors.only_ratios())

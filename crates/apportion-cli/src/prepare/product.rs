@@ -212,7 +212,7 @@ pub fn decided_on<T: Element>(
         return Ok(mine);
     }
     let (plan, order) = read_decided(&text)?;
-    let choices = vec![Choice { plan, order, rank: None, narrowed: None }];
+    let choices = vec![Choice { plan, order, rank: None, narrowed: None, left_out: None, resized: None }];
     let (platform, (models, block)) = (given.platform.clone(), speeds.clone());
     Ok(Some(Prepared { platform, models, block, choices, relative: false }))
 }
@@ -284,6 +284,7 @@ fn made(
         fit,
         messages: args.flow.messages()?,
         inner_cuts,
+        keep_all: args.keep_all,
         ..PlanOptions::open(args.flow.pivot(shape.k)?, element)
     };
     // Ratios given by the user decide the areas; the measured speeds still make the forecast of the run.

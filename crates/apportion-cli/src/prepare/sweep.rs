@@ -45,7 +45,16 @@ pub fn candidates(
                 ));
             }
         },
-        (None, None) => ways.extend(Method::candidates().map(by)),
+        (None, None) => {
+            ways.extend(Method::candidates().map(by));
+            if parameter == Parameter::Processors {
+                ways.push(("auto".into(), LayoutSource::Auto));
+            }
+        }
+    }
+    if let Some(names) = &args.levels {
+        let methods = names.iter().map(|name| method_at("--levels", name)).collect::<Result<Vec<_>>>()?;
+        ways.push((names.join("/"), LayoutSource::Levels(methods)));
     }
     ways.dedup_by(|a, b| a.0 == b.0);
     // With a single source of the layout, its flows compete.

@@ -132,6 +132,7 @@ fn every_flag_of_the_planning_commands_is_used_or_refused() {
         ("--repeat", Some("8x8"), [false, true, false]),
         ("--mesh", Some("1x2"), [false, true, false]),
         ("--shares", Some("overlap"), [false, true, false]),
+        ("--keep-all", None, [false, true, false]),
         ("--left-over", Some("first"), [true, true, false]),
         ("--messages", Some("separate"), [false, true, false]),
         ("--compare", None, [false, true, false]),

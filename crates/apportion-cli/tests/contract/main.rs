@@ -49,6 +49,7 @@ mod semirings;
 mod shares;
 mod simulate;
 mod sources;
+mod subsets;
 mod sweeps;
 mod tail;
 

@@ -1,11 +1,16 @@
 //! The ratio of the layouts' cost to the lower bound: mean and maximum for columns and the best of all
 //! methods, over seeded draws; the worst ratio that a search for bad speeds finds; and the time for large
-//! numbers of processors. Then the volume of boxes over the least of any plan.
+//! numbers of processors. Then the volume of boxes over the least of any plan; and plans on random machines:
+//! processors that stay out and the certificate of time, shares by forecast, and arrangement.
 //!
-//! `cargo run --release -p apportion --example partition_quality [DRAWS] [STEPS] [SEED] [SEEDS]`, with the
-//! number of steps of the adversarial search
+//! `cargo run --release -p apportion --example partition_quality [DRAWS] [STEPS] [SEED] [SEEDS] [MACHINES]`,
+//! with the number of steps of the adversarial search
 
+mod arrangement;
 mod depth;
+mod machines;
+mod shares;
+mod subsets;
 
 use apportion::error::Result;
 use apportion::plan::shapes::{columns, least_cost, recursive};
@@ -219,9 +224,13 @@ fn main() -> Result<()> {
     });
     let mut number = |default| numbers.next().unwrap_or(Ok(default));
     let (count, steps, seed, seeds) = (number(300)?.max(1), number(2000)?, number(1)?, number(1)?.max(1));
+    let machines = number(1000)?.max(1) as usize;
     let shape = Shape::new(50_000_000, 50_000_000, 50_000_000, "example")?;
     random(shape, count as usize, seed, seeds)?;
     adversarial(shape, steps, seed)?;
     scale(seed)?;
-    depth::depths((count as usize).min(30), seed)
+    depth::depths((count as usize).min(30), seed)?;
+    subsets::table(machines, seed)?;
+    shares::table(machines, seed)?;
+    arrangement::table(machines, seed)
 }

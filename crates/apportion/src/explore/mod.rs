@@ -3,7 +3,7 @@
 mod study;
 mod sweep;
 
-pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, study};
+pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, StudySubsets, study};
 pub use sweep::{
     Candidate, CandidateForecast, Crossover, LayoutSource, Parameter, ParameterSweep, SweepPoint,
     SweepResult, SweepSetup, sweep,

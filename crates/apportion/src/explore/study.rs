@@ -6,10 +6,11 @@
 
 mod draw;
 mod price;
+mod subsets;
 mod tally;
 
 pub use draw::Distribution;
-pub use tally::{StudyCorner, StudyRatio, StudyRow, StudySearched};
+pub use tally::{StudyCorner, StudyRatio, StudyRow, StudySearched, StudySubsets};
 
 use crate::error::{Error, Result};
 use crate::random::Random;
@@ -31,6 +32,10 @@ const SEARCH_BLOCK: u64 = 8;
 /// Cost of one searched draw in ordinary draws; for progress only.
 const SEARCH_COST: u64 = 10_000;
 
+/// Number of draws in one task of subsets, and the cost of one in ordinary draws; for progress only.
+const SUBSET_BLOCK: u64 = 4;
+const SUBSET_COST: u64 = 100_000;
+
 /// Maximum number of processors of a study.
 const MOST_PROCESSORS: usize = 1000;
 
@@ -44,6 +49,8 @@ pub struct Study {
     /// The number of draws, from the first, that are also laid out by the portfolio of methods, which
     /// includes `recursive`.
     pub searched: u64,
+    /// The number of draws of machines with a network of two levels, for which `auto` may leave processors out.
+    pub subsets: u64,
     /// How speeds are drawn; areas are in proportion to them.
     pub distribution: Distribution,
     /// The largest ratio of the fastest to the slowest speed; draws with a larger ratio are dropped.
@@ -54,7 +61,8 @@ pub struct Study {
 
 /// One row per number of processors: mean and minimum of cost / lower bound on the unit square, in real
 /// arithmetic, for the optimal columns, for squares on the diagonal where they cost less, for the better of
-/// the two, and for the best layout that the portfolio finds.
+/// the two, and for the best layout that the portfolio finds; and what leaving processors out gains on random
+/// networks.
 ///
 /// Every block of draws has its own seed and sums are added in the order of blocks, so that the result does
 /// not depend on `threads`. About 0.1 us per processor and draw, and milliseconds per searched draw.
@@ -110,23 +118,35 @@ fn check(study: &Study) -> Result<()> {
     }
 }
 
+/// What is done with a draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Price,
+    Search,
+    Subsets,
+}
+
 /// A block of draws for one number of processors.
 struct Task {
     number: usize,
     processors: usize,
     block: u64,
     draws: u64,
-    search: bool,
+    kind: Kind,
 }
 
 fn tasks(study: &Study) -> Vec<Task> {
     let mut tasks = Vec::new();
     for processors in study.processors.clone() {
         let searched = study.searched.min(study.draws);
-        for (draws, size, search) in [(study.draws, BLOCK, false), (searched, SEARCH_BLOCK, true)] {
+        for (draws, size, kind) in [
+            (study.draws, BLOCK, Kind::Price),
+            (searched, SEARCH_BLOCK, Kind::Search),
+            (study.subsets, SUBSET_BLOCK, Kind::Subsets),
+        ] {
             for block in 0..draws.div_ceil(size) {
                 let draws = size.min(draws - block * size);
-                tasks.push(Task { number: tasks.len(), processors, block, draws, search });
+                tasks.push(Task { number: tasks.len(), processors, block, draws, kind });
             }
         }
     }
@@ -135,16 +155,27 @@ fn tasks(study: &Study) -> Vec<Task> {
 
 impl Task {
     fn cost(&self) -> u64 {
-        let weight = if self.search { SEARCH_COST } else { 1 };
+        let weight = match self.kind {
+            Kind::Price => 1,
+            Kind::Search => SEARCH_COST,
+            Kind::Subsets => SUBSET_COST,
+        };
         self.processors as u64 * self.draws * weight
     }
 
     fn run(&self, study: &Study) -> Tally {
-        let stream = (self.processors as u64) << 48 | u64::from(self.search) << 47 | self.block;
+        let bits = match self.kind {
+            Kind::Price => 0,
+            Kind::Search => 1 << 47,
+            Kind::Subsets => 1 << 46,
+        };
+        let stream = (self.processors as u64) << 48 | bits | self.block;
         // The output function of SplitMix64, from the state that it steps on to.
         let mix = |state: u64| Random::new(state.wrapping_sub(0x9e37_79b9_7f4a_7c15)).word();
-        let mut draws = Draws::new(mix(study.seed) ^ mix(!stream), study.distribution);
+        let seed = mix(study.seed) ^ mix(!stream);
+        let mut draws = Draws::new(seed, study.distribution);
         let mut prices = Prices::new(self.processors);
+        let mut networks = Random::new(!seed);
         let mut tally = Tally::default();
         let mut areas = vec![0.0; self.processors];
         for _ in 0..self.draws {
@@ -153,10 +184,14 @@ impl Task {
             if study.most_unequal.is_some_and(|most| fastest > most * slowest) {
                 continue;
             }
-            if self.search {
-                tally.search(prices.columns(&areas), prices.searched(&areas), prices.bound(&areas));
-            } else {
-                tally.take(prices.columns(&areas), prices.corner(&areas), prices.bound(&areas));
+            match self.kind {
+                Kind::Search => {
+                    tally.search(prices.columns(&areas), prices.searched(&areas), prices.bound(&areas));
+                }
+                Kind::Price => {
+                    tally.take(prices.columns(&areas), prices.corner(&areas), prices.bound(&areas));
+                }
+                Kind::Subsets => tally.machine(subsets::priced(&areas, &mut networks)),
             }
         }
         tally

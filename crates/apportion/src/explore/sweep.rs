@@ -7,12 +7,14 @@ pub use range::{Parameter, ParameterSweep};
 
 use crate::error::{Error, Result};
 use crate::model::{Model, only_ratios};
-use crate::plan::shapes::{Method, MethodOptions};
-use crate::plan::{Layout, Metrics, Shape};
+use crate::plan::shapes::{Method, MethodOptions, hierarchical};
+use crate::plan::{Hierarchy, Layout, Metrics, Shape};
 use crate::platform::{Platform, Topology};
 use crate::run::Monitor;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
-use crate::select::{areas, check_has_times, communication_of, forecast, preferred, rates};
+use crate::select::{
+    PlanOptions, areas, check_has_times, communication_of, forecast, plan_matmul, preferred, rates,
+};
 use crate::simulate::{CostModel, Fluid, simulate_fluid};
 
 /// Relative accuracy of a crossover.
@@ -43,6 +45,11 @@ pub enum LayoutSource {
     Given(Box<Layout>),
     /// A method, which lays out the matrix for the speeds at each value.
     By(Method),
+    /// Methods for the levels of the platform's clusters, from the top; `None` is the best method.
+    Levels(Vec<Option<Method>>),
+    /// The best plan by any method, for the processors that are worth their messages, as
+    /// [`plan_matmul`] makes it.
+    Auto,
 }
 
 /// A candidate of a sweep.
@@ -195,6 +202,8 @@ impl Race<'_> {
                 }
                 LayoutSource::Given(layout) => Some((**layout).clone()),
                 LayoutSource::By(method) => self.laid_out(*method, &weights, &platform)?,
+                LayoutSource::Levels(methods) => self.by_levels(methods, &weights, &platform)?,
+                LayoutSource::Auto => Some(self.automatic(contender, &platform, &models)?),
             };
             forecasts.push(layout.map(|l| self.fastest(&l, contender, &platform, &models)).transpose()?);
         }
@@ -214,11 +223,38 @@ impl Race<'_> {
             centre,
             ..MethodOptions::default()
         };
-        match method.layout(self.setting.shape, weights, &terms) {
-            Ok(layout) => Ok(Some(layout)),
-            Err(error) if error.exit_code() == 1 => Ok(None),
-            Err(error) => Err(error),
-        }
+        if_supported(method.layout(self.setting.shape, weights, &terms))
+    }
+
+    /// The layout by methods of levels, if they support these processors.
+    fn by_levels(
+        &self,
+        methods: &[Option<Method>],
+        weights: &[f64],
+        platform: &Platform,
+    ) -> Result<Option<Layout>> {
+        let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
+        let hierarchy = Hierarchy::of_paths(&paths);
+        // Few processors may have fewer levels than the platform.
+        let methods = &methods[..methods.len().min(hierarchy.levels())];
+        let terms = MethodOptions::default();
+        if_supported(hierarchical(self.setting.shape, weights, &hierarchy, methods, &terms))
+    }
+
+    /// The best layout, with any of the candidate's orders.
+    fn automatic(&self, contender: &Candidate, platform: &Platform, models: &[Model]) -> Result<Layout> {
+        let SweepSetup { shape, models_block, element, .. } = *self.setting;
+        let first = contender.orders[0];
+        let one = contender.orders.iter().all(|order| order.flow == first.flow);
+        let options = PlanOptions {
+            flow: one.then_some(first.flow),
+            overlap: contender.orders.iter().all(ScheduleOptions::overlaps),
+            look_ahead: first.look_ahead.max(1),
+            messages: first.messages,
+            ..PlanOptions::open(first.block, element)
+        };
+        let best = plan_matmul(shape, platform, models, models_block, &options)?.remove(0);
+        best.plan.layout().cloned()
     }
 
     fn fastest(
@@ -267,6 +303,15 @@ impl Race<'_> {
         let middle = self.point(middle)?;
         self.between(low, &middle, found)?;
         self.between(&middle, high, found)
+    }
+}
+
+/// A layout, unless its method does not support the processors.
+fn if_supported(layout: Result<Layout>) -> Result<Option<Layout>> {
+    match layout {
+        Ok(layout) => Ok(Some(layout)),
+        Err(error) if error.exit_code() == 1 => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -309,7 +309,23 @@ impl Plan {
                 Self::of_units(raw.method, raw.processors, raw.shares, imbalance)
             }
         };
-        Ok(Self { forecast: raw.forecast, relative_times: raw.relative_times, ..plan })
+        let plan = Self { forecast: raw.forecast, relative_times: raw.relative_times, ..plan };
+        // The bound depends on the platform: it is read, not computed again.
+        let bound = raw.metrics.and_then(|m| m.time_bound);
+        if bound.is_some_and(|bound| !(bound.is_finite() && bound > 0.0)) {
+            return refuse("metrics.time_bound", "is no positive number".into(), "remove the field");
+        }
+        Ok(plan.with_time_bound(bound))
+    }
+
+    /// The same plan with the seconds that no plan can beat, and its forecast over these. Without a forecast,
+    /// both are left out.
+    #[must_use]
+    pub fn with_time_bound(mut self, bound: Option<f64>) -> Self {
+        let known = self.forecast.as_ref().and_then(|f| Some((f.seconds, bound?)));
+        self.metrics.time_bound = known.map(|(_, bound)| bound);
+        self.metrics.forecast_over_bound = known.map(|(seconds, bound)| seconds / bound);
+        self
     }
 
     /// The plan as a JSON value. A layout that repeats a block is written as that block and its size,

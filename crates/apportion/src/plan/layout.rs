@@ -162,6 +162,23 @@ impl Layout {
         Self { block: Some(Box::new(block)), ..self }
     }
 
+    /// The same layout among more processors: its processor i becomes `ranks[i]` of `processors`, the others
+    /// get no part.
+    ///
+    /// # Errors
+    /// A rank that is not below `processors`, or missing for a processor with a part (exit code 2).
+    pub fn among(&self, ranks: &[usize], processors: usize) -> Result<Self> {
+        if let Some(block) = self.block() {
+            return super::repeated(self.shape, &block.among(ranks, processors)?);
+        }
+        let rank = |owner: Rank| Rank(ranks.get(owner.0).copied().unwrap_or(usize::MAX));
+        if let Some(boxes) = &self.boxes {
+            let moved = boxes.iter().map(|one| Cuboid { owner: rank(one.owner), ..*one });
+            return Self::of_boxes(self.shape, processors, moved);
+        }
+        Self::new(self.shape, processors, self.parts.iter().map(|p| Part { owner: rank(p.owner), ..*p }))
+    }
+
     /// Number of elements of C of each processor, by rank. If the inner dimension is cut: each processor's
     /// multiply-adds divided by k, rounded so that they add up to m n.
     pub fn shares(&self) -> Vec<u64> {
@@ -339,6 +356,19 @@ mod tests {
             let exact = painted.iter().flatten().all(|&x| x == 1);
             prop_assert_eq!(Layout::new(s, 1, parts).is_ok(), exact);
         }
+    }
+
+    #[test]
+    fn a_layout_of_some_processors_is_one_of_more() {
+        let s = shape(4, 4, 4);
+        let two = Layout::new(s, 2, [part(0, [0, 4], [0, 1]), part(1, [0, 4], [1, 4])]).unwrap();
+        let five = two.among(&[3, 1], 5).unwrap();
+        assert_eq!(five.shares(), [0, 12, 0, 4, 0]);
+        assert_eq!(two.among(&[5, 1], 5).unwrap_err().exit_code(), 2);
+        assert_eq!(two.among(&[1], 5).unwrap_err().exit_code(), 2);
+        let large = crate::plan::repeated(shape(8, 4, 9), &two).unwrap().among(&[2, 0], 3).unwrap();
+        assert_eq!(large.block().unwrap().shares(), [12, 0, 4]);
+        assert_eq!(large.shares(), [8 * 6, 0, 8 * 3]);
     }
 
     #[test]

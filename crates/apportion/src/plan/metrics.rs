@@ -39,6 +39,13 @@ pub struct Metrics {
     /// Number of elements of C that each processor can compute without any message, by rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub communication_free: Option<Vec<u64>>,
+    /// Seconds that no plan can beat on the platform by the models that the plan was made for; `None` where
+    /// there is no forecast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_bound: Option<f64>,
+    /// The forecast over `time_bound`; at least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forecast_over_bound: Option<f64>,
 }
 
 impl Metrics {
@@ -53,6 +60,8 @@ impl Metrics {
             volume_matrix: None,
             imbalance,
             communication_free: None,
+            time_bound: None,
+            forecast_over_bound: None,
         }
     }
 
@@ -91,6 +100,8 @@ impl Metrics {
                 None => owned.iter().zip(layout.rects_by_owner()).map(free).collect(),
                 Some(boxes) => boxes::communication_free(layout.processors(), boxes, &owned),
             }),
+            time_bound: None,
+            forecast_over_bound: None,
         }
     }
 
@@ -152,6 +163,12 @@ pub fn volume_lower_bound(layout: &Layout) -> u64 {
 ///
 /// With more processors, volume = k (interrupts - number of rows and columns shared by several processors).
 pub fn interrupts(layout: &Layout) -> u64 {
+    interrupts_by_owner(layout).iter().sum()
+}
+
+/// The [`interrupts`] of each processor, by rank. Times k, these are the elements of A and B that it and the
+/// others have in common: what crosses the wires around it in both directions, in any flow.
+pub(crate) fn interrupts_by_owner(layout: &Layout) -> Vec<u64> {
     let Shape { m, n, .. } = layout.shape();
     let rects = layout.rects_by_owner();
     rects
@@ -163,7 +180,7 @@ pub fn interrupts(layout: &Layout) -> u64 {
             let whole_cols = fully_owned(own.iter().map(|r| (r.cols, r.rows.len())), m).len();
             rows - whole_rows + cols - whole_cols
         })
-        .sum()
+        .collect()
 }
 
 /// Half the length of all outlines, including holes, on the unit square (Becker 2010, section 5.5.2). Equals

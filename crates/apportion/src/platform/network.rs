@@ -1,8 +1,10 @@
 //! The network as numbers: latency and bandwidth of every ordered pair, topology, and the wires of each
 //! message.
 
+mod cut;
 mod route;
 
+pub use cut::Cut;
 pub use route::{Crossing, Route, Wire};
 
 use crate::geometry::Rank;
@@ -268,7 +270,7 @@ impl Network {
     }
 
     /// True if every pair has the default link.
-    pub(super) fn is_uniform(&self) -> bool {
+    pub(crate) fn is_uniform(&self) -> bool {
         self.table.iter().all(|link| *link == self.default) && self.shared.iter().all(Option::is_none)
     }
 

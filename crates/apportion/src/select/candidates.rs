@@ -187,6 +187,34 @@ fn sized_for_overlap(
     corner_for_overlap(shape, weights, timed.then_some(&seconds as &dyn Fn(&Layout) -> Result<f64>))
 }
 
+/// The layout by a candidate's method, or methods of levels (`square-corner/columns`), for other weights.
+///
+/// # Errors
+/// Those of the method.
+pub(super) fn laid_out(
+    name: &str,
+    shape: Shape,
+    platform: &Platform,
+    weights: &[f64],
+    wishes: &PlanOptions,
+) -> Result<Layout> {
+    let terms = MethodOptions { objective: wishes.minimise.objective(), ..wishes.terms.clone() };
+    let methods: Vec<Option<Method>> = name.split('/').map(|name| name.parse().ok()).collect();
+    match methods[..] {
+        [Some(method)] => wishes.form.layout(shape, |s| method.layout(s, weights, &terms)),
+        _ => {
+            let hierarchy = hierarchy_of(platform);
+            wishes.form.by_levels(shape, weights, &hierarchy, &methods, &terms).map(|(_, layout)| layout)
+        }
+    }
+}
+
+/// The tree of the platform's clusters.
+fn hierarchy_of(platform: &Platform) -> Hierarchy {
+    let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
+    Hierarchy::of_paths(&paths)
+}
+
 /// The layouts of a hierarchy to choose from. Each open level takes the method that moves least, then every
 /// method, in all combinations up to [`MOST_LEVELS`].
 fn by_levels(
@@ -196,8 +224,7 @@ fn by_levels(
     wishes: &PlanOptions,
     levels: &[Option<Method>],
 ) -> Result<Vec<(String, Layout)>> {
-    let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
-    let hierarchy = Hierarchy::of_paths(&paths);
+    let hierarchy = hierarchy_of(platform);
     // The default combination first: it is applicable to every input, so its errors are the user's to fix.
     let mut wanted = vec![levels.to_vec()];
     for level in (0..levels.len()).filter(|&level| levels[level].is_none()) {

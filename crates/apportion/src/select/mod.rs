@@ -4,6 +4,8 @@
 mod bounds;
 mod boxes;
 mod candidates;
+mod certificate;
+mod improve;
 mod memory_fit;
 mod overlap;
 mod preference;
@@ -14,6 +16,8 @@ mod times;
 pub use bounds::ideal_seconds_turning;
 pub use boxes::{imbalance_of, relative_times_of};
 pub use candidates::capped;
+pub use certificate::{crossing_bound, time_bound};
+pub use improve::LeftOut;
 pub(crate) use memory_fit::fitted;
 pub use memory_fit::{MemoryOverrun, MemoryPolicy, check_caps, fit_order};
 pub use overlap::{ForecastOf, Sizing, corner_for_overlap};
@@ -78,7 +82,8 @@ pub struct PlanOptions {
     pub look_ahead: u64,
     /// The messages of the bulk flow.
     pub messages: Messages,
-    /// How a square corner's parts are sized.
+    /// How parts are sized. Shares by forecast need seconds, a network with costs, and time as the criterion;
+    /// elsewhere they are in proportion.
     pub sizing: Sizing,
     /// Parameters of some methods; their objective is that of `minimise`.
     pub terms: MethodOptions,
@@ -93,6 +98,9 @@ pub struct PlanOptions {
     pub fit: MemoryPolicy,
     /// True if layouts may cut the inner dimension where the method is left open.
     pub inner_cuts: bool,
+    /// True if every processor gets a share. Otherwise, if the method is left open, processors whose messages
+    /// cost more time than their work saves stay out.
+    pub keep_all: bool,
 }
 
 /// A candidate: a plan, the order of its steps, and its forecast.
@@ -108,6 +116,11 @@ pub struct Choice {
     /// The processor that would exceed its `memory` with the requested pivot block, if `order` has a smaller
     /// one.
     pub narrowed: Option<MemoryOverrun>,
+    /// The processors that stay out because the others alone are faster.
+    pub left_out: Option<LeftOut>,
+    /// Seconds that the same method, flow and processors take longer with shares in proportion to the speeds,
+    /// if the shares consider communication.
+    pub resized: Option<f64>,
 }
 
 impl Choice {
@@ -181,12 +194,19 @@ pub fn plan_matmul(
         choices.push(Choice { narrowed, ..field.candidate(&method, &layout, order, simulated)? });
     }
     let mut choices = chosen(choices, wishes, only_ratios(models));
+    if simulated {
+        choices = improve::improved(&field, shape, choices)?;
+    }
     let best = &mut choices[0];
     if best.plan.forecast.is_none()
         && !only_ratios(models)
         && affordable(platform.len(), shape, wishes.block, 1)
     {
         best.plan.forecast = Some(field.forecast(best)?);
+    }
+    let bound = time_bound(shape, platform, (models, models_block), wishes.element)?;
+    for choice in &mut choices {
+        choice.plan = choice.plan.clone().with_time_bound(bound);
     }
     Ok(choices)
 }
@@ -215,13 +235,14 @@ impl PlanOptions {
             overlap: false,
             look_ahead: 1,
             messages: Messages::default(),
-            sizing: Sizing::default(),
+            sizing: Sizing::ByForecast,
             terms: MethodOptions::default(),
             form: LayoutConstraints::default(),
             minimise: Minimise::Time,
             element,
             fit: MemoryPolicy::Unchecked,
             inner_cuts: true,
+            keep_all: false,
         }
     }
 
@@ -270,6 +291,17 @@ impl Field<'_> {
     ) -> Result<Choice> {
         let rates = rates(self.models, &layout.sizes(), self.models_block);
         let simulated = simulated.then(|| self.simulate(layout, order, &rates)).transpose()?;
+        self.choice(method, layout, order, simulated)
+    }
+
+    /// The candidate's plan and rank, given its forecast.
+    fn choice(
+        &self,
+        method: &str,
+        layout: &Layout,
+        order: ScheduleOptions,
+        simulated: Option<Forecast>,
+    ) -> Result<Choice> {
         let imbalance = imbalance_of(self.models, layout)?;
         let plan = Plan {
             // Ratios give no seconds of computation: a forecast of communication alone is none of the run.
@@ -284,7 +316,7 @@ impl Field<'_> {
             (Minimise::Volume, Topology::Star { centre }) => Some(star_volume(layout, centre.0)? as f64),
             (Minimise::Volume, _) => plan.metrics.volume.map(|v| v as f64),
         };
-        Ok(Choice { plan, order, rank, narrowed: None })
+        Ok(Choice { plan, order, rank, narrowed: None, left_out: None, resized: None })
     }
 
     /// The forecast of a candidate.

@@ -4,12 +4,15 @@ use crate::error::Result;
 use crate::plan::shapes::{square_corner_for_overlap, square_corner_scaled};
 use crate::plan::{Layout, Shape};
 
-/// How a square corner's parts are sized.
+/// How the parts of a layout are sized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sizing {
     /// In proportion to the speeds.
     #[default]
     Proportional,
+    /// From shares in proportion to the speeds, to those of least forecast (Becker 2010, section 6.1.4, for
+    /// any layout).
+    ByForecast,
     /// Smaller squares, so that a run that overlaps communication with computation ends sooner (Becker 2010,
     /// section 6.1.4).
     ForOverlap,

@@ -9,6 +9,11 @@ fn constant(speeds: &[f64]) -> (Platform, Vec<Model>) {
     (platform, models)
 }
 
+/// All processors, with shares in proportion to their speeds.
+fn plain() -> PlanOptions {
+    PlanOptions { keep_all: true, sizing: Sizing::Proportional, ..PlanOptions::open(64, 8) }
+}
+
 #[test]
 fn the_method_follows_ratio_and_network() {
     let shape = Shape::new(1000, 1000, 1000, "test").unwrap();
@@ -21,7 +26,7 @@ fn the_method_follows_ratio_and_network() {
         let (mut platform, models) = constant(&[ratio * 1e6, 1e6]);
         platform.network = Network::uniform(1e-4, 1e6);
         platform.network.duplex = duplex;
-        let wishes = &PlanOptions { flow: Some(Flow::Bulk), ..PlanOptions::open(64, 8) };
+        let wishes = &PlanOptions { flow: Some(Flow::Bulk), ..plain() };
         let choices = plan_matmul(shape, &platform, &models, 64, wishes).unwrap();
         // Straight-line and columns give the same layout for two processors.
         let best = &choices[0].plan.method;
@@ -58,7 +63,7 @@ fn open_levels_are_chosen_by_the_objective() {
     platform.network = Network::uniform(1e-3, 1e6);
     let best = |minimise, levels: [Option<Method>; 2]| {
         let form = LayoutConstraints { levels: Some(levels.to_vec()), ..LayoutConstraints::default() };
-        let wishes = PlanOptions { form, minimise, flow: Some(Flow::Bulk), ..PlanOptions::open(64, 8) };
+        let wishes = PlanOptions { form, minimise, flow: Some(Flow::Bulk), ..plain() };
         plan_matmul(shape, &platform, &models, 64, &wishes).map(|choices| choices[0].clone())
     };
     for minimise in [Minimise::Time, Minimise::Sum, Minimise::Largest, Minimise::Volume] {

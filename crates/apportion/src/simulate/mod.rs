@@ -46,7 +46,18 @@ pub struct CostModel<'a> {
 /// A rate that is not positive for a processor that computes; a schedule that deadlocks (exit code 1; the
 /// message names the processors that wait for each other).
 pub fn simulate<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Trace> {
-    run(schedule, conditions, None).map(|o| o.trace)
+    run(schedule, conditions, None, f64::INFINITY).map(|o| o.trace)
+}
+
+/// As [`simulate`], but gives up as soon as some processor is busy after `limit`: `None`. Cheap where the
+/// schedule takes much longer than that.
+pub(crate) fn simulate_within<A: Application>(
+    schedule: &A,
+    conditions: CostModel<'_>,
+    limit: f64,
+) -> Result<Option<Trace>> {
+    let trace = run(schedule, conditions, None, limit)?.trace;
+    Ok((trace.seconds() <= limit).then_some(trace))
 }
 
 /// Like [`simulate`], and also returns every wait of every processor.
@@ -54,10 +65,15 @@ pub fn simulate<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Resu
 /// # Errors
 /// Those of [`simulate`].
 pub fn simulate_explained<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Outcome> {
-    run(schedule, conditions, Some(History::new(schedule.processors())))
+    run(schedule, conditions, Some(History::new(schedule.processors())), f64::INFINITY)
 }
 
-fn run<A: Application>(schedule: &A, conditions: CostModel<'_>, history: Option<History>) -> Result<Outcome> {
+fn run<A: Application>(
+    schedule: &A,
+    conditions: CostModel<'_>,
+    history: Option<History>,
+    limit: f64,
+) -> Result<Outcome> {
     let p = schedule.processors();
     assert_eq!(conditions.rates.len(), p, "one rate per processor");
     let mut ready: BinaryHeap<Reverse<(Clock, usize)>> = (0..p).map(|i| Reverse((Clock(0.0), i))).collect();
@@ -77,6 +93,10 @@ fn run<A: Application>(schedule: &A, conditions: CostModel<'_>, history: Option<
         history,
     };
     while let Some(Reverse((Clock(now), i))) = ready.pop() {
+        if now > limit {
+            // What this processor has just ended is on its lane: the trace is longer than the limit.
+            return Ok(Outcome { trace: Trace { lanes: state.lanes }, history: state.history });
+        }
         let Some(step) = steps[i].next() else {
             state.history.iter_mut().for_each(|h| h.ends[i] = now);
             continue;

@@ -38,6 +38,7 @@ impl Experiment for MonteCarlo {
             processors,
             draws,
             searched: 0,
+            subsets: 0,
             distribution: Distribution::Uniform,
             most_unequal,
             seed: 1,

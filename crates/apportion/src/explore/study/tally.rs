@@ -1,5 +1,6 @@
 //! The statistics kept of the draws.
 
+use super::subsets::Priced;
 use crate::error::{Error, Result};
 use crate::explore::Study;
 use serde::Serialize;
@@ -43,6 +44,22 @@ pub struct StudyRow {
     pub best: StudyRatio,
     /// The best layout that the portfolio finds, on the searched draws, and the columns' ratios on these.
     pub searched: Option<StudySearched>,
+    /// Plans on random networks, if any were drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subsets: Option<StudySubsets>,
+}
+
+/// Plans of a product on random machines of two levels, where `auto` may leave processors out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct StudySubsets {
+    /// Number of machines.
+    pub draws: u64,
+    /// Number of machines on which some processors stay out.
+    pub left_out: u64,
+    /// The time of the best plan for all processors over that of `auto`.
+    pub gain: StudyRatio,
+    /// The forecast over the time that no plan can beat.
+    pub over_bound: StudyRatio,
 }
 
 /// The draws that the portfolio laid out.
@@ -107,9 +124,19 @@ pub(super) struct Tally {
     columns_at_corner: Ratios,
     searched: Ratios,
     columns_at_searched: Ratios,
+    gain: Ratios,
+    over_bound: Ratios,
+    left_out: u64,
 }
 
 impl Tally {
+    /// Adds a machine.
+    pub(super) fn machine(&mut self, priced: Priced) {
+        self.gain.take(priced.gain);
+        self.over_bound.take(priced.over_bound);
+        self.left_out += u64::from(priced.left_out);
+    }
+
     /// Adds a draw, given its costs and its bound.
     pub(super) fn take(&mut self, columns: f64, corner: f64, bound: f64) {
         self.columns.take(columns / bound);
@@ -133,6 +160,9 @@ impl Tally {
         self.columns_at_corner.add(&other.columns_at_corner);
         self.searched.add(&other.searched);
         self.columns_at_searched.add(&other.columns_at_searched);
+        self.gain.add(&other.gain);
+        self.over_bound.add(&other.over_bound);
+        self.left_out += other.left_out;
     }
 
     pub(super) fn row(&self, processors: usize, study: &Study) -> Result<StudyRow> {
@@ -155,6 +185,9 @@ impl Tally {
                 draws: self.searched.count,
                 ratio,
                 columns,
+            }),
+            subsets: self.gain.summary().zip(self.over_bound.summary()).map(|(gain, over_bound)| {
+                StudySubsets { draws: self.gain.count, left_out: self.left_out, gain, over_bound }
             }),
         })
     }

@@ -1,7 +1,15 @@
 use super::*;
 
 fn of(processors: RangeInclusive<usize>, draws: u64) -> Study {
-    Study { processors, draws, searched: 0, distribution: Distribution::Uniform, most_unequal: None, seed: 1 }
+    Study {
+        processors,
+        draws,
+        searched: 0,
+        subsets: 0,
+        distribution: Distribution::Uniform,
+        most_unequal: None,
+        seed: 1,
+    }
 }
 
 fn rows(of: &Study, threads: usize) -> Vec<StudyRow> {
@@ -15,6 +23,20 @@ fn threads_and_order_change_nothing() {
     // Each number of processors has its own draws.
     assert_eq!(rows(&task, 2)[4], rows(&Study { processors: 5..=5, ..task.clone() }, 2)[0]);
     assert_ne!(rows(&task, 2), rows(&Study { seed: 2, ..task.clone() }, 2));
+}
+
+/// Leaving processors out is never slower, and no plan beats the bound, on any number of threads.
+#[test]
+fn machines_of_two_levels() {
+    let task = Study { subsets: 5, ..of(1..=3, 10) };
+    let found = rows(&task, 2);
+    assert_eq!(found, rows(&task, 1));
+    for row in found {
+        let subsets = row.subsets.unwrap();
+        assert_eq!(subsets.draws, 5);
+        assert!(subsets.gain.min >= 1.0 - 1e-9 && subsets.over_bound.min >= 1.0 - 1e-9, "{subsets:?}");
+        assert!(row.processors > 1 || subsets.left_out == 0);
+    }
 }
 
 /// Becker 2010, section 4.2.4: 1.105 and 1.061 for columns, 1.054 and 1.000001 for the square corner from 3:1

@@ -102,7 +102,8 @@ pub fn arrange_grid(
         let order: Vec<usize> = found.columns.iter().flat_map(|c| c.blocks.iter().map(|b| b.owner)).collect();
         candidates.push(table.layout(&found));
         for (side, by_columns) in sides.iter().flat_map(|&side| [(side, true), (side, false)]) {
-            let (found, weighed) = heuristic::heuristic(&table.seated(side, &order, by_columns), watch);
+            let seated = table.seated(side, &order, by_columns);
+            let (found, weighed) = searched(&seated, Search::Heuristic, seed, watch)?;
             evaluations += weighed;
             candidates.push(table.layout(&found));
         }

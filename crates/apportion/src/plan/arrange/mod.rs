@@ -223,7 +223,8 @@ fn rearranged(layout: &Layout, distances: &Distances<'_>, searching: Searching<'
     let labels = Labels::of(layout, distances, objective);
     let (found, evaluations) = match search {
         Search::Exhaustive => exhaustive::labels(&labels, exhaustive::MOST, watch)?,
-        Search::Heuristic => labels::exchanged(&labels, watch),
+        Search::Heuristic => exhaustive::labels(&labels, labels.affordable(CHEAP[0]), watch)
+            .unwrap_or_else(|_| labels::exchanged(&labels, watch)),
         Search::Local | Search::Auto => local::labels(&labels, seed, watch),
         Search::Published => {
             return Err(Error::infeasible(

@@ -108,7 +108,7 @@ impl Network {
         }
     }
 
-    fn hop(&self, from: Rank, to: Rank) -> Route {
+    pub(super) fn hop(&self, from: Rank, to: Rank) -> Route {
         let pair = |(from, to): (Rank, Rank)| (Wire::Pair(from, to), self.direct(from, to).horizontal);
         let (wire, capacity) = match (self.topology, self.trunk(from, to)) {
             (Topology::Bus, _) => (Wire::Bus, self.direct(Rank(0), Rank(1)).horizontal),

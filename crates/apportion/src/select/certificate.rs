@@ -1,0 +1,219 @@
+//! A certificate of time: seconds that no plan of a product can beat on a platform, whatever its layout, flow
+//! and set of processors.
+//!
+//! The bound rests on two facts. A processor computes no more than its speed allows. And what crosses the
+//! wires around some processors is at least a surface: a set of w of the m n k multiply-adds and its
+//! complement have in common at least min(3 w^(2/3), 2 sqrt(m w), 2 sqrt(n w), 2 sqrt(k w), m n, m k, k n)
+//! elements of A, B and C (w at most half of all), and each of them crosses once, in one direction, wherever
+//! it is stored at first. The surface is the isoperimetric inequality of a box, after Loomis and Whitney
+//! (1949, DOI 10.1090/S0002-9904-1949-09320-5); for communication: Irony, Toledo and Tiskin (2004, DOI
+//! 10.1016/j.jpdc.2004.03.021); with unequal processors: Ballard, Demmel and Gearhart (SPAA
+//! 2011). Layouts without cuts of k need more: the inequality in the plane is 2 k sqrt(s)
+//! for s elements of C.
+
+use crate::error::Result;
+use crate::geometry::Rank;
+use crate::model::{Interpolation, Model, Point, only_ratios};
+use crate::plan::{Hierarchy, Member, Shape, shares};
+use crate::platform::{Cut, Platform};
+
+/// Up to this number of processors the wires are considered; beyond, only the speeds.
+const MOST_PROCESSORS: usize = 128;
+
+/// Speeds between two points of a smooth model that its envelope considers.
+const SAMPLES: usize = 32;
+
+/// Steps of the bisection: to the last bits.
+const STEPS: usize = 100;
+
+/// Seconds that no plan of this product can beat on this platform by these models (`size` in elements of C,
+/// for pivot blocks of `models_block`): the largest of work / sum of speeds and of what the wires around each
+/// processor and each cluster must carry. `None` where speeds are only ratios.
+///
+/// It holds for every layout, also with cuts of the inner dimension, every flow, and every choice of
+/// processors, for the network's own rule and for shared links. It says nothing about latency beyond that of
+/// the first message. O(p^2) for the wires, and O(p) for each of 100 steps of a bisection.
+///
+/// # Errors
+/// The models' caps cannot hold the matrix.
+pub fn time_bound(
+    shape: Shape,
+    platform: &Platform,
+    (models, models_block): (&[Model], u64),
+    element: u64,
+) -> Result<Option<f64>> {
+    if only_ratios(models) {
+        return Ok(None);
+    }
+    let scale = shape.k as f64 / models_block as f64;
+    let models = &models.iter().map(|model| envelope(model, shape.elements())).collect::<Result<Vec<_>>>()?;
+    let by_speed = shares::ideal_seconds(models, shape.elements())? * scale;
+    if platform.network.is_free() || platform.len() > MOST_PROCESSORS || platform.len() < 2 {
+        return Ok(Some(by_speed));
+    }
+    let machine = Machine::new(shape, platform, (models, scale), element);
+    if machine.may_finish(by_speed) {
+        return Ok(Some(by_speed));
+    }
+    // A processor alone sends nothing.
+    let alone = |m: &Model| m.seconds(shape.elements() as f64) * scale;
+    let (mut low, mut high) = (by_speed, models.iter().map(alone).fold(f64::INFINITY, f64::min));
+    if !high.is_finite() {
+        high = low.max(f64::MIN_POSITIVE);
+        while !machine.may_finish(high) && high < f64::MAX / 2.0 {
+            (low, high) = (high, 2.0 * high);
+        }
+    }
+    for _ in 0..STEPS {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        if machine.may_finish(middle) { high = middle } else { low = middle }
+    }
+    Ok(Some(low))
+}
+
+/// The model with the highest speed at each size or above it: a box updates more elements of C than its share
+/// of the work, and its speed is that at the larger size. Constant models are their own envelope.
+fn envelope(model: &Model, elements: u64) -> Result<Model> {
+    if model.interpolation() == Interpolation::Constant {
+        return Ok(model.clone());
+    }
+    let largest = model.max_size().unwrap_or(f64::INFINITY).min(elements as f64);
+    let mut sizes: Vec<f64> = model.points().iter().map(|point| point.size).collect();
+    if model.interpolation() != Interpolation::PiecewiseLinear {
+        let between = |pair: &[f64]| {
+            let (from, step) = (pair[0], (pair[1] - pair[0]) / SAMPLES as f64);
+            (1..SAMPLES).map(move |i| from + i as f64 * step).collect::<Vec<f64>>()
+        };
+        sizes.extend(sizes.windows(2).flat_map(between).collect::<Vec<f64>>());
+    }
+    sizes.push(largest);
+    sizes.retain(|&size| size <= largest && size > 0.0);
+    sizes.sort_by(f64::total_cmp);
+    sizes.dedup();
+    let mut most = 0.0;
+    let mut points = Vec::with_capacity(sizes.len());
+    // Between two points, the line between these values is not below the speed.
+    for &size in sizes.iter().rev() {
+        most = model.speed(size).max(most);
+        points.push(Point::new(size, size / most));
+    }
+    points.reverse();
+    Model::new(model.processor(), Interpolation::PiecewiseLinear, points, model.max_size())
+}
+
+/// The least number of elements of A, B and C that a set of `work` of the product's m n k multiply-adds and
+/// the others have in common: what crosses between them. 0 for nothing and for everything.
+pub fn crossing_bound(shape: Shape, work: f64) -> f64 {
+    let sides = [shape.m as f64, shape.k as f64, shape.n as f64];
+    let whole: f64 = sides.iter().product();
+    let w = work.min(whole - work).max(0.0);
+    let columns = sides.map(|side| 2.0 * (side * w).sqrt());
+    let faces = sides.map(|side| whole / side);
+    columns.into_iter().chain(faces).fold(3.0 * w.powf(2.0 / 3.0), f64::min)
+}
+
+/// The most work, at most half of all, whose surface is at most `elements`; infinite if no surface is larger.
+pub(super) fn work_within(shape: Shape, elements: f64) -> f64 {
+    let sides = [shape.m as f64, shape.k as f64, shape.n as f64];
+    let whole: f64 = sides.iter().product();
+    if sides.iter().any(|side| whole / side <= elements) {
+        return f64::INFINITY;
+    }
+    let columns = sides.map(|side| elements * elements / (4.0 * side));
+    let most = columns.into_iter().fold((elements / 3.0).powf(1.5), f64::max);
+    if most >= 0.5 * whole { f64::INFINITY } else { most }
+}
+
+/// A processor or a cluster, with the wires around it.
+struct Node {
+    cut: Cut,
+    below: Below,
+}
+
+enum Below {
+    Processor(usize),
+    Members(Vec<Node>),
+}
+
+/// What bounds the work that is done in a time.
+struct Machine<'a> {
+    shape: Shape,
+    models: &'a [Model],
+    /// Seconds of the whole inner dimension per second of the models.
+    scale: f64,
+    element: f64,
+    members: Vec<Node>,
+}
+
+impl<'a> Machine<'a> {
+    fn new(shape: Shape, platform: &Platform, (models, scale): (&'a [Model], f64), element: u64) -> Self {
+        let paths: Vec<String> = platform.processors.iter().map(|p| p.cluster.clone()).collect();
+        let hierarchy = Hierarchy::of_paths(&paths);
+        let members = nodes(&hierarchy, platform);
+        Self { shape, models, scale, element: element as f64, members }
+    }
+
+    /// The multiply-adds that a processor computes in this time at most.
+    fn computed(&self, rank: usize, seconds: f64) -> f64 {
+        let all = self.shape.elements() as f64;
+        self.models[rank].largest_within(seconds / self.scale, all) * self.shape.k as f64
+    }
+
+    /// The work that a node can do if it does the smaller part of all, by its wires.
+    fn carried(&self, node: &Node, seconds: f64) -> f64 {
+        work_within(self.shape, node.cut.bytes_within(seconds) / self.element)
+    }
+
+    /// The work that a node does at most if it, and each of its members, does the smaller part of all.
+    fn small(&self, node: &Node, seconds: f64) -> f64 {
+        let own = match &node.below {
+            Below::Processor(rank) => self.computed(*rank, seconds),
+            Below::Members(members) => self.all_small(members, seconds),
+        };
+        own.min(self.carried(node, seconds))
+    }
+
+    fn all_small(&self, members: &[Node], seconds: f64) -> f64 {
+        members.iter().map(|member| self.small(member, seconds)).sum()
+    }
+
+    /// All work that is done at most, given what is done outside of these members: all of them do smaller
+    /// parts, or one does the larger part, and its wires bound what the others do.
+    fn most(&self, members: &[Node], outside: f64, seconds: f64) -> f64 {
+        let small: Vec<f64> = members.iter().map(|member| self.small(member, seconds)).collect();
+        let together: f64 = small.iter().sum();
+        let large = members.iter().zip(&small).map(|(member, own)| {
+            let others = (outside + (together - own).max(0.0)).min(self.carried(member, seconds));
+            match &member.below {
+                Below::Processor(rank) => self.computed(*rank, seconds) + others,
+                Below::Members(inner) => self.most(inner, others, seconds),
+            }
+        });
+        large.fold(outside + together, f64::max)
+    }
+
+    /// False if no plan can finish in this time.
+    fn may_finish(&self, seconds: f64) -> bool {
+        let whole = self.shape.elements() as f64 * self.shape.k as f64;
+        self.most(&self.members, 0.0, seconds) >= whole * (1.0 - 1e-12)
+    }
+}
+
+fn nodes(hierarchy: &Hierarchy, platform: &Platform) -> Vec<Node> {
+    let node = |member: &Member| {
+        let mut inside = vec![false; platform.len()];
+        member.ranks().into_iter().for_each(|rank| inside[Rank(rank).0] = true);
+        let below = match member {
+            Member::Processor(rank) => Below::Processor(*rank),
+            Member::Cluster(_, inner) => Below::Members(nodes(inner, platform)),
+        };
+        Node { cut: platform.network.cut(&inside), below }
+    };
+    hierarchy.members.iter().map(node).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! Against random changes of the shares, on random two-level platforms.
+
+use crate::model::Model;
+use crate::plan::Shape;
+use crate::plan::shapes::{Method, MethodOptions};
+use crate::platform::{Platform, parse_platform};
+use crate::random::Random;
+use crate::schedule::Flow;
+use crate::select::{PlanOptions, Sizing, areas, forecast, plan_matmul, rates};
+use crate::simulate::CostModel;
+
+/// Two clusters of two to three nodes, with fast links inside and a slow one between.
+pub(in crate::select::improve) fn two_level(random: &mut Random, between: f64) -> (Platform, Vec<Model>) {
+    let members = [2 + random.below(2), 2 + random.below(2)];
+    let mut text = String::new();
+    for (c, count) in members.into_iter().enumerate() {
+        for i in 0..count {
+            text += &format!("[[processor]]\nname = \"c{c}n{i}\"\ncluster = \"c{c}\"\n");
+        }
+    }
+    text += &format!(
+        "[network]\nlatency = 1e-5\nbandwidth = {between}\n[[network.link]]\nbetween = [\"c0\", \"c0\"]\n\
+         bandwidth = {}\n[[network.link]]\nbetween = [\"c1\", \"c1\"]\nbandwidth = {}\n",
+        10.0 * between,
+        10.0 * between
+    );
+    let platform = parse_platform(&text, "two levels").unwrap();
+    let models = platform.names().into_iter();
+    let models = models.map(|name| Model::constant(name, 1e6 * 8f64.powf(random.unit())).unwrap()).collect();
+    (platform, models)
+}
+
+/// 200 random changes of the shares in proportion to the speeds do not beat the search, and neither do these
+/// shares themselves.
+#[test]
+fn no_random_change_is_better() {
+    let mut random = Random::new(3);
+    let shape = Shape::new(600, 600, 600, "test").unwrap();
+    let mut gained = 0.0;
+    for _ in 0..8 {
+        let between = 1e5 * 3f64.powf(random.unit());
+        let (platform, models) = two_level(&mut random, between);
+        let options = |sizing| PlanOptions {
+            method: Some(Method::Columns),
+            flow: Some(Flow::Bulk),
+            sizing,
+            ..PlanOptions::open(100, 8)
+        };
+        let best =
+            |sizing| plan_matmul(shape, &platform, &models, 1, &options(sizing)).unwrap()[0].rank.unwrap();
+        let (plain, ours) = (best(Sizing::Proportional), best(Sizing::ByForecast));
+        assert!(ours <= plain, "{ours} {plain}");
+        gained += 1.0 - ours / plain;
+        let weights = areas(&models, shape).unwrap();
+        let mut changed = f64::INFINITY;
+        for draw in 0..200 {
+            let spread = [0.05, 0.1, 0.2, 0.4, 0.8][draw % 5];
+            let other: Vec<f64> =
+                weights.iter().map(|w| w * (spread * (2.0 * random.unit() - 1.0)).exp()).collect();
+            let layout = Method::Columns.layout(shape, &other, &MethodOptions::default()).unwrap();
+            let order = options(Sizing::Proportional).orders()[0];
+            let rates = rates(&models, &layout.shares(), 1);
+            let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
+            changed = changed.min(forecast(&layout, order, conditions).unwrap().seconds);
+        }
+        assert!(ours <= changed * 1.005, "{ours} with, {plain} without, {changed} at random");
+    }
+    assert!(gained / 8.0 > 0.02, "{}", gained / 8.0);
+}

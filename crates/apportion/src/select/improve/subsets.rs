@@ -1,0 +1,261 @@
+//! Processors that are better left out: their messages would take longer than their work saves.
+//!
+//! Up to eight processors, every subset is considered, and bounds rule most of them out: the time of all work
+//! at the sum of a subset's speeds, and what must cross the wires around each of its processors at its share.
+//! For more processors the search adds clusters and processors, the fastest first, and then adds and removes
+//! single ones and whole clusters while the forecast falls. Processors that can be exchanged count once.
+
+use super::trials::Trials;
+use crate::error::Result;
+use crate::geometry::Rank;
+use crate::model::Model;
+use crate::plan::shapes::MethodOptions;
+use crate::plan::{Hierarchy, Member, shares};
+use crate::select::candidates::candidates;
+use crate::select::{Choice, Field, PlanOptions};
+use std::collections::BTreeSet;
+
+/// Up to this number of processors, every subset is considered.
+const MOST_EXHAUSTIVE: usize = 8;
+
+/// Processors that get no share because the others are faster without them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeftOut {
+    /// Their ranks, ascending.
+    pub ranks: Vec<Rank>,
+    /// Seconds that the best plan for all processors takes longer.
+    pub seconds: f64,
+}
+
+/// The candidates of the best subset, each faster than all plans tried before it; none if no subset is faster
+/// than all processors. The caller sets the seconds of [`LeftOut`].
+pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
+    let kinds = kinds(trials.field);
+    let p = trials.field.platform.len();
+    let mut search = Search { tried: BTreeSet::new(), found: Vec::new(), kinds, trials };
+    search.tried.insert((0..p).collect());
+    search.grow()?;
+    if p <= MOST_EXHAUSTIVE {
+        search.every()?;
+    } else {
+        search.exchange()?;
+    }
+    let Some((best, _)) = search.found.last().cloned() else { return Ok(Vec::new()) };
+    let ranks: Vec<Rank> = (0..p).filter(|rank| !best.contains(rank)).map(Rank).collect();
+    let left_out = Some(LeftOut { ranks, seconds: 0.0 });
+    let of_best = search.found.into_iter().filter(|(subset, _)| *subset == best);
+    Ok(of_best.map(|(_, choice)| Choice { left_out: left_out.clone(), ..choice }).collect())
+}
+
+/// Processors that can be exchanged: of equal models, memory and cluster, with the same links.
+fn kinds(field: &Field<'_>) -> Vec<Vec<usize>> {
+    let (processors, network) = (&field.platform.processors, &field.platform.network);
+    let alone = |i: usize| processors[i].cluster == processors[i].name;
+    let alike = |i: usize, j: usize| {
+        let (a, b) = (&processors[i], &processors[j]);
+        a.memory == b.memory
+            && (a.cluster == b.cluster || (alone(i) && alone(j)))
+            && field.models[i].points() == field.models[j].points()
+            && field.models[i].interpolation() == field.models[j].interpolation()
+            && field.models[i].max_size() == field.models[j].max_size()
+            && network.exchangeable(Rank(i), Rank(j))
+    };
+    let mut kinds: Vec<Vec<usize>> = Vec::new();
+    for i in 0..processors.len() {
+        match kinds.iter_mut().find(|kind| alike(kind[0], i)) {
+            Some(kind) => kind.push(i),
+            None => kinds.push(vec![i]),
+        }
+    }
+    kinds
+}
+
+struct Search<'a, 't> {
+    trials: &'t mut Trials<'a>,
+    /// Processors that can be exchanged.
+    kinds: Vec<Vec<usize>>,
+    /// Subsets that need no trial any more; processors that can be exchanged by the first of them.
+    tried: BTreeSet<Vec<usize>>,
+    /// Subsets, ascending, with candidates that were faster than all before.
+    found: Vec<(Vec<usize>, Choice)>,
+}
+
+impl Search<'_, '_> {
+    fn processors(&self) -> usize {
+        self.trials.field.platform.len()
+    }
+
+    /// Tries a subset. True if it is better than all before.
+    fn try_out(&mut self, mut subset: Vec<usize>) -> Result<bool> {
+        subset.sort_unstable();
+        subset.dedup();
+        let subset = self.canonical(&subset);
+        if subset.is_empty() || !self.tried.insert(subset.clone()) || !self.trials.may_go_on() {
+            return Ok(false);
+        }
+        let field = self.trials.field;
+        let models: Vec<Model> = subset.iter().map(|&i| field.models[i].clone()).collect();
+        let Ok(ideal) = shares::ideal_seconds(&models, self.trials.shape.elements()) else {
+            return Ok(false);
+        };
+        let scale = self.trials.shape.k as f64 / field.models_block as f64;
+        if ideal * scale >= self.trials.best {
+            return Ok(false);
+        }
+        let names: Vec<String> = subset.iter().map(|&i| field.platform.processors[i].name.clone()).collect();
+        let platform = field.platform.select(&names);
+        let centre = field.wishes.terms.centre.and_then(|c| subset.iter().position(|&i| i == c));
+        let terms = MethodOptions { centre, ..field.wishes.terms.clone() };
+        let wishes = PlanOptions { terms, ..field.wishes.clone() };
+        // A subset that the caps cannot hold is none.
+        let Ok(found) = candidates(self.trials.shape, &platform, (&models, field.models_block), &wishes)
+        else {
+            return Ok(false);
+        };
+        if let Some((_, layout, ..)) = found.first() {
+            let k = self.trials.shape.k as f64;
+            let work = layout.shares();
+            if work.len() > 1
+                && subset.iter().zip(work).any(|(&i, s)| self.trials.is_cut_off(i, s as f64 * k))
+            {
+                return Ok(false);
+            }
+        }
+        let mut better = false;
+        let mut seen = Vec::new();
+        for (method, layout, order, narrowed) in found {
+            if seen.contains(&(layout.clone(), order)) {
+                continue;
+            }
+            let embedded = layout.among(&subset, self.processors())?;
+            if let Some(choice) = self.trials.attempt(&method, &embedded, order)? {
+                self.found.push((subset.clone(), Choice { narrowed, ..choice }));
+                better = true;
+            }
+            seen.push((layout, order));
+            // Nothing travels: all flows are the same.
+            if subset.len() == 1 {
+                break;
+            }
+        }
+        Ok(better)
+    }
+
+    /// The subset with the first of processors that can be exchanged.
+    fn canonical(&self, subset: &[usize]) -> Vec<usize> {
+        let mut found: Vec<usize> = Vec::new();
+        for kind in &self.kinds {
+            let count = kind.iter().filter(|i| subset.contains(i)).count();
+            found.extend(&kind[..count]);
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// The sum of the speeds of some processors at an equal share.
+    fn speed(&self, ranks: &[usize]) -> f64 {
+        let share = self.trials.shape.elements() as f64 / self.processors() as f64;
+        ranks.iter().map(|&i| self.trials.field.models[i].speed(share)).sum()
+    }
+
+    /// The clusters of all levels, the fastest first.
+    fn clusters(&self) -> Vec<Vec<usize>> {
+        fn below(hierarchy: &Hierarchy, out: &mut Vec<Vec<usize>>) {
+            for member in &hierarchy.members {
+                if let Member::Cluster(_, inner) = member {
+                    out.push(member.ranks());
+                    below(inner, out);
+                }
+            }
+        }
+        let processors = &self.trials.field.platform.processors;
+        let paths: Vec<String> = processors.iter().map(|p| p.cluster.clone()).collect();
+        let mut clusters = Vec::new();
+        below(&Hierarchy::of_paths(&paths), &mut clusters);
+        clusters.sort_by(|a, b| self.speed(b).total_cmp(&self.speed(a)));
+        clusters
+    }
+
+    /// All processors, the fastest first.
+    fn by_speed(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.processors()).collect();
+        order.sort_by(|&i, &j| self.speed(&[j]).total_cmp(&self.speed(&[i])).then(i.cmp(&j)));
+        order
+    }
+
+    /// The fastest processors and clusters, alone and with the next ones.
+    fn grow(&mut self) -> Result<()> {
+        let order = self.by_speed();
+        self.try_out(vec![order[0]])?;
+        let clusters = self.clusters();
+        let mut together = Vec::new();
+        for cluster in &clusters {
+            self.try_out(cluster.clone())?;
+            together.extend(cluster);
+            self.try_out(together.clone())?;
+        }
+        // 2, 3, 4, 6, 8, 12, 16, … of the fastest.
+        let mut count = 2;
+        while count < order.len() {
+            self.try_out(order[..count].to_vec())?;
+            count = if count.is_power_of_two() && count > 2 {
+                count / 2 * 3
+            } else {
+                (count + 1).next_power_of_two()
+            };
+        }
+        Ok(())
+    }
+
+    /// Every subset, the fastest ones first: they need the least time for the work alone.
+    fn every(&mut self) -> Result<()> {
+        let p = self.processors();
+        let mut subsets: Vec<Vec<usize>> = (1..(1usize << p) - 1)
+            .map(|set| (0..p).filter(|i| set >> i & 1 == 1).collect::<Vec<usize>>())
+            .filter(|subset| self.canonical(subset) == *subset)
+            .collect();
+        subsets.sort_by(|a, b| self.speed(b).total_cmp(&self.speed(a)));
+        for subset in subsets {
+            self.try_out(subset)?;
+        }
+        Ok(())
+    }
+
+    /// Adds or removes a cluster, then a processor of each kind, while that is faster.
+    fn exchange(&mut self) -> Result<()> {
+        let clusters = self.clusters();
+        let kinds = self.kinds.clone();
+        loop {
+            let present = match self.found.last() {
+                Some((subset, _)) => subset.clone(),
+                None => (0..self.processors()).collect(),
+            };
+            let without = |gone: &[usize]| -> Vec<usize> {
+                present.iter().copied().filter(|i| !gone.contains(i)).collect()
+            };
+            let mut next: Vec<Vec<usize>> = Vec::new();
+            for cluster in &clusters {
+                next.push(without(cluster));
+                next.push(present.iter().chain(cluster).copied().collect());
+            }
+            for kind in &kinds {
+                next.extend(kind.iter().rfind(|i| present.contains(i)).map(|&i| without(&[i])));
+                let outside = kind.iter().find(|i| !present.contains(i));
+                next.extend(outside.map(|i| present.iter().chain([i]).copied().collect()));
+            }
+            let mut better = false;
+            for subset in next {
+                better = self.try_out(subset)?;
+                if better || !self.trials.may_go_on() {
+                    break;
+                }
+            }
+            if !better {
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Processors that stay out, against every subset with every method and flow.
+
+use super::super::shares::tests::two_level;
+use super::*;
+use crate::model::Model;
+use crate::plan::Shape;
+use crate::plan::shapes::Method;
+use crate::platform::{Platform, parse_platform};
+use crate::random::Random;
+use crate::select::{Sizing, areas, forecast, orders, plan_matmul, rates};
+use crate::simulate::CostModel;
+
+/// The best of every subset, method and flow, in proportion to the speeds: slow and obviously right.
+pub(super) fn brute_force(shape: Shape, platform: &Platform, models: &[Model], block: u64) -> f64 {
+    let p = platform.len();
+    let mut best = f64::INFINITY;
+    for set in 1..1usize << p {
+        let subset: Vec<usize> = (0..p).filter(|i| set >> i & 1 == 1).collect();
+        let own: Vec<Model> = subset.iter().map(|&i| models[i].clone()).collect();
+        let weights = areas(&own, shape).unwrap();
+        for method in Method::candidates() {
+            let Ok(layout) = method.layout(shape, &weights, &MethodOptions::default()) else { continue };
+            let layout = layout.among(&subset, p).unwrap();
+            let rates = rates(models, &layout.shares(), 1);
+            let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
+            for order in orders(None, block, false, 1) {
+                best = best.min(forecast(&layout, order, conditions).unwrap().seconds);
+            }
+        }
+    }
+    best
+}
+
+/// Four nodes, two of them behind a slow link.
+fn old_nodes() -> (Platform, Vec<Model>) {
+    let text = ["new1", "new2", "old1", "old2"]
+        .map(|n| format!("[[processor]]\nname = \"{n}\"\nspeed = \"10 Gflop/s\"\n"))
+        .concat()
+        + "[network]\nlatency = \"50 us\"\nbandwidth = \"10 Gbit/s\"\n"
+        + &["old1", "old2"]
+            .map(|n| format!("[[network.uplink]]\nof = \"{n}\"\nbandwidth = \"10 Mbit/s\"\n"))
+            .concat();
+    let platform = parse_platform(&text, "test").unwrap();
+    let models = platform.names().into_iter().map(|n| Model::constant(n, 5e9).unwrap()).collect();
+    (platform, models)
+}
+
+#[test]
+fn nodes_behind_a_slow_link_stay_out() {
+    let (platform, models) = old_nodes();
+    let shape = Shape::new(20_000, 20_000, 20_000, "test").unwrap();
+    let options = PlanOptions { sizing: Sizing::Proportional, ..PlanOptions::open(1000, 8) };
+    let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
+    let out = best.left_out.clone().unwrap();
+    assert_eq!(out.ranks, [Rank(2), Rank(3)]);
+    assert_eq!(best.plan.shares[2..], [0, 0]);
+    assert_eq!(best.plan.processors.len(), 4);
+    let all = PlanOptions { keep_all: true, ..options };
+    let all = plan_matmul(shape, &platform, &models, 1, &all).unwrap().remove(0);
+    assert!(all.left_out.is_none() && all.plan.shares.iter().all(|s| *s > 0));
+    let saved = all.rank.unwrap() - best.rank.unwrap();
+    assert!((out.seconds - saved).abs() < 1e-9 * saved && saved > 0.0, "{} {saved}", out.seconds);
+}
+
+/// On seeded platforms of four processors.
+#[test]
+fn no_subset_is_faster() {
+    let mut random = Random::new(5);
+    let shape = Shape::new(240, 240, 240, "test").unwrap();
+    let (mut left, mut cases) = (0, 0);
+    for _ in 0..10 {
+        let between = 3e2 * 1000f64.powf(random.unit());
+        let (mut platform, mut models) = two_level(&mut random, between);
+        let keep = 4;
+        platform = platform.select(&platform.names()[..keep]);
+        models.truncate(keep);
+        models =
+            models.iter().map(|m| Model::constant(m.processor(), m.speed(1.0) / 30.0).unwrap()).collect();
+        let options = PlanOptions { sizing: Sizing::Proportional, ..PlanOptions::open(60, 8) };
+        let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
+        let oracle = brute_force(shape, &platform, &models, 60);
+        assert!(best.rank.unwrap() <= oracle * (1.0 + 1e-9), "{:?} {oracle}", best.rank);
+        left += usize::from(best.left_out.is_some());
+        cases += 1;
+    }
+    assert!(left > 0 && left < cases, "{left} of {cases} platforms leave processors out");
+}
+
+/// Many processors: whole clusters behind slow links are left out, and the result is never slower than the
+/// fastest alone or any cluster alone.
+#[test]
+fn whole_clusters_stay_out() {
+    let mut text = String::new();
+    for c in 0..4 {
+        for i in 0..4 {
+            text += &format!("[[processor]]\nname = \"c{c}n{i}\"\ncluster = \"c{c}\"\n");
+        }
+    }
+    text += "[network]\nlatency = 1e-4\nbandwidth = 1e5\n";
+    for c in 0..4 {
+        text += &format!("[[network.link]]\nbetween = [\"c{c}\", \"c{c}\"]\nbandwidth = 1e9\n");
+    }
+    let platform = parse_platform(&text, "clusters").unwrap();
+    let models: Vec<Model> =
+        (0..16).map(|i| Model::constant(format!("p{i}"), if i < 4 { 4e8 } else { 1e8 }).unwrap()).collect();
+    let shape = Shape::new(2000, 2000, 2000, "test").unwrap();
+    let options = PlanOptions { sizing: Sizing::Proportional, ..PlanOptions::open(500, 8) };
+    let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
+    let out: Vec<usize> = best.left_out.unwrap().ranks.iter().map(|rank| rank.0).collect();
+    assert_eq!(out, (4..16).collect::<Vec<usize>>());
+    assert!(best.rank.unwrap() <= 8e9 / 4e8);
+}

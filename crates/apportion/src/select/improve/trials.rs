@@ -1,0 +1,136 @@
+//! Trials of layouts against the best time so far: cheap bounds first, then a simulation that ends as soon as
+//! it is slower.
+
+use crate::error::Result;
+use crate::plan::{Forecast, Layout, Shape, interrupts_by_owner};
+use crate::platform::Cut;
+use crate::schedule::{MatmulSchedule, ScheduleOptions};
+use crate::select::{Choice, Field, MOST_SIMULATED, rates};
+use crate::simulate::{CostModel, simulate_within};
+
+/// Work of simulations per second, in pairs of processors x pivot blocks.
+const PER_SECOND: f64 = 2e7;
+/// Work of a simulation of next to nothing.
+const LEAST_WORK: f64 = 300.0;
+/// Up to this number of processors, what crosses the wires around each rules layouts out.
+const MOST_CUTS: usize = 64;
+/// Seconds that planning may always take.
+const ALWAYS: f64 = 0.05;
+/// Fraction of the forecast that planning may take.
+const FRACTION: f64 = 0.01;
+/// A layout must be faster by more than this fraction: less is rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Trials with a budget.
+pub(super) struct Trials<'a> {
+    pub field: &'a Field<'a>,
+    pub shape: Shape,
+    /// Seconds of the best so far.
+    pub best: f64,
+    /// The wires around each processor; empty for many processors.
+    cuts: Vec<Cut>,
+    /// Work that may still be done.
+    left: f64,
+}
+
+impl<'a> Trials<'a> {
+    /// Trials that are to beat `best` seconds, with this part of the budget.
+    pub fn new(field: &'a Field<'a>, shape: Shape, best: f64, part: f64) -> Self {
+        let p = field.platform.len();
+        let around = |i: usize| {
+            let inside: Vec<bool> = (0..p).map(|j| i == j).collect();
+            field.platform.network.cut(&inside)
+        };
+        let budget = (ALWAYS.max(FRACTION * best) * PER_SECOND).min(MOST_SIMULATED);
+        let known = if p <= MOST_CUTS { p } else { 0 };
+        Self { field, shape, best, cuts: (0..known).map(around).collect(), left: part * budget }
+    }
+
+    /// False once the budget is spent.
+    pub fn may_go_on(&self) -> bool {
+        self.left > 0.0
+    }
+
+    /// True if a processor with this much of the work (multiply-adds) cannot exchange its data in the best
+    /// time, in any layout.
+    pub fn is_cut_off(&self, rank: usize, work: f64) -> bool {
+        let Some(cut) = self.cuts.get(rank) else { return false };
+        let elements = cut.bytes_within(self.best) / self.field.wishes.element as f64;
+        crate::select::certificate::work_within(self.shape, elements) < work * (1.0 - ROUNDING)
+    }
+
+    /// Spends work on something else than simulations; false, and nothing is spent, if that is too much.
+    pub fn spend(&mut self, work: f64) -> bool {
+        let enough = self.left >= work;
+        self.left -= if enough { work } else { 0.0 };
+        enough
+    }
+
+    /// Sets this part of the remaining budget aside; [`Trials::put_back`] adds it again.
+    pub fn set_aside(&mut self, part: f64) -> f64 {
+        let aside = self.left.max(0.0) * part;
+        self.left -= aside;
+        aside
+    }
+
+    /// Adds what was set aside.
+    pub fn put_back(&mut self, aside: f64) {
+        self.left += aside;
+    }
+
+    /// The forecast of a layout if it takes less than `seconds`.
+    pub fn faster_than(
+        &mut self,
+        seconds: f64,
+        layout: &Layout,
+        order: ScheduleOptions,
+    ) -> Result<Option<Forecast>> {
+        let shares = layout.shares();
+        let active = shares.iter().filter(|share| **share > 0).count() as f64;
+        let blocks = self.shape.k.div_ceil(order.block.max(1)) as f64;
+        let limit = seconds * (1.0 - ROUNDING);
+        let rates = rates(self.field.models, &layout.sizes(), self.field.models_block);
+        // Looking costs, too.
+        self.left -= LEAST_WORK / 10.0;
+        if self.is_too_slow(layout, (&shares, &rates), limit) {
+            return Ok(None);
+        }
+        self.left -= (active * active * blocks).max(LEAST_WORK);
+        let (network, element) = (&self.field.platform.network, self.field.wishes.element);
+        let conditions = CostModel { rates: &rates, network, element };
+        let trace = simulate_within(&MatmulSchedule::new(layout, order), conditions, limit)?;
+        Ok(trace.map(|trace| Forecast {
+            seconds: trace.seconds(),
+            compute: trace.compute(),
+            communicate: trace.communicate(),
+        }))
+    }
+
+    /// A layout as a candidate if it beats `self.best`, which then becomes its time.
+    pub fn attempt(
+        &mut self,
+        method: &str,
+        layout: &Layout,
+        order: ScheduleOptions,
+    ) -> Result<Option<Choice>> {
+        let Some(forecast) = self.faster_than(self.best, layout, order)? else { return Ok(None) };
+        self.best = forecast.seconds;
+        self.field.choice(method, layout, order, Some(forecast)).map(Some)
+    }
+
+    /// True if one processor's work alone takes longer, or what crosses the wires around it.
+    fn is_too_slow(&self, layout: &Layout, (shares, rates): (&[u64], &[f64]), limit: f64) -> bool {
+        let k = self.shape.k as f64;
+        let busy = |(share, rate): (&u64, &f64)| *share > 0 && *share as f64 * k / rate > limit;
+        let bytes = |lines: u64| lines as f64 * k * self.field.wishes.element as f64;
+        if shares.iter().zip(rates).any(busy) {
+            return true;
+        }
+        // What a box gets is not a whole line of the inner dimension.
+        layout.boxes().is_none()
+            && interrupts_by_owner(layout)
+                .into_iter()
+                .zip(&self.cuts)
+                .any(|(lines, cut)| lines > 0 && bytes(lines) * (1.0 - ROUNDING) > cut.bytes_within(limit))
+    }
+}

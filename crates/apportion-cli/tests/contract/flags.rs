@@ -114,7 +114,7 @@ fn every_flag_of_the_planning_commands_is_used_or_refused() {
     let shape = "partition --shape 64x64 --speeds 9,1";
     let saved = "partition --plan plan.json --export csv";
     // A value for the flag, and whether units, shapes and saved plans use it; `None` takes no value.
-    let flags: [(&str, Option<&str>, [bool; 3]); 38] = [
+    let flags: [(&str, Option<&str>, [bool; 3]); 39] = [
         ("--units", Some("5"), [true, false, false]),
         ("--shape", Some("8x8"), [false, true, false]),
         ("--plan", Some("plan.json"), [false, false, true]),

@@ -16,7 +16,8 @@ fn is_allowed(expression: &str, allowed: &[String]) -> bool {
 #[test]
 fn every_dependency_may_be_used() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let rules: toml::Value = toml::from_str(&std::fs::read_to_string(root.join("deny.toml")).unwrap()).unwrap();
+    let rules: toml::Value =
+        toml::from_str(&std::fs::read_to_string(root.join("deny.toml")).unwrap()).unwrap();
     let allowed: Vec<String> = rules["licenses"]["allow"].clone().try_into().unwrap();
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--offline", "--locked"])

@@ -109,11 +109,14 @@ pub fn run<T: Element>(
         value
     };
     let about = if world.is_solo() { about } else { About::open(running, world)? };
-    world.all_ok(appear_with(file.into_iter().collect(), [
-        (about.report, &|| format!("{:#}\n", value())),
-        (about.trace, &|| timeline(running.trace.as_ref(), &report.trace, &report.plan.processors)),
-        (about.svg, &|| picture(&report.plan, &given.platform)),
-    ]))?;
+    world.all_ok(appear_with(
+        file.into_iter().collect(),
+        [
+            (about.report, &|| format!("{:#}\n", value())),
+            (about.trace, &|| timeline(running.trace.as_ref(), &report.trace, &report.plan.processors)),
+            (about.svg, &|| picture(&report.plan, &given.platform)),
+        ],
+    ))?;
     let text = || {
         let chosen = chosen.as_ref().map_or_else(String::new, |chosen| chosen.text(&given.platform));
         report.to_text() + &chosen + &cut_text(&cuts)

@@ -308,17 +308,20 @@ pub fn keep_about(
     if monitor().is_stopped() {
         return Err(Error::Interrupted);
     }
-    appear_with(files, [
-        (about.report, &|| format!("{value:#}\n")),
-        (about.trace, &|| {
-            let title = titles(report);
-            let names = &report.plan.processors;
-            let title = [title[0].as_str(), title[1].as_str()];
-            let timeline = Timeline { title, names, trace: &report.trace, forecast: forecast.as_ref() };
-            timeline_of(args.trace.as_ref(), &timeline)
-        }),
-        (about.svg, &|| picture(&report.plan, &prepared.platform)),
-    ])?;
+    appear_with(
+        files,
+        [
+            (about.report, &|| format!("{value:#}\n")),
+            (about.trace, &|| {
+                let title = titles(report);
+                let names = &report.plan.processors;
+                let title = [title[0].as_str(), title[1].as_str()];
+                let timeline = Timeline { title, names, trace: &report.trace, forecast: forecast.as_ref() };
+                timeline_of(args.trace.as_ref(), &timeline)
+            }),
+            (about.svg, &|| picture(&report.plan, &prepared.platform)),
+        ],
+    )?;
     let text = report.to_text() + &chosen.text(&prepared.platform) + &told();
     Ok((value, text))
 }

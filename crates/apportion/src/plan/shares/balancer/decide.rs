@@ -55,7 +55,7 @@ impl Balancer {
             None => Reason::Balanced,
             Some(p) if p.gain <= 0.0 => Reason::NothingBetter,
             Some(_) if contradictory => Reason::Uncertain,
-            Some(p) if !first && p.gain <= self.doubt() * p.stay => Reason::Uncertain,
+            Some(p) if !first && p.gain <= self.doubt() * (p.stay - p.gain) => Reason::Uncertain,
             Some(p) if p.gain <= self.hysteresis * p.stay => Reason::SmallGain,
             Some(p) if p.gain * self.cost.rounds <= p.cost => Reason::MovingCost,
             Some(_) => Reason::Faster,
@@ -135,7 +135,7 @@ impl Balancer {
         Ok(Proposal { shares, stay, gain, moved, cost })
     }
 
-    /// The gain, as a fraction of the longest time, that noise alone could suggest.
+    /// The gain, as a fraction of the time without it, that noise alone could suggest.
     fn doubt(&self) -> f64 {
         let p = self.processors.len();
         // An upper bound of the natural logarithm that every machine computes alike.

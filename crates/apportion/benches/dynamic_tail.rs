@@ -7,10 +7,9 @@
 //! them. It needs an otherwise idle machine. The lines after it are a simulation of the same rule on more
 //! processors, which needs none.
 
-mod product;
-
 use apportion::geometry::Rank;
 use apportion::kernels::Kernel;
+use apportion::matrix::Matrix;
 use apportion::model::Model;
 use apportion::plan::{Plan, Shape, shapes};
 use apportion::platform::Platform;
@@ -19,10 +18,10 @@ use apportion::random::Random;
 use apportion::report::table;
 use apportion::run::{Monitor, Session, World};
 use apportion::schedule::{Flow, ScheduleOptions, TailQueue};
-use product::matrix;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// Rows and columns, unless a number is given after `--`.
 const SIZE: u64 = 3000;
 const RUNS: usize = 7;
 const TAILS: [f64; 4] = [0.0, 0.05, 0.1, 0.2];
@@ -31,6 +30,7 @@ const PULSE: Duration = Duration::from_millis(40);
 const PERIOD: Duration = Duration::from_millis(200);
 
 fn main() {
+    let size = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(SIZE);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut platform = Platform::from_names(&(0..cores).map(|i| format!("p{i}")).collect::<Vec<_>>());
     platform.processors.iter_mut().enumerate().for_each(|(i, processor)| processor.cores = vec![i]);
@@ -38,7 +38,7 @@ fn main() {
     for run in 0..=RUNS {
         for (tail, seconds) in TAILS.iter().zip(&mut seconds) {
             for (noisy, seconds) in [false, true].into_iter().zip(seconds) {
-                let took = once(&platform, *tail, noisy);
+                let took = once(size, &platform, *tail, noisy);
                 // The first run warms caches and clocks.
                 if run > 0 {
                     seconds.push(took);
@@ -62,21 +62,21 @@ fn main() {
             ratio(quiet / noisy),
         ]
     });
-    println!("{cores} cores, {SIZE} x {SIZE}; perfect: {:.3}", cores as f64 / (cores as f64 - 0.1));
+    println!("{cores} cores, {size} x {size}; perfect: {:.3}", cores as f64 / (cores as f64 - 0.1));
     println!("{}", table(&["tail", "alone", "beside noise", "efficiency"], rows));
     simulated();
 }
 
 /// Seconds of one product.
-fn once(platform: &Platform, tail: f64, noisy: bool) -> f64 {
-    let shape = Shape::new(SIZE, SIZE, SIZE, "bench").expect("a small shape");
+fn once(size: u64, platform: &Platform, tail: f64, noisy: bool) -> f64 {
+    let shape = Shape::new(size, size, size, "bench").expect("a small shape");
     let weights = vec![1.0; platform.len()];
     let layout = shapes::rows(shape, &weights).expect("rows serve everything");
     let plan = Plan::of_layout("rows", platform.names(), layout, 1.0);
     let order = ScheduleOptions::new(Flow::OneToAll, 256).with_look_ahead(1);
     let models: Vec<Model> = weights.iter().map(|_| Model::constant("any", 1e9).expect("a speed")).collect();
     let job = MatmulJob::new(Kernel::plus_times(), &plan, order, &models, 1).with_tail(tail);
-    let (a, b) = (whole_block(matrix(SIZE, 1)), whole_block(matrix(SIZE, 2)));
+    let (a, b) = (whole_block(matrix(size, 1)), whole_block(matrix(size, 2)));
     let (monitor, over) = (Monitor::new(), AtomicBool::new(false));
     let world = World::solo(&monitor);
     let session = Session::new(&world, platform, &monitor, job.work());
@@ -88,6 +88,12 @@ fn once(platform: &Platform, tail: f64, noisy: bool) -> f64 {
         over.store(true, Ordering::Relaxed);
         report.seconds()
     })
+}
+
+/// A square matrix of small whole numbers.
+fn matrix(size: u64, seed: u64) -> Matrix<f64> {
+    let elements = (0..size * size).map(|i| ((i * 31 + seed) % 17) as f64 - 8.0);
+    Matrix::new(size as usize, size as usize, elements.collect())
 }
 
 /// Burns the first core in pulses.

@@ -4,6 +4,7 @@
 //! number of units is divided among them: a focused sweep (`measure --units`), an adaptive sweep of all sizes
 //! up to that number (`measure --adaptive`), and 8 sizes evenly spaced in scale (`measure`). Seconds are those
 //! of one run of each point, over all processors, relative to the processor seconds of the divided work itself.
+//! The accuracy of the focused sweep is 0.02, or the number after `--`.
 //! Errors are those of the shares (of all units) and of the longest time beside the true functions'.
 
 use apportion::error::Result;
@@ -16,6 +17,7 @@ use apportion::random::Random;
 const PROCESSORS: usize = 4;
 
 fn main() -> Result<()> {
+    let accuracy = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0.02);
     println!("functions  way       points  seconds / work  share off  worst  time off  worst");
     for (name, knee, cliff) in [("knee", true, false), ("cliff", false, true), ("both", true, true)] {
         let mut totals = [Total::default(); 3];
@@ -23,8 +25,11 @@ fn main() -> Result<()> {
             let processors = seeded(seed, knee, cliff)?;
             let truth = processors.iter().map(|p| p.model("p")).collect::<Result<Vec<_>>>()?;
             for units in [30_000, 1_000_000, 30_000_000, 1_000_000_000] {
-                let ways =
-                    [focused(&processors, units)?, adaptive(&processors, units)?, even(&processors, units)?];
+                let ways = [
+                    focused(&processors, units, accuracy)?,
+                    adaptive(&processors, units)?,
+                    even(&processors, units)?,
+                ];
                 for (total, models) in totals.iter_mut().zip(ways) {
                     total.add(&models, &truth, units)?;
                 }
@@ -59,8 +64,8 @@ fn seeded(seed: u64, knee: bool, cliff: bool) -> Result<Vec<Emulated>> {
     (0..PROCESSORS).map(|_| one()).collect()
 }
 
-fn focused(processors: &[Emulated], units: u64) -> Result<Vec<Model>> {
-    let mut sweep = FocusedSweep::new(processors.len(), units, 0.02)?;
+fn focused(processors: &[Emulated], units: u64, accuracy: f64) -> Result<Vec<Model>> {
+    let mut sweep = FocusedSweep::new(processors.len(), units, accuracy)?;
     while let Some(request) = sweep.next()? {
         sweep.add(request.rank, processors[request.rank].point(request.size));
     }

@@ -146,24 +146,30 @@ impl<'a, T: Element> BoxData<'a, T> {
         })
     }
 
-    /// A part of a tile of C.
-    fn tile(&mut self, rect: Rect) -> ViewMut<'_, T> {
-        let place = |whole: Rect| {
-            let Rect { rows, cols } = rect.relative_to(whole);
+    /// The parts of a rectangle of C in the processor's tiles.
+    fn parts(&mut self, rect: Rect) -> impl Iterator<Item = (Rect, ViewMut<'_, T>)> {
+        let meets = move |whole: &Rect| !whole.intersect(rect).is_empty();
+        let place = move |whole: Rect| {
+            let Rect { rows, cols } = whole.intersect(rect).relative_to(whole);
             [rows.start, cols.start, rows.len(), cols.len()].map(|at| at as usize)
         };
-        if let Some((whole, tile)) = self.owned.iter_mut().find(|(whole, _)| contains(*whole, rect)) {
+        let owned = self.owned.iter_mut().filter(move |(whole, _)| meets(whole)).map(move |(whole, tile)| {
             let [i, j, high, wide] = place(*whole);
-            return tile.tile(i, j, high, wide);
-        }
-        let (whole, elements) = self
-            .partial
-            .iter_mut()
-            .find(|(whole, _)| contains(*whole, rect))
-            .expect("an update is in one of the processor's tiles");
-        let [i, j, high, wide] = place(*whole);
-        let columns = whole.cols.len() as usize;
-        ViewMut::new(&mut elements[i * columns + j..], high, wide, columns)
+            (whole.intersect(rect), tile.tile(i, j, high, wide))
+        });
+        let partial = self.partial.iter_mut().filter(move |(whole, _)| meets(whole));
+        owned.chain(partial.map(move |(whole, elements)| {
+            let [i, j, high, wide] = place(*whole);
+            let columns = whole.cols.len() as usize;
+            (whole.intersect(rect), ViewMut::new(&mut elements[i * columns + j..], high, wide, columns))
+        }))
+    }
+
+    /// A rectangle of C within one tile.
+    fn tile(&mut self, rect: Rect) -> ViewMut<'_, T> {
+        let (part, tile) = self.parts(rect).next().expect("an update is in the processor's tiles");
+        assert!(part == rect, "an update is in one of the processor's tiles");
+        tile
     }
 }
 
@@ -231,24 +237,30 @@ impl<'p, T: Element> Executable for BoxProduct<'p, T> {
     fn pack(&self, data: &mut BoxData<'p, T>, piece: &OperandPiece, out: &mut [T]) {
         let (rows, cols) = (piece.rect.rows.len() as usize, piece.rect.cols.len() as usize);
         let mut out = ViewMut::dense(out, rows, cols);
-        if piece.operand == Operand::C {
-            let mut tile = data.tile(piece.rect);
-            (0..rows).for_each(|i| out.row(i).copy_from_slice(tile.row(i)));
-        } else {
-            copy(self.view(piece), out);
+        if piece.operand != Operand::C {
+            return copy(self.view(piece), out);
+        }
+        for (part, mut tile) in data.parts(piece.rect) {
+            let at = part.relative_to(piece.rect);
+            let mut out = out.tile(at.rows.start as usize, at.cols.start as usize, tile.rows(), tile.cols());
+            (0..tile.rows()).for_each(|i| out.row(i).copy_from_slice(tile.row(i)));
         }
     }
 
     /// Partial sums are added: the processor's own first, since its inner indices are lower.
     fn unpack(&self, data: &mut BoxData<'p, T>, piece: &OperandPiece, elements: &[T]) {
         let (rows, cols) = (piece.rect.rows.len() as usize, piece.rect.cols.len() as usize);
-        if piece.operand == Operand::C {
-            let (mut tile, one) = (data.tile(piece.rect), self.kernel.one());
-            for (i, received) in (0..rows).zip(elements.chunks_exact(cols)) {
-                self.kernel.finish([one, one], tile.row(i), Some(received));
+        let (received, one) = (View::dense(elements, rows, cols), self.kernel.one());
+        if piece.operand != Operand::C {
+            return data.panel(self, piece.inner().start).fill(piece, received);
+        }
+        for (part, mut tile) in data.parts(piece.rect) {
+            let at = part.relative_to(piece.rect);
+            let received =
+                received.tile(at.rows.start as usize, at.cols.start as usize, tile.rows(), tile.cols());
+            for i in 0..tile.rows() {
+                self.kernel.finish([one, one], tile.row(i), Some(received.row(i)));
             }
-        } else {
-            data.panel(self, piece.inner().start).fill(piece, View::dense(elements, rows, cols));
         }
     }
 

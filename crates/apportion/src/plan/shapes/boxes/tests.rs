@@ -115,8 +115,8 @@ proptest! {
 fn a_slow_processor_is_in_a_corner() {
     let s = shape(1000, 1000, 1000);
     let layout = boxes(s, &[99.0, 1.0]).unwrap();
-    // A cube of side 215: three faces.
-    assert_eq!(volume(&layout), 3 * 215 * 215);
+    // A corner of 215 x 215 x 216: three faces.
+    assert_eq!(volume(&layout), 215 * 215 + 2 * 215 * 216);
     assert_eq!(layout.cuboids().iter().filter(|one| one.owner == Rank(0)).count(), 3);
 }
 

@@ -44,6 +44,7 @@ pub unsafe extern "C" fn apportion_layout_new(
             return Err(refuse("speeds", "all are 0", "give a processor a positive speed"));
         }
         let found = method.layout(shape, speeds, &MethodOptions::default())?;
+        found.refuse_boxes("the C library")?;
         // SAFETY: the caller's promise.
         unsafe { hand_out(layout, found, "layout") }
     })

@@ -50,6 +50,7 @@ impl Order {
             overlap: self.overlap,
             look_ahead: within("look_ahead", self.look_ahead, 1, 1 << 20)?,
             terms: MethodOptions { communication, centre, ..MethodOptions::default() },
+            inner_cuts: false,
             ..PlanOptions::open(within("block", self.block, 1, 1 << 20)?, element)
         })
     }
@@ -100,10 +101,12 @@ pub fn shape_of(sizes: &[u64]) -> Result<Shape> {
 /// The preferred plan.
 ///
 /// # Errors
-/// As [`plan_matmul`].
+/// As [`plan_matmul`]; a method that cuts the inner dimension, which the package's rectangles do not show.
 pub fn best(shape: Shape, machine: &Machine, options: &PlanOptions) -> Result<Choice> {
     let Machine { platform, models, block } = machine;
-    Ok(plan_matmul(shape, platform, models, *block, options)?.swap_remove(0))
+    let best = plan_matmul(shape, platform, models, *block, options)?.swap_remove(0);
+    best.plan.layout()?.refuse_boxes("the Python package")?;
+    Ok(best)
 }
 
 /// A slice of these indices.

@@ -1,10 +1,12 @@
 //! The plan, and its file `plan.json`. Reading is strict: unknown fields and inconsistent values are errors.
 //! The metrics of a layout are not read from the file but recomputed.
 
-use super::{Cuboid, Layout, Metrics, Part, Problem};
+mod entries;
+
+use super::{Layout, Metrics, Problem};
 use crate::error::{Error, Result};
-use crate::geometry::{Rank, Rect, Span};
 use crate::input::{name_defect, read_text};
+use entries::{RawPart, entries, of_entries};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -81,33 +83,6 @@ struct RawPlan {
     /// A field that `partition --json` adds for its reader; it is not part of the plan.
     #[serde(default, rename = "choice", skip_serializing)]
     _choice: Option<serde::de::IgnoredAny>,
-}
-
-/// An entry of the layout.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPart {
-    owner: Rank,
-    rows: Span,
-    cols: Span,
-    /// Absent: all of the inner dimension.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    inner: Option<Span>,
-}
-
-impl RawPart {
-    fn part(&self) -> Part {
-        Part { owner: self.owner, rows: self.rows, cols: self.cols }
-    }
-
-    fn of(part: &Part) -> Self {
-        Self { owner: part.owner, rows: part.rows, cols: part.cols, inner: None }
-    }
-
-    fn of_box(one: &Cuboid, whole: Span) -> Self {
-        let inner = Some(one.inner).filter(|inner| *inner != whole);
-        Self { owner: one.owner, rows: one.rows, cols: one.cols, inner }
-    }
 }
 
 impl Plan {
@@ -354,27 +329,6 @@ impl Plan {
     /// The text of the plan's file. Equal plans give equal bytes.
     pub fn to_json(&self) -> String {
         format!("{:#}\n", self.to_value())
-    }
-}
-
-/// The layout of entries, some of which may have inner ranges.
-fn of_entries(shape: super::Shape, processors: usize, entries: Vec<RawPart>) -> Result<Layout> {
-    if entries.iter().all(|entry| entry.inner.is_none()) {
-        return Layout::new(shape, processors, entries.iter().map(RawPart::part));
-    }
-    let whole = Span::new(0, shape.k);
-    let one = |entry: &RawPart| {
-        Cuboid::new(entry.owner, Rect::new(entry.rows, entry.cols), entry.inner.unwrap_or(whole))
-    };
-    Layout::of_boxes(shape, processors, entries.iter().map(one))
-}
-
-/// The entries of a layout.
-fn entries(layout: &Layout) -> Vec<RawPart> {
-    let whole = Span::new(0, layout.shape().k);
-    match layout.boxes() {
-        None => layout.parts().iter().map(RawPart::of).collect(),
-        Some(boxes) => boxes.iter().map(|one| RawPart::of_box(one, whole)).collect(),
     }
 }
 

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 /// A matrix that is not square, a processor without exactly one rectangle, or rectangles that do not form
 /// columns: exit code 1.
 pub(super) fn fupermod(names: &[String], layout: &Layout) -> Result<Exported> {
+    layout.refuse_boxes("a .2dist file")?;
     let shape = layout.shape();
     let refuse = |what: &str, remedy: &str| Err(Error::infeasible(what.to_owned(), remedy));
     if shape.m != shape.n {

@@ -33,10 +33,8 @@ pub fn two_levels(random: &mut Random, most: usize, bandwidth: f64) -> Result<Ma
     }
     text += &format!("[network]\nlatency = \"50 us\"\nbandwidth = {bandwidth}\n");
     for c in 0..clusters.min(p) {
-        text += &format!(
-            "[[network.link]]\nbetween = [\"c{c}\", \"c{c}\"]\nbandwidth = {}\n",
-            10.0 * bandwidth
-        );
+        text +=
+            &format!("[[network.link]]\nbetween = [\"c{c}\", \"c{c}\"]\nbandwidth = {}\n", 10.0 * bandwidth);
     }
     let platform = parse_platform(&text, "two levels")?;
     let models = apportion::model::platform_models(&platform, apportion::model::WorkUnit::MultiplyAdd)?;

@@ -32,12 +32,12 @@ pub fn table(machines: usize, seed: u64) -> Result<()> {
                 let spread = [0.05, 0.1, 0.2, 0.4, 0.8][draw % 5];
                 let mut other = |w: &f64| w * (spread * (2.0 * random.unit() - 1.0)).exp();
                 let other: Vec<f64> = weights.iter().map(&mut other).collect();
-                let Some(Ok(layout)) = method.map(|m| m.layout(shape, &other, &MethodOptions::default())) else {
+                let Some(Ok(layout)) = method.map(|m| m.layout(shape, &other, &MethodOptions::default()))
+                else {
                     continue;
                 };
                 let rates = rates(&machine.models, &layout.shares(), 1);
-                let conditions =
-                    CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
+                let conditions = CostModel { rates: &rates, network: &machine.platform.network, element: 8 };
                 changed = changed.min(forecast(&layout, before.order, conditions)?.seconds);
             }
             let [before, after] = [before.rank, after.rank].map(|x| x.unwrap_or(0.0));
@@ -49,7 +49,9 @@ pub fn table(machines: usize, seed: u64) -> Result<()> {
     let least = gains.iter().copied().fold(f64::INFINITY, f64::min);
     let beaten = found.iter().filter(|f| f[1] > f[2] * (1.0 + 1e-9)).count();
     let by = found.iter().map(|f| f[1] / f[2] - 1.0).fold(0.0, f64::max);
-    println!("\nshares by forecast, {machines} machines on which communication takes about a third of the time");
+    println!(
+        "\nshares by forecast, {machines} machines on which communication takes about a third of the time"
+    );
     println!(
         "  less time than in proportion to the speeds: mean {:.1} %, least {:.1} % (targets 5 to 15 %, never worse)",
         100.0 * mean,

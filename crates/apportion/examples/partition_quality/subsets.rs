@@ -63,11 +63,19 @@ pub fn table(machines: usize, seed: u64) -> Result<()> {
     println!("\nprocessors that stay out, {machines} machines of 2 to 8 processors in two or three clusters");
     println!("  slower than the best subset by brute force: {slower} (target 0)");
     println!("  some stay out: {:.1} %", 100.0 * mean(&|f| f[3]));
-    println!("  time of all processors / auto: mean {:.3}, max {:.2}", mean(&|f| f[2] / f[0]), most(&|f| f[2] / f[0]));
+    println!(
+        "  time of all processors / auto: mean {:.3}, max {:.2}",
+        mean(&|f| f[2] / f[0]),
+        most(&|f| f[2] / f[0])
+    );
     println!("  planning / forecast: mean {:.5}, max {:.5} (target 0.01)", mean(&|f| f[6]), most(&|f| f[6]));
     let under = found.iter().filter(|f| f[1].min(f[5]) < f[4] * (1.0 - 1e-9)).count();
     println!("\ncertificate of time, the same machines");
     println!("  plans under the bound: {under} (target 0)");
-    println!("  forecast of auto / bound: mean {:.3}, max {:.3}", mean(&|f| f[5] / f[4]), most(&|f| f[5] / f[4]));
+    println!(
+        "  forecast of auto / bound: mean {:.3}, max {:.3}",
+        mean(&|f| f[5] / f[4]),
+        most(&|f| f[5] / f[4])
+    );
     Ok(())
 }

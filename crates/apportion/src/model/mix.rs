@@ -63,7 +63,7 @@ mod tests {
         let a =
             Model::piecewise("p", vec![Point::new(10.0, 1.0), Point::new(20.0, 4.0)], Some(40.0)).unwrap();
         let b = Model::piecewise("p", vec![Point::new(15.0, 3.0), Point::new(50.0, 20.0)], None).unwrap();
-        let both = mixed(&[a.clone()], &[b.clone()], 0.25).unwrap().remove(0);
+        let both = mixed(std::slice::from_ref(&a), std::slice::from_ref(&b), 0.25).unwrap().remove(0);
         assert_eq!(both.points().iter().map(|p| p.size).collect::<Vec<_>>(), [10.0, 15.0, 20.0, 40.0]);
         for size in [10.0, 15.0, 20.0, 40.0] {
             let expected = 0.25 * a.seconds(size) + 0.75 * b.seconds(size);
@@ -71,7 +71,7 @@ mod tests {
         }
         assert_eq!(both.max_size(), Some(40.0));
         // Only one kind: its own times.
-        assert_eq!(mixed(&[a.clone()], &[b], 1.0).unwrap()[0].seconds(15.0), a.seconds(15.0));
+        assert_eq!(mixed(std::slice::from_ref(&a), &[b], 1.0).unwrap()[0].seconds(15.0), a.seconds(15.0));
     }
 
     #[test]

@@ -26,16 +26,19 @@ pub(crate) struct Segment {
     pub cols: SpanSet,
 }
 
+/// Columns with the processors that compute there, one after the other.
+type Row = Vec<(Span, Vec<Rank>)>;
+
 /// The cells of all boxes, from top to bottom; they cover C once. Cells whose processors are the same are
 /// joined along rows, and equal rows of cells are joined. O(R^2) for R boxes on layouts of one box for each
 /// processor, O(R^3) at worst.
 pub(crate) fn cells(boxes: &[Cuboid]) -> Vec<Cell> {
     let mut boxes: Vec<&Cuboid> = boxes.iter().collect();
     boxes.sort_by_key(|one| (one.inner.start, one.owner));
-    let mut bands: Vec<(Span, Vec<(Span, Vec<Rank>)>)> = Vec::new();
+    let mut bands: Vec<(Span, Row)> = Vec::new();
     for band in between(boxes.iter().map(|one| one.rows)) {
         let here: Vec<&&Cuboid> = boxes.iter().filter(|one| one.rows.contains(band)).collect();
-        let mut row: Vec<(Span, Vec<Rank>)> = Vec::new();
+        let mut row: Row = Vec::new();
         for cols in between(here.iter().map(|one| one.cols)) {
             let mut chain = Vec::new();
             for one in here.iter().filter(|one| one.cols.contains(cols)) {
@@ -53,7 +56,7 @@ pub(crate) fn cells(boxes: &[Cuboid]) -> Vec<Cell> {
             _ => bands.push((band, row)),
         }
     }
-    let cells = |(rows, row): (Span, Vec<(Span, Vec<Rank>)>)| {
+    let cells = |(rows, row): (Span, Row)| {
         row.into_iter().map(move |(cols, chain)| Cell { rect: Rect::new(rows, cols), chain })
     };
     bands.into_iter().flat_map(cells).collect()

@@ -109,7 +109,7 @@ fn defect(handle: usize, abi: Abi) -> Option<&'static str> {
     match abi {
         Abi::Mpich if mpich && number != 0x0400_0000 => None,
         Abi::Mpich => Some("is no communicator of MPICH, the MPI that this process runs"),
-        Abi::OpenMpi if small || mpich || handle % align_of::<usize>() != 0 => {
+        Abi::OpenMpi if small || mpich || !handle.is_multiple_of(align_of::<usize>()) => {
             Some("is no communicator of Open MPI, the MPI that this process runs")
         }
         Abi::OpenMpi => None,

@@ -108,7 +108,7 @@ fn what_cannot_be_advected_is_refused_by_name() {
     assert!(error.contains("9 x 12") && error.contains("12x9"), "{error}");
 }
 
-const CELLS: &str = "[[processor]]\nname = \"a\"\nspeed = \"64 units/s\"\n[[processor]]\nname = \"b\"\nspeed = \
+const CELLS: &str = "[[processor]]\nname = \"p0\"\nspeed = \"64 units/s\"\n[[processor]]\nname = \"p1\"\nspeed = \
     \"64 units/s\"\n[network]\nlatency = 1\nbandwidth = 64\n";
 
 /// By hand: a step sends a row of 8 doubles each way (1 s of latency and 1 s at 64 B/s); meanwhile each
@@ -119,7 +119,7 @@ fn an_advection_is_simulated_by_hand() {
     bench.write("two.toml", CELLS);
     bench.done("partition --shape 8x8 --speeds 1,1 --method rows -o plan.json");
     let line = "simulate --platform two.toml --iterations 1 --boundary zero --steps 3";
-    let said = bench.json(&format!("{line} --plan plan.json --grid 8x8 --explain a"));
+    let said = bench.json(&format!("{line} --plan plan.json --grid 8x8 --explain p0"));
     assert_eq!((&said["seconds"], &said["steps"]), (&6.375.into(), &3.into()));
     assert_eq!((&said["exchange"], &said["overlap"]), (&"wide".into(), &true.into()));
     assert_eq!(said["processors"][0]["compute"], 1.5);

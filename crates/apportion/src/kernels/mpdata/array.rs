@@ -55,11 +55,17 @@ impl<'a, T: Advectable> Array<'a, T> {
         }
     }
 
-    /// Sets what is beyond the ends of the grid, after the elements `computed` of plane `i`. A result is left
-    /// as it is.
+    /// Sets what is beyond the ends of the grid, after the elements `computed` of plane `i`; of a result, only
+    /// what an axis's own other end is.
     pub fn close(&mut self, domain: &Domain, place: Place, computed: &Cells, i: isize, wrapped: Wrapped) {
-        let Data::Ring(elements) = &mut self.data else { return };
         let frame = self.frame;
+        let elements = match &mut self.data {
+            Data::Ring(elements) => elements,
+            Data::Result(elements) if wrapped => {
+                return close_rows(elements, &frame, domain, place, (computed, i), wrapped);
+            }
+            Data::Result(_) => return,
+        };
         let room = frame.cells();
         close_rows(elements, &frame, domain, place, (computed, i), wrapped);
         if let Some((lo, hi)) = domain.inside(place, 1)

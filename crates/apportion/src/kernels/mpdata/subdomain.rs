@@ -98,6 +98,8 @@ pub struct Subdomain<T> {
     cells: Cells,
     wrapped: bool,
     signed: bool,
+    /// Whether the ends of axis 2 are closed in the rows of the box before a step: they are after one.
+    closed: bool,
     frame: Frame,
     /// The field before the step, after the last pass, and the pass under way.
     start: Vec<T>,
@@ -132,6 +134,7 @@ impl<T: Advectable> Subdomain<T> {
             cells,
             wrapped: Self::wraps(&domain, undivided),
             signed,
+            closed: false,
             frame,
             start: zeros(true),
             psi: zeros(narrow),
@@ -229,6 +232,7 @@ impl<T: Advectable> Subdomain<T> {
     /// Stores elements of the input of a pass (from 1), in the order of axes 0, 1, 2.
     pub fn unpack(&mut self, place: Place, pass: usize, cells: &Cells, elements: &[T]) {
         let frame = self.frame;
+        self.closed &= (place, pass) != (Place::Centre, 1) || cells.intersect(&self.cells).is_empty();
         let array = self.array(place, pass);
         rows(cells).zip(elements.chunks_exact(cells.lengths()[2].max(1))).for_each(|(row, elements)| {
             let at = frame.at(row);
@@ -243,7 +247,8 @@ impl<T: Advectable> Subdomain<T> {
 
     /// Sets what is beyond the ends of the grid in the input of a pass, once the rest is there.
     pub fn close(&mut self, place: Place, pass: usize) {
-        let (frame, domain, wrapped) = (self.frame, self.domain, self.wrapped);
+        let (frame, domain, wrapped, cells) = (self.frame, self.domain, self.wrapped, self.cells);
+        let closed = self.closed && (place, pass) == (Place::Centre, 1);
         let array = self.array(place, pass);
         if array.is_empty() {
             return;
@@ -254,8 +259,15 @@ impl<T: Advectable> Subdomain<T> {
                 continue;
             }
             if wrapped && axis == 2 {
-                (room.lo[0]..room.hi[0])
-                    .for_each(|i| close_rows(array, &frame, &domain, place, (&room, i), true));
+                for i in room.lo[0]..room.hi[0] {
+                    let own = closed && (cells.lo[0]..cells.hi[0]).contains(&i);
+                    let (mut above, mut below) = (room, room);
+                    (above.hi[1], below.lo[1]) = (cells.lo[1], cells.hi[1]);
+                    let parts = if own { vec![above, below] } else { vec![room] };
+                    for part in parts {
+                        close_rows(array, &frame, &domain, place, (&part, i), true);
+                    }
+                }
                 continue;
             }
             let Some((lo, hi)) = domain.inside(place, axis) else { continue };
@@ -320,6 +332,7 @@ impl<T: Advectable> Subdomain<T> {
     pub fn finish(&mut self, pass: usize) {
         if pass == 0 || pass == self.scheme.passes {
             std::mem::swap(&mut self.start, &mut self.out);
+            self.closed = self.wrapped;
         } else {
             std::mem::swap(&mut self.psi, &mut self.out);
             if pass > 1 {

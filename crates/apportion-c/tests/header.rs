@@ -1,5 +1,7 @@
 //! The header, the Rust functions, the Fortran module and the shared library declare the same functions.
 
+#![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -1,4 +1,5 @@
 //! Programs in C and Fortran, compiled and run as their users would: installed, with pkg-config, under both MPIs.
+#![allow(clippy::unwrap_used)]
 #![cfg(target_os = "linux")]
 
 use apportion_testing::{Need, program, skip};

@@ -97,9 +97,9 @@ fn runs_count_what_the_plan_says() {
             let memory = |key: &str| run[key].as_array().unwrap().iter().map(number).collect::<Vec<_>>();
             let (peak, predicted) = (memory("peak_memory_bytes"), memory("predicted_memory_bytes"));
             assert!(peak.iter().zip(&predicted).all(|(x, y)| x <= y), "{peak:?} {predicted:?}");
-            files.push(std::fs::read(here.join(&format!("c{i}.npy"))).unwrap());
+            files.push(std::fs::read(here.join(format!("c{i}.npy"))).unwrap());
         }
-        assert!(files.drain(..).collect::<Vec<_>>().windows(2).all(|two| two[0] == two[1]), "{flow}");
+        assert!(std::mem::take(&mut files).windows(2).all(|two| two[0] == two[1]), "{flow}");
     }
     let (a, b) = (whole::<f64>(33, 120, 1), whole::<f64>(120, 29, 2));
     here.matrix("a.npy", &a);

@@ -34,6 +34,9 @@ const STEPS: usize = 100;
 /// processors, for the network's own rule and for shared links. It says nothing about latency beyond that of
 /// the first message. O(p^2) for the wires, and O(p) for each of 100 steps of a bisection.
 ///
+/// A layout that cuts the inner dimension runs at the speed of larger sizes than its share, so each processor
+/// counts with the highest speed at its share or above.
+///
 /// # Errors
 /// The models' caps cannot hold the matrix.
 pub fn time_bound(

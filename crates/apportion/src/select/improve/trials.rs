@@ -92,7 +92,7 @@ impl<'a> Trials<'a> {
         let rates = rates(self.field.models, &layout.sizes(), self.field.models_block);
         // Looking costs, too.
         self.left -= LEAST_WORK / 10.0;
-        if self.is_too_slow(layout, (&shares, &rates), limit) {
+        if self.is_too_slow(layout, &rates, limit) {
             return Ok(None);
         }
         self.left -= (active * active * blocks).max(LEAST_WORK);
@@ -119,14 +119,14 @@ impl<'a> Trials<'a> {
     }
 
     /// True if one processor's work alone takes longer, or what crosses the wires around it.
-    fn is_too_slow(&self, layout: &Layout, (shares, rates): (&[u64], &[f64]), limit: f64) -> bool {
+    fn is_too_slow(&self, layout: &Layout, rates: &[f64], limit: f64) -> bool {
         let k = self.shape.k as f64;
-        let busy = |(share, rate): (&u64, &f64)| *share > 0 && *share as f64 * k / rate > limit;
+        let busy = |(work, rate): (u128, &f64)| work > 0 && work as f64 / rate > limit;
         let bytes = |lines: u64| lines as f64 * k * self.field.wishes.element as f64;
-        if shares.iter().zip(rates).any(busy) {
+        if layout.work().into_iter().zip(rates).any(busy) {
             return true;
         }
-        // What a box gets is not a whole line of the inner dimension.
+        // With cuts of the inner dimension, partial sums cross in place of operands.
         layout.boxes().is_none()
             && interrupts_by_owner(layout)
                 .into_iter()

@@ -35,7 +35,8 @@ pub enum MinimiseName {
     Methods for --units: even, proportional, fpm, exact (see docs/reference/methods.md).\n\
     Methods for --shape: rows, straight-line, columns, square-corner, square-rectangle, block-rectangle, \
     recursive, \
-    grid, cartesian, column-groups, nagamochi-abe, hybrid, auto; for comparison square-edge, square-middle.")]
+    grid, cartesian, column-groups, nagamochi-abe, hybrid, auto; inner and \
+    boxes cut the inner dimension too; for comparison square-edge, square-middle.")]
 pub struct PartitionArgs {
     /// Divide this number of independent units.
     #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(0..=u64::MAX))]

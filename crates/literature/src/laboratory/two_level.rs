@@ -109,6 +109,7 @@ fn exchange(
         let rect = match operand {
             Operand::A => Rect::new(lines, part.cols),
             Operand::B => Rect::new(part.rows, lines),
+            Operand::C => unreachable!("only operands are exchanged: these layouts have no partial sums"),
         };
         OperandPiece { operand, rect }
     };

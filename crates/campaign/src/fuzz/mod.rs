@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 /// The longest that one input may take before it counts as hanging.
 const LONGEST: Duration = Duration::from_secs(10);
 
+/// What the latest panic said.
+static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
+
 /// A target: how inputs are made from the corpus, and what is done with one.
 pub struct Target {
     pub name: &'static str,
@@ -47,7 +50,9 @@ pub fn run(names: &[String], seconds: f64, common: &Common, tool: &Tool) -> Foun
         return Err(format!("there is no target {unknown}"));
     }
     let chosen = |name: &str| names.is_empty() || names.iter().any(|n| n == name);
-    std::panic::set_hook(Box::new(|_| {}));
+    std::panic::set_hook(Box::new(|panic| {
+        *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string().replace('\n', " ");
+    }));
     let attacks = targets.iter().filter(|target| chosen(target.name));
     let mut figures: Vec<Figure> =
         attacks.map(|target| attack(target, seconds, common)).collect::<Result<_, _>>()?;
@@ -94,7 +99,7 @@ fn attack(target: &Target, seconds: f64, common: &Common) -> Result<Figure, Stri
                 None
             }
             Ok(Err(error)) => disorderly(&error),
-            Err(_) => Some("a panic".to_owned()),
+            Err(_) => Some(LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).clone()),
         };
         if let Some(defect) = defect {
             return Err(format!("{}: {defect}: {}", target.name, keep(&input, target.name, common)));

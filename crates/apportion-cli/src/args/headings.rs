@@ -92,7 +92,7 @@ const HEADINGS: [(&str, &[&str]); 13] = [
             "max-rounds",
         ],
     ),
-    ("Study", &["draws", "searched", "subsets", "distribution", "most-unequal"]),
+    ("Study", &["draws", "searched", "subsets", "boxes", "distribution", "most-unequal"]),
     (
         "Output",
         &[

@@ -16,6 +16,7 @@ pub fn run(args: &StudyArgs, console: &Console) -> Result<()> {
         draws: args.draws,
         searched: args.searched,
         subsets: args.subsets,
+        boxes: args.boxes,
         distribution: args.distribution,
         most_unequal: args.most_unequal,
         seed: args.seed,

@@ -13,6 +13,7 @@ pub fn value(wanted: &Study, rows: &[StudyRow]) -> Value {
         "draws": wanted.draws,
         "searched": wanted.searched,
         "subsets": wanted.subsets,
+        "boxes": wanted.boxes,
         "most_unequal": wanted.most_unequal,
         "seed": wanted.seed,
         "rows": rows,
@@ -36,6 +37,10 @@ pub fn csv_of(rows: &[StudyRow]) -> String {
             let _ = write!(out, ",{name}_mean,{name}_ci,{name}_min,{name}_max");
         }
     }
+    let deep = rows.iter().any(|row| row.boxes.is_some());
+    for name in ["boxes", "flat"].iter().filter(|_| deep) {
+        let _ = write!(out, ",{name}_mean,{name}_ci,{name}_min,{name}_max");
+    }
     out.push('\n');
     for row in rows {
         let _ = write!(out, "{},{}", row.processors, row.draws);
@@ -51,6 +56,10 @@ pub fn csv_of(rows: &[StudyRow]) -> String {
             let _ = write!(out, ",{}", row.subsets.map_or(0, |s| s.left_out));
             put(&mut out, row.subsets.map(|s| s.gain));
             put(&mut out, row.subsets.map(|s| s.over_bound));
+        }
+        if deep {
+            put(&mut out, row.boxes.map(|b| b.boxes));
+            put(&mut out, row.boxes.map(|b| b.flat));
         }
         out.push('\n');
     }
@@ -98,7 +107,7 @@ pub fn text(rows: &[StudyRow]) -> String {
         "max",
     ];
     let costs = table(&header, lines);
-    format!("cost / lower bound; means, unless the column is named min or max\n\n{costs}{}", subsets(rows))
+    format!("cost / lower bound; means, unless the column is named min or max\n\n{costs}{}{}", subsets(rows), boxes(rows))
 }
 
 /// What leaving processors out gains on random machines, if any were drawn.
@@ -122,6 +131,22 @@ fn subsets(rows: &[StudyRow]) -> String {
     }
     let header = ["p", "leave some out", "all / auto", "max", "auto / bound", "max"];
     let heading = "time on machines of two clusters: of all processors over auto, and of auto over its bound";
+    format!("\n{heading}\n\n{}", table(&header, lines))
+}
+
+/// How near boxes come to the least volume, if products with a long inner dimension were drawn.
+fn boxes(rows: &[StudyRow]) -> String {
+    let line = |row: &StudyRow| {
+        let found = row.boxes?;
+        let figures = [found.flat.mean, found.flat.max, found.boxes.mean, found.boxes.max];
+        Some([row.processors.to_string()].into_iter().chain(figures.map(|x| format!("{x:.3}"))).collect())
+    };
+    let lines: Vec<Vec<String>> = rows.iter().filter_map(line).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let heading = "volume / least volume of any plan, m : k : n from 1:1:1 to 1:64:1";
+    let header = ["p", "rectangles of C", "max", "boxes", "max"];
     format!("\n{heading}\n\n{}", table(&header, lines))
 }
 

@@ -4,13 +4,14 @@
 //! Source: Beaumont et al. 2001 (columns), Becker 2010, sections 4.2.4 and 6.1.3 (square corners; Figures
 //! 4.4, 4.5).
 
+mod depth;
 mod draw;
 mod price;
 mod subsets;
 mod tally;
 
 pub use draw::Distribution;
-pub use tally::{StudyCorner, StudyRatio, StudyRow, StudySearched, StudySubsets};
+pub use tally::{StudyCorner, StudyDepth, StudyRatio, StudyRow, StudySearched, StudySubsets};
 
 use crate::error::{Error, Result};
 use crate::random::Random;
@@ -36,6 +37,10 @@ const SEARCH_COST: u64 = 10_000;
 const SUBSET_BLOCK: u64 = 4;
 const SUBSET_COST: u64 = 100_000;
 
+/// The same of boxes.
+const BOX_BLOCK: u64 = 4;
+const BOX_COST: u64 = 20_000;
+
 /// Maximum number of processors of a study.
 const MOST_PROCESSORS: usize = 1000;
 
@@ -51,6 +56,8 @@ pub struct Study {
     pub searched: u64,
     /// The number of draws of machines with a network of two levels, for which `auto` may leave processors out.
     pub subsets: u64,
+    /// The number of draws of products with a long inner dimension, which boxes may cut.
+    pub boxes: u64,
     /// How speeds are drawn; areas are in proportion to them.
     pub distribution: Distribution,
     /// The largest ratio of the fastest to the slowest speed; draws with a larger ratio are dropped.
@@ -61,8 +68,8 @@ pub struct Study {
 
 /// One row per number of processors: mean and minimum of cost / lower bound on the unit square, in real
 /// arithmetic, for the optimal columns, for squares on the diagonal where they cost less, for the better of
-/// the two, and for the best layout that the portfolio finds; and what leaving processors out gains on random
-/// networks.
+/// the two, and for the best layout that the portfolio finds; what leaving processors out gains on random
+/// networks; and the volume of boxes over its bound where the inner dimension is long.
 ///
 /// Every block of draws has its own seed and sums are added in the order of blocks, so that the result does
 /// not depend on `threads`. About 0.1 us per processor and draw, and milliseconds per searched draw.
@@ -124,6 +131,7 @@ enum Kind {
     Price,
     Search,
     Subsets,
+    Boxes,
 }
 
 /// A block of draws for one number of processors.
@@ -143,6 +151,7 @@ fn tasks(study: &Study) -> Vec<Task> {
             (study.draws, BLOCK, Kind::Price),
             (searched, SEARCH_BLOCK, Kind::Search),
             (study.subsets, SUBSET_BLOCK, Kind::Subsets),
+            (study.boxes, BOX_BLOCK, Kind::Boxes),
         ] {
             for block in 0..draws.div_ceil(size) {
                 let draws = size.min(draws - block * size);
@@ -159,6 +168,7 @@ impl Task {
             Kind::Price => 1,
             Kind::Search => SEARCH_COST,
             Kind::Subsets => SUBSET_COST,
+            Kind::Boxes => BOX_COST,
         };
         self.processors as u64 * self.draws * weight
     }
@@ -168,6 +178,7 @@ impl Task {
             Kind::Price => 0,
             Kind::Search => 1 << 47,
             Kind::Subsets => 1 << 46,
+            Kind::Boxes => 1 << 45,
         };
         let stream = (self.processors as u64) << 48 | bits | self.block;
         // The output function of SplitMix64, from the state that it steps on to.
@@ -192,6 +203,7 @@ impl Task {
                     tally.take(prices.columns(&areas), prices.corner(&areas), prices.bound(&areas));
                 }
                 Kind::Subsets => tally.machine(subsets::priced(&areas, &mut networks)),
+                Kind::Boxes => tally.depth(depth::priced(&areas, &mut networks)),
             }
         }
         tally

@@ -39,6 +39,7 @@ impl Experiment for MonteCarlo {
             draws,
             searched: 0,
             subsets: 0,
+            boxes: 0,
             distribution: Distribution::Uniform,
             most_unequal,
             seed: 1,

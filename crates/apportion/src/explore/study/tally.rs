@@ -1,5 +1,6 @@
 //! The statistics kept of the draws.
 
+use super::depth::Depth;
 use super::subsets::Priced;
 use crate::error::{Error, Result};
 use crate::explore::Study;
@@ -47,6 +48,21 @@ pub struct StudyRow {
     /// Plans on random networks, if any were drawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subsets: Option<StudySubsets>,
+    /// Products with a long inner dimension, if any were drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boxes: Option<StudyDepth>,
+}
+
+/// Volume over the least volume of any plan with the same shares, on products with m : k : n from 1:1:1 to
+/// 1:64:1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct StudyDepth {
+    /// Number of products.
+    pub draws: u64,
+    /// Layouts that may cut the inner dimension.
+    pub boxes: StudyRatio,
+    /// The best layouts that do not.
+    pub flat: StudyRatio,
 }
 
 /// Plans of a product on random machines of two levels, where `auto` may leave processors out.
@@ -127,9 +143,17 @@ pub(super) struct Tally {
     gain: Ratios,
     over_bound: Ratios,
     left_out: u64,
+    boxes: Ratios,
+    flat: Ratios,
 }
 
 impl Tally {
+    /// Adds a product with a long inner dimension.
+    pub(super) fn depth(&mut self, depth: Depth) {
+        self.boxes.take(depth.boxes);
+        self.flat.take(depth.flat);
+    }
+
     /// Adds a machine.
     pub(super) fn machine(&mut self, priced: Priced) {
         self.gain.take(priced.gain);
@@ -163,6 +187,8 @@ impl Tally {
         self.gain.add(&other.gain);
         self.over_bound.add(&other.over_bound);
         self.left_out += other.left_out;
+        self.boxes.add(&other.boxes);
+        self.flat.add(&other.flat);
     }
 
     pub(super) fn row(&self, processors: usize, study: &Study) -> Result<StudyRow> {
@@ -188,6 +214,11 @@ impl Tally {
             }),
             subsets: self.gain.summary().zip(self.over_bound.summary()).map(|(gain, over_bound)| {
                 StudySubsets { draws: self.gain.count, left_out: self.left_out, gain, over_bound }
+            }),
+            boxes: self.boxes.summary().zip(self.flat.summary()).map(|(boxes, flat)| StudyDepth {
+                draws: self.boxes.count,
+                boxes,
+                flat,
             }),
         })
     }

@@ -6,6 +6,7 @@ fn of(processors: RangeInclusive<usize>, draws: u64) -> Study {
         draws,
         searched: 0,
         subsets: 0,
+        boxes: 0,
         distribution: Distribution::Uniform,
         most_unequal: None,
         seed: 1,
@@ -102,4 +103,16 @@ fn refusals() {
     let stopped = Monitor::new();
     stopped.stop();
     assert!(matches!(study(&of(1..=2, 10), 1, &stopped), Err(Error::Interrupted)));
+}
+
+/// Boxes come near the bound and never below it, and layouts of C are no better than the best of both.
+#[test]
+fn boxes_of_long_products_are_near_the_bound() {
+    let task = Study { boxes: 6, ..of(1..=5, 10) };
+    for row in study(&task, 2, &Monitor::new()).unwrap() {
+        let depth = row.boxes.unwrap();
+        assert_eq!(depth.draws, 6);
+        assert!(depth.boxes.min >= 1.0 - 1e-6 && depth.flat.min >= 1.0 - 1e-6, "{depth:?}");
+        assert!(depth.boxes.mean <= 1.4 && depth.boxes.mean <= depth.flat.mean * 1.1, "{depth:?}");
+    }
 }

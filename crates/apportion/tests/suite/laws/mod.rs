@@ -21,7 +21,8 @@ fn layouts(shape: Shape, weights: &[f64]) -> Vec<(Method, Layout)> {
     let groups = vec![(0..p.div_ceil(2)).collect(), (p.div_ceil(2)..p).collect::<Vec<_>>()];
     let groups = Some(groups.into_iter().filter(|g| !g.is_empty()).collect());
     let mut found = Vec::new();
-    for method in Method::all() {
+    // Layouts that cut the inner dimension have laws of their own, beside `plan::boxes`.
+    for method in Method::all().filter(|method| !method.cuts_inner()) {
         let hybrid = method == Method::Hybrid;
         let kinds = [Communication::Serial, Communication::Parallel];
         for communication in kinds.into_iter().take(if hybrid { 2 } else { 1 }) {

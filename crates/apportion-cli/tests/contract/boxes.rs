@@ -46,7 +46,7 @@ fn slabs_in_the_plan_file() {
     for (from, to, wanted) in [
         ("80,\n        100", "80,\n        99", "covered twice, or not at all"),
         ("80,\n        100", "80,\n        101", "inner dimension of 100"),
-        ("\"inner\"", "\"inside\"", "unknown field"),
+        ("\"inner\": [", "\"inside\": [", "unknown field"),
         ("360", "361", "shares of the work"),
     ] {
         assert!(text.contains(from), "{text}");
@@ -154,7 +154,7 @@ fn what_cannot_serve_boxes_refuses_them() {
         (format!("matmul a.npy a.npy {given} --flow broadcast"), "the broadcast flow"),
         (format!("matmul a.npy a.npy {given} --adaptive"), "--adaptive"),
         ("matmul a.npy a.npy --platform p.toml --method boxes --panels 2".into(), "a product in panels"),
-        (format!("power a.npy -N 3 {given}"), "power"),
+        (format!("power a.npy -k 3 {given}"), "power"),
         ("closure a.npy --semiring min-plus --platform p.toml --method inner".into(), "closure"),
         (format!("simulate {given} --flow ring"), "the ring flow"),
         ("arrange --plan plan.json --platform p.toml".into(), "an arrangement"),
@@ -172,7 +172,7 @@ fn what_cannot_serve_boxes_refuses_them() {
     assert!(told.contains("no separate messages"), "{told}");
     // Left open, the method is one that serves.
     here.matrix("long.npy", &whole::<f64>(24, 24, 1));
-    here.json("power long.npy -N 3 --platform p.toml");
+    here.json("power long.npy -k 3 --platform p.toml");
 }
 
 /// Memory: a processor that cannot hold its face of C gets another layout, or the run is refused by name.

@@ -143,9 +143,9 @@ impl Picture {
             let [from, _, to, _] = self.place(Rect::new(Span::new(0, 0), *place));
             let _ = writeln!(
                 svg,
-                "<text font-size=\"10\" text-anchor=\"middle\" fill=\"{INK}\" x=\"{:.2}\" y=\"{:.2}\">{}–{}</text>",
+                "<text font-size=\"9\" text-anchor=\"middle\" fill=\"{INK}\" x=\"{:.2}\" y=\"{:.2}\">{}–{}</text>",
                 (from + to) / 2.0,
-                top - 5.0,
+                top - 3.0,
                 count(inner.start),
                 count(inner.end)
             );

@@ -6,7 +6,7 @@
 use apportion::error::Error;
 
 /// The parameters that are flags here. A flag is its parameter's name with hyphens for underscores.
-const PARAMETERS: [&str; 50] = [
+const PARAMETERS: [&str; 51] = [
     "alpha",
     "any_size",
     "beta",
@@ -31,6 +31,7 @@ const PARAMETERS: [&str; 50] = [
     "max_plus",
     "memory",
     "mesh",
+    "messages",
     "method",
     "methods",
     "min",

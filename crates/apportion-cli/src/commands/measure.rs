@@ -40,12 +40,13 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         if !world.is_solo() {
             fits(world, platform.len())?;
         }
+        let command = args.program.command()?;
         let carried = Carried::of(args, &platform)?;
         let sizes = match &carried {
             Some(carried) => Sizes::Each(carried.sizes(units(args)?)?),
             None => sizes(args)?,
         };
-        Ok((args.program.command()?, (sizes, carried), options(args, MeasureOptions::default())?, platform))
+        Ok((command, (sizes, carried), options(args, MeasureOptions::default())?, platform))
     };
     let (command, (sizes, carried), options, platform) = world.all_ok(read())?;
     note_absent_cores(&platform, world, console);

@@ -204,7 +204,7 @@ fn a_domain_is_no_product() {
     let (before, found) = (total(&again, "cost_before"), total(&report, "cost_after"));
     assert!((before - found).abs() <= 1e-12 * found, "{again}");
     assert_eq!(read(&here, "again.json")["problem"]["kind"], "grid");
-    assert!(here.fails(2, "simulate --plan grid.json --platform table.toml").contains("stencil's domain"));
+    assert!(here.json("simulate --plan grid.json --platform table.toml")["seconds"].as_f64() > Some(0.0));
     here.fails(2, "arrange --plan grid.json --platform table.toml --objective bandwidth");
     assert!(here.fails(2, &line.replace("2x6", "2x5")).contains("10 cells for 12 processors"));
 }

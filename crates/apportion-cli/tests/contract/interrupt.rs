@@ -148,8 +148,8 @@ fn a_running_product() {
             bench.write("c.npy", "an earlier result");
         }
         let before = bench.files();
-        let run =
-            ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "crawl.toml", "--report", "run.json"];
+        let run = "matmul a.npy a.npy -o c.npy --platform crawl.toml --keep-all --report run.json".split(' ');
+        let run: Vec<&str> = run.collect();
         // The output's temporary file shows that work has begun.
         interrupted(&bench, &run, || bench.files().len() > before.len(), signal);
         assert_eq!(bench.files(), before, "{signal:?}");

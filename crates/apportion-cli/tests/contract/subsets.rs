@@ -3,7 +3,7 @@
 
 use super::Bench;
 use super::bench::{irrational, product};
-use apportion::matrix::AnyMatrix;
+use apportion::matrix::{AnyMatrix, Matrix};
 
 /// Four equal nodes, two of them behind slow uplinks.
 fn old_nodes(more: &str) -> String {
@@ -56,6 +56,8 @@ fn every_reader_of_a_plan_takes_shares_of_zero() {
     let (a, b) = (irrational::<f64>(120, 120, 1.0), irrational::<f64>(120, 120, 2.0));
     here.matrix("a.npy", &a);
     here.matrix("b.npy", &b);
+    let lengths = a.as_slice().iter().map(|x| x.abs()).collect();
+    here.matrix("d.npy", &Matrix::new(120, 120, lengths));
     let plan = here.json("partition --shape 120x120 --platform four.toml --block 30 -o plan.json");
     assert_eq!(plan["shares"][3], 0, "{plan}");
     let right = product(&a, &b);
@@ -69,8 +71,8 @@ fn every_reader_of_a_plan_takes_shares_of_zero() {
         }
     }
     for line in [
-        "power a.npy -k 3 -o p.npy --semiring max-plus --plan plan.json",
-        "closure a.npy -o p.npy --semiring min-plus --predecessors q.npy --plan plan.json",
+        "power a.npy -k 3 -o p.npy --semiring max-plus --plan plan.json --platform four.toml",
+        "closure d.npy -o p.npy --semiring min-plus --predecessors q.npy --plan plan.json --platform four.toml",
         "simulate --plan plan.json --platform four.toml",
         "simulate --plan plan.json --platform four.toml --sharing fair",
         "simulate --plan plan.json --platform four.toml --sweep bandwidth=1Mbit/s..1Gbit/s --sweep-points 2",
@@ -106,12 +108,12 @@ fn an_emulated_run_leaves_slow_links_alone() {
 fn memory_caps_keep_processors_in() {
     let here = Bench::new();
     here.write("four.toml", old_nodes("memory = \"1 MiB\"\n"));
-    let plan = here.json("partition --shape 280x280 --platform four.toml");
+    let plan = here.json("partition --shape 280x280 --platform four.toml --block 32");
     // A, B and C take 1.8 MiB, and two processors have 2 MiB; with the data in flight that is too little.
     let shares: Vec<u64> = plan["shares"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).collect();
     assert!(shares.iter().filter(|s| **s > 0).count() >= 2, "{shares:?}");
     here.write("roomy.toml", old_nodes("memory = \"1 GiB\"\n"));
-    let roomy = here.json("partition --shape 280x280 --platform roomy.toml");
+    let roomy = here.json("partition --shape 280x280 --platform roomy.toml --block 32");
     assert!(roomy["forecast"]["seconds"].as_f64() <= plan["forecast"]["seconds"].as_f64());
 }
 
@@ -160,7 +162,7 @@ fn a_sweep_over_processors_agrees() {
     assert!((plan["forecast"]["seconds"].as_f64().unwrap() / before - 1.0).abs() < 1e-9);
     let levels = here.json(
         "simulate --shape 512x512 --platform four.toml --sweep latency=1us..1ms --sweep-points 2 \
-         --methods columns --levels columns",
+         --methods columns --levels rows",
     );
     assert_eq!(levels["contenders"].as_array().unwrap().len(), 2, "{levels}");
 }

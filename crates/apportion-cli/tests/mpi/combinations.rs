@@ -132,6 +132,10 @@ impl<T: Element> Product<T> {
 
     /// This rank's parts of the product, and the three counts.
     fn check(&self, layout: &Layout, order: ScheduleOptions, world: &World) {
+        // Some flows cannot use layouts that cut the inner dimension.
+        if order.check_layout(layout).is_err() {
+            return;
+        }
         let what = format!("{} {order:?} {layout:?}", self.kernel.name());
         let schedule = MatmulSchedule::new(layout, order);
         let own = OwnRects::of(&schedule, world);

@@ -3,7 +3,9 @@
 mod study;
 mod sweep;
 
-pub use study::{Distribution, Study, StudyCorner, StudyRatio, StudyRow, StudySearched, StudySubsets, study};
+pub use study::{
+    Distribution, Study, StudyCorner, StudyDepth, StudyRatio, StudyRow, StudySearched, StudySubsets, study,
+};
 pub use sweep::{
     Candidate, CandidateForecast, Crossover, LayoutSource, Parameter, ParameterSweep, SweepPoint,
     SweepResult, SweepSetup, sweep,

@@ -107,11 +107,7 @@ pub fn text(rows: &[StudyRow]) -> String {
         "max",
     ];
     let costs = table(&header, lines);
-    format!(
-        "cost / lower bound; means, unless the column is named min or max\n\n{costs}{}{}",
-        subsets(rows),
-        boxes(rows)
-    )
+    format!("cost / lower bound; means, unless the column is named min or max\n\n{costs}{}{}", subsets(rows), boxes(rows))
 }
 
 /// What leaving processors out gains on random machines, if any were drawn.

@@ -108,8 +108,8 @@ fn what_cannot_be_advected_is_refused_by_name() {
     assert!(error.contains("9 x 12") && error.contains("12x9"), "{error}");
 }
 
-const CELLS: &str = "[[processor]]\nname = \"p0\"\nspeed = \"64 units/s\"\n[[processor]]\nname = \"p1\"\nspeed = \
-    \"64 units/s\"\n[network]\nlatency = 1\nbandwidth = 64\n";
+const CELLS: &str = "[[processor]]\nname = \"p0\"\nspeed = \"64 units/s\"\n\
+    [[processor]]\nname = \"p1\"\nspeed = \"64 units/s\"\n[network]\nlatency = 1\nbandwidth = 64\n";
 
 /// By hand: a step sends a row of 8 doubles each way (1 s of latency and 1 s at 64 B/s); meanwhile each
 /// processor computes 3 of its 4 rows, and then the last one in 1/8 s.
@@ -184,11 +184,12 @@ fn the_forecast_is_what_an_emulated_run_takes() {
     let processors = [12_000, 6_000, 6_000].iter().enumerate();
     let processors =
         processors.map(|(i, speed)| format!("[[processor]]\nname = \"p{i}\"\nemulated = \"peak {speed}\"\n"));
-    let network = "[network]\nemulate = true\nlatency = \"4 ms\"\nbandwidth = { horizontal = \"200 kB/s\", vertical = \
-                   \"400 kB/s\" }\n";
+    let network = "[network]\nemulate = true\nlatency = \"4 ms\"\n\
+                   bandwidth = { horizontal = \"200 kB/s\", vertical = \"400 kB/s\" }\n";
     bench.write("platform.toml", processors.collect::<String>() + network);
     array::<f64>(&bench, "psi.npy", &[20, 20, 4], |i| 1.0 + (i % 7) as f64);
-    let call = "advect --field psi.npy --courant 0.25,-0.125,0.1 --steps 6 --platform platform.toml --method columns";
+    let call = "advect --field psi.npy --courant 0.25,-0.125,0.1 --steps 6 --platform platform.toml \
+                --method columns";
     for exchange in ["wide", "narrow"] {
         let run = bench.json(&format!("{call} --exchange {exchange}"));
         let [forecast, measured] = ["forecast_seconds", "seconds"].map(|field| run[field].as_f64().unwrap());

@@ -83,7 +83,7 @@ impl Error {
     /// An [`Error::Input`]. `place` is a file with its line or field, or a parameter in backquotes.
     pub fn input(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::Input {
-            place: one_line(&place.into()),
+            place: brief(&place.into()),
             what: brief(&what.into()),
             remedy: one_line(&remedy.into()),
         }

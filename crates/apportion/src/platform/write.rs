@@ -48,7 +48,9 @@ impl Network {
             let both = users.chain([(i, j)]).any(|(i, j)| self.trunk(i, j).is_some_and(|t| t.backward));
             let link = Link { latency: self.default_link().latency, ..self.direct(i, j) };
             let directed = !both && between.0 != between.1;
-            out += &exception(&between.0, &between.1, directed, &link_fields(link, self.default_link()));
+            // A shared link needs a bandwidth of its own, also where it is that of all others.
+            let otherwise = Link { latency: self.default_link().latency, ..UNSAID };
+            out += &exception(&between.0, &between.1, directed, &link_fields(link, otherwise));
             out += "shared = true\n";
         }
         let mut say = |i: Rank, j: Rank, directed: bool| {
@@ -112,6 +114,11 @@ mod tests {
 
     #[test]
     fn what_pairs_share_survives() {
+        let alike = "[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n[network]\nbandwidth = 8\n\
+            [[network.link]]\nbetween = [\"a\", \"b\"]\nbandwidth = 8\nshared = true\n";
+        let platform = parse_platform(alike, "alike").unwrap();
+        let again = parse_platform(&platform.to_toml(), "again").unwrap();
+        assert_eq!(again.network.route(Rank(0), Rank(1)), platform.network.route(Rank(0), Rank(1)));
         let text = "[[processor]]\nname = \"a1\"\ncluster = \"a\"\n[[processor]]\nname = \"a2\"\ncluster = \"a\"\n[[processor]]\nname = \
             \"b1\"\ncluster = \"b\"\n[[processor]]\nname = \"b2\"\ncluster = \"b\"\n[network]\nlatency = 1\nbandwidth = 8\n\
             [[network.link]]\nbetween = [\"a\", \"b\"]\nbandwidth = 3\nlatency = 2\nshared = true\n\

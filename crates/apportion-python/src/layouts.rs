@@ -11,7 +11,7 @@ use apportion::plan::shapes::{Method, MethodOptions};
 use apportion::plan::{Plan, Shape, read_plan, volume_lower_bound};
 use apportion::platform::{Platform, Topology};
 use apportion::schedule::ScheduleOptions;
-use apportion::select::{Choice, PlanOptions, communication_of, plan_matmul};
+use apportion::select::{Choice, PlanOptions, Sizing, communication_of, plan_matmul};
 use apportion::{Rect, Result, Span, report};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -44,8 +44,12 @@ impl Order {
             _ => None,
         };
         let communication = communication_of(&platform.network);
+        let method = named::<Method>("method", self.method.as_deref())?;
+        // As on the command line: a named method gets shares in proportion to the speeds.
+        let sizing = if method.is_some() { Sizing::Proportional } else { Sizing::ByForecast };
         Ok(PlanOptions {
-            method: named::<Method>("method", self.method.as_deref())?,
+            method,
+            sizing,
             flow: named("flow", self.flow.as_deref())?,
             overlap: self.overlap,
             look_ahead: within("look_ahead", self.look_ahead, 1, 1 << 20)?,

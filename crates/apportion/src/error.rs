@@ -85,13 +85,13 @@ impl Error {
         Self::Input {
             place: brief(&place.into()),
             what: brief(&what.into()),
-            remedy: one_line(&remedy.into()),
+            remedy: brief(&remedy.into()),
         }
     }
 
     /// An [`Error::Infeasible`].
     pub fn infeasible(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Infeasible { what: brief(&what.into()), remedy: one_line(&remedy.into()) }
+        Self::Infeasible { what: brief(&what.into()), remedy: brief(&remedy.into()) }
     }
 
     /// An [`Error::File`].

@@ -82,11 +82,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An [`Error::Input`]. `place` is a file with its line or field, or a parameter in backquotes.
     pub fn input(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Input {
-            place: brief(&place.into()),
-            what: brief(&what.into()),
-            remedy: brief(&remedy.into()),
-        }
+        Self::Input { place: brief(&place.into()), what: brief(&what.into()), remedy: brief(&remedy.into()) }
     }
 
     /// An [`Error::Infeasible`].

@@ -113,7 +113,9 @@ fn attack(job: &Job, count: u32, seed: u64, of: (&Tool, Option<&str>)) -> Result
             return Err(format!("{}: seed {seed}: after {kills} kills it ends with other bytes", job.name));
         }
     }
-    let outcome = format!("{finished} of these runs had to be finished afterwards; always the same bytes, nothing damaged");
+    let outcome = format!(
+        "{finished} of these runs had to be finished afterwards; always the same bytes, nothing damaged"
+    );
     Ok(Figure::new(job.name, format!("{kills} kills"), outcome))
 }
 

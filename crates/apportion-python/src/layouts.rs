@@ -34,7 +34,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// The options of a plan for elements of so many bytes.
+    /// The options of a plan for elements of `element` bytes.
     ///
     /// # Errors
     /// An unknown method or flow; a block out of range.

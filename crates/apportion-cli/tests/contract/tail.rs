@@ -52,7 +52,7 @@ fn a_tail_changes_no_byte_and_no_volume() {
         assert!(without.get("tail").is_none());
         moved += with["tail"]["moved"].as_u64().unwrap();
     }
-    // Three unequal emulated speeds on equal cores: somebody helps somebody.
+    // Three unequal emulated speeds on equal cores: some tiles change hands.
     assert!(moved > 0);
 }
 

@@ -10,7 +10,7 @@ const LONGEST_CHAIN: usize = 40;
 /// The end of a chain of symbolic links, which need not exist.
 ///
 /// # Errors
-/// Exit code 2: the chain does not end, or it passes a link that somebody else left in a directory that
+/// Exit code 2: the chain does not end, or it passes a link that another user left in a directory that
 /// everybody may write to, such as `/tmp`. Linux refuses to write through those where
 /// `fs.protected_symlinks` is set; a rename would not notice.
 pub(super) fn follow(path: &Path) -> Result<PathBuf> {

@@ -122,7 +122,7 @@ fn links_of_others_in_shared_directories_are_not_followed() {
     {
         return;
     }
-    // The directory is root's as this process is; a link of user 4321 in it is nobody's whom we trust.
+    // The directory is root's as this process is; a link of user 4321 in it belongs to neither.
     let error = OutputFile::create(at("link")).unwrap_err();
     assert_eq!(error.exit_code(), 2);
     assert!(error.to_string().contains("another user"), "{error}");

@@ -202,7 +202,7 @@ impl Checkpoint {
         Ok(None)
     }
 
-    /// The path of a file of this checkpoint. A link there is somebody else's: it is not written through.
+    /// The path of a file of this checkpoint. A link there is not written through.
     fn own(&self, name: &str) -> Result<PathBuf> {
         unlinked(self.directory.join(name))
     }

@@ -158,7 +158,7 @@ mod tests {
             }
         }
 
-        /// Any durations: nobody waits while a tile is left, and each tile is taken once.
+        /// Any durations: no processor waits while a tile is left, and each tile is taken once.
         #[test]
         fn all_end_within_one_tile(
             seed: u64, processors in 1usize..9, tiles in 0usize..60,

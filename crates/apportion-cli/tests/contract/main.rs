@@ -38,6 +38,7 @@ mod memory;
 #[cfg(unix)]
 mod models;
 mod outputs;
+mod owners;
 mod panels;
 mod plans;
 #[cfg(unix)]

@@ -221,13 +221,15 @@ unsafe impl Sync for Array {}
 
 impl Array {
     fn new(mut elements: Elements, kind: Kind, (rows, cols): (usize, usize)) -> Self {
-        let start: *mut c_void = match &mut elements {
-            Elements::F32(x) => x.as_mut_ptr().cast(),
-            Elements::F64(x) => x.as_mut_ptr().cast(),
-            Elements::I32(x) => x.as_mut_ptr().cast(),
-            Elements::I64(x) => x.as_mut_ptr().cast(),
-            Elements::Bytes(x) => x.as_mut_ptr().cast(),
+        let (start, count): (*mut c_void, usize) = match &mut elements {
+            Elements::F32(x) => (x.as_mut_ptr().cast(), x.len()),
+            Elements::F64(x) => (x.as_mut_ptr().cast(), x.len()),
+            Elements::I32(x) => (x.as_mut_ptr().cast(), x.len()),
+            Elements::I64(x) => (x.as_mut_ptr().cast(), x.len()),
+            Elements::Bytes(x) => (x.as_mut_ptr().cast(), x.len()),
         };
+        // What is lent is read by others without a check.
+        assert_eq!(Some(count), rows.checked_mul(cols), "elements of the whole matrix");
         let size = kind.format().1;
         let strides = [(cols * size) as ffi::Py_ssize_t, size as ffi::Py_ssize_t];
         Self {

@@ -120,12 +120,13 @@ impl Balancer {
                 per_unit: cost_per_unit,
                 rounds: rounds.unwrap_or(f64::MAX),
             };
-            let limits = limits(least.as_ref(), most.as_ref(), multiple_of.as_ref(), processors)?;
             let mut balancer = library::Balancer::new(units, processors)?
                 .with_tolerance(tolerance)?
                 .with_hysteresis(hysteresis)?
                 .with_moving_cost(cost)?
                 .with_warm_up(warm_up);
+            // Afterwards: the number of processors is known to be sound.
+            let limits = limits(least.as_ref(), most.as_ref(), multiple_of.as_ref(), processors)?;
             if !limits.is_empty() {
                 balancer = balancer.with_limits(&limits)?;
             }

@@ -142,7 +142,7 @@ pub fn whole<T>(elements: &[T], (rows, cols): (usize, usize)) -> BlockViews<'_, 
 
 /// The elements of the only block.
 fn only<T>(blocks: LocalBlocks<T>) -> Vec<T> {
-    blocks.into_iter().next().map(|(_, elements)| elements).unwrap_or_default()
+    blocks.into_iter().next().map(|(_, elements)| elements).expect("a process alone has the whole matrix")
 }
 
 fn compute<T: Lent>(

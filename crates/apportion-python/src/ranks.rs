@@ -80,8 +80,18 @@ fn compute<T: Lent>(
     let whole_sizes: Vec<_> = all.iter().map(|operand| (operand.rows, operand.cols)).collect();
     let views: Vec<BlockViews<'_, T>> =
         elements.iter().zip(whole_sizes).map(|(elements, sizes)| whole(&elements[..], sizes)).collect();
-    let (blocks, report, ratios) = long(py, |monitor| {
-        let world = World::adopt(comm, monitor)?;
+    let monitor = Monitor::new();
+    // On this thread, which MPI knows; the product runs on another one.
+    let world = short(py, || World::adopt(comm, &monitor))?;
+    if !world.is_for_any_thread() {
+        short(py, || {
+            world.finalize();
+            Ok(())
+        })?;
+        let what = "belongs to an MPI that was initialised for one thread";
+        return Err(exception(refuse("comm", what, "initialise it with MPI_THREAD_SERIALIZED or higher")));
+    }
+    let (blocks, report, ratios) = long_watched(py, &monitor, |monitor| {
         let outcome = run(kernel, &views, job, &world, monitor, gather);
         // After an error that not all ranks know, messages may still be on the way.
         if matches!(outcome, Ok(_) | Err(Error::Agreed { .. })) {
@@ -111,7 +121,10 @@ fn run<T: Lent>(
     let settled = settle::<T>(kernel, job, world, monitor);
     let settled = world.all_ok(settled)?;
     let mut hash = DefaultHasher::new();
+    let Task { alpha, beta, seed, .. } = &job.task;
+    let scalars = [alpha, beta].map(|scalar| scalar.map(f64::to_bits));
     (settled.plan.to_json(), settled.order.to_string(), settled.order.block).hash(&mut hash);
+    (kernel.name(), T::NAME, scalars, seed, views.len(), gather).hash(&mut hash);
     let hash = hash.finish();
     let ends = world.all_reduce(&[hash, !hash], u64::min)?;
     if ends[0] != !ends[1] {

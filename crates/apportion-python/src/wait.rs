@@ -19,11 +19,21 @@ const TICK: Duration = Duration::from_millis(50);
 /// # Errors
 /// That exception; the work's error; a panic as `RuntimeError`.
 pub fn long<R: Send>(py: Python<'_>, work: impl FnOnce(&Monitor) -> Result<R> + Send) -> PyResult<R> {
-    let monitor = Monitor::new();
+    long_watched(py, &Monitor::new(), work)
+}
+
+/// The same with a monitor of the caller's.
+///
+/// # Errors
+/// As [`long`].
+pub fn long_watched<R: Send>(
+    py: Python<'_>,
+    monitor: &Monitor,
+    work: impl FnOnce(&Monitor) -> Result<R> + Send,
+) -> PyResult<R> {
     let (outcome, interruption) = py.detach(|| {
         std::thread::scope(|scope| {
             let (done, finished) = mpsc::channel();
-            let monitor = &monitor;
             let worker =
                 std::thread::Builder::new().name("apportion".into()).spawn_scoped(scope, move || {
                     let outcome = catch_unwind(AssertUnwindSafe(|| work(monitor)));

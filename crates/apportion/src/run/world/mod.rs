@@ -214,6 +214,16 @@ impl World {
         Ok(())
     }
 
+    /// True if any thread of this process may use the world, one at a time. False if another program has
+    /// initialised MPI for a single thread.
+    pub fn is_for_any_thread(&self) -> bool {
+        match &self.engine {
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            Engine::Mpi(mpi) => mpi.any_thread(),
+            _ => true,
+        }
+    }
+
     /// True if a second thread can drive the progress of messages while this one computes.
     pub(super) fn can_progress(&self) -> bool {
         match &self.engine {

@@ -2,7 +2,7 @@
 //! are lent where the library made them. Only an argument whose rows are not consecutive is copied.
 
 use crate::errors::{exception, refuse};
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::borrow::Cow;
@@ -154,9 +154,12 @@ impl Operand {
 
     /// The elements, row by row: the caller's memory, or a copy if the rows are not consecutive there.
     ///
+    /// # Errors
+    /// If there is no memory for the copy.
+    ///
     /// # Panics
     /// If T has another size than the elements.
-    pub fn elements<T: Copy>(&self) -> Cow<'_, [T]> {
+    pub fn elements<T: Copy>(&self) -> PyResult<Cow<'_, [T]>> {
         assert_eq!(size_of::<T>(), self.kind.format().1, "elements of another type");
         // SAFETY: as in `inspect`.
         let strides = unsafe { std::slice::from_raw_parts(self.view.strides, 2) };
@@ -168,11 +171,20 @@ impl Operand {
             // SAFETY: the exporter keeps rows x cols elements there until the view is released; all bit
             // patterns are values of the six kinds; aligned as was just checked. That no other thread writes
             // to them meanwhile is up to the caller, as with every library that releases the lock.
-            return Cow::Borrowed(unsafe {
+            return Ok(Cow::Borrowed(unsafe {
                 std::slice::from_raw_parts(start.cast::<T>(), self.rows * self.cols)
-            });
+            }));
         }
-        let mut copy = Vec::with_capacity(self.rows * self.cols);
+        // An array that repeats its elements, such as a broadcast one, can be larger than memory.
+        let mut copy = Vec::new();
+        let room = self.rows.checked_mul(self.cols).map(|count| copy.try_reserve_exact(count));
+        if !matches!(room, Some(Ok(()))) {
+            return Err(PyMemoryError::new_err(format!(
+                "{}: its rows are not consecutive, and a copy of {} x {} elements does not fit into memory (pass a \
+                 smaller matrix)",
+                self.name, self.rows, self.cols
+            )));
+        }
         for i in 0..self.rows as isize {
             for j in 0..self.cols as isize {
                 // SAFETY: element (i, j) is at this place by the exporter's strides, perhaps not aligned.
@@ -181,7 +193,7 @@ impl Operand {
                 });
             }
         }
-        Cow::Owned(copy)
+        Ok(Cow::Owned(copy))
     }
 }
 

@@ -89,31 +89,52 @@ fn sources(
     py.import("apportion._arguments")?.call_method("sources", (), Some(&given))?.extract()
 }
 
+/// A whole number from 0 on, as the Python half reads it.
+fn whole<T: TryFrom<u64>>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<T> {
+    let arguments = given.py().import("apportion._arguments")?;
+    let number: u64 = arguments.call_method1("whole", (name, given))?.extract()?;
+    number
+        .try_into()
+        .map_err(|_| exception(refuse(name, format!("{number} is out of range"), "pass a smaller number")))
+}
+
+/// A limit, as the Python half reads it.
+fn each(name: &str, given: Option<Bound<'_, PyAny>>) -> PyResult<Option<Each>> {
+    let Some(given) = given else { return Ok(None) };
+    given.py().import("apportion._arguments")?.call_method1("limit", (name, given))?.extract()
+}
+
 #[pymethods]
 impl Balancer {
     #[new]
     #[pyo3(signature = (
         units, processors, *, tolerance=0.05, hysteresis=0.02, cost_per_move=0.0, cost_per_unit=0.0,
-        rounds=None, least=None, most=None, multiple_of=None, warm_up=0, speeds=None, models=None
+        rounds=None, least=None, most=None, multiple_of=None, warm_up=None, speeds=None, models=None
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        units: u64,
-        processors: usize,
+        units: &Bound<'_, PyAny>,
+        processors: &Bound<'_, PyAny>,
         tolerance: f64,
         hysteresis: f64,
         cost_per_move: f64,
         cost_per_unit: f64,
         rounds: Option<f64>,
-        least: Option<Each>,
-        most: Option<Each>,
-        multiple_of: Option<Each>,
-        warm_up: u32,
+        least: Option<Bound<'_, PyAny>>,
+        most: Option<Bound<'_, PyAny>>,
+        multiple_of: Option<Bound<'_, PyAny>>,
+        warm_up: Option<Bound<'_, PyAny>>,
         speeds: Option<Bound<'_, PyAny>>,
         models: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let sources = sources(py, speeds, models)?;
+        let units: u64 = whole("units", units)?;
+        let processors: usize = whole("processors", processors)?;
+        let warm_up: u32 = warm_up.map_or(Ok(0), |rounds| whole("warm_up", &rounds))?;
+        let least = each("least", least)?;
+        let most = each("most", most)?;
+        let multiple_of = each("multiple_of", multiple_of)?;
         let balancer = short(py, || {
             let cost = MovingCost {
                 per_change: cost_per_move,
@@ -154,7 +175,8 @@ impl Balancer {
 
     /// Takes the shares that the caller uses instead.
     fn adopt(&mut self, counts: &Bound<'_, PyAny>) -> PyResult<()> {
-        let counts = counts.try_iter()?.map(|x| x?.extract::<u64>()).collect::<PyResult<Vec<_>>>()?;
+        let counts =
+            counts.try_iter()?.map(|count| whole("counts", &count?)).collect::<PyResult<Vec<_>>>()?;
         self.balancer.adopt(&counts).map_err(exception)
     }
 

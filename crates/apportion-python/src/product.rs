@@ -27,8 +27,8 @@ pub struct Task {
     what: String,
     pub semiring: String,
     exponent: u64,
-    alpha: Option<f64>,
-    beta: Option<f64>,
+    pub alpha: Option<f64>,
+    pub beta: Option<f64>,
     pub adaptive: bool,
     pub segments: u64,
     pub seed: u64,
@@ -60,30 +60,46 @@ pub fn product(
     order: Order,
     layout: Option<PyRef<'_, Layout>>,
 ) -> PyResult<Made> {
-    let a = Operand::of(a, "A")?;
-    let b = b.map(|b| Operand::of(b, "B")).transpose()?;
-    let c = c.map(|c| Operand::of(c, "C")).transpose()?;
-    let semiring: Semiring = task.semiring.parse().map_err(exception)?;
-    within("segments", task.segments, 1, 1 << 20).map_err(exception)?;
-    let all: Vec<&Operand> = [Some(&a), b.as_ref(), c.as_ref()].into_iter().flatten().collect();
-    check_kinds(&all, semiring)?;
-    let shape = shape(&a, b.as_ref(), c.as_ref())?;
-    let given = layout.map(|layout| (layout.plan.clone(), layout.order, layout.machine.clone()));
-    let job = Job { task, semiring, shape, sources, order, given };
-    let truth = if all.iter().all(|operand| operand.kind == Kind::Bool) { Kind::Bool } else { Kind::U8 };
-    match (a.kind, semiring) {
-        (Kind::F64, Semiring::PlusTimes) => compute(py, Kernel::<f64>::plus_times(), &all, &job, truth),
-        (Kind::F32, Semiring::PlusTimes) => compute(py, Kernel::<f32>::plus_times(), &all, &job, truth),
-        (Kind::F64, _) => tropical::<f64>(py, &all, &job),
-        (Kind::F32, _) => tropical::<f32>(py, &all, &job),
-        (Kind::I64, _) => tropical::<i64>(py, &all, &job),
-        (Kind::I32, _) => tropical::<i32>(py, &all, &job),
-        (Kind::Bool | Kind::U8, _) => compute(py, Kernel::or_and(), &all, &job, truth),
+    let (all, job, truth) = read(task, (a, b, c), sources, order, layout)?;
+    let (all, semiring) = (&all[..], job.semiring);
+    match (all[0].kind, semiring) {
+        (Kind::F64, Semiring::PlusTimes) => compute(py, Kernel::<f64>::plus_times(), all, &job, truth),
+        (Kind::F32, Semiring::PlusTimes) => compute(py, Kernel::<f32>::plus_times(), all, &job, truth),
+        (Kind::F64, _) => tropical::<f64>(py, all, &job),
+        (Kind::F32, _) => tropical::<f32>(py, all, &job),
+        (Kind::I64, _) => tropical::<i64>(py, all, &job),
+        (Kind::I32, _) => tropical::<i32>(py, all, &job),
+        (Kind::Bool | Kind::U8, _) => compute(py, Kernel::or_and(), all, &job, truth),
     }
 }
 
+/// A, B and C, those that there are, as Python passes them.
+pub type Given<'a, 'py> =
+    (&'a Bound<'py, PyAny>, Option<&'a Bound<'py, PyAny>>, Option<&'a Bound<'py, PyAny>>);
+
+/// The operands that there are, checked against each other; the job; and the kind of truth values.
+pub fn read(
+    task: Task,
+    (a, b, c): Given<'_, '_>,
+    sources: Sources,
+    order: Order,
+    layout: Option<PyRef<'_, Layout>>,
+) -> PyResult<(Vec<Operand>, Job, Kind)> {
+    let given = [(Some(a), "A"), (b, "B"), (c, "C")];
+    let all = given.into_iter().filter_map(|(operand, name)| Some(Operand::of(operand?, name)));
+    let all: Vec<Operand> = all.collect::<PyResult<_>>()?;
+    let semiring: Semiring = task.semiring.parse().map_err(exception)?;
+    within("segments", task.segments, 1, 1 << 20).map_err(exception)?;
+    check_kinds(&all, semiring)?;
+    let find = |name| all.iter().find(|operand| operand.name() == name);
+    let shape = shape(&all[0], find("B"), find("C"))?;
+    let given = layout.map(|layout| (layout.plan.clone(), layout.order, layout.machine.clone()));
+    let truth = if all.iter().all(|operand| operand.kind == Kind::Bool) { Kind::Bool } else { Kind::U8 };
+    Ok((all, Job { task, semiring, shape, sources, order, given }, truth))
+}
+
 /// A semiring takes certain elements, and all operands have the same.
-pub fn check_kinds(all: &[&Operand], semiring: Semiring) -> PyResult<()> {
+fn check_kinds(all: &[Operand], semiring: Semiring) -> PyResult<()> {
     for operand in all {
         let kind = operand.kind;
         let (takes, remedy) = match semiring {
@@ -106,7 +122,7 @@ pub fn check_kinds(all: &[&Operand], semiring: Semiring) -> PyResult<()> {
 }
 
 /// The sizes fit together.
-pub fn shape(a: &Operand, b: Option<&Operand>, c: Option<&Operand>) -> PyResult<Shape> {
+fn shape(a: &Operand, b: Option<&Operand>, c: Option<&Operand>) -> PyResult<Shape> {
     let Some(b) = b else {
         if a.rows != a.cols {
             return Err(a.misfit(", not square", "pass a square matrix"));
@@ -125,12 +141,12 @@ pub fn shape(a: &Operand, b: Option<&Operand>, c: Option<&Operand>) -> PyResult<
     Shape::new(a.rows as u64, a.cols as u64, b.cols as u64, "A and B").map_err(exception)
 }
 
-fn tropical<T: Lent + Tropical>(py: Python<'_>, all: &[&Operand], job: &Job) -> PyResult<Made>
+fn tropical<T: Lent + Tropical>(py: Python<'_>, all: &[Operand], job: &Job) -> PyResult<Made>
 where
     PathElement<T>: Element,
 {
     if job.task.what == "paths" {
-        return paths::<T>(py, all[0], job);
+        return paths::<T>(py, &all[0], job);
     }
     compute(py, Kernel::<T>::tropical(job.semiring).map_err(exception)?, all, job, Kind::U8)
 }
@@ -148,7 +164,7 @@ fn only<T>(blocks: LocalBlocks<T>) -> Vec<T> {
 fn compute<T: Lent>(
     py: Python<'_>,
     kernel: Kernel<T>,
-    all: &[&Operand],
+    all: &[Operand],
     job: &Job,
     truth: Kind,
 ) -> PyResult<Made> {
@@ -162,8 +178,8 @@ fn compute<T: Lent>(
     // The operands hold Python's views: they stay on this thread, and their elements go to the other.
     let elements: Vec<_> = all
         .iter()
-        .map(|operand| (operand.name(), operand.elements::<T>(), (operand.rows, operand.cols)))
-        .collect();
+        .map(|operand| Ok((operand.name(), operand.elements::<T>()?, (operand.rows, operand.cols))))
+        .collect::<PyResult<_>>()?;
     let views: Vec<(&str, BlockViews<'_, T>)> =
         elements.iter().map(|(name, elements, sizes)| (*name, whole(&elements[..], *sizes))).collect();
     let (elements, report, ratios) = long(py, |monitor| {
@@ -204,7 +220,7 @@ fn paths<T: Lent + Tropical>(py: Python<'_>, a: &Operand, job: &Job) -> PyResult
 where
     PathElement<T>: Element,
 {
-    let elements = a.elements::<T>();
+    let elements = a.elements::<T>()?;
     let elements = &elements[..];
     let (lengths, predecessors, report, ratios) = long(py, |monitor| {
         let kernel = Kernel::<PathElement<T>>::paths(job.semiring)?;

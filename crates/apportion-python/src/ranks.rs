@@ -4,12 +4,12 @@ use crate::arrays::{Array, Kind, Lent, Operand};
 use crate::errors::{exception, refuse};
 use crate::layouts::{Layout, Order};
 use crate::machine::Sources;
-use crate::product::{Job, Task, check_kinds, scaling, shape, sizes, whole};
+use crate::product::{Job, Task, read, scaling, sizes, whole};
 use crate::report::Report;
 use crate::settle::{as_run, settle};
-use crate::wait::long;
+use crate::wait::{long_watched, short};
 use apportion::kernels::{Kernel, Semiring, Tropical};
-use apportion::matrix::{BlockViews, LocalBlocks};
+use apportion::matrix::{BlockViews, Element, LocalBlocks};
 use apportion::product::{MatmulJob, Operands, OwnRects, RunReport, multiply};
 use apportion::run::{Monitor, Session, World, redistribute};
 use apportion::schedule::MatmulSchedule;
@@ -34,34 +34,28 @@ pub fn product_on(
     comm: usize,
     gather: bool,
 ) -> PyResult<(Vec<Block>, Report)> {
-    let (a, b) = (Operand::of(&operands.0, "A")?, Operand::of(&operands.1, "B")?);
-    let c = operands.2.as_ref().map(|c| Operand::of(c, "C")).transpose()?;
-    let semiring: Semiring = task.semiring.parse().map_err(exception)?;
-    let all: Vec<&Operand> = [Some(&a), Some(&b), c.as_ref()].into_iter().flatten().collect();
-    check_kinds(&all, semiring)?;
-    if task.adaptive {
+    let given = (&operands.0, Some(&operands.1), operands.2.as_ref());
+    let (all, job, truth) = read(task, given, sources, order, layout)?;
+    if job.task.adaptive {
         let error = refuse("adaptive", "is for threads of one process", "leave out comm or adaptive");
         return Err(exception(error));
     }
-    let shape = shape(&a, Some(&b), c.as_ref())?;
-    let given = layout.map(|layout| (layout.plan.clone(), layout.order, layout.machine.clone()));
-    let job = Job { task, semiring, shape, sources, order, given };
-    let truth = if all.iter().all(|operand| operand.kind == Kind::Bool) { Kind::Bool } else { Kind::U8 };
+    let (all, semiring) = (&all[..], job.semiring);
     let to = (comm, gather);
-    match (a.kind, semiring) {
-        (Kind::F64, Semiring::PlusTimes) => compute(py, Kernel::<f64>::plus_times(), &all, &job, to, truth),
-        (Kind::F32, Semiring::PlusTimes) => compute(py, Kernel::<f32>::plus_times(), &all, &job, to, truth),
-        (Kind::F64, _) => tropical::<f64>(py, &all, &job, to),
-        (Kind::F32, _) => tropical::<f32>(py, &all, &job, to),
-        (Kind::I64, _) => tropical::<i64>(py, &all, &job, to),
-        (Kind::I32, _) => tropical::<i32>(py, &all, &job, to),
-        (Kind::Bool | Kind::U8, _) => compute(py, Kernel::or_and(), &all, &job, to, truth),
+    match (all[0].kind, semiring) {
+        (Kind::F64, Semiring::PlusTimes) => compute(py, Kernel::<f64>::plus_times(), all, &job, to, truth),
+        (Kind::F32, Semiring::PlusTimes) => compute(py, Kernel::<f32>::plus_times(), all, &job, to, truth),
+        (Kind::F64, _) => tropical::<f64>(py, all, &job, to),
+        (Kind::F32, _) => tropical::<f32>(py, all, &job, to),
+        (Kind::I64, _) => tropical::<i64>(py, all, &job, to),
+        (Kind::I32, _) => tropical::<i32>(py, all, &job, to),
+        (Kind::Bool | Kind::U8, _) => compute(py, Kernel::or_and(), all, &job, to, truth),
     }
 }
 
 fn tropical<T: Lent + Tropical>(
     py: Python<'_>,
-    all: &[&Operand],
+    all: &[Operand],
     job: &Job,
     to: (usize, bool),
 ) -> PyResult<(Vec<Block>, Report)> {
@@ -71,12 +65,12 @@ fn tropical<T: Lent + Tropical>(
 fn compute<T: Lent>(
     py: Python<'_>,
     kernel: Kernel<T>,
-    all: &[&Operand],
+    all: &[Operand],
     job: &Job,
     (comm, gather): (usize, bool),
     truth: Kind,
 ) -> PyResult<(Vec<Block>, Report)> {
-    let elements: Vec<_> = all.iter().map(|operand| operand.elements::<T>()).collect();
+    let elements: Vec<_> = all.iter().map(Operand::elements::<T>).collect::<PyResult<_>>()?;
     let whole_sizes: Vec<_> = all.iter().map(|operand| (operand.rows, operand.cols)).collect();
     let views: Vec<BlockViews<'_, T>> =
         elements.iter().zip(whole_sizes).map(|(elements, sizes)| whole(&elements[..], sizes)).collect();

@@ -205,3 +205,10 @@ def test_jax_arrays(needs) -> None:
     a = jax.numpy.arange(12.0, dtype="float32").reshape(3, 4)
     c = apportion.matmul(a, jax.numpy.array(a.T), speeds=[1])
     assert isinstance(c, jax.Array) and (c == a @ a.T).all()
+
+
+def test_a_copy_larger_than_memory_is_refused(needs) -> None:
+    numpy = needs("numpy")
+    huge = numpy.broadcast_to(numpy.zeros((1, 1)), (1 << 30, 1 << 30))
+    with pytest.raises(MemoryError, match="A: its rows are not consecutive"):
+        apportion.matmul(huge, huge, speeds=[1])

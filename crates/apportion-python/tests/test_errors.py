@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import apportion
 import pytest
@@ -84,10 +85,22 @@ BAD: list[tuple[type[Exception], str, Callable[[], object]]] = [
         "has no best paths",
         lambda: apportion.closure(SQUARE, semiring="plus-times", predecessors=True),
     ),
-    (ValueError, "comm: ", lambda: apportion.matmul(SQUARE, SQUARE, comm=-1)),
-    (ValueError, "no MPI that is initialised", lambda: apportion.matmul(SQUARE, SQUARE, comm=0x44000000)),
+    (TypeError, "comm: 5 is no communicator", lambda: apportion.matmul(SQUARE, SQUARE, comm=5)),
+    (ValueError, "comm: ", lambda: apportion.matmul(SQUARE, SQUARE, comm=SimpleNamespace(handle=-1))),
+    (
+        ValueError,
+        "no MPI that is initialised",
+        lambda: apportion.matmul(SQUARE, SQUARE, comm=SimpleNamespace(handle=0x44000000)),
+    ),
     (ValueError, "sizes: there are none", lambda: apportion.measured([])(len)),
     (ValueError, "processors", lambda: apportion.Balancer(10, 0)),
+    (ValueError, "units: -1 is out of range", lambda: apportion.Balancer(-1, 2)),
+    (TypeError, "processors: 2.5 is no whole", lambda: apportion.Balancer(10, 2.5)),
+    (ValueError, "warm_up: -1 is out of range", lambda: apportion.Balancer(10, 2, warm_up=-1)),
+    (ValueError, f"warm_up: {1 << 40} is out of range", lambda: apportion.Balancer(10, 2, warm_up=1 << 40)),
+    (ValueError, "least: -1 is out of range", lambda: apportion.Balancer(10, 2, least=-1)),
+    (ValueError, "counts: -1 is out of range", lambda: apportion.Balancer(10, 2).adopt([-1, 11])),
+    (ValueError, "points: -1", lambda: apportion.sweep((9, 9), "ratio=1..2", [1, 1], points=-1)),
     (ValueError, "speeds: there are 1 for 2", lambda: apportion.Balancer(10, 2, speeds=[1])),
 ]
 

@@ -55,6 +55,7 @@ def test_every_kind_on_a_part_of_the_world(mpirun, tmp_path: Path) -> None:
 BAD = """
 import numpy as np, apportion
 from mpi4py import MPI
+from types import SimpleNamespace
 comm = MPI.COMM_WORLD
 def refused(**given):
     try:
@@ -63,7 +64,7 @@ def refused(**given):
         return str(error)
 assert "has 2 processes, but there are 3 processors" in refused(comm=comm, speeds=[1, 2, 3])
 assert "different arguments" in refused(comm=comm, speeds=[1, 1 + comm.rank])
-assert "communicator" in refused(comm=MPI.COMM_NULL) and "communicator" in refused(comm=0x12345)
+assert "communicator" in refused(comm=MPI.COMM_NULL) and "communicator" in refused(comm=SimpleNamespace(handle=0x12345))
 assert "C: element (0, 0)" in refused(comm=comm, semiring="max-plus", C=np.full((8, 8), np.nan))
 assert (apportion.matmul(np.eye(8), np.eye(8), comm=comm) == np.eye(8)).all()
 print("told", flush=True)

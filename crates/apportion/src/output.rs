@@ -59,11 +59,9 @@ impl OutputFile {
         let refuse = |what: String, remedy: &str| Err(Error::input(path.display().to_string(), what, remedy));
         // Not that of the links' end: it has no name if it is a pipe, as behind /dev/stdout.
         let found = fs::metadata(path);
-        let target = if found.as_ref().is_ok_and(|found| !found.is_file()) {
-            path.to_path_buf()
-        } else {
-            follow(path)?
-        };
+        let end = follow(path)?;
+        let target =
+            if found.as_ref().is_ok_and(|found| !found.is_file()) { path.to_path_buf() } else { end };
         let keep = match found {
             Ok(found) if found.is_dir() => return refuse("is a directory".into(), "add a file name to it"),
             Ok(found) => {
@@ -269,9 +267,14 @@ fn sync_directory(file: &Path) {
 /// Extends an empty file with zeros, and takes the room on the disk at once where the file system can.
 fn extend(file: &File, length: u64) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
-    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length) {
-        Err(e) if e != rustix::io::Errno::OPNOTSUPP && e != rustix::io::Errno::INVAL => return Err(e.into()),
-        _ => {}
+    {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::{Errno, retry_on_intr};
+        match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, length)) {
+            // The file system cannot: it takes the room when the data come.
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {}
+            Err(e) => return Err(e.into()),
+        }
     }
     file.set_len(length)
 }

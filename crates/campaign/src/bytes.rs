@@ -2,11 +2,10 @@
 
 use crate::Found;
 use crate::figures::Figure;
-use crate::tool::{Tool, ended};
+use crate::tool::{Tool, ended, mpirun};
 use apportion::random::Random;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 const METHODS: [&str; 6] = ["rows", "columns", "grid", "recursive", "nagamochi-abe", "auto"];
 const FLOWS: [&str; 3] = ["one-to-all", "ring", "bulk"];
@@ -18,20 +17,21 @@ const SIZES: [usize; 10] = [1, 7, 13, 31, 48, 64, 97, 101, 128, 150];
 /// Compares this many configurations.
 pub fn run(count: u32, seed: u64, tool: &Tool) -> Found {
     let mut random = Random::new(seed);
-    let mpi =
-        Command::new("mpirun.openmpi").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let mpi = mpi.is_ok_and(|status| status.success());
+    let mpi = mpirun();
     let mut runs = 0;
     for _ in 0..count {
         runs += compare(&mut random, mpi, tool)?;
     }
-    let engines = if mpi { "threads, copies, repeated runs, MPI" } else { "threads, copies, repeated runs" };
+    let engines = match mpi {
+        Some(_) => "threads, copies, repeated runs, MPI",
+        None => "threads, copies, repeated runs; MPI skipped: no mpirun",
+    };
     let tried = format!("{count} configurations, {runs} runs: {engines}");
     Ok(vec![Figure::new("same bytes", tried, "no byte differs")])
 }
 
 /// One random configuration; returns the number of runs.
-fn compare(random: &mut Random, mpi: bool, tool: &Tool) -> Result<u32, String> {
+fn compare(random: &mut Random, mpi: Option<&str>, tool: &Tool) -> Result<u32, String> {
     fn of<'a, T: ?Sized>(random: &mut Random, list: &[&'a T]) -> &'a T {
         list[random.below(list.len())]
     }
@@ -88,8 +88,8 @@ fn compare(random: &mut Random, mpi: bool, tool: &Tool) -> Result<u32, String> {
         }
         runs += 1;
     }
-    if mpi {
-        if under_mpi(tool, at, &words, processors)? != first {
+    if let Some(mpirun) = mpi {
+        if under_mpi(tool, (at, mpirun), &words, processors)? != first {
             return Err(format!("other bytes under MPI: {about}"));
         }
         runs += 1;
@@ -97,21 +97,14 @@ fn compare(random: &mut Random, mpi: bool, tool: &Tool) -> Result<u32, String> {
     Ok(runs)
 }
 
-fn under_mpi(tool: &Tool, at: &Path, words: &[&str], processors: usize) -> Result<Vec<u8>, String> {
+fn under_mpi(
+    tool: &Tool,
+    (at, mpirun): (&Path, &str),
+    words: &[&str],
+    processors: usize,
+) -> Result<Vec<u8>, String> {
     let words = [words, &["-o", "mpi.npy", "--engine", "mpi"]].concat();
-    let plain = tool.command(at, &words);
-    let mut command = Command::new("mpirun.openmpi");
-    command.args([
-        "--allow-run-as-root",
-        "--oversubscribe",
-        "--bind-to",
-        "none",
-        "-n",
-        &processors.to_string(),
-    ]);
-    command.arg(plain.get_program()).args(&words).current_dir(at).env("XDG_CACHE_HOME", at.join("cache"));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let ended = ended(command, &words)?;
+    let ended = ended(tool.command_under(mpirun, processors, at, &words), &words)?;
     if ended.code != Some(0) {
         return Err(format!("mpirun apportion {}: {}", words.join(" "), ended.said));
     }

@@ -104,6 +104,26 @@ int rename(const char *from, const char *to) {
     if (fails()) return -1;
     return REAL(rename, int, const char *, const char *)(from, to);
 }
+int renameat(int at, const char *from, int to_at, const char *to) {
+    if (fails()) return -1;
+    return REAL(renameat, int, int, const char *, int, const char *)(at, from, to_at, to);
+}
+int renameat2(int at, const char *from, int to_at, const char *to, unsigned flags) {
+    if (fails()) return -1;
+    return REAL(renameat2, int, int, const char *, int, const char *, unsigned)(at, from, to_at, to, flags);
+}
+int linkat(int at, const char *from, int to_at, const char *to, int flags) {
+    if (fails()) return -1;
+    return REAL(linkat, int, int, const char *, int, const char *, int)(at, from, to_at, to, flags);
+}
+int fallocate64(int fd, int mode, off64_t from, off64_t length) {
+    if (fails()) return -1;
+    return REAL(fallocate64, int, int, int, off64_t, off64_t)(fd, mode, from, length);
+}
+int fdatasync(int fd) {
+    if (fails()) return -1;
+    return REAL(fdatasync, int, int)(fd);
+}
 int mkdir(const char *path, mode_t mode) {
     if (fails()) return -1;
     return REAL(mkdir, int, const char *, mode_t)(path, mode);

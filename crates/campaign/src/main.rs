@@ -39,7 +39,7 @@ struct Common {
     /// Write the figures to this page (Markdown).
     #[arg(long, global = true, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Keep inputs that reveal a defect here.
+    /// Keep inputs that reveal a defect here; one that aborts the campaign itself stays as TARGET-now.
     #[arg(long, global = true, value_name = "DIR", default_value = "campaign-finds")]
     finds: PathBuf,
 }

@@ -46,6 +46,16 @@ impl Tool {
         command
     }
 
+    /// The same with several processes under Open MPI's mpirun.
+    pub fn command_under(&self, mpirun: &str, processes: usize, directory: &Path, words: &[&str]) -> Command {
+        let mut command = Command::new(mpirun);
+        command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n"]);
+        command.arg(processes.to_string()).arg(&self.binary).args(words);
+        command.current_dir(directory).env("XDG_CACHE_HOME", directory.join("cache"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+
     /// Runs to the end; an error if it hangs.
     pub fn run(&self, directory: &Path, words: &[&str]) -> Result<Ended, String> {
         ended(self.command(directory, words), words)
@@ -95,17 +105,31 @@ pub fn finish(mut child: Child, words: &[&str]) -> Result<Ended, String> {
     }
 }
 
+/// The name of Open MPI's mpirun, if it is installed.
+pub fn mpirun() -> Option<&'static str> {
+    ["mpirun.openmpi", "mpirun"].into_iter().find(|program| {
+        let known =
+            Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        known.is_ok_and(|status| status.success())
+    })
+}
+
 impl Ended {
-    /// Checks the rules of an end: exit code 0, 1 or 2, no signal, and one line of error that is no internal
-    /// one. Notes may stand before it.
+    /// Checks the rules of an end: exit code 0, 1 or 2, no signal, and exactly one line of error, the last one,
+    /// that is no internal one. Notes may stand before it.
     pub fn is_orderly(&self) -> Result<(), String> {
-        let errors: Vec<&str> = self.said.lines().filter(|line| line.starts_with("apportion: ")).collect();
+        let is_error = |line: &&str| line.starts_with("apportion: ");
+        let errors = self.said.lines().filter(is_error).count();
         match self.code {
-            Some(0) => Ok(()),
+            Some(0) if errors == 0 => Ok(()),
+            Some(0) => Err(format!("an error, but exit code 0: {}", self.said)),
             Some(1 | 2) if self.said.contains("internal error") => {
                 Err(format!("internal error: {}", self.said))
             }
-            Some(1 | 2) if errors.is_empty() => Err(format!("an error without a word: {}", self.said)),
+            Some(1 | 2) if errors != 1 => Err(format!("{errors} lines of error: {}", self.said)),
+            Some(1 | 2) if self.said.lines().last().is_none_or(|line| !is_error(&line)) => {
+                Err(format!("text after the error: {}", self.said))
+            }
             Some(1 | 2) => Ok(()),
             code => Err(format!("ended with {code:?}: {}", self.said)),
         }

@@ -38,7 +38,7 @@ pub struct AdvectArgs {
     /// can continue.
     #[arg(long, value_name = "DIR")]
     pub checkpoint: Option<PathBuf>,
-    /// Continue from the field in this directory, to the same bytes.
+    /// Continue from the field in this directory, to the same bytes; without one, begin.
     #[arg(long, value_name = "DIR", conflicts_with = "checkpoint")]
     pub resume: Option<PathBuf>,
     /// Compute the inside of each box while halos travel; default: where the forecast is shorter.

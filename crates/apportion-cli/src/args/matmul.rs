@@ -83,6 +83,7 @@ pub struct PanelArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "adaptive"])]
     pub checkpoint: Option<PathBuf>,
     /// Continue from the panels in this directory, to the same bytes; they were cut as the first run decided.
+    /// Without any, begin.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "adaptive", "checkpoint"])]
     pub resume: Option<PathBuf>,
 }

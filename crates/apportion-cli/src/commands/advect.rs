@@ -68,7 +68,10 @@ fn on_world<T: Advectable>(
     let begin = Instant::now();
     let directory = args.checkpoint.as_ref().or(args.resume.as_ref());
     let identity = world.all_ok(directory.map(|_| identity(inputs)).transpose())?.unwrap_or_default();
-    let kept = world.all_ok(args.resume.as_ref().map(|from| kept(from, &identity)).transpose())?;
+    let kept = world.all_ok(args.resume.as_ref().map(|from| kept(from, &identity)).transpose())?.flatten();
+    if let Some(directory) = args.resume.as_ref().filter(|_| kept.is_none()) {
+        console.note(format!("there is no checkpoint in {}: from the first step", directory.display()));
+    }
     world.all_ok(if world.rank() == 0 { inputs.check_periodic::<T>() } else { Ok(()) })?;
     let outputs = [args.report.as_ref(), args.trace.as_ref(), args.svg.as_ref(), args.output.as_ref()];
     let tried = || outputs.iter().try_for_each(|path| open(*path).map(drop));

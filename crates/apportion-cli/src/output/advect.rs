@@ -109,13 +109,17 @@ pub fn keep<T: Advectable>(
     world.all_ok(if world.rank() == 0 { note() } else { Ok(()) })
 }
 
-/// Finds what a checkpoint kept.
+/// Finds what a checkpoint kept, if there is one.
 ///
 /// # Errors
-/// There is none, it is damaged, or it belongs to another advection.
-pub fn kept(directory: &Path, identity: &Value) -> Result<Kept> {
+/// It cannot be read, it is damaged, or it belongs to another advection.
+pub fn kept(directory: &Path, identity: &Value) -> Result<Option<Kept>> {
     let path = directory.join(MANIFEST);
-    let text = std::fs::read_to_string(&path).map_err(|e| Error::file(&path, "read", e))?;
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::file(&path, "read", e)),
+    };
     let refuse =
         |what: &str| Error::input(path.display().to_string(), what, "delete the directory and start again");
     let value: Value = serde_json::from_str(&text).map_err(|e| refuse(&format!("is not valid JSON: {e}")))?;
@@ -143,5 +147,5 @@ pub fn kept(directory: &Path, identity: &Value) -> Result<Kept> {
     }
     let (header, _) = read_npy_array(&field)?;
     let before = Moments { mass: *mass, least: *least, most: *most };
-    Ok(Kept { step, signed, before, field: ArrayFile { path: field, header } })
+    Ok(Some(Kept { step, signed, before, field: ArrayFile { path: field, header } }))
 }

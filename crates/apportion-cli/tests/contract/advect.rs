@@ -59,6 +59,9 @@ fn every_plan_and_resumption_gives_the_same_bytes() {
     assert!(bench.has("kept/field-000000000004.npy") && !bench.has("kept/field-000000000003.npy"));
     again("--speeds 5,1,1 --resume kept --every 3 --frames pictures");
     assert!(bench.has("other-000006.npy") && bench.has("pictures/frame-000007.png"));
+    // A run that was killed before its first checkpoint begins again by the same command.
+    again("--speeds 5,1,1 --resume fresh");
+    assert!(bench.has("fresh/field-000000000007.npy"));
     let wrong = bench.fails(2, &format!("{call} --speeds 1 --resume kept --third-order"));
     assert!(wrong.contains("belongs to another advection"), "{wrong}");
 }

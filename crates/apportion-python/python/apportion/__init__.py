@@ -169,8 +169,8 @@ def matmul(
 
     `comm` is a communicator of mpi4py: rank r computes the part of processor r. All its processes pass the
     same arguments, and all get the product, or with `gather=False` the list of their own blocks, each as the
-    slices of its rows and columns and an array. Python must have initialised MPI, and only one thread may use
-    it.
+    slices of its rows and columns and an array. mpi4py must have initialised MPI with MPI_THREAD_SERIALIZED or
+    higher, as it does by default, and no other thread may use MPI meanwhile.
 
     Other Python threads run meanwhile; they must not change A, B or C. Ctrl-C stops the product.
 
@@ -265,8 +265,10 @@ def _computed_on(what, operands, given, how, layout, report, comm, gather):
     views = tuple(
         view(operand, name) if operand is not None else None for operand, name in zip(operands, "ABC")
     )
-    handle = _whole("comm", getattr(comm, "handle", comm))
-    blocks, told = _native.product_on(what, views, given, how, layout, handle, bool(gather))
+    handle = getattr(comm, "handle", None)
+    if handle is None:
+        raise TypeError(f"comm: {comm!r} is no communicator (pass one of mpi4py, such as MPI.COMM_WORLD)")
+    blocks, told = _native.product_on(what, views, given, how, layout, _whole("comm", handle), bool(gather))
     if gather:
         answer = result(blocks[0][2], operands[0])
     else:
@@ -338,6 +340,7 @@ def sweep(
     how = _order(None, flow, block, overlap, look_ahead)
     sizes = [_whole("shape", size) for size in shape]
     names = None if methods is None else list(methods)
+    points = None if points is None else _whole("points", points)
     return _native.sweep(sizes, along, given, how, names, (points, margin, _whole("element", element)))
 
 

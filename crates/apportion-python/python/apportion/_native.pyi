@@ -211,7 +211,7 @@ class Balancer:
         least: int | Sequence[int | None] | None = None,
         most: int | Sequence[int | None] | None = None,
         multiple_of: int | Sequence[int | None] | None = None,
-        warm_up: int = 0,
+        warm_up: int | None = None,
         speeds: Sequence[float | str] | None = None,
         models: Models | Mapping[str, Any] | str | PathLike[str] | None = None,
     ) -> Self: ...

@@ -11,6 +11,12 @@ use crate::plan::shares::{fpm, ideal_seconds};
 
 /// First sizes are the even share over this number: cheap, and on the same side of most caches.
 const PROBE: f64 = 4.0;
+/// By this a size is divided that could not be run although it is the first.
+const SMALLER: f64 = 4.0;
+/// Relative distance of what fits and what does not, below which the edge is known well enough.
+const WIDTH: f64 = 0.001;
+/// Sizes that are tried until one is within the cap after rounding.
+const ROUNDINGS: usize = 16;
 /// Outside the measured sizes, this fraction of the speed is uncertain for each doubling of size …
 const DOUBT_PER_DOUBLING: f64 = 0.5;
 /// … or the slope of speed between the last two points, times this factor.
@@ -157,12 +163,22 @@ impl FocusedSweep {
         let even = self.units as f64 / self.processors.len() as f64;
         // A single processor does everything: one point, for the time.
         let probe = if self.processors.len() == 1 { even } else { (even / PROBE).max(1.0) };
-        let first: Vec<Request> = (0..self.processors.len())
-            .filter(|&rank| self.processors[rank].points.is_empty())
-            .map(|rank| Request { rank, size: self.allowed(rank, probe), regret: f64::INFINITY })
-            .collect();
+        let empty = (0..self.processors.len()).filter(|&rank| self.processors[rank].points.is_empty());
+        let first = |rank: usize| {
+            let size = match self.processors[rank].refused {
+                Some(bad) if bad <= 1.0 => return Err(nothing_fits(rank)),
+                Some(bad) if bad <= probe => (bad / SMALLER).max(1.0),
+                _ => probe,
+            };
+            Ok(Request { rank, size: self.allowed(rank, size), regret: f64::INFINITY })
+        };
+        let first: Vec<Request> = empty.map(first).collect::<Result<_>>()?;
         if !first.is_empty() {
             return Ok(first);
+        }
+        let wider = self.wider();
+        if !wider.is_empty() {
+            return Ok(wider);
         }
         let names = vec![String::from("p"); self.processors.len()];
         let models = self.models(&names)?;
@@ -190,14 +206,56 @@ impl FocusedSweep {
         Ok((0..self.processors.len()).filter_map(request).collect())
     }
 
-    /// The nearest size that may be asked for.
+    /// Where what is known to fit cannot hold the units, but what was not refused yet can: sizes between the
+    /// two, which say more about what fits.
+    fn wider(&self) -> Vec<Request> {
+        let units = self.units as f64;
+        let sum = |of: fn(&Known) -> Option<f64>| -> f64 {
+            self.processors.iter().map(|known| of(known).map_or(units, f64::floor)).sum()
+        };
+        if sum(Known::cap) >= units || sum(Known::most) < units {
+            return Vec::new();
+        }
+        let request = |rank: usize| {
+            let known = &self.processors[rank];
+            let (middle, width) = known.between()?;
+            let size = self.allowed(rank, middle);
+            let open =
+                known.points.iter().all(|p| p.size != size) && known.refused.is_some_and(|bad| size < bad);
+            (open && width > WIDTH).then_some(Request { rank, size, regret: f64::INFINITY })
+        };
+        (0..self.processors.len()).filter_map(request).collect()
+    }
+
+    /// The nearest size that may be asked for, also after the subject's rounding.
     fn allowed(&self, rank: usize, size: f64) -> f64 {
-        let known = &self.processors[rank];
-        (self.rounded)(size.min(known.largest.unwrap_or(f64::INFINITY)).max(1.0).round())
+        let largest = self.processors[rank].largest.unwrap_or(f64::INFINITY);
+        let mut wanted = size.min(largest).max(1.0).round();
+        for _ in 0..ROUNDINGS {
+            let rounded = (self.rounded)(wanted);
+            if rounded <= largest {
+                return rounded;
+            }
+            wanted *= 0.75;
+        }
+        largest
     }
 }
 
+fn nothing_fits(rank: usize) -> Error {
+    let what = format!("processor {rank}, counted from 0, could not run the smallest size");
+    Error::infeasible(what, "give it more memory, or leave it out")
+}
+
 impl Known {
+    /// The largest size that may still turn out to fit; `None` without a limit.
+    fn most(&self) -> Option<f64> {
+        match (self.refused, self.largest) {
+            (Some(refused), Some(largest)) => Some(largest.min(refused)),
+            (refused, largest) => refused.or(largest),
+        }
+    }
+
     fn cap(&self) -> Option<f64> {
         let found = self.refused.and(self.points.last()).map(|p| p.size);
         match (found, self.largest) {

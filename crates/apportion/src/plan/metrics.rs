@@ -43,7 +43,7 @@ pub struct Metrics {
     /// there is no forecast.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_bound: Option<f64>,
-    /// The forecast over `time_bound`; at least 1.
+    /// The forecast over `time_bound`; at least 1 for plans that this library makes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forecast_over_bound: Option<f64>,
 }

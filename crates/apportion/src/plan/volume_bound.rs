@@ -11,7 +11,11 @@ use super::Shape;
 pub fn touched_bound(shape: Shape, share: f64) -> f64 {
     let mut sides = [shape.m as f64, shape.n as f64, shape.k as f64];
     sides.sort_by(|x, y| y.total_cmp(x));
-    let [m, n, k] = sides;
+    touched_of_sorted(sides, share)
+}
+
+/// The same of sides sorted from the longest to the shortest.
+pub(crate) fn touched_of_sorted([m, n, k]: [f64; 3], share: f64) -> f64 {
     if share <= 0.0 {
         0.0
     } else if share * m >= n {
@@ -20,7 +24,7 @@ pub fn touched_bound(shape: Shape, share: f64) -> f64 {
     } else if share * m * n >= k * k {
         2.0 * (m * n * k * k * share).sqrt() + share * m * n
     } else {
-        3.0 * (m * n * k * share).powf(2.0 / 3.0)
+        3.0 * (m * n * k * share).cbrt().powi(2)
     }
 }
 
@@ -31,8 +35,8 @@ pub fn volume_bound(shape: Shape, shares: impl IntoIterator<Item = f64>) -> u64 
     let [m, k, n] = [shape.m, shape.k, shape.n].map(|side| side as f64);
     let touched: f64 = shares.into_iter().map(|share| touched_bound(shape, share)).sum();
     let whole = m * k + k * n + m * n;
-    // Volumes are whole numbers: rounding of the sum must not hide one that is reached.
-    (touched * (1.0 + 1e-12) - whole).max(0.0).floor() as u64
+    // Volumes are whole numbers; the sum's rounding must not push the bound beyond one that is reached.
+    (touched * (1.0 - 1e-12) - whole).max(0.0).ceil() as u64
 }
 
 #[cfg(test)]

@@ -39,7 +39,6 @@ impl TailCut {
             && short.len() >= least
             && tail >= least
             && long.len() >= tail + LEAST_SIDE / 2)
-            || tail.max(short.len()) <= SMALL
         {
             return None;
         }
@@ -52,21 +51,46 @@ impl TailCut {
         let across: Vec<Span> = evenly(short, side);
         let tiles =
             evenly(strip, side).iter().flat_map(|&s| across.iter().map(move |&a| turned(s, a))).collect();
-        Some(Self { kept: turned(Span::new(long.start, cut), short), tiles })
+        let cut = Self { kept: turned(Span::new(long.start, cut), short), tiles };
+        let large = |piece: &Rect| Size::of(*piece, least) == Size::Large;
+        std::iter::once(&cut.kept).chain(&cut.tiles).all(large).then_some(cut)
     }
 
-    /// True if this cut of a rectangle changes no order of sums in an update of `part` of the rectangle: all
-    /// pieces of the update keep at least `least` rows and columns, and none of them becomes small.
+    /// True if this cut of a rectangle changes no order of sums in an update of `part` of the rectangle,
+    /// whichever processor computes a piece: all pieces of the update keep at least `least` rows and columns,
+    /// and are as small or large as the part is.
     pub fn respects(&self, part: Rect, least: u64) -> bool {
-        let small = |rect: Rect| rect.rows.len().max(rect.cols.len()) <= SMALL;
+        let whole = Size::of(part, least);
         let fits = |piece: Rect| {
             let thin = |piece: Span, whole: Span| piece.len() < least.max(2).min(whole.len());
-            piece.is_empty()
-                || !(thin(piece.rows, part.rows)
-                    || thin(piece.cols, part.cols)
-                    || (small(piece) && !small(part)))
+            let alike = whole == Size::Small || (whole, Size::of(piece, least)) == (Size::Large, Size::Large);
+            piece.is_empty() || (alike && !thin(piece.rows, part.rows) && !thin(piece.cols, part.cols))
         };
         std::iter::once(&self.kept).chain(&self.tiles).all(|piece| fits(piece.intersect(part)))
+    }
+}
+
+/// How a product of a rectangle sums long inner dimensions, on one to `least / 2` threads that share its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Size {
+    /// As small products do, on any number of threads.
+    Small,
+    /// It depends on the number of threads.
+    Either,
+    /// As large products do, on any number of threads.
+    Large,
+}
+
+impl Size {
+    fn of(rect: Rect, least: u64) -> Self {
+        let (rows, cols) = (rect.rows.len(), rect.cols.len());
+        if rows.max(cols) <= SMALL {
+            Self::Small
+        } else if cols > SMALL || rows / (least / 2).max(1) > SMALL {
+            Self::Large
+        } else {
+            Self::Either
+        }
     }
 }
 
@@ -150,9 +174,11 @@ mod tests {
                 for piece in &pieces {
                     prop_assert_eq!(piece.intersect(whole), *piece);
                     prop_assert!(piece.rows.len().min(piece.cols.len()) >= least.max(2));
-                    prop_assert!(piece.rows.len().max(piece.cols.len()) > SMALL);
+                    // On any number of threads, whose least part is this.
+                    let rows = piece.rows.len() / (least.max(2) / 2);
+                    prop_assert!(rows.max(piece.cols.len()) > SMALL);
                 }
-                prop_assert!(cut.respects(whole, least));
+                prop_assert!(cut.respects(whole, least.max(2)));
                 let off = (whole.area() - cut.kept.area()) as f64 / whole.area() as f64 - fraction;
                 prop_assert!(off.abs() <= 0.5 / high.max(wide) as f64 + 1e-12);
             }
@@ -225,6 +251,8 @@ mod tests {
             (rect([0, 1000], [0, 1]), 0.1, 2),
             (rect([0, 1000], [0, 7]), 0.1, 8),
             (rect([0, 256], [0, 64]), 0.1, 2),
+            // Four threads would have 25 rows each of a tile, and have 250 without a tail.
+            (rect([0, 1000], [0, 50]), 0.1, 8),
             (rect([0, 1000], [0, 1000]), 0.0, 2),
             (rect([5, 5], [0, 1000]), 0.1, 2),
         ] {

@@ -4,7 +4,7 @@
 //! Its speed is that of a larger size, and shares follow these speeds.
 
 use super::{PlanOptions, imbalance, relative_times};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{Interpolation, Model, only_ratios};
 use crate::plan::shapes::{Method, all_boxes, inner};
 use crate::plan::{Layout, LayoutConstraints, Shape};
@@ -62,10 +62,11 @@ pub(super) fn layouts(
     let constant = models.iter().all(|model| model.interpolation() == Interpolation::Constant);
     let mut all = lay(weights)?;
     if constant {
-        return Ok(all);
+        return held(all, models);
     }
     let mut now = weights.to_vec();
     let mut least = uneven(models, &all[0]);
+    let mut holding = all.clone();
     for _ in 1..MOST_ROUNDS {
         let sizes = all[0].sizes();
         // In proportion to the speed at the size that is updated, relative to that at the size for which the
@@ -81,12 +82,35 @@ pub(super) fn layouts(
             .map(|(towards, before)| 0.5 * (towards + before))
             .collect();
         let next = lay(&now)?;
+        holding.extend(next.iter().cloned());
         let unevenness = uneven(models, &next[0]);
         if unevenness < least {
             (all, least) = (next, unevenness);
         }
     }
-    Ok(all)
+    // Another round's boxes may fit where the most even ones do not.
+    held(all, models).or_else(|_| held(holding, models))
+}
+
+/// The layouts whose processors can hold what they update: a box has more elements of C than its share of the
+/// work, and may exceed a model's cap.
+///
+/// # Errors
+/// There is none: exit code 1.
+fn held(layouts: Vec<Layout>, models: &[Model]) -> Result<Vec<Layout>> {
+    let holds = |layout: &Layout| {
+        let (work, sizes) = (layout.work(), layout.sizes());
+        let each = models.iter().zip(work.iter().zip(sizes));
+        each.into_iter().all(|(model, (work, size))| *work == 0 || model.speed(size as f64) > 0.0)
+    };
+    let kept: Vec<Layout> = layouts.into_iter().filter(holds).collect();
+    if kept.is_empty() {
+        return Err(Error::infeasible(
+            "the processors' models end before the sizes that boxes of the inner dimension need",
+            "use another method, or models without `max_size`",
+        ));
+    }
+    Ok(kept)
 }
 
 /// Each processor's seconds for its work, for pivot blocks of one index of the models.
@@ -169,5 +193,22 @@ mod tests {
         assert_eq!(imbalance_of(&models, &layout).unwrap(), 2.0);
         let times = relative_times_of(&models, &layout).unwrap().unwrap();
         assert!((times[0] - 2.0 / 3.0).abs() < 1e-12 && times[1] == 2.0);
+    }
+
+    /// Slabs of a long inner dimension need all of C on each processor, which these models cannot hold: auto
+    /// takes another method, and the named one says why not.
+    #[test]
+    fn boxes_beyond_the_caps_are_no_candidates() {
+        let s = shape(100, 6400, 100);
+        let model = |name: &str| {
+            let points = vec![Point::new(100.0, 1e-6), Point::new(7000.0, 7e-5)];
+            Model::new(name, Interpolation::PiecewiseLinear, points, Some(7000.0)).unwrap()
+        };
+        let models = [model("a"), model("b")];
+        let platform = crate::platform::Platform::from_names(&["a".into(), "b".into()]);
+        let best = super::super::plan_matmul(s, &platform, &models, 1, &PlanOptions::open(64, 8)).unwrap();
+        assert!(best[0].plan.layout().unwrap().boxes().is_none());
+        let weights = super::super::areas(&models, s).unwrap();
+        assert_eq!(layouts(Method::Inner, s, &weights, &models).unwrap_err().exit_code(), 1);
     }
 }

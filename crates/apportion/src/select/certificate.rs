@@ -20,9 +20,6 @@ use crate::platform::{Cut, Platform};
 /// Up to this number of processors the wires are considered; beyond, only the speeds.
 const MOST_PROCESSORS: usize = 128;
 
-/// Speeds between two points of a smooth model that its envelope considers.
-const SAMPLES: usize = 32;
-
 /// Steps of the bisection: to the last bits.
 const STEPS: usize = 100;
 
@@ -77,34 +74,44 @@ pub fn time_bound(
     Ok(Some(low))
 }
 
-/// The model with the highest speed at each size or above it: a box updates more elements of C than its share
-/// of the work, and its speed is that at the larger size. Constant models are their own envelope.
+/// A model that is nowhere slower than the given one at the same size or a larger one: a box updates more
+/// elements of C than its share of the work, and its speed is that at the larger size. Constant models are
+/// their own envelope.
 fn envelope(model: &Model, elements: u64) -> Result<Model> {
     if model.interpolation() == Interpolation::Constant {
         return Ok(model.clone());
     }
     let largest = model.max_size().unwrap_or(f64::INFINITY).min(elements as f64);
     let mut sizes: Vec<f64> = model.points().iter().map(|point| point.size).collect();
-    if model.interpolation() != Interpolation::PiecewiseLinear {
-        let between = |pair: &[f64]| {
-            let (from, step) = (pair[0], (pair[1] - pair[0]) / SAMPLES as f64);
-            (1..SAMPLES).map(move |i| from + i as f64 * step).collect::<Vec<f64>>()
-        };
-        sizes.extend(sizes.windows(2).flat_map(between).collect::<Vec<f64>>());
-    }
     sizes.push(largest);
     sizes.retain(|&size| size <= largest && size > 0.0);
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
-    let mut most = 0.0;
-    let mut points = Vec::with_capacity(sizes.len());
-    // Between two points, the line between these values is not below the speed.
-    for &size in sizes.iter().rev() {
-        most = model.speed(size).max(most);
-        points.push(Point::new(size, size / most));
+    // The highest speed between each size and the next one, and behind the last.
+    let highest = |pair: &[f64]| highest_between(model, pair[0], pair[1]);
+    let behind = sizes.windows(2).map(highest).chain([model.speed(largest)]);
+    let mut behind: Vec<f64> = behind.collect();
+    for i in (1..behind.len()).rev() {
+        behind[i - 1] = behind[i - 1].max(behind[i]);
     }
-    points.reverse();
+    // A line between two sizes is not below the speeds between them if both ends are not.
+    let point = |(i, &size): (usize, &f64)| Point::new(size, size / behind[i.saturating_sub(1)]);
+    let points = sizes.iter().enumerate().map(point).collect();
     Model::new(model.processor(), Interpolation::PiecewiseLinear, points, model.max_size())
+}
+
+/// The highest speed from one point of a model to the next: the speed is a cubic there, or a line.
+fn highest_between(model: &Model, from: f64, to: f64) -> f64 {
+    let at = |s: f64| model.speed(from + s * (to - from));
+    let [f0, f1, f2, f3] = [at(0.0), at(1.0 / 3.0), at(2.0 / 3.0), at(1.0)];
+    // Coefficients of the cubic through the four, of its derivative 3 a s^2 + 2 b s + c.
+    let a = 4.5 * (f3 - 3.0 * f2 + 3.0 * f1 - f0);
+    let b = 4.5 * (2.0 * f0 - 5.0 * f1 + 4.0 * f2 - f3);
+    let c = 0.5 * (-11.0 * f0 + 18.0 * f1 - 9.0 * f2 + 2.0 * f3);
+    let root = (b * b - 3.0 * a * c).max(0.0).sqrt();
+    let turns = [(-b + root) / (3.0 * a), (-b - root) / (3.0 * a), -c / (2.0 * b)];
+    let inside = turns.into_iter().filter(|s| *s > 0.0 && *s < 1.0).map(at);
+    inside.fold(f0.max(f3), f64::max)
 }
 
 /// The least number of elements of A, B and C that a set of `work` of the product's m n k multiply-adds and

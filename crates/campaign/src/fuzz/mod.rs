@@ -83,6 +83,7 @@ fn attack(target: &Target, seconds: f64, common: &Common) -> Result<Figure, Stri
     let mut random = Random::new(common.seed);
     let (mut tried, mut taken) = (0u64, 0u64);
     let watch = Watch::begin(target.name, common.finds.clone());
+    let current = Current::begin(target.name, common)?;
     let begun = Instant::now();
     // The corpus itself first: it has what was a defect once.
     let mut unchanged = seeds.iter();
@@ -92,6 +93,7 @@ fn attack(target: &Target, seconds: f64, common: &Common) -> Result<Figure, Stri
             None => damaged(target.grammar, &seeds, &mut random),
         };
         watch.now(&input);
+        current.now(&input)?;
         let outcome = std::panic::catch_unwind(|| (target.read)(&input));
         let defect = match outcome {
             Ok(Ok(())) => {
@@ -148,6 +150,31 @@ fn number(input: &[u8]) -> u64 {
     input
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The input that is read now, in a file: it stays there if the input aborts this program.
+struct Current {
+    path: PathBuf,
+}
+
+impl Current {
+    fn begin(name: &str, common: &Common) -> Result<Self, String> {
+        let failed = |e: std::io::Error| format!("{}: {e}", common.finds.display());
+        std::fs::create_dir_all(&common.finds).map_err(failed)?;
+        Ok(Self { path: common.finds.join(format!("{name}-now")) })
+    }
+
+    fn now(&self, input: &[u8]) -> Result<(), String> {
+        std::fs::write(&self.path, input).map_err(|e| format!("{}: {e}", self.path.display()))
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+        // Only if nothing is kept there.
+        let _ = self.path.parent().map(std::fs::remove_dir);
+    }
 }
 
 /// Ends the program, with the input kept, if one input takes too long: a thread cannot be stopped.

@@ -5,10 +5,10 @@ use apportion::error::Error;
 use apportion::events::{
     EventGraph, EventMatrices, EventOptions, LocalLogic, parse_workcell, shared_places, simulate_workcell,
 };
-use apportion::matrix::{read_matrix, read_npy_array};
+use apportion::matrix::{DistributedFile, read_matrix, read_npy_array};
 use apportion::model::{Models, Surfaces};
 use apportion::plan::Plan;
-use apportion::plan::shares::{fpm, least_time, makespan, robust};
+use apportion::plan::shares::{Balancer, fpm, least_time, makespan, robust};
 use apportion::platform::{Network, parse_platform};
 use apportion::product::Manifest;
 use apportion::report::plan_svg;
@@ -29,6 +29,8 @@ pub fn targets() -> Vec<Target> {
         target("manifest", Grammar::Json, manifest),
         target("workcell", Grammar::Toml, workcell),
         target("traces", Grammar::Bytes, traces),
+        target("balancer", Grammar::Json, balancer),
+        target("blocks", Grammar::Json, blocks),
         target("npy", Grammar::Bytes, npy),
         target("mtx", Grammar::Bytes, mtx),
         target("units", Grammar::Bytes, quantities),
@@ -143,6 +145,43 @@ fn on_disk(input: &[u8], name: &str) -> PathBuf {
     let path = directory.path().join(name);
     std::fs::write(&path, input).expect("a temporary file");
     path
+}
+
+/// A state that was accepted takes rounds, and its text leads to the same.
+fn balancer(input: &[u8]) -> Result<(), Error> {
+    let mut balancer = Balancer::from_json(text(input)?)?;
+    let mut again = Balancer::from_json(&balancer.to_json()).expect("what is written is read");
+    for round in 0..4 {
+        let seconds: Vec<f64> = (0..balancer.processors()).map(|i| 1.0 + 0.1 * (i * round) as f64).collect();
+        let decided = balancer.observe(&seconds).map(|decision| decision.shares);
+        assert_eq!(
+            decided.as_ref().ok(),
+            again.observe(&seconds).map(|decision| decision.shares).as_ref().ok()
+        );
+        assert_eq!(balancer.shares().iter().sum::<u64>(), balancer.units());
+    }
+    Ok(())
+}
+
+/// A layout file beside the files that the corpus names: an accepted one is a matrix that can be read.
+fn blocks(input: &[u8]) -> Result<(), Error> {
+    static FILES: OnceLock<()> = OnceLock::new();
+    FILES.get_or_init(|| {
+        for (name, sizes) in [("a-0.npy", (6, 3)), ("a-1.npy", (6, 6))] {
+            let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {sizes:?}, }}");
+            let header = format!("{header:<117}\n");
+            let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+            file.extend(header.as_bytes());
+            file.extend(vec![0; 8 * sizes.0 * sizes.1]);
+            on_disk(&file, name);
+        }
+    });
+    let path = on_disk(input, "a.json");
+    let file = DistributedFile::open(&path, false)?;
+    assert!(file.rows() > 0 && file.cols() > 0 && file.files().count() > 0);
+    let turned = DistributedFile::open(&path, true)?;
+    assert_eq!((turned.rows(), turned.cols()), (file.cols(), file.rows()));
+    Ok(())
 }
 
 fn npy(input: &[u8]) -> Result<(), Error> {

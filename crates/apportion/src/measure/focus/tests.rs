@@ -131,6 +131,41 @@ fn a_full_memory_is_found_where_the_plan_needs_it() {
     }
     let shares = fpm(&sweep.models(&["a".into(), "b".into()]).unwrap(), 1000).unwrap();
     assert!((392..=400).contains(&shares[0]), "{shares:?}");
+    // Two full memories, 650 and 450, hold the units only if both are searched for.
+    let mut sweep = FocusedSweep::new(2, 1000, 0.02).unwrap();
+    let mut asked = 0;
+    while let Some(Request { rank, size, .. }) = sweep.next().unwrap() {
+        if size > [650.0, 450.0][rank] {
+            sweep.refuse(rank, size)
+        } else {
+            sweep.add(rank, processors[rank].point(size))
+        }
+        asked += 1;
+        assert!(asked < 60);
+    }
+    let shares = fpm(&sweep.models(&["a".into(), "b".into()]).unwrap(), 1000).unwrap();
+    assert!(shares[0] <= 650 && shares[1] <= 450 && shares.iter().sum::<u64>() == 1000, "{shares:?}");
+    // The first size may be too large already, down to a single unit.
+    let mut sweep = FocusedSweep::new(2, 1000, 0.02).unwrap();
+    let mut asked = Vec::new();
+    let error = loop {
+        match sweep.next() {
+            Ok(Some(Request { rank: 0, size, .. })) => {
+                asked.push(size);
+                sweep.refuse(0, size);
+            }
+            Ok(Some(Request { rank, size, .. })) => sweep.add(rank, processors[rank].point(size)),
+            Ok(None) => panic!("nothing fits: {asked:?}"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((error.exit_code(), asked.last()), (1, Some(&1.0)));
+    assert!(asked.len() < 12, "{asked:?}");
+    // A subject's rounding does not lead beyond the cap.
+    let coarse = |size: f64| (size / 216.0).ceil() * 216.0;
+    let mut sweep = FocusedSweep::new(2, 1000, 0.02).unwrap().with_rounding(coarse);
+    (0..2).for_each(|rank| sweep.cap(rank, 500.0));
+    assert!(sweep.requests().unwrap().iter().all(|request| request.size <= 500.0));
     // Caps that leave units over are no plan.
     let mut sweep = FocusedSweep::new(2, 1000, 0.02).unwrap();
     (0..2).for_each(|rank| {

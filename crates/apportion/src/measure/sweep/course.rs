@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 const CAP_ACCURACY: f64 = 0.05;
 /// … in at most this number of runs, if sizes are listed.
 const CAP_TRIES: u32 = 20;
+/// Sizes that a plan may begin with before a failure counts as the program's.
+const FIRST_TRIES: u32 = 6;
 
 /// Task of a processor in a round.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,7 +99,10 @@ impl Course {
                 Ok(true)
             }
             Found::TooLarge { size, error, reason } => {
-                if self.points.last().is_none_or(|last| last.size >= size) {
+                // A plan that asks for the sizes that it needs may begin with one that is too large.
+                let first = self.points.is_empty() && matches!(self.plan, Plan::Asked(_));
+                let may_shrink = first && size > 1.0 && self.tries < FIRST_TRIES;
+                if !may_shrink && self.points.last().is_none_or(|last| last.size >= size) {
                     return Err(error);
                 }
                 if !self.fails(size) {
@@ -226,7 +231,7 @@ pub(super) fn ask(
         for point in model.into_iter().flat_map(Model::points) {
             focus.add(rank, *point);
         }
-        if let Some(failure) = model.and_then(Model::failure) {
+        if let Some(failure) = &course.failure {
             focus.refuse(rank, failure.size);
         }
     }

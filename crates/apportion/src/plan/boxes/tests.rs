@@ -232,7 +232,8 @@ fn slabs_by_hand() {
     assert_eq!(layout.shares(), [5, 7, 3]);
     assert_eq!(layout.sizes(), [15, 15, 15]);
     let metrics = Metrics::of_layout(&layout, 1.0);
-    assert_eq!((metrics.volume, metrics.volume_bound), (Some(30), Some(27)));
+    // 2 sqrt(135) + 15, 55 and 2 sqrt(90) + 10 elements are touched at least, and 95 are there: 27.2.
+    assert_eq!((metrics.volume, metrics.volume_bound), (Some(30), Some(28)));
     assert_eq!(metrics.volume_matrix, Some(vec![vec![0, 15, 0], vec![0, 0, 0], vec![15, 0, 0]]));
     assert_eq!(metrics.sum_half_perimeters, Some(6.0));
     assert_eq!(metrics.communication_free, Some(vec![0, 0, 0]));

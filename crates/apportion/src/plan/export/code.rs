@@ -1,6 +1,7 @@
 //! Shares and offsets as source code: C arrays, PETSc's ownership ranges, and a shell file for Slurm's tasks.
 
 use super::Exported;
+use crate::plan::shares::offsets;
 
 /// Arrays of C: names, shares, and offsets with the total at their end.
 pub(super) fn c(names: &[String], shares: &[u64]) -> Exported {
@@ -43,23 +44,14 @@ pub(super) fn slurm_units(shares: &[u64]) -> Exported {
     Exported { text, warnings: Vec::new() }
 }
 
-/// The first unit of each share, and the total.
-fn offsets(shares: &[u64]) -> Vec<u64> {
-    let sums = shares.iter().scan(0, |sum: &mut u64, share| {
-        *sum += share;
-        Some(*sum)
-    });
-    std::iter::once(0).chain(sums).collect()
-}
-
 fn list(numbers: &[u64], between: &str) -> String {
     numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(between)
 }
 
-/// A text literal of C, in ASCII.
-fn c_text(name: &str) -> String {
+/// A text literal of C, in ASCII, without trigraphs.
+pub(in crate::plan::export) fn c_text(name: &str) -> String {
     let escaped = |byte: u8| match byte {
-        b'"' | b'\\' => format!("\\{}", byte as char),
+        b'"' | b'\\' | b'?' => format!("\\{}", byte as char),
         b' '..=b'~' => (byte as char).to_string(),
         // Octal escapes end after three digits, unlike hexadecimal ones.
         other => format!("\\{other:03o}"),

@@ -124,7 +124,12 @@ mod tests {
             let shape = Shape::new(m, k, n, "test").unwrap();
             let ours = volume(shape, &weights);
             let measured = |layout: &Layout| Metrics::of_layout(layout, 1.0).volume.unwrap();
+            let of_all = !straight_line(shape, &weights).unwrap().shares().contains(&0);
             for (name, other) in lines_of_three(shape, &weights) {
+                // A strip that rounds to nothing leaves a processor out: a layout of two moves less.
+                if of_all && other.shares().contains(&0) {
+                    continue;
+                }
                 // Another processor in the strip can round better, by some rows or columns.
                 let slack = if name == "three strips" { 0 } else { 4 * k };
                 prop_assert!(ours <= measured(&other) + slack, "{}", name);

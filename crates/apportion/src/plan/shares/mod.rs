@@ -18,6 +18,7 @@ mod proportional;
 mod ranges;
 mod robust;
 
+pub(crate) use balancer::offsets;
 pub use balancer::{Balancer, Decision, MovingCost, Reason};
 pub use even::even;
 pub(in crate::plan) use exact::gcd;

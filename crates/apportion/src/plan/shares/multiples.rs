@@ -51,6 +51,10 @@ pub(super) fn mixed(models: &[Model], n: u64, allowed: &[Allowed]) -> Result<Vec
     }
     let Some(mut best) = found else { return Err(unreachable(n, &steps)) };
     let (mut low, _) = bracket(models, n, allowed);
+    // By then at most n units are done: perhaps exactly n.
+    if let Some(counts) = change(low)? {
+        (high, best) = (low, counts);
+    }
     while low < high {
         let middle = f64::from_bits(low.to_bits() + (high.to_bits() - low.to_bits()) / 2);
         if middle <= low || middle >= high {
@@ -172,7 +176,21 @@ fn unreachable(n: u64, steps: &[u64]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Point;
     use proptest::prelude::*;
+
+    /// 15, 27 and 6 units of 48 are done by 2.994 s: the first processor's next block of 3 takes 3 s, up to 24.
+    #[test]
+    fn all_units_may_be_done_at_the_lower_end() {
+        let points = [(1.0, 2.0), (16.0, 3.0), (24.0, 3.0)].map(|(x, t)| Point::new(x, t));
+        let models = [
+            Model::piecewise("a", points.to_vec(), None).unwrap(),
+            Model::constant("b", 28.0 / 3.0).unwrap(),
+            Model::constant("c", 7.0 / 3.0).unwrap(),
+        ];
+        let limits = [3, 3, 1].map(|multiple_of| Limits { multiple_of, ..Limits::default() });
+        assert_eq!(fpm_within(&models, 48, &limits).unwrap(), [15, 27, 6]);
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]

@@ -11,8 +11,8 @@ use crate::platform::{Network, Platform};
 use crate::product::OwnRects;
 use crate::product::multiply::{data_path, empty_blocks};
 use crate::product::tests::{PATHS, on, parts, whole};
-use crate::run::Monitor;
 use crate::run::trace_of_all;
+use crate::run::{Monitor, World};
 use crate::schedule::{Flow, ScheduleOptions};
 use crate::trace::Trace;
 use proptest::prelude::*;
@@ -268,5 +268,35 @@ fn a_lost_worker_ends_the_run_with_its_name() {
         assert!(lost.len() < 4, "some have all they own");
         let named = lost.iter().any(|lost| error.to_string().starts_with(lost));
         assert!(path != DataPath::Packed || named, "{error}");
+    }
+}
+
+/// A tail changes no byte, also where several threads share narrow rectangles.
+#[test]
+fn a_tail_changes_no_byte_on_several_threads() {
+    let shape = Shape::new(1000, 700, 50, "test").unwrap();
+    let value = |i: u64| (i as f64 * 0.618_033_988_75).fract() - 0.5;
+    let fill = |rows: u64, cols: u64| {
+        Matrix::new(rows as usize, cols as usize, (0..rows * cols).map(value).collect::<Vec<f64>>())
+    };
+    let (a, b) = (fill(shape.m, shape.k), fill(shape.k, shape.n));
+    let mut platform = platform(2);
+    platform.processors[0].cores = vec![0; 4];
+    let layout = shapes::rows(shape, &[2.0, 1.0]).unwrap();
+    let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 350));
+    let (monitor, kernel) = (Monitor::new(), Kernel::<f64>::plus_times());
+    let world = World::solo(&monitor);
+    let product = |tail: f64| {
+        let session = Session::new(&world, &platform, &monitor, 1.0);
+        let own = OwnRects::of(&schedule, &world);
+        let (a, b) = (parts(&a, &own.a), parts(&b, &own.b));
+        let mut c = empty_blocks(&own.c);
+        let sides = [views_of(&a), views_of(&b)];
+        computed(kernel, &schedule, sides, &mut c, (&session, DataPath::InPlace, tail)).unwrap();
+        c.into_iter().flat_map(|(_, block)| block).map(f64::to_bits).collect::<Vec<u64>>()
+    };
+    let right = product(0.0);
+    for tail in [0.1, 0.3, 0.5] {
+        assert!(product(tail) == right, "{tail}");
     }
 }

@@ -91,15 +91,18 @@ impl Mpi {
             let duplicate: unsafe extern "C" fn(Handle, *mut Handle) -> c_int =
                 *library.get(b"MPI_Comm_dup\0").map_err(|e| unusable(&name, &e))?;
             let done = duplicate(given, &mut comm);
+            if done != 0 {
+                let what = format!("{name} cannot duplicate the communicator: error {done}");
+                let remedy = "give one that is valid on all its processes";
+                return Err(Error::input("communicator", what, remedy));
+            }
             if let Ok(query) = library.get::<Question>(b"MPI_Query_thread\0") {
                 query(&mut level);
             }
-            (functions.rank)(comm, &mut rank);
-            (functions.size)(comm, &mut size);
-            done
+            (functions.rank)(comm, &mut rank) | (functions.size)(comm, &mut size)
         };
         if done != 0 {
-            let what = format!("{name} cannot duplicate the communicator: error {done}");
+            let what = format!("{name} does not answer about the communicator: error {done}");
             return Err(Error::input("communicator", what, "give one that is valid on all its processes"));
         }
         std::mem::forget(library);

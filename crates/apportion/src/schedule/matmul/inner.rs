@@ -141,11 +141,16 @@ impl Boxes {
     /// An upper bound of the number of steps of all processors.
     pub fn steps(&self, block: u64) -> u128 {
         let of = |rank: usize| {
-            let talkers = self.receivers[rank].len() + self.senders[rank].len();
+            // A send to each receiver, a post and a wait for each sender, and a part of each segment to free.
+            let talkers =
+                self.receivers[rank].len() + 2 * self.senders[rank].len() + self.segments[rank].len();
             let blocks = u128::from(self.turns.max(self.lengths[rank].div_ceil(block)));
             let hops: u64 =
                 self.places[rank].iter().map(|(chain, _)| self.chains[*chain].cell.chain.len() as u64).sum();
-            blocks * (self.tiles[rank].len() + talkers) as u128 + 4 * u128::from(hops)
+            // Each cell's sum travels in up to twice as many pieces as there are processors in its chain, each
+            // with a post, a wait and a send.
+            let updates = (self.tiles[rank].len() * self.segments[rank].len().max(1)) as u128;
+            blocks * (updates + talkers as u128) + 6 * u128::from(hops)
         };
         (0..self.tiles.len()).map(of).sum()
     }

@@ -118,23 +118,36 @@ fn platform(random: &mut Random) -> (Platform, Vec<Model>) {
         }
         _ => {}
     }
-    let model = |i| Model::constant(format!("p{i}"), 200.0 * 10f64.powf(random.unit())).unwrap();
-    let models = (0..p).map(model).collect();
+    let kind = random.below(3);
+    let models = (0..p).map(|i| model(kind, format!("p{i}"), random)).collect();
     (parse_platform(&text, "random").unwrap(), models)
 }
 
+/// A constant speed, or one that rises and falls with the size, by lines or smoothly.
+fn model(kind: usize, name: String, random: &mut Random) -> Model {
+    let mut speed = || 200.0 * 10f64.powf(random.unit());
+    if kind == 0 {
+        return Model::constant(name, speed()).unwrap();
+    }
+    let sizes = [3.0, 20.0, 60.0, 130.0, 250.0, 400.0];
+    let points = sizes.map(|size| Point::new(size, size / speed())).to_vec();
+    let interpolation = [Interpolation::PiecewiseLinear, Interpolation::Akima][kind - 1];
+    Model::new(name, interpolation, points, None).unwrap()
+}
+
 fn seconds(layout: &Layout, order: ScheduleOptions, platform: &Platform, models: &[Model]) -> f64 {
-    let rates = rates(models, &layout.shares(), 1);
+    let rates = rates(models, &layout.sizes(), 1);
     let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
     forecast(layout, order, conditions).unwrap().seconds
 }
 
-/// No layout of any method, with any weights, any flow and any subset of the processors, beats the bound.
+/// No layout of any method, the inner dimension cut or not, with any weights, any flow and any subset of the
+/// processors, beats the bound; nor do speeds that depend on the size.
 #[test]
 fn no_forecast_beats_the_bound() {
     let mut random = Random::new(16);
     let mut closest = f64::INFINITY;
-    for _ in 0..60 {
+    for _ in 0..200 {
         let (platform, models) = platform(&mut random);
         let p = platform.len();
         let side = |random: &mut Random| 1 + random.below(24) as u64;
@@ -143,10 +156,13 @@ fn no_forecast_beats_the_bound() {
         let subset: Vec<usize> = (0..p).filter(|_| random.unit() < 0.7).collect();
         let subset = if subset.is_empty() { vec![0] } else { subset };
         let weights: Vec<f64> = subset.iter().map(|_| 0.1 + random.unit()).collect();
-        for method in Method::candidates() {
+        for method in Method::candidates().chain([Method::Inner, Method::Boxes]) {
             let Ok(layout) = method.layout(shape, &weights, &MethodOptions::default()) else { continue };
             let layout = layout.among(&subset, p).unwrap();
             for order in orders(None, 1 + random.below(12) as u64, false, 1) {
+                if order.check_layout(&layout).is_err() {
+                    continue;
+                }
                 let found = seconds(&layout, order, &platform, &models);
                 assert!(found >= bound * (1.0 - 1e-9), "{method} {order}: {found} under {bound}");
                 closest = closest.min(found / bound);
@@ -223,4 +239,22 @@ fn the_exact_optimum_of_tiny_products_is_not_under_the_bound() {
     }
     // Whole elements on several processors: the bound divides them.
     assert!(sum / (cases.len() as f64) < 2.0, "{}", sum / cases.len() as f64);
+}
+
+/// Two splines whose highest speeds lie between points: their envelope is above them everywhere.
+#[test]
+fn envelopes_are_above_the_speeds() {
+    let mut random = Random::new(3);
+    for kind in [1, 2] {
+        for _ in 0..50 {
+            let model = model(kind, "p".into(), &mut random);
+            let above = envelope(&model, 300).unwrap();
+            let mut highest = 0.0f64;
+            for size in (1..=3000).rev().map(|i| f64::from(i) * 0.1) {
+                highest = highest.max(model.speed(size));
+                assert!(above.speed(size) >= highest * (1.0 - 1e-9), "{kind} {size}");
+            }
+            assert!(above.speed(300.0) <= highest.max(above.speed(250.0)) * (1.0 + 1e-9));
+        }
+    }
 }

@@ -6,6 +6,7 @@
 //! in the forecast; then single weights, and all at random, are changed while the forecast falls. Becker's
 //! squares for overlap (2010, section 6.1.4) are one case.
 
+use super::mapping::LAYOUT_WORK;
 use super::trials::Trials;
 use crate::error::Result;
 use crate::geometry::Rank;
@@ -19,7 +20,7 @@ use crate::select::{Choice, MemoryPolicy, PlanOptions, check_caps};
 /// Number of candidates whose shares are changed: the best ones.
 const MOST_CANDIDATES: usize = 4;
 /// Candidates that are slower than the best by more than this fraction are not changed.
-const HOPELESS: f64 = 0.3;
+pub(super) const HOPELESS: f64 = 0.3;
 /// Rounds in which all weights follow the forecast.
 const ROUNDS: usize = 12;
 /// Relative changes of single weights, one size after the other.
@@ -111,6 +112,9 @@ impl<'t, 'a> Resizing<'t, 'a> {
     fn attempt(&mut self, weights: Vec<f64>) -> Result<bool> {
         let usable = weights.iter().all(|w| w.is_finite() && *w > 0.0);
         if !usable || !self.trials.may_go_on() {
+            return Ok(false);
+        }
+        if !self.trials.spend(LAYOUT_WORK * self.active.len() as f64) {
             return Ok(false);
         }
         let (shape, method) = (self.trials.shape, &self.choice.plan.method);

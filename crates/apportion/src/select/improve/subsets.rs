@@ -5,18 +5,23 @@
 //! For more processors the search adds clusters and processors, the fastest first, and then adds and removes
 //! single ones and whole clusters while the forecast falls. Processors that can be exchanged count once.
 
-use super::trials::Trials;
+use super::shares::HOPELESS;
+use super::trials::{ROUNDING, Trials};
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::model::Model;
 use crate::plan::shapes::MethodOptions;
-use crate::plan::{Hierarchy, Member, shares};
-use crate::select::candidates::candidates;
+use crate::plan::{Forecast, Hierarchy, Member, shares};
+use crate::select::candidates::{Candidate, candidates};
 use crate::select::{Choice, Field, PlanOptions};
 use std::collections::BTreeSet;
 
 /// Up to this number of processors, every subset is considered.
 const MOST_EXHAUSTIVE: usize = 8;
+
+/// Candidates of the best subset, and other subsets with their best candidate, whose shares may be changed.
+const MOST_OF_BEST: usize = 2;
+const MOST_OTHERS: usize = 2;
 
 /// Processors that get no share because the others are faster without them.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,12 +32,12 @@ pub struct LeftOut {
     pub seconds: f64,
 }
 
-/// The candidates of the best subset, each faster than all plans tried before it; none if no subset is faster
-/// than all processors. The caller sets the seconds of [`LeftOut`].
+/// The best candidates of the best subset, and of subsets that other shares may make better. The caller sets the
+/// seconds of [`LeftOut`].
 pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
     let kinds = kinds(trials.field);
     let p = trials.field.platform.len();
-    let mut search = Search { tried: BTreeSet::new(), found: Vec::new(), kinds, trials };
+    let mut search = Search { tried: BTreeSet::new(), found: Vec::new(), best: None, kinds, trials };
     search.tried.insert((0..p).collect());
     search.grow()?;
     if p <= MOST_EXHAUSTIVE {
@@ -40,11 +45,25 @@ pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
     } else {
         search.exchange()?;
     }
-    let Some((best, _)) = search.found.last().cloned() else { return Ok(Vec::new()) };
-    let ranks: Vec<Rank> = (0..p).filter(|rank| !best.contains(rank)).map(Rank).collect();
-    let left_out = Some(LeftOut { ranks, seconds: 0.0 });
-    let of_best = search.found.into_iter().filter(|(subset, _)| *subset == best);
-    Ok(of_best.map(|(_, choice)| Choice { left_out: left_out.clone(), ..choice }).collect())
+    let limit = search.trials.best * (1.0 + HOPELESS);
+    let mut found = search.found;
+    found.retain(|found| found.forecast.seconds < limit);
+    found.sort_by(|a, b| a.forecast.seconds.total_cmp(&b.forecast.seconds));
+    let mut subsets: Vec<Vec<usize>> = Vec::new();
+    let mut choices = Vec::new();
+    for Found { subset, candidate: (method, layout, order, narrowed), forecast } in found {
+        let known = subsets.iter().filter(|known| **known == subset).count();
+        let most = if subsets.first().is_none_or(|best| *best == subset) { MOST_OF_BEST } else { 1 };
+        if known == most || subsets.len() == MOST_OF_BEST + MOST_OTHERS {
+            continue;
+        }
+        let ranks: Vec<Rank> = (0..p).filter(|rank| !subset.contains(rank)).map(Rank).collect();
+        let left_out = Some(LeftOut { ranks, seconds: 0.0 });
+        let choice = trials.field.choice(&method, &layout, order, Some(forecast))?;
+        choices.push(Choice { narrowed, left_out, ..choice });
+        subsets.push(subset);
+    }
+    Ok(choices)
 }
 
 /// Processors that can be exchanged: of equal models, memory and cluster, with the same links.
@@ -76,8 +95,17 @@ struct Search<'a, 't> {
     kinds: Vec<Vec<usize>>,
     /// Subsets that need no trial any more; processors that can be exchanged by the first of them.
     tried: BTreeSet<Vec<usize>>,
-    /// Subsets, ascending, with candidates that were faster than all before.
-    found: Vec<(Vec<usize>, Choice)>,
+    /// Candidates that are the best so far, or near it.
+    found: Vec<Found>,
+    /// The best subset so far, ascending.
+    best: Option<Vec<usize>>,
+}
+
+/// A candidate of a subset, ascending.
+struct Found {
+    subset: Vec<usize>,
+    candidate: Candidate,
+    forecast: Forecast,
 }
 
 impl Search<'_, '_> {
@@ -102,16 +130,8 @@ impl Search<'_, '_> {
         if ideal * scale >= self.trials.best {
             return Ok(false);
         }
-        let names: Vec<String> = subset.iter().map(|&i| field.platform.processors[i].name.clone()).collect();
-        let platform = field.platform.select(&names);
-        let centre = field.wishes.terms.centre.and_then(|c| subset.iter().position(|&i| i == c));
-        let terms = MethodOptions { centre, ..field.wishes.terms.clone() };
-        let wishes = PlanOptions { terms, ..field.wishes.clone() };
         // A subset that the caps cannot hold is none.
-        let Ok(found) = candidates(self.trials.shape, &platform, (&models, field.models_block), &wishes)
-        else {
-            return Ok(false);
-        };
+        let Ok(found) = self.candidates(&subset) else { return Ok(false) };
         if let Some((_, layout, ..)) = found.first() {
             let k = self.trials.shape.k as f64;
             let work = layout.shares();
@@ -122,23 +142,41 @@ impl Search<'_, '_> {
             }
         }
         let mut better = false;
-        let mut seen = Vec::new();
         for (method, layout, order, narrowed) in found {
-            if seen.contains(&(layout.clone(), order)) {
-                continue;
-            }
-            let embedded = layout.among(&subset, self.processors())?;
-            if let Some(choice) = self.trials.attempt(&method, &embedded, order)? {
-                self.found.push((subset.clone(), Choice { narrowed, ..choice }));
+            // Other shares may make several processors faster, but not one.
+            let limit = self.trials.best * if subset.len() > 1 { 1.0 + HOPELESS } else { 1.0 };
+            let layout = layout.among(&subset, self.processors())?;
+            let Some(forecast) = self.trials.faster_than(limit, &layout, order)? else { continue };
+            if forecast.seconds < self.trials.best * (1.0 - ROUNDING) {
+                self.trials.best = forecast.seconds;
+                self.best = Some(subset.clone());
                 better = true;
             }
-            seen.push((layout, order));
-            // Nothing travels: all flows are the same.
-            if subset.len() == 1 {
-                break;
-            }
+            let candidate = (method, layout, order, narrowed);
+            self.found.push(Found { subset: subset.clone(), candidate, forecast });
         }
         Ok(better)
+    }
+
+    /// The candidates of a subset, ascending; each layout and order once.
+    fn candidates(&self, subset: &[usize]) -> Result<Vec<Candidate>> {
+        let field = self.trials.field;
+        let models: Vec<Model> = subset.iter().map(|&i| field.models[i].clone()).collect();
+        let names: Vec<String> = subset.iter().map(|&i| field.platform.processors[i].name.clone()).collect();
+        let platform = field.platform.select(&names);
+        let centre = field.wishes.terms.centre.and_then(|c| subset.iter().position(|&i| i == c));
+        let terms = MethodOptions { centre, ..field.wishes.terms.clone() };
+        let wishes = PlanOptions { terms, ..field.wishes.clone() };
+        let all = candidates(self.trials.shape, &platform, (&models, field.models_block), &wishes)?;
+        let mut once: Vec<Candidate> = Vec::with_capacity(all.len());
+        for candidate in all {
+            if !once.iter().any(|known| (&known.1, known.2) == (&candidate.1, candidate.2)) {
+                once.push(candidate);
+            }
+        }
+        // Nothing travels: all flows are the same.
+        once.truncate(if subset.len() == 1 { 1 } else { once.len() });
+        Ok(once)
     }
 
     /// The subset with the first of processors that can be exchanged.
@@ -198,11 +236,7 @@ impl Search<'_, '_> {
         let mut count = 2;
         while count < order.len() {
             self.try_out(order[..count].to_vec())?;
-            count = if count.is_power_of_two() && count > 2 {
-                count / 2 * 3
-            } else {
-                (count + 1).next_power_of_two()
-            };
+            count = if count.is_power_of_two() { count / 2 * 3 } else { (count + 1).next_power_of_two() };
         }
         Ok(())
     }
@@ -226,8 +260,8 @@ impl Search<'_, '_> {
         let clusters = self.clusters();
         let kinds = self.kinds.clone();
         loop {
-            let present = match self.found.last() {
-                Some((subset, _)) => subset.clone(),
+            let present = match &self.best {
+                Some(subset) => subset.clone(),
                 None => (0..self.processors()).collect(),
             };
             let without = |gone: &[usize]| -> Vec<usize> {

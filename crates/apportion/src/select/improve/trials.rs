@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::plan::{Forecast, Layout, Shape, interrupts_by_owner};
 use crate::platform::Cut;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
-use crate::select::{Choice, Field, MOST_SIMULATED, rates};
+use crate::select::{Choice, Field, MOST_SIMULATED, crossing_bound, rates};
 use crate::simulate::{CostModel, simulate_within};
 
 /// Work of simulations per second, in pairs of processors x pivot blocks.
@@ -19,7 +19,7 @@ const ALWAYS: f64 = 0.05;
 /// Fraction of the forecast that planning may take.
 const FRACTION: f64 = 0.01;
 /// A layout must be faster by more than this fraction: less is rounding.
-const ROUNDING: f64 = 1e-9;
+pub(super) const ROUNDING: f64 = 1e-9;
 
 /// Trials with a budget.
 pub(super) struct Trials<'a> {
@@ -56,7 +56,7 @@ impl<'a> Trials<'a> {
     pub fn is_cut_off(&self, rank: usize, work: f64) -> bool {
         let Some(cut) = self.cuts.get(rank) else { return false };
         let elements = cut.bytes_within(self.best) / self.field.wishes.element as f64;
-        crate::select::certificate::work_within(self.shape, elements) < work * (1.0 - ROUNDING)
+        crossing_bound(self.shape, work) * (1.0 - ROUNDING) > elements
     }
 
     /// Spends work on something else than simulations; false, and nothing is spent, if that is too much.

@@ -2,6 +2,7 @@
 
 use super::table::OwnerTable;
 use crate::error::{Error, Result};
+use crate::plan::export::code::c_text;
 use std::fmt::Write;
 
 /// Numbers on a line of an array.
@@ -37,7 +38,7 @@ impl CHeader {
         header.put(&format!("#define APPORTION_PROCESSORS {}\n", processors.len()));
         header.put("static const char *const apportion_processors[] = {");
         for name in processors {
-            header.put(&format!("    {},", quoted(name)));
+            header.put(&format!("    {},", c_text(name)));
         }
         header.put("};\n");
         header
@@ -117,13 +118,4 @@ pub(super) fn c_ints(name: &str, [rows, cols]: [u64; 2]) -> Result<()> {
         format!("{name} of {rows} x {cols} is too large for C's int"),
         "export `owners` (JSON), which has no such limit",
     ))
-}
-
-/// A C string literal.
-fn quoted(name: &str) -> String {
-    let escaped = |c: char| match c {
-        '"' | '\\' | '?' => format!("\\{c}"),
-        c => c.to_string(),
-    };
-    format!("\"{}\"", name.chars().map(escaped).collect::<String>())
 }

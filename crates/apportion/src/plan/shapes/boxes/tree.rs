@@ -6,6 +6,7 @@
 
 use super::{Found, Members, Sides, cut, faces};
 use crate::geometry::Span;
+use crate::plan::touched_of_sorted;
 
 /// Divisions tried at a box with many members: those nearest to equal halves.
 const MOST_DIVISIONS: usize = 48;
@@ -163,22 +164,11 @@ impl Search<'_> {
         let each = self.members.weights[from..to].iter().map(|&weight| {
             // Equal members follow one another.
             if weight != last.0 {
-                last = (weight, touched(lengths, weight / total));
+                last = (weight, touched_of_sorted(lengths, weight / total));
             }
             last.1
         });
         each.sum()
-    }
-}
-
-/// Faces of the best box of a fraction of a box of these sides, longest first.
-fn touched([m, n, k]: [f64; 3], share: f64) -> f64 {
-    if share * m >= n {
-        share * (m * n + m * k) + n * k
-    } else if share * m * n >= k * k {
-        2.0 * (m * n * k * k * share).sqrt() + share * m * n
-    } else {
-        3.0 * (m * n * k * share).cbrt().powi(2)
     }
 }
 

@@ -123,7 +123,7 @@ impl MovingCost {
 }
 
 /// The first unit of each share, and the sum.
-pub(super) fn offsets(shares: &[u64]) -> Vec<u64> {
+pub(crate) fn offsets(shares: &[u64]) -> Vec<u64> {
     let mut all = Vec::with_capacity(shares.len() + 1);
     all.push(0);
     for share in shares {

@@ -14,6 +14,7 @@ mod decision;
 mod learnt;
 mod state;
 
+pub(crate) use decision::offsets;
 pub use decision::{Decision, MovingCost, Reason};
 
 use super::{Limits, even, fpm_within};
@@ -222,7 +223,7 @@ impl Balancer {
     /// The first unit of each processor, and the number of units: rank i has the units `offsets[i]` to
     /// `offsets[i + 1]`.
     pub fn offsets(&self) -> Vec<u64> {
-        decision::offsets(&self.shares)
+        offsets(&self.shares)
     }
 
     /// The cost of moving units.

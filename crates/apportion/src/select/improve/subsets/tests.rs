@@ -110,3 +110,23 @@ fn whole_clusters_stay_out() {
     assert_eq!(out, (4..16).collect::<Vec<usize>>());
     assert!(best.rank.unwrap() <= 8e9 / 4e8);
 }
+
+/// A processor with more than half of the work is not cut off by a wire that carries what the others need. With
+/// shares in proportion the fastest alone is best; with shares by forecast the two fast ones are.
+#[test]
+fn the_larger_part_of_the_work_is_not_cut_off() {
+    let text = "[[processor]]\nname = \"big\"\nspeed = \"900 Mflop/s\"\n[[processor]]\nname = \"small\"\nspeed = \"120 \
+        Mflop/s\"\n[[processor]]\nname = \"far\"\nspeed = \"50 Mflop/s\"\n[network]\nbandwidth = 1.2e6\n\
+        [[network.uplink]]\nof = \"far\"\nbandwidth = 1e4\n";
+    let platform = parse_platform(text, "test").unwrap();
+    let speeds = [450e6, 60e6, 25e6];
+    let models: Vec<Model> =
+        platform.names().into_iter().zip(speeds).map(|(n, s)| Model::constant(n, s).unwrap()).collect();
+    let shape = Shape::new(2000, 2000, 2000, "test").unwrap();
+    let options = PlanOptions::open(100, 8);
+    let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
+    let two = platform.select(&["big".into(), "small".into()]);
+    let pair = plan_matmul(shape, &two, &models[..2], 1, &options).unwrap().remove(0);
+    assert!(pair.rank.unwrap() < 0.95 * 8e9 / 450e6, "{:?}", pair.rank);
+    assert!(best.rank.unwrap() <= pair.rank.unwrap() * 1.01, "{:?} {:?}", best.rank, pair.rank);
+}

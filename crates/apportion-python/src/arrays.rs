@@ -2,6 +2,7 @@
 //! are lent where the library made them. Only an argument whose rows are not consecutive is copied.
 
 use crate::errors::{exception, refuse};
+use apportion::platform::available_memory;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -177,8 +178,11 @@ impl Operand {
         }
         // An array that repeats its elements, such as a broadcast one, can be larger than memory.
         let mut copy = Vec::new();
-        let room = self.rows.checked_mul(self.cols).map(|count| copy.try_reserve_exact(count));
-        if !matches!(room, Some(Ok(()))) {
+        let count = self.rows.checked_mul(self.cols).filter(|count| {
+            let bytes = count.checked_mul(size_of::<T>()).map_or(u64::MAX, |bytes| bytes as u64);
+            available_memory().is_none_or(|free| bytes <= free)
+        });
+        if count.is_none_or(|count| copy.try_reserve_exact(count).is_err()) {
             return Err(PyMemoryError::new_err(format!(
                 "{}: its rows are not consecutive, and a copy of {} x {} elements does not fit into memory (pass a \
                  smaller matrix)",

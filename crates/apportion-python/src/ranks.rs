@@ -9,7 +9,7 @@ use crate::report::Report;
 use crate::settle::{as_run, settle};
 use crate::wait::{long_watched, short};
 use apportion::kernels::{Kernel, Semiring, Tropical};
-use apportion::matrix::{BlockViews, Element, LocalBlocks};
+use apportion::matrix::{BlockViews, LocalBlocks};
 use apportion::product::{MatmulJob, Operands, OwnRects, RunReport, multiply};
 use apportion::run::{Monitor, Session, World, redistribute};
 use apportion::schedule::MatmulSchedule;

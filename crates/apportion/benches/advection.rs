@@ -1,20 +1,23 @@
 //! MPDATA: points per second of whole steps on one core and on two, beside the roofline of memory.
 //!
 //! `cargo bench --bench advection` takes about a minute on a quiet machine; `-- 256` runs at another side
-//! than 512. The roofline is the speed of memory (a triad over arrays larger than the caches) divided by the bytes
-//! that a step must move: the field read and written, and three Courant numbers read.
+//! than 512. Courant numbers are constants (one for each axis), or arrays with one for each face. The roofline is
+//! the speed of memory (a triad over arrays larger than the caches) divided by the bytes that a step must move: the
+//! field read and written, and three Courant numbers read where they are arrays.
 //!
 //! With `PYMPDATA=PYTHON` in the environment, the path of a Python that has PyMPDATA, its speed stands beside
-//! ours in double precision (benches/pympdata.py; its compilation takes another minute).
+//! ours in double precision (benches/pympdata.py; its compilation takes another minute). It has arrays of Courant
+//! numbers in any case.
 
-use apportion::advect::{AdvectJob, Courant, advect};
+use apportion::advect::{AdvectJob, Courant, advect, needed_faces};
 use apportion::kernels::mpdata::{Advectable, Boundary, Scheme};
+use apportion::matrix::LocalBlocks;
 use apportion::plan::shapes::rows;
 use apportion::plan::{Plan, Shape};
 use apportion::platform::Platform;
 use apportion::report::table;
 use apportion::run::{Monitor, Session, World};
-use apportion::schedule::{AdvectOrder, AdvectProblem};
+use apportion::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule};
 use apportion::{Rect, Span};
 use std::process::Command;
 use std::time::Instant;
@@ -23,7 +26,7 @@ use std::time::Instant;
 const LEVELS: usize = 64;
 
 /// Steps of a run, and runs of which the fastest counts.
-const STEPS: u64 = 4;
+const STEPS: u64 = 8;
 const RUNS: usize = 3;
 
 fn main() {
@@ -34,16 +37,16 @@ fn main() {
     let limited = Scheme { nonoscillatory: true, ..basic };
     let rival = rival(side);
     let mut lines = Vec::new();
-    for (name, scheme) in [
-        ("1 pass", Scheme::new(1).expect("one")),
-        ("2 passes", basic),
-        ("2 passes, non-oscillatory", limited),
-    ] {
+    for (name, scheme) in
+        [("1 pass", Scheme::new(1).expect("one")), ("2 passes", basic), ("2, non-oscillatory", limited)]
+    {
         let known = rival.iter().find(|(known, _)| *known == scheme).map(|(_, speed)| *speed);
-        lines.push(line::<f64>(name, (scheme, known), side, bytes_per_second));
-        lines.push(line::<f32>(name, (scheme, None), side, bytes_per_second));
+        lines.push(line::<f64>((name, false), (scheme, known), side, bytes_per_second));
+        lines.push(line::<f64>((name, true), (scheme, known), side, bytes_per_second));
+        lines.push(line::<f32>((name, false), (scheme, None), side, bytes_per_second));
     }
-    let head = ["scheme", "type", "one core", "two cores", "gain", "roofline", "PyMPDATA", "ahead"];
+    let head =
+        ["scheme", "type", "Courant", "one core", "two cores", "gain", "roofline", "PyMPDATA", "ahead"];
     print!("{}", table(&head, lines));
     println!("\nmillion points a second");
 }
@@ -65,17 +68,19 @@ fn rival(side: usize) -> Vec<(Scheme, f64)> {
 }
 
 fn line<T: Advectable>(
-    name: &str,
+    (name, faces): (&str, bool),
     (scheme, rival): (Scheme, Option<f64>),
     side: usize,
     bytes_per_second: f64,
 ) -> Vec<String> {
-    let [one, two] = [1, 2].map(|processors| speed::<T>(scheme, side, processors));
-    let roofline = bytes_per_second / (5 * size_of::<T>()) as f64 / 1e6;
+    let [one, two] = [1, 2].map(|processors| speed::<T>(scheme, faces, side, processors));
+    let arrays = if faces { 5 } else { 2 };
+    let roofline = bytes_per_second / (arrays * size_of::<T>()) as f64 / 1e6;
     let shown = |speed: f64| format!("{speed:.1}");
     vec![
         name.into(),
         T::NAME.into(),
+        if faces { "arrays" } else { "constant" }.into(),
         shown(one),
         shown(two),
         format!("{:.2}", two / one),
@@ -86,7 +91,7 @@ fn line<T: Advectable>(
 }
 
 /// Million points a second.
-fn speed<T: Advectable>(scheme: Scheme, side: usize, processors: usize) -> f64 {
+fn speed<T: Advectable>(scheme: Scheme, faces: bool, side: usize, processors: usize) -> f64 {
     let problem =
         AdvectProblem { sizes: vec![side, side, LEVELS], boundary: vec![Boundary::Periodic; 3], scheme };
     let shape = Shape::new(side as u64, 1, side as u64, "grid").expect("a grid");
@@ -97,12 +102,24 @@ fn speed<T: Advectable>(scheme: Scheme, side: usize, processors: usize) -> f64 {
     let rect = Rect::new(Span::new(0, side as u64), Span::new(0, (side * LEVELS) as u64));
     let field = (0..side * side * LEVELS).map(|i| T::from_f64(1.0 + (i % 97) as f64 / 97.0)).collect();
     let field = vec![(rect, field)];
-    let courant = [0.25, 0.125, 0.1875].map(|c| Courant::Constant(T::from_f64(c)));
+    let numbers = [0.25, 0.125, 0.1875].map(T::from_f64);
     let (monitor, job) = (
         Monitor::new(),
         AdvectJob { problem: &problem, plan: &plan, order: AdvectOrder::ALL[0], signed: false },
     );
     let world = World::solo(&monitor);
+    let schedule = AdvectSchedule::new(&problem, plan.rectangles().expect("a grid"), job.order, STEPS);
+    let schedule = schedule.expect("a schedule");
+    let arrays: Vec<LocalBlocks<T>> = (0..if faces { 3 } else { 0 })
+        .map(|axis| {
+            let rects = needed_faces(&schedule, axis, &world).into_iter();
+            rects.map(|rect| (rect, vec![numbers[axis]; rect.area() as usize])).collect()
+        })
+        .collect();
+    let courant: Vec<Courant<'_, T>> = match faces {
+        true => arrays.iter().map(Courant::Faces).collect(),
+        false => numbers.map(Courant::Constant).to_vec(),
+    };
     let run = |_| {
         let session = Session::new(&world, &platform, &monitor, 0.0);
         advect(&job, (&field, &courant), STEPS, &session).expect("a run").1.seconds()

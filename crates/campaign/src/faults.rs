@@ -8,10 +8,9 @@
 use crate::Found;
 use crate::figures::Figure;
 use crate::fuzz::no_leftovers;
-use crate::tool::{Tool, ended};
+use crate::tool::{Tool, built, ended};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Errors of the operating system: input or output error, no space left, too many open files.
 const ERRORS: [(&str, &str); 3] = [("5", "EIO"), ("28", "ENOSPC"), ("24", "EMFILE")];
@@ -54,16 +53,8 @@ const EARLIER: &[u8] = b"an earlier result";
 pub fn run(most: u32, tool: &Tool) -> Found {
     let bench = tempfile::tempdir().map_err(|e| e.to_string())?;
     let library = bench.path().join("faults.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/faults.c");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-O2", "-o"]).args([&library, &source]).arg("-ldl");
-    match compiler.status() {
-        Ok(status) if status.success() => {}
-        Ok(status) => return Err(format!("cc cannot build {}: {status}", source.display())),
-        Err(e) => {
-            let outcome = format!("skipped: no C compiler: cc: {e}");
-            return Ok(vec![Figure::new("system calls on files", "none", outcome)]);
-        }
+    if let Some(why) = built("faults.c", &library, &["-ldl"])? {
+        return Ok(vec![Figure::new("system calls on files", "none", format!("skipped: {why}"))]);
     }
     CASES.iter().map(|case| attack(case, most, (tool, &library))).collect()
 }

@@ -1,65 +1,19 @@
 //! Runs are killed at random moments. What they wrote is whole or what it was before, and they continue to
 //! the same bytes.
 
+mod jobs;
+
 use crate::Found;
 use crate::figures::Figure;
 use crate::tool::{Tool, mpirun};
 use apportion::random::Random;
+use jobs::{Check, JOBS, Job};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-
-/// A command that is killed, and then run again with the same words until it succeeds.
-struct Job {
-    name: &'static str,
-    line: &'static str,
-    output: &'static str,
-    /// Several processes under mpirun.
-    processes: Option<usize>,
-}
-
-const JOBS: [Job; 7] = [
-    Job {
-        name: "matmul, panels",
-        line: "matmul a.npy b.npy -o c.npy --platform slow.toml --panels 12 --resume k",
-        output: "c.npy",
-        processes: None,
-    },
-    Job {
-        name: "matmul, min-plus in panels",
-        line: "matmul a.npy b.npy -o c.npy --semiring min-plus --platform slow.toml --panels 9 --resume k",
-        output: "c.npy",
-        processes: None,
-    },
-    Job {
-        name: "matmul, panels, MPI",
-        line: "matmul a.npy b.npy -o c.npy --platform slow.toml --panels 6 --resume k --engine mpi",
-        output: "c.npy",
-        processes: Some(2),
-    },
-    Job {
-        name: "advect",
-        line: "advect --field f.npy --courant 0.2,0.1 --steps 60 -o out.npy --platform slow.toml --resume k",
-        output: "out.npy",
-        processes: None,
-    },
-    Job {
-        name: "power",
-        line: "power f.npy -k 5 -o p.npy --semiring max-plus --platform slow.toml",
-        output: "p.npy",
-        processes: None,
-    },
-    Job {
-        name: "closure",
-        line: "closure f.npy -o p.npy --platform slow.toml",
-        output: "p.npy",
-        processes: None,
-    },
-    Job { name: "random", line: "random 1500 1500 -o big.npy --seed 3", output: "big.npy", processes: None },
-];
 
 /// Slowed down, so that a kill finds it at work.
 const PLATFORM: &str = "[[processor]]\nname = \"f\"\nspeed = \"5 Gflop/s\"\nslowdown = 20.0\n\
@@ -100,8 +54,10 @@ fn attack(job: &Job, count: u32, seed: u64, of: (&Tool, Option<&str>)) -> Result
                 break;
             }
             kills += 1;
-            if output.exists() && fs::read(&output).map_err(|e| e.to_string())? != right {
-                return Err(format!("{}: killed after {after:?}: {} is damaged", job.name, job.output));
+            if output.exists() {
+                let damaged =
+                    |why| format!("{}: killed after {after:?}: {} is damaged: {why}", job.name, job.output);
+                check(job, bench.path(), &right, of.0).map_err(damaged)?;
             }
         }
         let mut complete = output.exists();
@@ -109,14 +65,27 @@ fn attack(job: &Job, count: u32, seed: u64, of: (&Tool, Option<&str>)) -> Result
             complete = killed_after(job, bench.path(), of, None)?;
             finished += 1;
         }
-        if !complete || fs::read(&output).map_err(|e| e.to_string())? != right {
-            return Err(format!("{}: seed {seed}: after {kills} kills it ends with other bytes", job.name));
-        }
+        let last = if complete { check(job, bench.path(), &right, of.0) } else { Err("it fails".into()) };
+        last.map_err(|why| format!("{}: seed {seed}: after {kills} kills: {why}", job.name))?;
     }
-    let outcome = format!(
-        "{finished} of these runs had to be finished afterwards; always the same bytes, nothing damaged"
-    );
+    let always = match job.check {
+        Check::SameBytes => "always the same bytes",
+        Check::UsedBy(_) => "always usable",
+    };
+    let outcome =
+        format!("{finished} of these runs had to be finished afterwards; {always}, nothing damaged");
     Ok(Figure::new(job.name, format!("{kills} kills"), outcome))
+}
+
+/// What must hold of an output that is there.
+fn check(job: &Job, directory: &Path, right: &[u8], tool: &Tool) -> Result<(), String> {
+    match job.check {
+        Check::SameBytes => {
+            let found = fs::read(directory.join(job.output)).map_err(|e| e.to_string())?;
+            if found == right { Ok(()) } else { Err(format!("{} has other bytes", job.output)) }
+        }
+        Check::UsedBy(line) => tool.must(directory, &line.split(' ').collect::<Vec<_>>()),
+    }
 }
 
 fn prepared(tool: &Tool) -> Result<tempfile::TempDir, String> {

@@ -9,6 +9,7 @@ mod figures;
 mod fuzz;
 mod kills;
 mod load;
+mod messages;
 mod tool;
 
 use clap::{Args, Parser, Subcommand};
@@ -58,6 +59,12 @@ enum Command {
     Faults {
         /// At most this many calls of each command, spread over all of them.
         #[arg(long, value_name = "N", default_value_t = u32::MAX)]
+        most: u32,
+    },
+    /// Loses, delays and doubles each message between ranks once, in turn.
+    Messages {
+        /// At most this many messages of each command, spread over all of them.
+        #[arg(long, value_name = "N", default_value_t = 60)]
         most: u32,
     },
     /// Kills runs with checkpoints at random moments, and resumes them.
@@ -117,15 +124,19 @@ fn run(command: &Command, common: &Common, tool: &Tool) -> Found {
     match command {
         Command::Fuzz { targets, seconds } => fuzz(targets, *seconds),
         Command::Faults { most } => faults::run(*most, tool),
+        Command::Messages { most } => messages::run(*most, tool),
         Command::Kills { count } => kills::run(*count, seed, tool),
         Command::Bytes { count } => bytes::run(*count, seed, tool),
         Command::Load { count, together } => load::run(*count, *together, tool),
         Command::All { quick } => {
-            let (seconds, most, kills, configurations, load) =
-                if *quick { (2.0, 12, 20, 20, (40, 16)) } else { (30.0, u32::MAX, 1000, 200, (1000, 64)) };
-            let parts: [&dyn Fn() -> Found; 5] = [
+            let (seconds, most, messages, kills, configurations, load) = match quick {
+                true => (2.0, 12, 6, 20, 20, (40, 16)),
+                false => (30.0, u32::MAX, 60, 1000, 200, (1000, 64)),
+            };
+            let parts: [&dyn Fn() -> Found; 6] = [
                 &|| fuzz(&[], seconds),
                 &|| faults::run(most, tool),
+                &|| messages::run(messages, tool),
                 &|| kills::run(kills, seed, tool),
                 &|| bytes::run(configurations, seed, tool),
                 &|| load::run(load.0, load.1, tool),

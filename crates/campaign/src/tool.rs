@@ -114,6 +114,18 @@ pub fn mpirun() -> Option<&'static str> {
     })
 }
 
+/// Builds a library from a C file beside this one. The reason why not, if there is no compiler.
+pub fn built(source: &str, library: &Path, arguments: &[&str]) -> Result<Option<String>, String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(source);
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-O2", "-o"]).args([library, &source]).args(arguments);
+    match compiler.status() {
+        Ok(status) if status.success() => Ok(None),
+        Ok(status) => Err(format!("cc cannot build {}: {status}", source.display())),
+        Err(e) => Ok(Some(format!("no C compiler: cc: {e}"))),
+    }
+}
+
 impl Ended {
     /// Checks the rules of an end: exit code 0, 1 or 2, no signal, and exactly one line of error, the last one,
     /// that is no internal one. Notes may stand before it.

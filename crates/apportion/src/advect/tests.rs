@@ -143,6 +143,45 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    /// Constant Courant numbers take other loops than equal ones on faces.
+    #[test]
+    fn constant_numbers_give_the_bytes_of_faces(
+        sizes in prop::collection::vec(3usize..20, 1..=3),
+        boundary in (ends(), ends(), ends()),
+        numbers in prop::collection::vec(-0.3f64..0.3, 3),
+        (passes, nonoscillatory, third_order, infinite_gauge) in
+            (1usize..=4, any::<bool>(), any::<bool>(), any::<bool>()),
+        (order, signed) in (0usize..4, any::<bool>()),
+        weights in prop::collection::vec(1.0f64..9.0, 1..3),
+        seed in any::<u32>(),
+    ) {
+        let options = passes > 1;
+        let scheme = Scheme {
+            passes,
+            nonoscillatory: nonoscillatory && options,
+            infinite_gauge: infinite_gauge && options,
+            third_order: third_order && options,
+        };
+        let boundary = [boundary.0, boundary.1, boundary.2];
+        let mut flow = Flow::new(&sizes, &boundary[..sizes.len()], scheme, u64::from(seed));
+        let numbers = &numbers[..sizes.len()];
+        for (faces, number) in flow.faces.iter_mut().zip(numbers) {
+            faces[0].1.fill(*number);
+        }
+        let Some(plan) = plan(&flow.problem, Method::Rows, &weights) else { return Ok(()) };
+        let (monitor, platform) = (Monitor::new(), Platform::from_speeds(&weights).unwrap());
+        let world = World::solo(&monitor);
+        let session = Session::new(&world, &platform, &monitor, 0.0);
+        let job = AdvectJob { problem: &flow.problem, plan: &plan, order: AdvectOrder::ALL[order], signed };
+        let run = |courant: &[Courant<'_, f64>]| flow.bits(advect(&job, (&flow.field, courant), 3, &session).unwrap().0);
+        let constant: Vec<_> = numbers.iter().map(|number| Courant::Constant(*number)).collect();
+        let faces: Vec<_> = flow.faces.iter().map(Courant::Faces).collect();
+        prop_assert_eq!(run(&constant), run(&faces));
+    }
+}
+
 #[test]
 fn unstable_flow_is_refused_with_the_place_and_divergence_is_found() {
     let monitor = Monitor::new();

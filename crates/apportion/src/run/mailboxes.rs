@@ -8,11 +8,11 @@ use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::platform::{Network, Transit};
 use crate::run::monitor::Monitor;
+use crate::run::sync::{Condvar, Mutex, locked, wait};
 use crate::schedule::{Medium, Posting};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Stops all workers: on request of the user, or because one of them failed.
 #[derive(Debug)]
@@ -149,16 +149,6 @@ impl<'a> Mailboxes<'a> {
     }
 }
 
-/// Locks, ignoring poisoning: each critical section is one map operation, so a panic leaves the data whole.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Waits for a notification, but not long: a stop from outside sends none.
-fn wait<'l, T>(news: &Condvar, guard: MutexGuard<'l, T>) -> MutexGuard<'l, T> {
-    news.wait_timeout(guard, Duration::from_millis(20)).unwrap_or_else(PoisonError::into_inner).0
-}
-
 /// Releases all workers once the last has arrived; ends early if a worker failed before it arrived.
 #[derive(Debug)]
 pub(crate) struct StartBarrier {
@@ -183,7 +173,10 @@ impl StartBarrier {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod interleavings;
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::platform::{Load, Topology};

@@ -9,6 +9,7 @@ mod monitor;
 mod mpi;
 pub(crate) mod parallel;
 mod session;
+mod sync;
 pub(crate) mod throttle;
 mod transport;
 pub(crate) mod worker;

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
 mod laws;
+mod panics;
 mod platforms;
 mod simgrid;
 mod turns;

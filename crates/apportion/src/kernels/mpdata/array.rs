@@ -120,13 +120,19 @@ pub fn close_rows<T: Advectable>(
     let room = frame.cells();
     let n = domain.cells[2] as isize;
     if wrapped {
-        for j in computed.lo[1]..computed.hi[1] {
-            let zero = frame.at([i, j, 0]);
-            let (before, behind) = ((-room.lo[2]) as usize, (room.hi[2] - n) as usize);
-            // One or two elements each.
-            let n = n as usize;
-            (1..=before).for_each(|step| elements[zero - step] = elements[zero + n - step]);
-            (0..behind).for_each(|step| elements[zero + n + step] = elements[zero + step]);
+        let (before, behind, n) = ((-room.lo[2]) as usize, (room.hi[2] - n) as usize, n as usize);
+        let count = (computed.hi[1] - computed.lo[1]).max(0) as usize;
+        let first = frame.at([i, computed.lo[1], room.lo[2]]);
+        let rows = elements[first..first + count * frame.row()].chunks_exact_mut(before + n + behind);
+        if (before, behind) == (1, 1) {
+            for row in rows {
+                (row[0], row[n + 1]) = (row[n], row[1]);
+            }
+            return;
+        }
+        for row in rows {
+            (0..before).for_each(|at| row[at] = row[at + n]);
+            (0..behind).for_each(|at| row[before + n + at] = row[before + at]);
         }
     } else if let Some((lo, hi)) = domain.inside(place, 2) {
         for j in computed.lo[1]..computed.hi[1] {

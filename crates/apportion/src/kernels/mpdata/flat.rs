@@ -48,9 +48,9 @@ fn upwind<T: Advectable>(before: T, behind: T, courant: T) -> T {
 }
 
 /// The first pass: psi minus the outflow through all faces. `around` holds the cells before and behind,
-/// `courant` the Courant numbers on the lower and upper faces, by axis.
+/// `courant` the Courant numbers on the lower and upper faces, by axis; with `UNIFORM` the same along each run.
 #[inline(always)]
-pub fn advance<T: Advectable, const N: usize>(
+pub fn advance<T: Advectable, const N: usize, const UNIFORM: bool>(
     psi: &[T],
     around: [[&[T]; 2]; N],
     courant: [[&[T]; 2]; N],
@@ -60,6 +60,25 @@ pub fn advance<T: Advectable, const N: usize>(
     let psi = &psi[..n];
     let around = around.map(|two| two.map(|run| &run[..n]));
     let courant = courant.map(|two| two.map(|run| &run[..n]));
+    if UNIFORM && n > 0 {
+        // The upwind cells are the same all along.
+        let numbers = courant.map(|two| two.map(|run| run[0]));
+        let sources: [[&[T]; 2]; N] = std::array::from_fn(|axis| {
+            let ([before, behind], [lower, upper]) = (around[axis], numbers[axis]);
+            let below = if lower > T::ZERO { before } else { psi };
+            let above = if upper > T::ZERO { psi } else { behind };
+            [&below[..n], &above[..n]]
+        });
+        for x in 0..n {
+            let mut sum = psi[x];
+            for axis in 0..N {
+                let ([below, above], [lower, upper]) = (sources[axis], numbers[axis]);
+                sum = sum - (upper * above[x] - lower * below[x]);
+            }
+            out[x] = sum;
+        }
+        return;
+    }
     for x in 0..n {
         let here = psi[x];
         let mut sum = here;
@@ -97,13 +116,23 @@ pub fn fluxes<T: Advectable>([before, behind]: [&[T]; 2], courant: &[T], out: &m
 }
 
 /// The Courant numbers of a corrective pass, which carry back what the pass before diffused, or with `FLUX`
-/// their fluxes; with `GAUGE` the two are the same.
+/// their fluxes; with `GAUGE` the two are the same. With `UNIFORM` the Courant numbers are the same along runs.
 #[inline(always)]
-pub fn correct<T: Advectable, const N: usize, const KIND: u8, const THIRD: bool, const FLUX: bool>(
+pub fn correct<
+    T: Advectable,
+    const N: usize,
+    const KIND: u8,
+    const THIRD: bool,
+    const FLUX: bool,
+    const UNIFORM: bool,
+>(
     faces: &Faces<'_, T, N>,
     out: &mut [T],
 ) {
     let n = out.len();
+    if n == 0 {
+        return;
+    }
     let [before, behind] = faces.cells.map(|run| &run[..n]);
     let courant = &faces.courant[..n];
     let cross = faces.cross.map(|c| Cross {
@@ -114,10 +143,12 @@ pub fn correct<T: Advectable, const N: usize, const KIND: u8, const THIRD: bool,
     let beyond = if THIRD { faces.beyond.map(|run| &run[..n]) } else { faces.beyond };
     let corners =
         if THIRD && N == 2 { faces.corners.map(|two| two.map(|run| &run[..n])) } else { faces.corners };
+    let (steady, steady_cross) = (courant[0], cross.map(|around| around.courant.map(|run| run[0])));
     let c = T::constant;
     let size = |x: T| if KIND == SIGNED { x.magnitude() } else { x };
     for x in 0..n {
-        let (a, b, here) = (before[x], behind[x], courant[x]);
+        let (a, b) = (before[x], behind[x]);
+        let here = if UNIFORM { steady } else { courant[x] };
         let speed = here.magnitude();
         // A sum of fractions: over one denominator where that is exact enough, as division is slow.
         let mut sum = Fractions::<T, KIND>::new((speed - here * here) * (b - a), size(a) + size(b), 2.0);
@@ -127,7 +158,7 @@ pub fn correct<T: Advectable, const N: usize, const KIND: u8, const THIRD: bool,
             let around = cross[e];
             let [up_a, up_b] = around.up.map(|run| run[x]);
             let [down_a, down_b] = around.down.map(|run| run[x]);
-            let [c0, c1, c2, c3] = around.courant.map(|run| run[x]);
+            let [c0, c1, c2, c3] = if UNIFORM { steady_cross[e] } else { around.courant.map(|run| run[x]) };
             // Four times the mean.
             let four = (c0 + c1) + (c2 + c3);
             sums[e] = four;
@@ -238,6 +269,34 @@ pub fn limits<T: Advectable, const N: usize>(
 fn admitted<T: Advectable>(up: [T; 2], down: [T; 2], forwards: bool) -> T {
     let (from, to) = if forwards { (down[0], up[1]) } else { (down[1], up[0]) };
     T::constant(1.0).smaller(from.smaller(to))
+}
+
+/// A corrective pass: psi minus the limited outflow through all faces. `up` and `down` are the limits of the cell
+/// and of its neighbours by axis. The same bits as [`limit`] and [`subtract`].
+#[inline(always)]
+pub fn subtract_limited<T: Advectable, const N: usize>(
+    psi: &[T],
+    fluxes: [[&[T]; 2]; N],
+    (up, up_around): (&[T], [[&[T]; 2]; N]),
+    (down, down_around): (&[T], [[&[T]; 2]; N]),
+    out: &mut [T],
+) {
+    let n = out.len();
+    let (psi, up, down) = (&psi[..n], &up[..n], &down[..n]);
+    let [fluxes, up_around, down_around] =
+        [fluxes, up_around, down_around].map(|all| all.map(|two| two.map(|run| &run[..n])));
+    for x in 0..n {
+        let mut sum = psi[x];
+        for axis in 0..N {
+            let [lower, upper] = fluxes[axis].map(|run| run[x]);
+            let [up_before, up_behind] = up_around[axis].map(|run| run[x]);
+            let [down_before, down_behind] = down_around[axis].map(|run| run[x]);
+            let in_part = admitted([up_before, up[x]], [down_before, down[x]], lower > T::ZERO);
+            let out_part = admitted([up[x], up_behind], [down[x], down_behind], upper > T::ZERO);
+            sum = sum - (upper * out_part - lower * in_part);
+        }
+        out[x] = sum;
+    }
 }
 
 /// Limits corrective fluxes, in place.

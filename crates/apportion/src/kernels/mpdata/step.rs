@@ -1,6 +1,6 @@
 //! The passes of a step over a box of cells, plane by plane: while a plane goes through the last pass, those
 //! after it are still in earlier ones. The arrays between two passes are kept for a few planes of a strip,
-//! so that they stay in the cache.
+//! so that they stay in the cache. Constant Courant numbers are read once, not at every face.
 
 mod corrections;
 mod run;
@@ -12,12 +12,24 @@ use super::number::Advectable;
 use super::options::Scheme;
 use super::vectors::{self, Vectors};
 use run::Run;
+use std::sync::OnceLock;
 
-/// Bytes of the arrays between two passes: half of a small second-level cache.
-const CACHE: usize = 700 << 10;
+/// Bytes of a second-level cache, if the system does not say.
+const CACHE: usize = 512 << 10;
 
 /// Fewest rows of axis 1 that are computed together.
 const LEAST_ROWS: usize = 8;
+
+/// Bytes for the arrays between two passes: three fifths of a core's second-level cache.
+fn room_in_cache() -> usize {
+    static ROOM: OnceLock<usize> = OnceLock::new();
+    *ROOM.get_or_init(|| {
+        let told = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size");
+        let kib = told.ok().and_then(|text| text.trim().strip_suffix('K')?.parse::<usize>().ok());
+        // Rows of a strip that is too high would be read from memory twice.
+        kib.map_or(CACHE, |kib| kib << 10).clamp(CACHE / 2, 4 * CACHE) / 5 * 3
+    })
+}
 
 /// Some passes of a step, from arrays that hold the box and what they look at around it.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +52,8 @@ pub struct Passes<'a, T> {
     pub psi: &'a [T],
     /// The Courant numbers of the pass before, on the faces towards lower coordinates, by axis.
     pub courant: [&'a [T]; 3],
+    /// True if these are the same everywhere, by axis.
+    pub uniform: bool,
 }
 
 /// Where the result goes.
@@ -125,7 +139,7 @@ impl<T: Advectable> Passes<'_, T> {
         let (first, last) = self.passes;
         let kept = (first..=last).map(|pass| self.arrays(pass)).sum::<usize>().max(1);
         let row = (cells.hi[2] - cells.lo[2]) as usize * size_of::<T>() * kept * self.planes();
-        (CACHE / row.max(1)).max(LEAST_ROWS) as isize
+        (room_in_cache() / row.max(1)).max(LEAST_ROWS) as isize
     }
 
     /// Number of arrays of a pass.
@@ -153,7 +167,7 @@ impl<T: Advectable> Passes<'_, T> {
     /// Planes that are kept between passes.
     fn planes(&self) -> usize {
         let (first, last) = self.passes;
-        let simple = !self.scheme.nonoscillatory && !self.scheme.third_order;
+        let simple = !self.scheme.third_order;
         let endless = self.domain.inside(Place::Centre, 0).is_none();
         if last - first <= 1 && simple && endless { 4 } else { 8 }
     }
@@ -221,7 +235,9 @@ impl<T: Advectable> Passes<'_, T> {
                 self.correct((cells, wide + limited), time - lag - 1, before, level);
                 if limited > 0 {
                     self.limits(cells, wide + 1, time - lag - 2, before, level);
-                    self.limit(cells, wide, time - lag - 2, level);
+                    if level.courant.is_some() {
+                        self.limit(cells, wide, time - lag - 2, level);
+                    }
                 }
                 lag += behind;
                 if let (Some(arrays), true) = (&mut courant, pass == last) {
@@ -301,7 +317,24 @@ impl<T: Advectable> Passes<'_, T> {
         let psi = run.at(field);
         let out = &mut level.psi.elements_mut()[out..out + run.length];
         let v = Vectors::detect();
-        if let Some(arrays) = &level.fluxes {
+        if let (Some(arrays), Some([up, down]), None) = (&level.fluxes, &level.limits, &level.courant) {
+            // Fluxes that no later pass starts from are limited where they are used.
+            let fluxes = self.two(arrays, &run);
+            let [up, down] = [up, down].map(|array| (&array.frame, array.elements()));
+            let [ups, downs] = [self.around(up, &run), self.around(down, &run)];
+            let (up, down) = (run.at(up), run.at(down));
+            macro_rules! go {
+                ($n:literal, $axes:expr) => {{
+                    let [fluxes, ups, downs] = [fluxes, ups, downs].map(|two| $axes.map(|a: usize| two[a]));
+                    vectors::subtract_limited::<T, $n>(v, psi, fluxes, (up, ups), (down, downs), out)
+                }};
+            }
+            match self.domain.dimensions() {
+                1 => go!(1, [2]),
+                2 => go!(2, [0, 2]),
+                _ => go!(3, [0, 1, 2]),
+            }
+        } else if let Some(arrays) = &level.fluxes {
             let fluxes = self.two(arrays, &run);
             match self.domain.dimensions() {
                 1 => vectors::subtract::<T, 1>(v, psi, [2].map(|a| fluxes[a]), out),
@@ -316,7 +349,10 @@ impl<T: Advectable> Passes<'_, T> {
                 ($n:literal, $axes:expr) => {{
                     let (around, courant) =
                         ($axes.map(|a: usize| around[a]), $axes.map(|a: usize| courant[a]));
-                    vectors::advance::<T, $n>(v, psi, around, courant, out)
+                    match self.uniform {
+                        true => vectors::advance::<T, $n, true>(v, psi, around, courant, out),
+                        false => vectors::advance::<T, $n, false>(v, psi, around, courant, out),
+                    }
                 }};
             }
             match self.domain.dimensions() {

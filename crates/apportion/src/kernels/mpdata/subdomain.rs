@@ -100,6 +100,8 @@ pub struct Subdomain<T> {
     signed: bool,
     /// Whether the ends of axis 2 are closed in the rows of the box before a step: they are after one.
     closed: bool,
+    /// Whether the Courant numbers given are the same everywhere along an axis, also beyond the ends.
+    uniform: [bool; 3],
     frame: Frame,
     /// The field before the step, after the last pass, and the pass under way.
     start: Vec<T>,
@@ -135,6 +137,7 @@ impl<T: Advectable> Subdomain<T> {
             wrapped: Self::wraps(&domain, undivided),
             signed,
             closed: false,
+            uniform: domain.has.map(|has| !has),
             frame,
             start: zeros(true),
             psi: zeros(narrow),
@@ -233,6 +236,9 @@ impl<T: Advectable> Subdomain<T> {
     pub fn unpack(&mut self, place: Place, pass: usize, cells: &Cells, elements: &[T]) {
         let frame = self.frame;
         self.closed &= (place, pass) != (Place::Centre, 1) || cells.intersect(&self.cells).is_empty();
+        if let (Place::Face(axis), 1) = (place, pass) {
+            self.uniform[axis] = false;
+        }
         let array = self.array(place, pass);
         rows(cells).zip(elements.chunks_exact(cells.lengths()[2].max(1))).for_each(|(row, elements)| {
             let at = frame.at(row);
@@ -243,6 +249,7 @@ impl<T: Advectable> Subdomain<T> {
     /// Sets elements of a given Courant number to a constant.
     pub fn fill_courant(&mut self, axis: usize, value: T) {
         self.courant[axis].fill(value);
+        self.uniform[axis] = !self.domain.boundary.contains(&Boundary::Zero);
     }
 
     /// Sets what is beyond the ends of the grid in the input of a pass, once the rest is there.
@@ -312,6 +319,7 @@ impl<T: Advectable> Subdomain<T> {
             start: &self.start,
             psi: first,
             courant: courant.each_ref().map(|array| &array[..]),
+            uniform: passes.0 <= 2 && self.uniform == [true; 3],
         };
         let keeps = pass > 1 && pass < self.scheme.passes;
         let next = keeps.then(|| self.next.each_mut().map(|array| &mut array[..]));

@@ -67,8 +67,8 @@ macro_rules! loops {
 
 loops!(
     advance,
-    [T: Advectable, const N: usize],
-    [T, N],
+    [T: Advectable, const N: usize, const UNIFORM: bool],
+    [T, N, UNIFORM],
     (psi: &[T], around: [[&[T]; 2]; N], courant: [[&[T]; 2]; N], out: &mut [T])
 );
 loops!(
@@ -77,11 +77,23 @@ loops!(
     [T, N],
     (psi: &[T], fluxes: [[&[T]; 2]; N], out: &mut [T])
 );
+loops!(
+    subtract_limited,
+    [T: Advectable, const N: usize],
+    [T, N],
+    (
+        psi: &[T],
+        fluxes: [[&[T]; 2]; N],
+        up: (&[T], [[&[T]; 2]; N]),
+        down: (&[T], [[&[T]; 2]; N]),
+        out: &mut [T]
+    )
+);
 loops!(fluxes, [T: Advectable], [T], (cells: [&[T]; 2], courant: &[T], out: &mut [T]));
 loops!(
     correct,
-    [T: Advectable, const N: usize, const KIND: u8, const THIRD: bool, const FLUX: bool],
-    [T, N, KIND, THIRD, FLUX],
+    [T: Advectable, const N: usize, const KIND: u8, const THIRD: bool, const FLUX: bool, const UNIFORM: bool],
+    [T, N, KIND, THIRD, FLUX, UNIFORM],
     (faces: &Faces<'_, T, N>, out: &mut [T])
 );
 loops!(

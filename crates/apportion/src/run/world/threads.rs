@@ -4,14 +4,14 @@ use super::transfer::State;
 use super::{Engine, World};
 use crate::error::{Error, Result};
 use crate::run::Monitor;
+use crate::run::sync::{Condvar, Mutex, locked, wait};
 use crate::run::worker::last_words;
 use crate::threads::refused;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ScopedJoinHandle;
-use std::time::Duration;
 
 /// State that all ranks share.
 #[derive(Debug)]
@@ -158,12 +158,10 @@ impl ThreadRank {
             _ => true,
         };
         if !here {
-            // A stop from outside sends no notification: it is polled.
-            let _ = mailbox.news.wait_timeout(letters, Duration::from_millis(20));
+            drop(wait(&mailbox.news, letters));
         }
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+#[cfg(all(test, loom))]
+mod interleavings;

@@ -51,11 +51,20 @@ impl<T: Advectable> Passes<'_, T> {
                 let part = place..place + run.length;
                 let kept = kept[axis].take().map(|array| &mut array.elements_mut()[part.clone()]);
                 let faces = self.faces(axis, others(axis), &run, before);
-                self.correct_run(&faces, &mut array.elements_mut()[part], kept);
+                let out = &mut array.elements_mut()[part];
+                // A pass after a corrective one has numbers of its own.
+                if self.uniform && before.is_none_or(|level| level.courant.is_none()) {
+                    self.correct_run::<N, true>(&faces, out, kept);
+                } else {
+                    self.correct_run::<N, false>(&faces, out, kept);
+                }
             }
         }
+        // Fluxes are looked at along their own axis only.
+        let endless = [0, 1].iter().all(|axis| self.domain.inside(Place::Centre, *axis).is_none());
         for axis in self.domain.axes().iter().copied().filter(|axis| runs[*axis].is_some()) {
-            for arrays in std::iter::once(&mut *fluxes).chain(courant.as_mut()) {
+            let fluxes = (axis == 2 || !(endless && self.wrapped)).then_some(&mut *fluxes);
+            for arrays in fluxes.into_iter().chain(courant.as_mut()) {
                 let array = arrays[axis].as_mut().expect("the grid has this axis");
                 array.close(self.domain, Place::Face(axis), &ranges[axis], i, self.wrapped);
             }
@@ -98,17 +107,24 @@ impl<T: Advectable> Passes<'_, T> {
     }
 
     /// Fluxes, from Courant numbers if those are kept.
-    fn correct_run<const N: usize>(&self, faces: &Faces<'_, T, N>, out: &mut [T], kept: Option<&mut [T]>) {
+    fn correct_run<const N: usize, const UNIFORM: bool>(
+        &self,
+        faces: &Faces<'_, T, N>,
+        out: &mut [T],
+        kept: Option<&mut [T]>,
+    ) {
         let v = Vectors::detect();
         macro_rules! go {
             ($flux:literal, $out:expr) => {
                 match (self.kind(), self.scheme.third_order) {
-                    (GAUGE, false) => vectors::correct::<T, N, GAUGE, false, false>(v, faces, $out),
-                    (GAUGE, true) => vectors::correct::<T, N, GAUGE, true, false>(v, faces, $out),
-                    (SIGNED, false) => vectors::correct::<T, N, SIGNED, false, $flux>(v, faces, $out),
-                    (SIGNED, true) => vectors::correct::<T, N, SIGNED, true, $flux>(v, faces, $out),
-                    (_, false) => vectors::correct::<T, N, POSITIVE, false, $flux>(v, faces, $out),
-                    (_, true) => vectors::correct::<T, N, POSITIVE, true, $flux>(v, faces, $out),
+                    (GAUGE, false) => vectors::correct::<T, N, GAUGE, false, false, UNIFORM>(v, faces, $out),
+                    (GAUGE, true) => vectors::correct::<T, N, GAUGE, true, false, UNIFORM>(v, faces, $out),
+                    (SIGNED, false) => {
+                        vectors::correct::<T, N, SIGNED, false, $flux, UNIFORM>(v, faces, $out)
+                    }
+                    (SIGNED, true) => vectors::correct::<T, N, SIGNED, true, $flux, UNIFORM>(v, faces, $out),
+                    (_, false) => vectors::correct::<T, N, POSITIVE, false, $flux, UNIFORM>(v, faces, $out),
+                    (_, true) => vectors::correct::<T, N, POSITIVE, true, $flux, UNIFORM>(v, faces, $out),
                 }
             };
         }

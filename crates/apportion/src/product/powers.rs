@@ -1,13 +1,14 @@
 //! Powers and closures of a matrix: several products by one plan. A square matrix has the same layout as its
 //! product, so a process's part of one product is its part of the factors of the next: no data move between
-//! products.
+//! products. The broadcast flow on strips of rows is the exception: between processes, its right factor is moved
+//! to column blocks before each product.
 
 use super::{MatmulJob, Operands, OwnRects, RunReport, multiply};
 use crate::error::{Error, Result};
 use crate::geometry::Rect;
 use crate::kernels::{Kernel, PathElement, Semiring, Tropical};
 use crate::matrix::{Element, LocalBlocks};
-use crate::run::Session;
+use crate::run::{Session, redistribute};
 use crate::schedule::MatmulSchedule;
 
 /// The `exponent`-th power of a square matrix by repeated squaring. It takes at most 2 log2(exponent)
@@ -206,6 +207,8 @@ struct Squares<'a, T> {
     job: MatmulJob<'a, T>,
     session: &'a Session<'a>,
     report: RunReport,
+    /// This process's rectangles of the right factor, if they are not those of the left one on all processes.
+    right: Option<Vec<Rect>>,
 }
 
 impl<'a, T: Element> Squares<'a, T> {
@@ -214,12 +217,21 @@ impl<'a, T: Element> Squares<'a, T> {
         session.world().all_ok(job.plan.layout()?.refuse_boxes("a power or closure"))?;
         let job = job.clone().forecast_once(session)?;
         let report = RunReport::nothing(&job, session)?;
-        Ok(Self { job, session, report })
+        let schedule = MatmulSchedule::new(job.plan.layout()?, job.order);
+        let own = OwnRects::of(&schedule, session.world());
+        let right = (schedule.a_stays() && !session.world().is_solo()).then_some(own.b);
+        Ok(Self { job, session, report, right })
     }
 
     /// Computes and verifies a product.
     fn times(&mut self, a: &LocalBlocks<T>, b: &LocalBlocks<T>) -> Result<LocalBlocks<T>> {
-        let (c, report) = multiply(Operands::new(a, b), &self.job, self.session)?;
+        let world = self.session.world();
+        let moved = match &self.right {
+            Some(rects) => Some(redistribute(world, b, rects)?),
+            None => None,
+        };
+        let right = moved.as_ref().unwrap_or(b);
+        let (c, report) = multiply(Operands::new(a, right), &self.job, self.session)?;
         self.report.add(report);
         Ok(c)
     }

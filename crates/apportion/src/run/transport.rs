@@ -156,8 +156,15 @@ impl<P> Messages<'_, P> {
         local: &mut E::Local<'_>,
     ) -> Result<()> {
         let world = self.world;
-        let gone = self.sending.extract_if(.., |transfer| world.is_done(transfer));
+        let mut failure = Ok(());
+        let gone = self.sending.extract_if(.., |transfer| {
+            world.is_done(transfer).unwrap_or_else(|error| {
+                failure = Err(error);
+                false
+            })
+        });
         self.spare.0.extend(gone.map(Transfer::into_words));
+        failure?;
         let mut words = self.spare.take(words_of::<E>(message));
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         pack_into(bytemuck::cast_slice_mut(&mut bytes[..bytes_of::<E>(message)]), message, app, local);

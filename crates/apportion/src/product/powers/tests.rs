@@ -188,3 +188,38 @@ fn predecessors_lead_back_along_best_paths() {
     assert!(error.unwrap_err().to_string().contains("vertex 0"));
     assert_eq!(Kernel::<PathElement<f64>>::paths(Semiring::OrAnd).unwrap_err().exit_code(), 2);
 }
+
+/// Every flow on strips of rows and of columns: the broadcast flow has its right factor elsewhere.
+#[test]
+fn powers_of_every_flow_are_those_of_one_thread() {
+    let (n, kernel, semiring) = (11, Kernel::<f64>::over(Semiring::MinPlus).unwrap(), Semiring::MinPlus);
+    let a = graph(n, kernel.zero());
+    let (cube, closed) = (power(kernel, &a, 3), closure(&a, semiring));
+    let shape = Shape::new(n as u64, n as u64, n as u64, "test").unwrap();
+    let speeds = [3.0, 1.0, 2.0];
+    let platform = Platform::from_speeds(&speeds).unwrap();
+    let models: Vec<Model> =
+        platform.names().into_iter().map(|name| Model::constant(name, 1e9).unwrap()).collect();
+    let layouts = [shapes::rows(shape, &speeds).unwrap(), shapes::columns(shape, &speeds).unwrap()];
+    for (layout, flow) in layouts.into_iter().flat_map(|layout| Flow::ALL.map(|flow| (layout.clone(), flow)))
+    {
+        let plan = Plan::of_layout("strips", platform.names(), layout, 1.0);
+        let job = MatmulJob::new(kernel, &plan, ScheduleOptions::new(flow, 4), &models, 4).with_seed(5);
+        let schedule = MatmulSchedule::new(plan.layout().unwrap(), job.order);
+        for path in PATHS {
+            let run = |closes: bool| {
+                let found = on(path, (&platform, &Monitor::new()), job.work(), |session| {
+                    let own = parts(&a, &OwnRects::of(&schedule, session.world()).a);
+                    match closes {
+                        true => matrix_closure(&own, &job, session),
+                        false => matrix_power(&own, 3, &job, session),
+                    }
+                });
+                let (blocks, _): (Vec<_>, Vec<_>) = found.unwrap().into_iter().unzip();
+                whole((n, n), &blocks)
+            };
+            assert_eq!(run(false), cube, "{flow}, {path:?}");
+            assert_eq!(run(true).as_slice(), closed, "{flow}, {path:?}");
+        }
+    }
+}

@@ -25,10 +25,19 @@ pub(super) struct Dialect {
     pub world: Handle,
     pub byte: Handle,
     pub serialized: c_int,
+    /// The handler by which calls return their errors, where it is known.
+    pub errors_return: Option<Handle>,
 }
 
-const MPICH: Dialect = Dialect { abi: Abi::Mpich, world: 0x4400_0000, byte: 0x4c00_010d, serialized: 2 };
-const STANDARD: Dialect = Dialect { abi: Abi::Standard, world: 0x101, byte: 0x247, serialized: 2048 };
+const MPICH: Dialect = Dialect {
+    abi: Abi::Mpich,
+    world: 0x4400_0000,
+    byte: 0x4c00_010d,
+    serialized: 2,
+    errors_return: Some(0x5400_0001),
+};
+const STANDARD: Dialect =
+    Dialect { abi: Abi::Standard, world: 0x101, byte: 0x247, serialized: 2048, errors_return: None };
 
 /// A query that may be called at any time.
 pub(super) type Question = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -89,11 +98,25 @@ pub(super) fn functions(library: &Library, name: &str) -> Result<(Functions, Dia
         };
         let address = |symbol: &[u8]| library.get::<*const c_void>(symbol).map(|s| s.as_raw_ptr() as Handle);
         let dialect = match (address(b"ompi_mpi_comm_world\0"), address(b"ompi_mpi_byte\0")) {
-            (Ok(world), Ok(byte)) => Dialect { abi: Abi::OpenMpi, world, byte, serialized: 2 },
+            (Ok(world), Ok(byte)) => {
+                let errors_return = address(b"ompi_mpi_errors_return\0").ok();
+                Dialect { abi: Abi::OpenMpi, world, byte, serialized: 2, errors_return }
+            }
             _ if has_standard_abi(library, name) => STANDARD,
             _ => MPICH,
         };
         Ok((functions, dialect))
+    }
+}
+
+/// Lets calls on a communicator return their errors instead of ending the job.
+pub(super) fn return_errors(library: &Library, dialect: &Dialect, comm: Handle) {
+    type Set = unsafe extern "C" fn(Handle, Handle) -> c_int;
+    // SAFETY: the symbol has this signature in every MPI (MPI 4.1, section 9.3), handles passed as said above.
+    let set = unsafe { library.get::<Set>(b"MPI_Comm_set_errhandler\0") };
+    if let (Some(handler), Ok(set)) = (dialect.errors_return, set) {
+        // SAFETY: the library is initialised, and both handles are its own.
+        unsafe { set(comm, handler) };
     }
 }
 

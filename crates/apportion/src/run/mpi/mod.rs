@@ -2,6 +2,7 @@
 
 mod adopted;
 mod library;
+mod numbers;
 mod raw;
 
 pub(super) use adopted::Communicator;

@@ -3,8 +3,12 @@
 #![allow(unsafe_code)]
 
 use super::adopted::{self, Communicator, running};
-use super::library::{Functions, Handle, Question, Request, answers, functions, load, unusable};
+use super::library::{
+    Functions, Handle, Question, Request, answers, functions, load, return_errors, unusable,
+};
+use super::numbers::Numbers;
 use crate::error::{Error, Result};
+use crate::run::world::TAGS;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -28,6 +32,7 @@ pub(in crate::run) struct Mpi {
     adopted: bool,
     name: String,
     threads: bool,
+    numbers: Numbers,
     /// Maximum number of words of one MPI message; the same on all ranks.
     part: usize,
     pub rank: usize,
@@ -55,8 +60,6 @@ impl Mpi {
                 return Err(Error::input("MPI", "this process has joined it before", remedy));
             }
         }
-        // The library's code is used until the process ends, by exit handlers as well.
-        std::mem::forget(library);
         let (mut provided, mut rank, mut size) = (0, 0, 0);
         // SAFETY: MPI allows null for the arguments; the results are written to live integers.
         unsafe {
@@ -64,6 +67,9 @@ impl Mpi {
             (functions.rank)(dialect.world, &mut rank);
             (functions.size)(dialect.world, &mut size);
         }
+        return_errors(&library, &dialect, dialect.world);
+        // The library's code is used until the process ends, by exit handlers as well.
+        std::mem::forget(library);
         Ok(Self {
             functions: Mutex::new(functions),
             comm: dialect.world,
@@ -71,6 +77,7 @@ impl Mpi {
             adopted: false,
             name,
             threads: provided >= dialect.serialized,
+            numbers: Numbers::default(),
             part: LARGEST_BETWEEN_HOSTS / size_of::<u64>(),
             rank: rank as usize,
             size: size as usize,
@@ -105,6 +112,7 @@ impl Mpi {
             let what = format!("{name} does not answer about the communicator: error {done}");
             return Err(Error::input("communicator", what, "give one that is valid on all its processes"));
         }
+        return_errors(&library, &dialect, comm);
         std::mem::forget(library);
         Ok(Self {
             functions: Mutex::new(functions),
@@ -113,6 +121,7 @@ impl Mpi {
             adopted: true,
             name,
             threads: level >= dialect.serialized,
+            numbers: Numbers::default(),
             part: LARGEST_BETWEEN_HOSTS / size_of::<u64>(),
             rank: rank as usize,
             size: size as usize,
@@ -154,18 +163,11 @@ impl Mpi {
         let start = |part: &[u64]| {
             let mut request = 0;
             let bytes = size_of_val(part) as c_int;
+            let tag = self.numbers.tag((to, true), tag, TAGS);
             // SAFETY: the memory lives and stays where it is until the transfer is done: see `Transfer`'s
             // drop.
             let sent = unsafe {
-                (functions.send)(
-                    part.as_ptr().cast(),
-                    bytes,
-                    byte,
-                    to as c_int,
-                    tag.into(),
-                    comm,
-                    &mut request,
-                )
+                (functions.send)(part.as_ptr().cast(), bytes, byte, to as c_int, tag, comm, &mut request)
             };
             assert_eq!(sent, 0, "MPI_Isend of {bytes} bytes to rank {to} works");
             request
@@ -186,6 +188,7 @@ impl Mpi {
         let start = |part: &mut [u64]| {
             let mut request = 0;
             let bytes = size_of_val(part) as c_int;
+            let tag = self.numbers.tag((from, false), tag, TAGS);
             // SAFETY: as for `send`; no other code reads or writes the memory until the transfer is done.
             let posted = unsafe {
                 (functions.receive)(
@@ -193,7 +196,7 @@ impl Mpi {
                     bytes,
                     byte,
                     from as c_int,
-                    tag.into(),
+                    tag,
                     comm,
                     &mut request,
                 )
@@ -210,19 +213,25 @@ impl Mpi {
     }
 
     /// True once the transfer is done.
-    pub fn done(&self, transfer: &mut Transfer) -> bool {
+    ///
+    /// # Errors
+    /// The library's error code, as of a message that is longer than the receiver expects.
+    pub fn done(&self, transfer: &mut Transfer) -> std::result::Result<bool, c_int> {
         let functions = self.functions();
         while let Some(request) = transfer.requests.last_mut() {
             let (mut flag, mut status): (c_int, Status) = (0, [0; 16]);
             // SAFETY: the request is one of this library's; the status is larger than any library's.
             let tested = unsafe { (functions.test)(request, &mut flag, status.as_mut_ptr().cast()) };
-            assert_eq!(tested, 0, "MPI_Test works");
+            if tested != 0 {
+                // MPI has freed the request, or still uses the memory: the transfer keeps both.
+                return Err(tested);
+            }
             if flag == 0 {
-                return false;
+                return Ok(false);
             }
             transfer.requests.pop();
         }
-        true
+        Ok(true)
     }
 
     /// Lets the library advance the messages in flight.

@@ -26,7 +26,7 @@ use threads::ThreadRank;
 const COLLECTIVE: u16 = 0x7ffe;
 
 /// Tags of a schedule's messages are below this.
-pub(super) const TAGS: u64 = 0x7ff0;
+pub(in crate::run) const TAGS: u64 = 0x7ff0;
 
 /// Number of tests for a message before the thread sleeps between tests.
 const EAGER: u32 = 1000;
@@ -185,12 +185,19 @@ impl World {
     }
 
     /// True once a transfer is done.
-    pub(super) fn is_done(&self, transfer: &mut Transfer) -> bool {
+    pub(super) fn is_done(&self, transfer: &mut Transfer) -> Result<bool> {
         match (&self.engine, &mut transfer.state) {
-            (Engine::Threads(rank), state) => rank.is_done(state),
+            (Engine::Threads(rank), state) => Ok(rank.is_done(state)),
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-            (Engine::Mpi(mpi), State::Mpi(transfer)) => (0..mpi::SWEEP).any(|_| mpi.done(transfer)),
-            _ => true,
+            (Engine::Mpi(mpi), State::Mpi(message)) => {
+                for _ in 0..mpi::SWEEP {
+                    if mpi.done(message).map_err(|code| out_of_step(transfer.peer, code))? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            _ => Ok(true),
         }
     }
 
@@ -198,7 +205,7 @@ impl World {
     pub(super) fn wait(&self, transfer: &mut Transfer) -> Result<()> {
         let mut tries = 0;
         let begun = Instant::now();
-        while !self.is_done(transfer) {
+        while !self.is_done(transfer)? {
             self.check()?;
             if self.stall_timeout.is_some_and(|limit| begun.elapsed() > limit) {
                 return Err(stalled(transfer.peer, begun.elapsed()));
@@ -306,6 +313,14 @@ fn stalled(rank: usize, waited: Duration) -> Error {
         "nothing has come from it, or gone to it, for {:.1} s: it has stopped, or waits for another that has",
         waited.as_secs_f64()
     );
+    Error::WorkerLost { processor: format!("of rank {rank}"), why }
+}
+
+/// The error of a message that MPI could not deliver.
+#[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+fn out_of_step(rank: usize, code: i32) -> Error {
+    let why =
+        format!("MPI cannot deliver a message from or to it (error {code}): it has lost the others' step");
     Error::WorkerLost { processor: format!("of rank {rank}"), why }
 }
 

@@ -20,9 +20,9 @@ use trials::Trials;
 
 /// Parts of the budget: for subsets; then, for all processors and for the best subset each, for levels, for
 /// shares, and for another mapping.
-const FOR_SUBSETS: f64 = 0.4;
+const FOR_SUBSETS: f64 = 0.3;
 const FOR_LEVELS: f64 = 0.05;
-const FOR_SHARES: f64 = 0.2;
+const FOR_SHARES: f64 = 0.25;
 const FOR_MAPPING: f64 = 0.05;
 
 /// The candidates with those that improve on the best, which is the first, again in order of preference.

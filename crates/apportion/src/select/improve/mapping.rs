@@ -12,7 +12,7 @@ use crate::select::{Choice, PlanOptions};
 /// Up to this number of processors, other mappings are looked for.
 const MOST_PROCESSORS: usize = 64;
 /// Work of laying out one combination of methods for each processor, in the unit of the budget.
-pub(super) const LAYOUT_WORK: f64 = 200.0;
+const LAYOUT_WORK: f64 = 200.0;
 /// At most this number of combinations are laid out.
 const MOST_COMBINATIONS: f64 = 121.0;
 

@@ -6,7 +6,6 @@
 //! in the forecast; then single weights, and all at random, are changed while the forecast falls. Becker's
 //! squares for overlap (2010, section 6.1.4) are one case.
 
-use super::mapping::LAYOUT_WORK;
 use super::trials::Trials;
 use crate::error::Result;
 use crate::geometry::Rank;
@@ -17,6 +16,8 @@ use crate::random::Random;
 use crate::select::candidates::laid_out;
 use crate::select::{Choice, MemoryPolicy, PlanOptions, check_caps};
 
+/// Work of laying out for each processor, in the unit of the budget.
+const LAYOUT_WORK: f64 = 25.0;
 /// Number of candidates whose shares are changed: the best ones.
 const MOST_CANDIDATES: usize = 4;
 /// Candidates that are slower than the best by more than this fraction are not changed.
@@ -27,30 +28,47 @@ const ROUNDS: usize = 12;
 const STEPS: [f64; 6] = [0.3, 0.15, 0.08, 0.04, 0.02, 0.01];
 /// Sizes of random changes of all weights.
 const SPREADS: [f64; 5] = [0.3, 0.15, 0.08, 0.04, 0.02];
+/// The same around the shares that are given.
+const WIDE_SPREADS: [f64; 5] = [0.8, 0.4, 0.2, 0.1, 0.05];
 /// Random changes of each size.
 const DRAWS: usize = 40;
 /// Repetitions of all changes while they gain.
 const PASSES: usize = 3;
 
-/// The best candidate with other shares, if it beats the best of `choices`.
+/// The best candidate with other shares, if it beats the best of `choices`. All candidates take the first steps;
+/// the rest of the budget is for the one that is best then.
 pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
-    let mut found: Option<Choice> = None;
     let first = trials.best;
     let near = |c: &&Choice| c.rank.is_some_and(|rank| rank <= first * (1.0 + HOPELESS));
     let candidates: Vec<&Choice> = choices.iter().filter(near).take(MOST_CANDIDATES).collect();
+    let mut best: Option<(&Choice, State)> = None;
     for (i, choice) in candidates.iter().enumerate() {
-        let others = (candidates.len() - 1 - i) as f64;
-        let aside = trials.set_aside(others / (others + 1.0));
-        let improved = Resizing::of(trials, choice).map_or(Ok(None), Resizing::improved)?;
+        let aside = trials.set_aside(0.5);
+        let begun = Resizing::of(trials, choice, None).map(|new| new.begun(i == 0)).transpose()?;
         trials.put_back(aside);
-        let Some((layout, forecast)) = improved.filter(|(_, f)| f.seconds < trials.best) else { continue };
-        trials.best = forecast.seconds;
-        let resized = choice.rank.map(|rank| rank - forecast.seconds);
-        let plan = trials.field.choice(&choice.plan.method, &layout, choice.order, Some(forecast))?;
-        found =
-            Some(Choice { narrowed: choice.narrowed, left_out: choice.left_out.clone(), resized, ..plan });
+        let Some(state) = begun else { continue };
+        if best.as_ref().is_none_or(|(_, known)| state.forecast.seconds < known.forecast.seconds) {
+            best = Some((*choice, state));
+        }
     }
-    Ok(found)
+    let Some((choice, state)) = best else { return Ok(None) };
+    let refined = Resizing::of(trials, choice, Some(state)).map(Resizing::refined).transpose()?;
+    let Some(State { layout: Some(layout), forecast, .. }) = refined else { return Ok(None) };
+    if forecast.seconds >= first {
+        return Ok(None);
+    }
+    trials.best = forecast.seconds;
+    let resized = choice.rank.map(|rank| rank - forecast.seconds);
+    let plan = trials.field.choice(&choice.plan.method, &layout, choice.order, Some(forecast))?;
+    Ok(Some(Choice { narrowed: choice.narrowed, left_out: choice.left_out.clone(), resized, ..plan }))
+}
+
+/// What was found so far.
+struct State {
+    /// No layout is the one given.
+    layout: Option<Layout>,
+    forecast: Forecast,
+    weights: Vec<f64>,
 }
 
 /// A candidate whose shares change.
@@ -62,15 +80,13 @@ struct Resizing<'t, 'a> {
     /// Only these, and the options for them.
     platform: Platform,
     wishes: PlanOptions,
-    /// The best so far; no layout is the one given.
-    layout: Option<Layout>,
-    forecast: Forecast,
-    weights: Vec<f64>,
+    /// The best so far.
+    state: State,
 }
 
 impl<'t, 'a> Resizing<'t, 'a> {
-    /// `None` if there is nothing to divide.
-    fn of(trials: &'t mut Trials<'a>, choice: &'t Choice) -> Option<Self> {
+    /// From a state, or from the beginning. `None` if there is nothing to divide.
+    fn of(trials: &'t mut Trials<'a>, choice: &'t Choice, state: Option<State>) -> Option<Self> {
         let (field, shares) = (trials.field, &choice.plan.shares);
         let active: Vec<usize> = (0..shares.len()).filter(|&i| shares[i] > 0).collect();
         let forecast = choice.plan.forecast.clone().filter(|_| active.len() > 1)?;
@@ -81,31 +97,46 @@ impl<'t, 'a> Resizing<'t, 'a> {
             choice,
             platform: field.platform.select(&names),
             wishes: PlanOptions { terms, ..field.wishes.clone() },
-            layout: None,
-            forecast,
-            weights: active.iter().map(|&i| shares[i] as f64).collect(),
+            state: state.unwrap_or_else(|| State {
+                layout: None,
+                forecast,
+                weights: active.iter().map(|&i| shares[i] as f64).collect(),
+            }),
             active,
             trials,
         })
     }
 
-    /// The best layout found and its forecast, if it is better than the one given.
-    fn improved(mut self) -> Result<Option<(Layout, Forecast)>> {
+    /// After the first steps; `widely` looks all around the given shares.
+    fn begun(mut self, widely: bool) -> Result<State> {
+        let given = self.state.weights.clone();
         for overlapped in [false, true] {
             let weights = self.ballard(overlapped);
             self.attempt(weights)?;
         }
         self.follow()?;
+        if widely {
+            let mut random = Random::new(0);
+            for spread in WIDE_SPREADS {
+                for _ in 0..DRAWS {
+                    self.attempt(changed(&given, spread, &mut random))?;
+                }
+            }
+        }
+        Ok(self.state)
+    }
+
+    /// After changes of single weights and of all.
+    fn refined(mut self) -> Result<State> {
         for pass in 0..PASSES as u64 {
-            let before = self.forecast.seconds;
+            let before = self.state.forecast.seconds;
             self.change_one_by_one()?;
             self.change_at_random(pass)?;
-            if self.forecast.seconds >= before || !self.trials.may_go_on() {
+            if self.state.forecast.seconds >= before || !self.trials.may_go_on() {
                 break;
             }
         }
-        let forecast = self.forecast;
-        Ok(self.layout.map(|layout| (layout, forecast)))
+        Ok(self.state)
     }
 
     /// Tries these weights; true if they are better.
@@ -134,10 +165,10 @@ impl<'t, 'a> Resizing<'t, 'a> {
         if !fits || field.models.iter().zip(layout.shares()).any(|(m, s)| m.speed(s as f64) <= 0.0 && s > 0) {
             return Ok(false);
         }
-        let Some(forecast) = self.trials.faster_than(self.forecast.seconds, &layout, order)? else {
+        let Some(forecast) = self.trials.faster_than(self.state.forecast.seconds, &layout, order)? else {
             return Ok(false);
         };
-        (self.layout, self.forecast, self.weights) = (Some(layout), forecast, weights);
+        self.state = State { layout: Some(layout), forecast, weights };
         Ok(true)
     }
 
@@ -190,10 +221,11 @@ impl<'t, 'a> Resizing<'t, 'a> {
             let busy: Vec<f64> = self
                 .active
                 .iter()
-                .map(|&i| self.forecast.compute[i] + self.forecast.communicate[i])
+                .map(|&i| self.state.forecast.compute[i] + self.state.forecast.communicate[i])
                 .collect();
             let mean = busy.iter().sum::<f64>() / busy.len() as f64;
-            let next = self.weights.iter().zip(&busy).map(|(w, b)| w * (mean / b).powf(power)).collect();
+            let next =
+                self.state.weights.iter().zip(&busy).map(|(w, b)| w * (mean / b).powf(power)).collect();
             if !self.attempt(next)? {
                 power *= 0.5;
             }
@@ -207,10 +239,10 @@ impl<'t, 'a> Resizing<'t, 'a> {
     /// One weight after the other becomes larger or smaller while that is better.
     fn change_one_by_one(&mut self) -> Result<()> {
         for step in STEPS {
-            for i in 0..self.weights.len() {
+            for i in 0..self.state.weights.len() {
                 for factor in [1.0 + step, 1.0 / (1.0 + step)] {
                     loop {
-                        let mut next = self.weights.clone();
+                        let mut next = self.state.weights.clone();
                         next[i] *= factor;
                         if !self.attempt(next)? {
                             break;
@@ -227,13 +259,16 @@ impl<'t, 'a> Resizing<'t, 'a> {
         let mut random = Random::new(seed);
         for spread in SPREADS {
             for _ in 0..DRAWS {
-                let change = |w: &f64| w * (spread * (2.0 * random.unit() - 1.0)).exp();
-                let next = self.weights.iter().map(change).collect();
-                self.attempt(next)?;
+                self.attempt(changed(&self.state.weights, spread, &mut random))?;
             }
         }
         Ok(())
     }
+}
+
+/// Weights that are all changed at random, by up to a factor of e^spread.
+fn changed(weights: &[f64], spread: f64, random: &mut Random) -> Vec<f64> {
+    weights.iter().map(|w| w * (spread * (2.0 * random.unit() - 1.0)).exp()).collect()
 }
 
 #[cfg(test)]

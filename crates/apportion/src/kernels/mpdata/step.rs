@@ -52,7 +52,7 @@ pub struct Passes<'a, T> {
     pub psi: &'a [T],
     /// The Courant numbers of the pass before, on the faces towards lower coordinates, by axis.
     pub courant: [&'a [T]; 3],
-    /// True if these are the same everywhere, by axis.
+    /// True if those of each axis are the same everywhere.
     pub uniform: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Every order in which workers can meet: no message is lost, no worker waits for ever.
+//! Every order in which workers can meet: no message is lost, no worker waits forever.
 
 use super::*;
 use loom::sync::Arc;
@@ -84,7 +84,7 @@ fn a_stop_is_seen_by_who_comes_later() {
                 all.barrier.pass(&all.stop).is_err()
             })
         };
-        // This one arrives first, last, or after the failure: it passes or ends, and never waits for ever.
+        // This one arrives first, last, or after the failure: it passes or ends, and never waits forever.
         let _ = all.barrier.pass(&all.stop);
         let _ = other.join().unwrap();
         assert!(all.stop.check().is_err());

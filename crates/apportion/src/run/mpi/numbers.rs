@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
 
-/// Tags of a schedule are told apart modulo this number; messages of one such tag are numbered modulo the other.
+/// Tags of a schedule are distinguished modulo this number; messages of one such tag are numbered modulo the other.
 /// Both ends of a pair handle messages whose numbers are equal in the same order.
 const KINDS: u16 = 512;
 const NUMBERS: u64 = 32;

@@ -131,7 +131,8 @@ pub fn close_rows<T: Advectable>(
             return;
         }
         for row in rows {
-            (0..before).for_each(|at| row[at] = row[at + n]);
+            // From the inside out: there may be fewer cells than are looked at.
+            (0..before).rev().for_each(|at| row[at] = row[at + n]);
             (0..behind).for_each(|at| row[before + n + at] = row[before + at]);
         }
     } else if let Some((lo, hi)) = domain.inside(place, 2) {

@@ -6,14 +6,15 @@ use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
 
 /// Tags of a schedule are distinguished modulo this number; messages of one such tag are numbered modulo the other.
-/// Both ends of a pair handle messages whose numbers are equal in the same order.
-const KINDS: u16 = 512;
-const NUMBERS: u64 = 32;
+/// Many kinds: both ends of a pair must handle messages of one kind in the same order, and partial sums may overtake
+/// operands whose tags are far away.
+const KINDS: u16 = 7168;
+const NUMBERS: u64 = 4;
 
 /// All other messages are numbered modulo this; tags of MPI may be as small as 2^15 - 1, which is the tag of no
 /// message.
-const OTHERS: u64 = 0x3fff;
-const FIRST_OTHER: u64 = 0x4000;
+const OTHERS: u64 = 0xfff;
+const FIRST_OTHER: u64 = 0x7000;
 
 /// The next numbers, by the rank at the other end, the direction and the tag.
 #[derive(Debug, Default)]

@@ -5,9 +5,10 @@
 use crate::kernels::view::check_shapes;
 use crate::kernels::{Blas, Tropical, View, ViewMut};
 use crate::matrix::Element;
+use std::ops::{Add, Mul};
 
 /// An element type of plus-times: `f32` or `f64`. Both are also elements of max-plus and min-plus.
-pub trait Real: Element + Tropical {
+pub trait Real: Element + Tropical + Add<Output = Self> + Mul<Output = Self> {
     /// C += A B by a library, on this thread.
     ///
     /// # Panics
@@ -41,6 +42,9 @@ pub fn gemm<T: Real>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
     if m == 0 || n == 0 || k == 0 {
         return;
     }
+    if n == 1 {
+        return column(a, b, c);
+    }
     for (row, rows) in pieces(m) {
         for (col, cols) in pieces(n) {
             let (a, b, mut c) =
@@ -71,6 +75,28 @@ pub fn gemm<T: Real>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
                 );
             }
         }
+    }
+}
+
+/// Sums of which a product by a single column is made.
+const LANES: usize = 8;
+
+/// C += A B for a B of one column. The crate would add in an order that depends on the strides, and so on where
+/// the column is kept: the same part would differ between threads and MPI.
+fn column<T: Real>(a: View<T>, b: View<T>, mut c: ViewMut<T>) {
+    let b: Vec<T> = (0..b.rows()).map(|x| b.row(x)[0]).collect();
+    let (whole, rest) = b.as_chunks::<LANES>();
+    for i in 0..a.rows() {
+        let (row, end) = a.row(i).as_chunks::<LANES>();
+        let mut sums = [T::ZERO; LANES];
+        for (row, b) in row.iter().zip(whole) {
+            sums = std::array::from_fn(|lane| sums[lane] + row[lane] * b[lane]);
+        }
+        for (lane, (x, b)) in end.iter().zip(rest).enumerate() {
+            sums[lane] = sums[lane] + *x * *b;
+        }
+        let c = &mut c.row(i)[0];
+        *c = sums.into_iter().fold(*c, |sum, x| sum + x);
     }
 }
 
@@ -113,6 +139,21 @@ mod tests {
         {
             check::<f64>(m, k, n);
             check::<f32>(m, k, n);
+        }
+    }
+
+    /// The same bits, however far apart the elements of B and C are.
+    #[test]
+    fn a_column_has_the_same_bits_at_any_stride() {
+        for (m, k) in [(3, 77), (300, 50), (1, 9)] {
+            let a: Vec<f64> = (0..m * k).map(|i| (i as f64).sin()).collect();
+            let run = |stride: usize| {
+                let b: Vec<f64> = (0..k * stride).map(|i| ((i / stride) as f64).cos()).collect();
+                let mut c = vec![1.0; m * stride];
+                gemm(View::dense(&a, m, k), View::new(&b, k, 1, stride), ViewMut::new(&mut c, m, 1, stride));
+                c.into_iter().step_by(stride).map(f64::to_bits).collect::<Vec<_>>()
+            };
+            assert_eq!(run(1), run(7), "{m} x {k}");
         }
     }
 

@@ -7,6 +7,7 @@
 
 mod blas;
 mod boolean;
+mod cache;
 mod donor_cell;
 mod gemm;
 mod kernel;

@@ -11,25 +11,11 @@ use super::frame::{Cells, Domain, Frame, Place};
 use super::number::Advectable;
 use super::options::Scheme;
 use super::vectors::{self, Vectors};
+use crate::kernels::cache;
 use run::Run;
-use std::sync::OnceLock;
-
-/// Bytes of a second-level cache, if the system does not say.
-const CACHE: usize = 512 << 10;
 
 /// Fewest rows of axis 1 that are computed together.
 const LEAST_ROWS: usize = 8;
-
-/// Bytes for the arrays between two passes: three fifths of a core's second-level cache.
-fn room_in_cache() -> usize {
-    static ROOM: OnceLock<usize> = OnceLock::new();
-    *ROOM.get_or_init(|| {
-        let told = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size");
-        let kib = told.ok().and_then(|text| text.trim().strip_suffix('K')?.parse::<usize>().ok());
-        // Rows of a strip that is too high would be read from memory twice.
-        kib.map_or(CACHE, |kib| kib << 10).clamp(CACHE / 2, 4 * CACHE) / 5 * 3
-    })
-}
 
 /// Some passes of a step, from arrays that hold the box and what they look at around it.
 #[derive(Debug, Clone, Copy)]
@@ -139,7 +125,9 @@ impl<T: Advectable> Passes<'_, T> {
         let (first, last) = self.passes;
         let kept = (first..=last).map(|pass| self.arrays(pass)).sum::<usize>().max(1);
         let row = (cells.hi[2] - cells.lo[2]) as usize * size_of::<T>() * kept * self.planes();
-        (room_in_cache() / row.max(1)).max(LEAST_ROWS) as isize
+        // The rest of the cache is for the input: the field, and Courant numbers where they are arrays.
+        let fifths = if self.uniform { 3 } else { 2 };
+        (cache::second_level() / 5 * fifths / row.max(1)).max(LEAST_ROWS) as isize
     }
 
     /// Number of arrays of a pass.

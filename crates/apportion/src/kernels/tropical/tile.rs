@@ -2,8 +2,9 @@
 
 #![allow(unsafe_code)]
 
+use crate::kernels::cache::prefetch;
 use crate::kernels::tropical::element::Element;
-use crate::kernels::tropical::vector::{Vector, prefetch};
+use crate::kernels::tropical::vector::Vector;
 use crate::kernels::{View, ViewMut};
 
 /// A tile of one shape, and the function that updates it: C := C over A x B, A being `depth` packed columns

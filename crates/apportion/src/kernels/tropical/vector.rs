@@ -24,19 +24,6 @@ pub(super) trait Vector: Copy {
     unsafe fn settled_over<const MIN: bool>(self, other: Self) -> Self;
 }
 
-/// Prefetches the cache line at an address, which need not be valid.
-#[inline(always)]
-pub(super) fn prefetch<T>(at: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: SSE is part of x86-64, and a prefetch is a hint that never faults.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-
 /// A vector of one element type, by the instructions that fill, load, store, add and compare it. `$max` and
 /// `$min` return their second operand if neither is better, or one is NaN. `settle` turns (sum, sum over
 /// other, other) into the result of [`Vector::settled_over`]; without it, every sum is an actual one.

@@ -69,7 +69,8 @@ fn attack((line, output): &(&str, &str), most: u32, with: With<'_>) -> Result<Fi
         let about = format!("mpirun -n {RANKS} apportion {line}: message {at} of rank {rank} is {kind}");
         let bench = prepared(with.0)?;
         fs::write(bench.path().join(output), EARLIER).map_err(|e| e.to_string())?;
-        let ended = faulty(bench.path(), line, with, Some((kind, rank, at)))?;
+        let ended = faulty(bench.path(), line, with, Some((kind, rank, at)))
+            .map_err(|defect| format!("{about}: {defect}"))?;
         let found = fs::read(bench.path().join(output)).unwrap_or_default();
         let told = ended.said.lines().any(|line| line.starts_with("apportion: "));
         let sound = match ended.code {

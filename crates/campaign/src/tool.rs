@@ -97,12 +97,29 @@ pub fn finish(mut child: Child, words: &[&str]) -> Result<Ended, String> {
                 return Ok(Ended { code: status.code(), said });
             }
             None if begun.elapsed() > LONGEST => {
+                let alone = is_launcher_alone(child.id());
                 let _ = child.kill();
+                let _ = child.wait();
+                if alone {
+                    return Ok(Ended { code: None, said: reader.join().unwrap_or_default() });
+                }
                 return Err(format!("apportion {} hangs", words.join(" ")));
             }
             None => std::thread::sleep(Duration::from_millis(2)),
         }
     }
+}
+
+/// True for an mpirun whose processes have all ended: that of Open MPI 4.1 waits forever at times after they have
+/// failed, which is no defect of theirs.
+fn is_launcher_alone(id: u32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    let lives = |child: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+    };
+    (name.starts_with("mpirun") || name.starts_with("orterun")) && !children.split_whitespace().any(lives)
 }
 
 /// The name of Open MPI's mpirun, if it is installed.

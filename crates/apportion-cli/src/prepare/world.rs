@@ -16,12 +16,18 @@ fn in_world(
     console: &Console,
     work: impl FnOnce(&World, &Console) -> Result<()>,
 ) -> Result<()> {
-    let world = match World::mpi(monitor()) {
-        Ok(world) => world.with_stall_timeout(patience),
-        Err(error) if MpiLaunch::detect().is_some_and(|l| l.rank > 0) => {
-            std::process::exit(error.exit_code().into())
-        }
-        Err(error) => return Err(error),
+    let world = match World::mpi_within(monitor(), patience) {
+        Ok(world) => world,
+        Err(error) => match MpiLaunch::detect() {
+            Some(MpiLaunch { rank, .. }) if rank > 0 => {
+                // All meet the same error, unless one of them is silent.
+                if matches!(error, Error::WorkerLost { .. }) {
+                    say_of(rank, &error);
+                }
+                std::process::exit(error.exit_code().into())
+            }
+            _ => return Err(error),
+        },
     };
     let rank = world.rank();
     let console = &if rank == 0 { *console } else { Console::new(false, true, 0) };

@@ -14,6 +14,9 @@ use std::ffi::{c_char, c_int, c_void};
 /// The name of a library that the user gives to replace the default list.
 pub(in crate::run) const VARIABLE: &str = "APPORTION_MPI";
 
+/// The largest tag that every MPI has.
+const LEAST_LARGEST_TAG: c_int = 0x7fff;
+
 pub(super) type Handle = usize;
 /// A request as any library stores it: an `int` or a pointer.
 pub(super) type Request = usize;
@@ -27,6 +30,8 @@ pub(super) struct Dialect {
     pub serialized: c_int,
     /// The handler by which calls return their errors, where it is known.
     pub errors_return: Option<Handle>,
+    /// The key of the attribute that holds the largest tag, where it is known.
+    pub largest_tag: Option<c_int>,
 }
 
 const MPICH: Dialect = Dialect {
@@ -35,9 +40,16 @@ const MPICH: Dialect = Dialect {
     byte: 0x4c00_010d,
     serialized: 2,
     errors_return: Some(0x5400_0001),
+    largest_tag: Some(0x6440_0001),
 };
-const STANDARD: Dialect =
-    Dialect { abi: Abi::Standard, world: 0x101, byte: 0x247, serialized: 2048, errors_return: None };
+const STANDARD: Dialect = Dialect {
+    abi: Abi::Standard,
+    world: 0x101,
+    byte: 0x247,
+    serialized: 2048,
+    errors_return: None,
+    largest_tag: None,
+};
 
 /// A query that may be called at any time.
 pub(super) type Question = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -100,7 +112,7 @@ pub(super) fn functions(library: &Library, name: &str) -> Result<(Functions, Dia
         let dialect = match (address(b"ompi_mpi_comm_world\0"), address(b"ompi_mpi_byte\0")) {
             (Ok(world), Ok(byte)) => {
                 let errors_return = address(b"ompi_mpi_errors_return\0").ok();
-                Dialect { abi: Abi::OpenMpi, world, byte, serialized: 2, errors_return }
+                Dialect { abi: Abi::OpenMpi, world, byte, serialized: 2, errors_return, largest_tag: Some(0) }
             }
             _ if has_standard_abi(library, name) => STANDARD,
             _ => MPICH,
@@ -117,6 +129,20 @@ pub(super) fn return_errors(library: &Library, dialect: &Dialect, comm: Handle) 
     if let (Some(handler), Ok(set)) = (dialect.errors_return, set) {
         // SAFETY: the library is initialised, and both handles are its own.
         unsafe { set(comm, handler) };
+    }
+}
+
+/// The largest tag that messages may have; the least that MPI promises, if the library does not tell.
+pub(super) fn largest_tag(library: &Library, dialect: &Dialect) -> c_int {
+    type Attribute = unsafe extern "C" fn(Handle, c_int, *mut *const c_int, *mut c_int) -> c_int;
+    let (mut value, mut found): (*const c_int, c_int) = (std::ptr::null(), 0);
+    let Some(key) = dialect.largest_tag else { return LEAST_LARGEST_TAG };
+    // SAFETY: the symbol has this signature in every MPI (MPI 4.1, section 7.7), and MPI is initialised; the value
+    // of this attribute is a pointer to an integer that lives as long as MPI.
+    unsafe {
+        let Ok(get) = library.get::<Attribute>(b"MPI_Comm_get_attr\0") else { return LEAST_LARGEST_TAG };
+        let done = get(dialect.world, key, &mut value, &mut found);
+        if done == 0 && found != 0 && !value.is_null() { *value } else { LEAST_LARGEST_TAG }
     }
 }
 

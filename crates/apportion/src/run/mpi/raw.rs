@@ -4,7 +4,7 @@
 
 use super::adopted::{self, Communicator, running};
 use super::library::{
-    Functions, Handle, Question, Request, answers, functions, load, return_errors, unusable,
+    Functions, Handle, Question, Request, answers, functions, largest_tag, load, return_errors, unusable,
 };
 use super::numbers::Numbers;
 use crate::error::{Error, Result};
@@ -68,6 +68,7 @@ impl Mpi {
             (functions.size)(dialect.world, &mut size);
         }
         return_errors(&library, &dialect, dialect.world);
+        let numbers = Numbers::up_to(largest_tag(&library, &dialect));
         // The library's code is used until the process ends, by exit handlers as well.
         std::mem::forget(library);
         Ok(Self {
@@ -77,7 +78,7 @@ impl Mpi {
             adopted: false,
             name,
             threads: provided >= dialect.serialized,
-            numbers: Numbers::default(),
+            numbers,
             part: LARGEST_BETWEEN_HOSTS / size_of::<u64>(),
             rank: rank as usize,
             size: size as usize,
@@ -113,6 +114,7 @@ impl Mpi {
             return Err(Error::input("communicator", what, "give one that is valid on all its processes"));
         }
         return_errors(&library, &dialect, comm);
+        let numbers = Numbers::up_to(largest_tag(&library, &dialect));
         std::mem::forget(library);
         Ok(Self {
             functions: Mutex::new(functions),
@@ -121,7 +123,7 @@ impl Mpi {
             adopted: true,
             name,
             threads: level >= dialect.serialized,
-            numbers: Numbers::default(),
+            numbers,
             part: LARGEST_BETWEEN_HOSTS / size_of::<u64>(),
             rank: rank as usize,
             size: size as usize,
@@ -163,7 +165,7 @@ impl Mpi {
         let start = |part: &[u64]| {
             let mut request = 0;
             let bytes = size_of_val(part) as c_int;
-            let tag = self.numbers.tag((to, true), tag, TAGS);
+            let tag = self.numbers.tag((to, true), tag, part.len(), TAGS);
             // SAFETY: the memory lives and stays where it is until the transfer is done: see `Transfer`'s
             // drop.
             let sent = unsafe {
@@ -188,7 +190,7 @@ impl Mpi {
         let start = |part: &mut [u64]| {
             let mut request = 0;
             let bytes = size_of_val(part) as c_int;
-            let tag = self.numbers.tag((from, false), tag, TAGS);
+            let tag = self.numbers.tag((from, false), tag, part.len(), TAGS);
             // SAFETY: as for `send`; no other code reads or writes the memory until the transfer is done.
             let posted = unsafe {
                 (functions.receive)(
@@ -252,8 +254,10 @@ impl Mpi {
 
     /// Ends all ranks.
     pub fn abort(&self, code: u8) -> ! {
-        // Launchers may drop output that they have not yet forwarded when a rank aborts.
-        std::thread::sleep(Duration::from_millis(100));
+        // Launchers may drop output that they have not yet forwarded when a rank aborts. That of Open MPI 4.1 crashes or
+        // hangs at times if several ranks abort at once, as all do that wait for one: the first one ends the others.
+        let before = self.rank.min(8) as u64;
+        std::thread::sleep(Duration::from_millis(100 + 200 * before));
         // SAFETY: may be called at any time between init and finalize.
         unsafe { (self.functions().abort)(self.comm, code.into()) };
         std::process::exit(code.into())

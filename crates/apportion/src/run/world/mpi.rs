@@ -4,6 +4,7 @@ use super::{Engine, World};
 use crate::error::{Error, Result};
 use crate::run::mpi::{Communicator, Mpi, VARIABLE};
 use crate::run::{Monitor, MpiLaunch};
+use std::time::Duration;
 
 /// Calls into the library until it has polled everything: Open MPI polls sockets only every eighth time.
 pub(super) const SWEEP: u32 = 8;
@@ -27,6 +28,14 @@ impl World {
     /// Exit code 2: no MPI library is found, or it sees another world than the mpirun that started this
     /// process.
     pub fn mpi(monitor: &Monitor) -> Result<Self> {
+        Self::mpi_within(monitor, None)
+    }
+
+    /// The same with a stall timeout from the first message on: see [`World::with_stall_timeout`].
+    ///
+    /// # Errors
+    /// As [`World::mpi`], and [`Error::WorkerLost`].
+    pub fn mpi_within(monitor: &Monitor, stall_timeout: Option<Duration>) -> Result<Self> {
         let launch = MpiLaunch::detect();
         let names = match std::env::var(VARIABLE) {
             Ok(name) if !name.is_empty() => vec![name],
@@ -47,7 +56,7 @@ impl World {
             let remedy = format!("use that library's own mpirun, or name mpirun's library in {VARIABLE}");
             return Err(Error::input("MPI", what, remedy));
         }
-        Self::of(mpi, monitor)
+        Self::of(mpi, monitor, stall_timeout)
     }
 
     /// Joins the processes of a communicator of the program that this process runs: the MPI that is loaded
@@ -62,7 +71,7 @@ impl World {
     /// Exit code 2: no MPI runs in this process, or the handle cannot be one of its communicators, as when
     /// the caller was compiled for another MPI.
     pub fn adopt(handle: usize, monitor: &Monitor) -> Result<Self> {
-        Self::of(Mpi::adopt(Communicator::C(handle))?, monitor)
+        Self::of(Mpi::adopt(Communicator::C(handle))?, monitor, None)
     }
 
     /// The same for a Fortran handle, which `comm%MPI_VAL` and `MPI_Comm_c2f` give (mpi4py: `comm.py2f()`).
@@ -70,11 +79,11 @@ impl World {
     /// # Errors
     /// As [`World::adopt`].
     pub fn adopt_fortran(handle: i32, monitor: &Monitor) -> Result<Self> {
-        Self::of(Mpi::adopt(Communicator::Fortran(handle))?, monitor)
+        Self::of(Mpi::adopt(Communicator::Fortran(handle))?, monitor, None)
     }
 
-    fn of(mpi: Mpi, monitor: &Monitor) -> Result<Self> {
-        let mut world = Self::new(Engine::Mpi(mpi), monitor);
+    fn of(mpi: Mpi, monitor: &Monitor, stall_timeout: Option<Duration>) -> Result<Self> {
+        let mut world = Self::new(Engine::Mpi(mpi), monitor).with_stall_timeout(stall_timeout);
         let one_host = world.is_on_one_host()?;
         if let Engine::Mpi(mpi) = &mut world.engine
             && one_host

@@ -62,7 +62,7 @@ enum Engine {
     Solo,
     Threads(ThreadRank),
     #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
-    Mpi(super::mpi::Mpi),
+    Mpi(Box<super::mpi::Mpi>),
 }
 
 impl World {

@@ -83,7 +83,7 @@ impl World {
     }
 
     fn of(mpi: Mpi, monitor: &Monitor, stall_timeout: Option<Duration>) -> Result<Self> {
-        let mut world = Self::new(Engine::Mpi(mpi), monitor).with_stall_timeout(stall_timeout);
+        let mut world = Self::new(Engine::Mpi(Box::new(mpi)), monitor).with_stall_timeout(stall_timeout);
         let one_host = world.is_on_one_host()?;
         if let Engine::Mpi(mpi) = &mut world.engine
             && one_host

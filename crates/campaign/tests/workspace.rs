@@ -1,4 +1,5 @@
-//! Every dependency has a licence that `deny.toml` allows, and comes from a registry.
+//! The workspace: every dependency has a licence that `deny.toml` allows, and comes from a registry; the first command
+//! of the README finds its program.
 
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 
@@ -22,21 +23,41 @@ fn host() -> String {
     text.lines().find_map(|line| line.strip_prefix("host: ")).unwrap().to_owned()
 }
 
+/// What Cargo knows of the workspace and its dependencies.
+fn metadata(root: &Path) -> Value {
+    // Of this platform only: a build has not fetched what other platforms and settings would need.
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline", "--locked", "--filter-platform"])
+        .arg(host())
+        .current_dir(root)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// `cargo run` at the root, as in the README, has one program to choose.
+#[test]
+fn the_first_command_finds_its_program() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let metadata = metadata(&root);
+    let members = metadata["workspace_default_members"].as_array().unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let mut programs = Vec::new();
+    for package in packages.filter(|package| members.contains(&package["id"])) {
+        let targets = package["targets"].as_array().unwrap().iter();
+        programs.extend(targets.filter(|target| target["kind"][0] == "bin").map(|target| &target["name"]));
+    }
+    assert_eq!(programs, ["apportion"]);
+}
+
 #[test]
 fn every_dependency_may_be_used() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let rules: toml::Value =
         toml::from_str(&std::fs::read_to_string(root.join("deny.toml")).unwrap()).unwrap();
     let allowed: Vec<String> = rules["licenses"]["allow"].clone().try_into().unwrap();
-    // Of this platform only: a build has not fetched what other platforms and settings would need.
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--offline", "--locked", "--filter-platform"])
-        .arg(host())
-        .current_dir(&root)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let metadata = metadata(&root);
     let packages = metadata["packages"].as_array().unwrap();
     assert!(packages.len() > 20);
     for package in packages {

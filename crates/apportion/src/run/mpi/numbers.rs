@@ -44,7 +44,7 @@ impl Numbers {
         Self { ranges: if largest >= last { WIDE } else { NARROW }, next: Mutex::default() }
     }
 
-    /// The tag of the next part of a message, of so many words, from or to a rank. `tag` is a schedule's if it is below
+    /// The tag of the next part of a message of `words` words, from or to a rank. `tag` is a schedule's if it is below
     /// `schedule`.
     pub fn tag(&self, (peer, sends): (usize, bool), tag: u16, words: usize, schedule: u64) -> c_int {
         let Ranges { kinds, numbers, others: (first, others) } = self.ranges;

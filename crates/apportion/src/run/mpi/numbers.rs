@@ -21,7 +21,7 @@ struct Ranges {
     others: (u64, u64),
 }
 
-/// For tags up to 2^15 - 1, which is the tag of no message.
+/// For tags up to 2^15 - 1, which is the tag of no message. Lengths of one kind may meet here.
 const NARROW: Ranges = Ranges { kinds: 7168, numbers: 4, others: (0x7000, 0xfff) };
 
 /// For tags up to 2^27 - 1.

@@ -76,6 +76,20 @@ impl Blas {
         KNOWN.iter().find_map(|(name, file)| Self::load(file, name).ok())
     }
 
+    /// Each of OpenBLAS, BLIS, MKL and a plain CBLAS that works on this machine, in this order; files that
+    /// provide the same functions count once.
+    pub fn all() -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for (name, file) in KNOWN {
+            if let Ok(blas) = Self::load(file, name)
+                && !found.iter().any(|other| std::ptr::fn_addr_eq(other.dgemm, blas.dgemm))
+            {
+                found.push(blas);
+            }
+        }
+        found
+    }
+
     /// Loads a library by its name (`openblas`, `blis`, `mkl`, `cblas`, `accelerate`) or by its file. The
     /// loader searches its usual places for a file without a directory.
     ///

@@ -1,8 +1,8 @@
 //! The hot loops: products over four semirings, on one thread. With MPI, this is the only module that may use
 //! `unsafe`.
 //!
-//! [`gemm`] computes plus-times, and [`Blas`] does so with an external library. [`max_plus`] and [`min_plus`]
-//! are packed and blocked like a gemm. [`BitMatrix`] multiplies packed bits, and [`donor_cell`] advects. A
+//! [`gemm`] computes plus-times, [`max_plus`] and [`min_plus`] the tropical products, all by one packed and
+//! blocked body; [`Blas`] computes plus-times with an external library. [`BitMatrix`] multiplies packed bits, and [`donor_cell`] advects. A
 //! [`PathElement`] is a path: its length, its number of edges and its last vertex.
 
 mod blas;
@@ -12,6 +12,7 @@ mod donor_cell;
 mod gemm;
 mod kernel;
 pub mod mpdata;
+mod packed;
 mod path_element;
 mod scaling;
 mod semiring;

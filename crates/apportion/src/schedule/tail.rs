@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 
 /// The shortest side that a rectangle needs for a tail.
 const LEAST_SIDE: u64 = 256;
-/// Products with both sides up to this size sum long inner dimensions in other pieces than larger ones
-/// (`gemm` crate): no cut makes such a product of a larger one.
+/// A BLAS may sum products with both sides up to this size in another order than larger ones: no cut makes such
+/// a product of a larger one.
 const SMALL: u64 = 64;
 /// The sides of a tile, between which its area follows from the number of tiles.
 const SIDES: [f64; 2] = [160.0, 512.0];

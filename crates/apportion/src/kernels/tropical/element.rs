@@ -1,10 +1,9 @@
 //! The elements: their infinities, their sums, and the tiles that work on them.
 
-use crate::kernels::tropical::portable::Lanes;
-use crate::kernels::tropical::tile::MicroKernel;
+use crate::kernels::packed::{Best, MicroKernel, Number, tiles};
 
 /// What a product needs to know of an element type. `MIN` is false for max-plus and true for min-plus.
-pub trait Element: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug + 'static {
+pub trait Element: Number + PartialOrd {
     /// The zero of max-plus.
     const LOWEST: Self;
     /// The zero of min-plus.
@@ -27,8 +26,6 @@ pub trait Element: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug +
     }
     /// The product of two elements, by definition: the zero absorbs, integers saturate.
     fn times<const MIN: bool>(self, other: Self) -> Self;
-    /// The plain sum of two packed elements.
-    fn plus(self, other: Self) -> Self;
     /// Turns elements into [`Element::packed`] ones; false if plain sums with them might overflow.
     fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool;
     /// The representation of the element in a packed block.
@@ -39,24 +36,6 @@ pub trait Element: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug +
     fn is_taken<const MIN: bool>(&self) -> bool;
     /// The tiles that this processor can run, best first; the last is the portable one.
     fn tiles<const MIN: bool>() -> Vec<MicroKernel<Self>>;
-}
-
-/// The tiles available for vectors of one name in `avx512`, `avx2` and `neon`.
-macro_rules! tiles {
-    ($vector:ident, $lanes:literal) => {
-        fn tiles<const MIN: bool>() -> Vec<MicroKernel<Self>> {
-            let mut tiles = Vec::with_capacity(3);
-            #[cfg(target_arch = "x86_64")]
-            {
-                tiles.extend(super::avx512::tile_of::<super::avx512::$vector, MIN>());
-                tiles.extend(super::avx2::tile_of::<super::avx2::$vector, MIN>());
-            }
-            #[cfg(target_arch = "aarch64")]
-            tiles.extend(super::neon::tile_of::<super::neon::$vector, MIN>());
-            tiles.push(super::portable::tile_of::<Lanes<Self, $lanes>, MIN>());
-            tiles
-        }
-    };
 }
 
 macro_rules! float {
@@ -74,10 +53,6 @@ macro_rules! float {
                 self + other
             }
             #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                self + other
-            }
-            #[inline(always)]
             fn prepare<const MIN: bool>(_: &mut [Self]) -> bool {
                 true
             }
@@ -92,7 +67,9 @@ macro_rules! float {
             fn is_taken<const MIN: bool>(&self) -> bool {
                 !self.is_nan() && *self != if MIN { Self::LOWEST } else { Self::HIGHEST }
             }
-            tiles!($vector, $lanes);
+            fn tiles<const MIN: bool>() -> Vec<MicroKernel<Self>> {
+                tiles!($vector, $lanes, Best<MIN>)
+            }
         }
     };
 }
@@ -111,10 +88,6 @@ macro_rules! integer {
             fn times<const MIN: bool>(self, other: Self) -> Self {
                 let zero = Self::zero::<MIN>();
                 if self == zero || other == zero { zero } else { self.saturating_add(other) }
-            }
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                self.wrapping_add(other)
             }
             #[inline(always)]
             fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool {
@@ -140,7 +113,9 @@ macro_rules! integer {
             fn is_taken<const MIN: bool>(&self) -> bool {
                 true
             }
-            tiles!($vector, $lanes);
+            fn tiles<const MIN: bool>() -> Vec<MicroKernel<Self>> {
+                tiles!($vector, $lanes, Best<MIN>)
+            }
         }
     };
 }

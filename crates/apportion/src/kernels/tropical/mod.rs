@@ -1,27 +1,15 @@
-//! Products over max-plus and min-plus, packed and blocked like a gemm.
+//! Products over max-plus and min-plus, by the [packed](super::packed) body.
 //!
-//! One body serves every register file: [`tile`](tile::tile) is written in terms of the operations of a
-//! [`Vector`](vector::Vector), which `avx512`, `avx2`, `neon` and `portable` implement. All return the same
-//! bits: among equal sums (+0 and -0 among them) the first in the order C, p = 0, 1, … is kept.
+//! All instruction sets return the same bits: among equal sums (+0 and -0 among them) the first in the order C,
+//! p = 0, 1, … is kept.
 
 #![allow(unsafe_code)]
 
-mod block;
 mod element;
-mod portable;
-mod tile;
-mod vector;
-
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-#[cfg(target_arch = "aarch64")]
-mod neon;
 
 use crate::kernels::view::check_shapes;
 use crate::kernels::{View, ViewMut};
-use element::Element;
+pub use element::Element;
 
 /// An element type of max-plus and min-plus matrices: `f64`, `f32`, `i64`, `i32`.
 ///
@@ -86,7 +74,7 @@ pub fn check_min_plus<T: Tropical>(elements: &[T]) -> Result<(), usize> {
 /// The instruction set that [`max_plus`] and [`min_plus`] use on this processor: "AVX-512", "AVX2", "NEON"
 /// or "portable".
 pub fn instruction_set() -> &'static str {
-    f64::tiles::<false>()[0].name
+    f64::tiles::<false>()[0].name()
 }
 
 /// The product with the widest registers available, or with saturating sums where plain ones might overflow.
@@ -94,7 +82,7 @@ fn product<T: Tropical, const MIN: bool>(a: View<T>, b: View<T>, mut c: ViewMut<
     check_shapes(&a, &b, &c);
     let tile = &T::tiles::<MIN>()[0];
     // SAFETY: `Element::tiles` offers only tiles that the processor supports.
-    let done = unsafe { (tile.product)(tile, a, b, c.tile(0, 0, a.rows(), b.cols())) };
+    let done = unsafe { tile.product(a, b, c.reborrow()) };
     if !done {
         // The updates made so far are correct, and repeating them has no effect.
         saturating::<T, MIN>(a, b, c);

@@ -1,27 +1,46 @@
 //! Registers full of elements: the operations that the innermost loop needs, and one implementation for every
 //! instruction set, which supplies only its instructions.
 
-use crate::kernels::tropical::element::Element;
+#![allow(unsafe_code)]
+
+use crate::kernels::packed::operation::Number;
+use crate::kernels::tropical::Element;
 
 /// A register full of elements.
 ///
 /// # Safety
 /// Every function needs the processor features of the module that implements it; pointers are valid for
 /// [`Vector::LANES`] elements, at any alignment.
-pub(super) trait Vector: Copy {
+pub(in crate::kernels) trait Vector: Copy {
     /// The type of its elements.
-    type Element: Element;
+    type Element: Number;
     /// Number of its elements.
     const LANES: usize;
     unsafe fn splat(x: Self::Element) -> Self;
     unsafe fn load(from: *const Self::Element) -> Self;
     unsafe fn store(self, to: *mut Self::Element);
-    /// Lane by lane, [`Element::plus`].
+    /// Lane by lane, the sum; integers wrap.
     unsafe fn plus(self, other: Self) -> Self;
+}
+
+/// A register of elements that can be compared.
+///
+/// # Safety
+/// As [`Vector`].
+pub(in crate::kernels) trait Ordered: Vector<Element: Element> {
     /// Lane by lane, [`Element::over`].
     unsafe fn over<const MIN: bool>(self, other: Self) -> Self;
     /// Lane by lane, `self` over `other` where `self` [`Element::is_true`], else `other`.
     unsafe fn settled_over<const MIN: bool>(self, other: Self) -> Self;
+}
+
+/// A register of real numbers.
+///
+/// # Safety
+/// As [`Vector`].
+pub(in crate::kernels) trait Fused: Vector {
+    /// Lane by lane, `self` times `other` plus `sum`, rounded once.
+    unsafe fn times_plus(self, other: Self, sum: Self) -> Self;
 }
 
 /// A vector of one element type, by the instructions that fill, load, store, add and compare it. `$max` and
@@ -29,9 +48,9 @@ pub(super) trait Vector: Copy {
 /// other, other) into the result of [`Vector::settled_over`]; without it, every sum is an actual one.
 macro_rules! vector {
     ($name:ident($register:ty) of $element:ty: $splat:ident, $load:ident, $store:ident, $plus:ident, $max:ident,
-     $min:ident $(, settle: $settle:ident)?) => {
+     $min:ident $(, settle: $settle:ident)? $(, fused: $fused:ident)?) => {
         #[derive(Clone, Copy)]
-        pub(super) struct $name($register);
+        pub(in crate::kernels) struct $name($register);
 
         impl Vector for $name {
             type Element = $element;
@@ -57,17 +76,30 @@ macro_rules! vector {
                 // SAFETY: as in `splat`.
                 Self(unsafe { $plus(self.0, other.0) })
             }
+        }
+
+        $(
+            impl Fused for $name {
+                #[inline(always)]
+                unsafe fn times_plus(self, other: Self, sum: Self) -> Self {
+                    // SAFETY: the trait's contract grants the processor feature.
+                    Self(unsafe { $fused(self.0, other.0, sum.0) })
+                }
+            }
+        )?
+
+        impl Ordered for $name {
             #[inline(always)]
             unsafe fn over<const MIN: bool>(self, other: Self) -> Self {
-                // SAFETY: as in `splat`.
+                // SAFETY: the trait's contract grants the processor feature, here and below.
                 Self(unsafe { if MIN { $min(self.0, other.0) } else { $max(self.0, other.0) } })
             }
             #[inline(always)]
             unsafe fn settled_over<const MIN: bool>(self, other: Self) -> Self {
-                // SAFETY: as in `splat`.
+                // SAFETY: as in `over`.
                 let over = unsafe { self.over::<MIN>(other) };
                 $(
-                    // SAFETY: as in `splat`.
+                    // SAFETY: as in `over`.
                     let over = Self(unsafe { $settle::<MIN>(self.0, over.0, other.0) });
                 )?
                 over
@@ -77,25 +109,25 @@ macro_rules! vector {
 }
 
 /// The micro-kernels of an instruction set: `tile_of`, and the functions that it offers, compiled for the
-/// feature.
+/// feature. The tile has `$rows` rows of `$wide` vectors.
 macro_rules! micro_kernels {
     ($name:literal, $feature:literal if $detected:expr, $rows:literal x $wide:literal, $interleave:expr) => {
         /// The micro-kernel of vectors `V`, if this processor has the registers.
-        pub(super) fn tile_of<V: Vector, const MIN: bool>() -> Option<MicroKernel<V::Element>> {
+        pub(in crate::kernels) fn tile_of<V: Vector, O: Operation<V>>() -> Option<MicroKernel<V::Element>> {
             $detected.then_some(MicroKernel {
                 name: $name,
                 rows: $rows,
                 cols: $wide * V::LANES,
-                update: update::<V, MIN>,
+                update: update::<V, O>,
                 interleave: $interleave,
-                product: product::<V::Element, MIN>,
+                product: product::<V, O>,
             })
         }
 
         /// # Safety
         /// As [`MicroKernel::update`], on a processor that has the feature.
         #[target_feature(enable = $feature)]
-        unsafe fn update<V: Vector, const MIN: bool>(
+        unsafe fn update<V: Vector, O: Operation<V>>(
             depth: usize,
             a: *const V::Element,
             b: *const V::Element,
@@ -103,18 +135,18 @@ macro_rules! micro_kernels {
             stride: usize,
         ) {
             // SAFETY: guaranteed by the caller.
-            unsafe { tile::<V, $rows, $wide, MIN>(depth, a, b, c, stride) }
+            unsafe { tile::<V, O, $rows, $wide>(depth, a, b, c, stride) }
         }
 
         /// [`block::product`] on a processor that has the feature.
         #[target_feature(enable = $feature)]
-        fn product<T: Element, const MIN: bool>(
-            tile: &MicroKernel<T>,
-            a: View<T>,
-            b: View<T>,
-            c: ViewMut<T>,
+        fn product<V: Vector, O: Operation<V>>(
+            tile: &MicroKernel<V::Element>,
+            a: View<V::Element>,
+            b: View<V::Element>,
+            c: ViewMut<V::Element>,
         ) -> bool {
-            block::product::<T, MIN>(tile, a, b, c)
+            block::product::<V, O>(tile, a, b, c)
         }
     };
 }

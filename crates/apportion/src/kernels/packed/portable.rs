@@ -2,16 +2,18 @@
 
 #![allow(unsafe_code)]
 
-use crate::kernels::tropical::block;
-use crate::kernels::tropical::element::Element;
-use crate::kernels::tropical::tile::{MicroKernel, tile};
-use crate::kernels::tropical::vector::Vector;
+use crate::kernels::packed::block;
+use crate::kernels::packed::operation::{Number, Operation};
+use crate::kernels::packed::tile::{MicroKernel, tile};
+use crate::kernels::packed::vector::{Fused, Ordered, Vector};
+use crate::kernels::tropical::Element;
+use std::ops::{Add, Mul};
 
 /// An array that the compiler may keep in registers.
 #[derive(Clone, Copy)]
-pub(super) struct Lanes<T, const N: usize>([T; N]);
+pub(in crate::kernels) struct Lanes<T, const N: usize>([T; N]);
 
-impl<T: Element, const N: usize> Lanes<T, N> {
+impl<T: Number, const N: usize> Lanes<T, N> {
     #[inline(always)]
     fn with(mut self, other: Self, combine: impl Fn(T, T) -> T) -> Self {
         for (x, y) in self.0.iter_mut().zip(other.0) {
@@ -22,7 +24,7 @@ impl<T: Element, const N: usize> Lanes<T, N> {
 }
 
 // No function here needs any processor feature; only the pointers must be valid.
-impl<T: Element, const N: usize> Vector for Lanes<T, N> {
+impl<T: Number, const N: usize> Vector for Lanes<T, N> {
     type Element = T;
     const LANES: usize = N;
 
@@ -44,6 +46,9 @@ impl<T: Element, const N: usize> Vector for Lanes<T, N> {
     unsafe fn plus(self, other: Self) -> Self {
         self.with(other, T::plus)
     }
+}
+
+impl<T: Element, const N: usize> Ordered for Lanes<T, N> {
     #[inline(always)]
     unsafe fn over<const MIN: bool>(self, other: Self) -> Self {
         self.with(other, T::over::<MIN>)
@@ -54,14 +59,22 @@ impl<T: Element, const N: usize> Vector for Lanes<T, N> {
     }
 }
 
+impl<T: Number + Add<Output = T> + Mul<Output = T>, const N: usize> Fused for Lanes<T, N> {
+    /// Rounded twice: without the instruction, rounding once takes a hundred times as long.
+    #[inline(always)]
+    unsafe fn times_plus(self, other: Self, sum: Self) -> Self {
+        self.with(other, T::mul).with(sum, T::add)
+    }
+}
+
 /// Four rows of one vector.
-pub(super) fn tile_of<V: Vector, const MIN: bool>() -> MicroKernel<V::Element> {
+pub(in crate::kernels) fn tile_of<V: Vector, O: Operation<V>>() -> MicroKernel<V::Element> {
     MicroKernel {
         name: "portable",
         rows: 4,
         cols: V::LANES,
-        update: tile::<V, 4, 1, MIN>,
+        update: tile::<V, O, 4, 1>,
         interleave: None,
-        product: block::product::<V::Element, MIN>,
+        product: block::product::<V, O>,
     }
 }

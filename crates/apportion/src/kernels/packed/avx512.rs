@@ -2,17 +2,18 @@
 
 #![allow(unsafe_code)]
 
-use crate::kernels::tropical::block;
-use crate::kernels::tropical::element::Element;
-use crate::kernels::tropical::tile::{MicroKernel, tile};
-use crate::kernels::tropical::vector::{Vector, micro_kernels, vector};
+use crate::kernels::packed::block;
+use crate::kernels::packed::operation::Operation;
+use crate::kernels::packed::tile::{MicroKernel, tile};
+use crate::kernels::packed::vector::{Fused, Ordered, Vector, micro_kernels, vector};
+use crate::kernels::tropical::Element;
 use crate::kernels::{View, ViewMut};
 use std::arch::x86_64::*;
 
 vector!(F64(__m512d) of f64: _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_max_pd,
-    _mm512_min_pd);
+    _mm512_min_pd, fused: _mm512_fmadd_pd);
 vector!(F32(__m512) of f32: _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_max_ps,
-    _mm512_min_ps);
+    _mm512_min_ps, fused: _mm512_fmadd_ps);
 vector!(I64(__m512i) of i64: _mm512_set1_epi64, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi64,
     _mm512_max_epi64, _mm512_min_epi64, settle: settle_i64);
 vector!(I32(__m512i) of i32: _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
@@ -49,7 +50,7 @@ fn settle_i32<const MIN: bool>(sum: __m512i, over: __m512i, other: __m512i) -> _
 /// Eight rows of `columns` elements, a multiple of 8, room for them all at `to`, and a processor with
 /// AVX-512F.
 #[target_feature(enable = "avx512f")]
-unsafe fn interleave<T: Element>(columns: usize, rows: [*const T; 8], to: *mut T) {
+unsafe fn interleave<T>(columns: usize, rows: &[*const T], to: *mut T) {
     for p in (0..columns).step_by(8) {
         // SAFETY: guaranteed by the caller; elements have 4 or 8 bytes, and are only moved.
         unsafe {

@@ -2,10 +2,11 @@
 
 #![allow(unsafe_code)]
 
-use crate::kernels::tropical::block;
-use crate::kernels::tropical::element::Element;
-use crate::kernels::tropical::tile::{MicroKernel, tile};
-use crate::kernels::tropical::vector::{Vector, micro_kernels, vector};
+use crate::kernels::packed::block;
+use crate::kernels::packed::operation::Operation;
+use crate::kernels::packed::tile::{MicroKernel, tile};
+use crate::kernels::packed::vector::{Fused, Ordered, Vector, micro_kernels, vector};
+use crate::kernels::tropical::Element;
 use crate::kernels::{View, ViewMut};
 use std::arch::aarch64::*;
 
@@ -40,9 +41,25 @@ comparisons!(max_f32, min_f32, settle_f32 of float32x4_t: f32, vdupq_n_f32, vcgt
 comparisons!(max_i64, min_i64, settle_i64 of int64x2_t: i64, vdupq_n_s64, vcgtq_s64, vbslq_s64);
 comparisons!(max_i32, min_i32, settle_i32 of int32x4_t: i32, vdupq_n_s32, vcgtq_s32, vbslq_s32);
 
-vector!(F64(float64x2_t) of f64: vdupq_n_f64, vld1q_f64, vst1q_f64, vaddq_f64, max_f64, min_f64, settle: settle_f64);
-vector!(F32(float32x4_t) of f32: vdupq_n_f32, vld1q_f32, vst1q_f32, vaddq_f32, max_f32, min_f32, settle: settle_f32);
+vector!(F64(float64x2_t) of f64: vdupq_n_f64, vld1q_f64, vst1q_f64, vaddq_f64, max_f64, min_f64,
+    settle: settle_f64, fused: fused_f64);
+vector!(F32(float32x4_t) of f32: vdupq_n_f32, vld1q_f32, vst1q_f32, vaddq_f32, max_f32, min_f32,
+    settle: settle_f32, fused: fused_f32);
 vector!(I64(int64x2_t) of i64: vdupq_n_s64, vld1q_s64, vst1q_s64, vaddq_s64, max_i64, min_i64, settle: settle_i64);
 vector!(I32(int32x4_t) of i32: vdupq_n_s32, vld1q_s32, vst1q_s32, vaddq_s32, max_i32, min_i32, settle: settle_i32);
 
 micro_kernels!("NEON", "neon" if true, 8 x 2, None);
+
+/// `x` times `y` plus `sum`: the instruction takes the sum first.
+#[target_feature(enable = "neon")]
+#[inline]
+fn fused_f64(x: float64x2_t, y: float64x2_t, sum: float64x2_t) -> float64x2_t {
+    vfmaq_f64(sum, x, y)
+}
+
+/// As `fused_f64`.
+#[target_feature(enable = "neon")]
+#[inline]
+fn fused_f32(x: float32x4_t, y: float32x4_t, sum: float32x4_t) -> float32x4_t {
+    vfmaq_f32(sum, x, y)
+}

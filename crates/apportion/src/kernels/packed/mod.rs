@@ -1,0 +1,47 @@
+//! Products that are packed and blocked so that they run at the speed of the registers: one body for every
+//! semiring and every register file.
+//!
+//! [`tile`](tile::tile) is written in terms of an [`Operation`] on [`Vector`](vector::Vector)s, which `avx512`,
+//! `avx2`, `neon` and `portable` implement; `block` holds the loops around it. An element of C has the same
+//! bits wherever in a product it lies and whatever the strides: its sum runs over p = 0, 1, … in blocks of one
+//! depth.
+//!
+//! Source: Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008, with the roles of A
+//! and B exchanged, as matrices are stored by rows here.
+
+mod block;
+mod operation;
+mod portable;
+mod tile;
+mod vector;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(super) mod neon;
+
+pub use operation::Number;
+pub(super) use operation::{Best, PlusTimes};
+pub(super) use portable::{Lanes, tile_of as portable_tile_of};
+pub use tile::MicroKernel;
+
+/// The micro-kernels that this processor can run, best first and the portable one last, for vectors of one
+/// name in `avx512`, `avx2` and `neon`.
+macro_rules! tiles {
+    ($vector:ident, $lanes:literal, $operation:ty) => {{
+        use $crate::kernels::packed;
+        let mut tiles = Vec::with_capacity(3);
+        #[cfg(target_arch = "x86_64")]
+        {
+            tiles.extend(packed::avx512::tile_of::<packed::avx512::$vector, $operation>());
+            tiles.extend(packed::avx2::tile_of::<packed::avx2::$vector, $operation>());
+        }
+        #[cfg(target_arch = "aarch64")]
+        tiles.extend(packed::neon::tile_of::<packed::neon::$vector, $operation>());
+        tiles.push(packed::portable_tile_of::<packed::Lanes<Self, $lanes>, $operation>());
+        tiles
+    }};
+}
+pub(super) use tiles;

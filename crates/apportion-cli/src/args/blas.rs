@@ -4,9 +4,13 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub struct BlasArgs {
-    /// Library for plus-times products: none (built-in kernel; identical bytes on every machine with fused
-    /// multiply-add, which x86-64 processors have since about 2013), auto (the first installed of OpenBLAS,
-    /// BLIS and MKL, else built-in), openblas, blis, mkl, or the path of a library [default: none].
+    /// Kernel for plus-times products: auto (the fastest, by a race of half a second, of the built-in kernel,
+    /// OpenBLAS, BLIS and MKL; built-in for small products, and for products in panels), none (the built-in
+    /// kernel), openblas, blis, mkl, or the path of a library [default: auto].
     #[arg(long, value_name = "auto|none|PATH")]
     pub blas: Option<String>,
+    /// Use the built-in kernel: the same bytes whatever is installed, on every machine with fused multiply-add
+    /// (x86-64 since about 2013, all of ARM's 64-bit processors).
+    #[arg(long, conflicts_with = "blas")]
+    pub reproducible: bool,
 }

@@ -6,11 +6,12 @@ use crate::args::{BLOCK, MeasureArgs};
 use crate::console::{Console, monitor};
 use crate::output::models::{caps, imprecise, text};
 use crate::prepare::carry::Carried;
+use crate::prepare::fastest::to_measure;
 use crate::prepare::measure::{check, known, options, points, processors, sampled, sizes, units};
 use crate::prepare::world::{fits, note_absent_cores, on_engine, processes};
 use apportion::error::{Error, Result};
+use apportion::kernels::Kernel;
 use apportion::kernels::mpdata::Scheme;
-use apportion::kernels::{Kernel, Semiring};
 use apportion::measure::{
     Keep, MeasureOptions, Sizes, Sweep, sweep_advection, sweep_command, sweep_kernel, sweep_stencil,
 };
@@ -67,6 +68,12 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         Ok(())
     };
     let emulated = if command.is_none() { world.all_ok(sampled(&platform, &sweep.sizes))? } else { None };
+    let plus_times = match args.kernel {
+        _ if command.is_some() || emulated.is_some() => (None, None),
+        KernelName::GemmF64 => (Some(to_measure(args, &platform, &sweep, console)?), None),
+        KernelName::GemmF32 => (None, Some(to_measure(args, &platform, &sweep, console)?)),
+        _ => (None, None),
+    };
     let outcome = console.watch("measuring", monitor, || {
         let keep: &mut Keep<'_> = &mut keep;
         if let Some(models) = emulated {
@@ -74,7 +81,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         }
         match &command {
             Some(command) => sweep_command(&platform, command, &sweep, keep, monitor),
-            None => sweep_named(args, &platform, &sweep, keep, monitor),
+            None => sweep_named(args, (&platform, plus_times), &sweep, keep, monitor),
         }
     });
     let models = outcome.map_err(|error| match (output, error) {
@@ -104,17 +111,20 @@ fn carried_over(carried: Option<&Carried>, models: &Models) -> Result<Models> {
     carried.map_or_else(|| Ok(models.clone()), |carried| carried.models(models))
 }
 
+/// The kernel of plus-times that is measured, in either precision.
+type PlusTimes = (Option<Kernel<f64>>, Option<Kernel<f32>>);
+
 fn sweep_named(
     args: &MeasureArgs,
-    platform: &Platform,
+    (platform, plus_times): (&Platform, PlusTimes),
     sweep: &Sweep<'_>,
     keep: &mut Keep<'_>,
     monitor: &Monitor,
 ) -> Result<Models> {
-    let (on, plus_times) = ((platform, args.block.unwrap_or(BLOCK)), Semiring::PlusTimes);
+    let on = (platform, args.block.unwrap_or(BLOCK));
     match args.kernel {
-        KernelName::GemmF64 => sweep_kernel(args.blas.kernel::<f64>(plus_times)?, on, sweep, keep, monitor),
-        KernelName::GemmF32 => sweep_kernel(args.blas.kernel::<f32>(plus_times)?, on, sweep, keep, monitor),
+        KernelName::GemmF64 => sweep_kernel(plus_times.0.expect("it was chosen"), on, sweep, keep, monitor),
+        KernelName::GemmF32 => sweep_kernel(plus_times.1.expect("it was chosen"), on, sweep, keep, monitor),
         KernelName::MaxPlusF64 => sweep_kernel(Kernel::<f64>::max_plus(), on, sweep, keep, monitor),
         KernelName::MaxPlusF32 => sweep_kernel(Kernel::<f32>::max_plus(), on, sweep, keep, monitor),
         KernelName::MaxPlusI32 => sweep_kernel(Kernel::<i32>::max_plus(), on, sweep, keep, monitor),

@@ -6,8 +6,9 @@ use crate::output::distinct;
 use crate::output::results::{Outputs, tell_and_keep};
 use crate::prepare::agreement::agree;
 use crate::prepare::distributed;
+use crate::prepare::fastest::{fastest, is_small, of_models};
 use crate::prepare::operands::{Inputs, Kind, inputs_of};
-use crate::prepare::product::{Given, Prepared, copies, settled_on, speeds};
+use crate::prepare::product::{Given, Prepared, copies, given_in, settled_on, speeds};
 use crate::prepare::simulate::rank_of;
 use crate::prepare::task::{Job, Task};
 use crate::prepare::world::on_engine;
@@ -91,8 +92,25 @@ struct Blocks<T> {
 
 impl Part<'_> {
     fn numbers<T: Real>(&self, outputs: Outputs) -> Result<()> {
-        let kernel = self.world.all_ok(self.task.running.blas.kernel::<T>(self.task.semiring))?;
+        let named = self.world.all_ok(self.task.running.blas.kernel::<T>(self.task.semiring))?;
+        let kernel = named.map_or_else(|| self.fastest(), Ok)?;
         self.product(kernel, outputs)
+    }
+
+    /// The kernel of plus-times where none is named: that of the models, or the winner of a race. A product in
+    /// panels keeps to the built-in one, as it may be continued elsewhere.
+    fn fastest<T: Real>(&self) -> Result<Kernel<T>> {
+        let (task, world) = (self.task, self.world);
+        let panelled = matches!(task.job, Job::Product(args) if args.panels.asked());
+        if panelled || is_small(self.shape) {
+            return Ok(Kernel::plus_times());
+        }
+        let given = given_in(task.running.plan.as_deref(), &task.running.sources, world)?;
+        if let Some(models) = &given.models {
+            return Ok(of_models(&models.kernel).unwrap_or_else(Kernel::plus_times));
+        }
+        let work = (self.shape.elements() as f64, task.running.flow.block());
+        fastest(&given.platform, work, task.running.remeasure, (world, self.console))
     }
 
     fn whole_numbers<T: Element + Tropical>(&self, outputs: Outputs) -> Result<()> {

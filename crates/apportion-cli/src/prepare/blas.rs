@@ -5,16 +5,15 @@ use apportion::error::{Error, Result};
 use apportion::kernels::{Blas, Kernel, Real, Semiring};
 
 impl BlasArgs {
-    /// The kernel of a semiring of real numbers.
+    /// The kernel of a semiring of real numbers; `None` if it is to be the fastest.
     ///
     /// # Errors
     /// The library cannot be loaded, or is named for a semiring other than plus-times.
-    pub fn kernel<T: Real>(&self, semiring: Semiring) -> Result<Kernel<T>> {
+    pub fn kernel<T: Real>(&self, semiring: Semiring) -> Result<Option<Kernel<T>>> {
         match (semiring, self.named()) {
-            (_, "none") => Kernel::over(semiring),
-            (Semiring::PlusTimes, "auto") => Ok(Blas::any().map_or_else(Kernel::plus_times, Kernel::by_blas)),
-            (Semiring::PlusTimes, name) => Blas::open(name).map(Kernel::by_blas),
-            (_, "auto") => Kernel::over(semiring),
+            (Semiring::PlusTimes, "auto") => Ok(None),
+            (_, "none" | "auto") => Kernel::over(semiring).map(Some),
+            (Semiring::PlusTimes, name) => Blas::open(name).map(|blas| Some(Kernel::by_blas(blas))),
             _ => Err(self.refused(semiring)),
         }
     }
@@ -29,7 +28,7 @@ impl BlasArgs {
 
     /// What was asked for, or the default.
     fn named(&self) -> &str {
-        self.blas.as_deref().unwrap_or("none")
+        self.blas.as_deref().unwrap_or(if self.reproducible { "none" } else { "auto" })
     }
 
     fn refused(&self, semiring: Semiring) -> Error {

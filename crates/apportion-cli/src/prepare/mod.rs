@@ -9,6 +9,7 @@ pub mod checkpoint;
 mod chosen;
 pub mod cut;
 pub mod distributed;
+pub mod fastest;
 mod flow;
 pub mod links;
 pub mod mdem;

@@ -28,7 +28,18 @@ pub fn measure_on<T: Element>(
     world: &World,
     monitor: &Monitor,
 ) -> Result<Models> {
-    on_world(platform, sizes, world, |platform, sizes, options| {
+    with_options(kernel, platform, (sizes, block), MeasureOptions::quick(), (world, monitor))
+}
+
+/// [`measure_on`] with other limits; among several ranks, only the time for each size is taken from them.
+pub(super) fn with_options<T: Element>(
+    kernel: Kernel<T>,
+    platform: &Platform,
+    (sizes, block): (&[f64], u64),
+    options: MeasureOptions,
+    (world, monitor): (&World, &Monitor),
+) -> Result<Models> {
+    on_world(platform, sizes, world, options, |platform, sizes, options| {
         measure_kernel(kernel, platform, (sizes, block), options, monitor)
     })
 }
@@ -47,7 +58,7 @@ pub fn measure_advection_on<T: Advectable>(
     world: &World,
     monitor: &Monitor,
 ) -> Result<Models> {
-    on_world(platform, sizes, world, |platform, sizes, options| {
+    on_world(platform, sizes, world, MeasureOptions::quick(), |platform, sizes, options| {
         let sweep = Sweep::new(Sizes::Listed(sizes.to_vec()), options);
         sweep_advection::<T>(platform, scheme, &sweep, &mut |_| Ok(()), monitor)
     })
@@ -58,10 +69,11 @@ fn on_world(
     platform: &Platform,
     sizes: &[f64],
     world: &World,
+    options: MeasureOptions,
     measure: impl Fn(&Platform, &[f64], MeasureOptions) -> Result<Models>,
 ) -> Result<Models> {
     if world.is_solo() {
-        return measure(platform, sizes, MeasureOptions::quick());
+        return measure(platform, sizes, options);
     }
     let own = Platform {
         name: platform.name.clone(),
@@ -73,7 +85,7 @@ fn on_world(
     let options = MeasureOptions {
         tolerance: 0.0,
         most_repetitions: 1_000_000,
-        seconds_per_size: SECONDS,
+        seconds_per_size: options.seconds_per_size.min(SECONDS),
         ..MeasureOptions::quick()
     };
     let mut mine: Option<Models> = None;

@@ -18,6 +18,7 @@ mod scaling;
 mod semiring;
 mod tropical;
 mod view;
+mod widest;
 
 pub use blas::Blas;
 pub use boolean::BitMatrix;
@@ -30,3 +31,4 @@ use path_element::paths_product;
 pub use semiring::Semiring;
 pub use tropical::{Tropical, check_max_plus, check_min_plus, instruction_set, max_plus, min_plus};
 pub use view::{View, ViewMut};
+pub(crate) use widest::{Loop, widest};

@@ -13,6 +13,8 @@ pub trait Element: Pod + PartialEq + PartialOrd + Send + Sync + Debug + Display 
     const DESCR: &'static str;
     /// The distance from 1 to the next larger number.
     const EPSILON: f64;
+    /// True for the types that plus-times takes, `f32` and `f64`.
+    const REAL: bool = false;
     /// The smallest positive number with full precision; below it the rounding error is absolute.
     const TINY: f64;
     /// The largest finite number.
@@ -31,6 +33,7 @@ impl Element for f32 {
     const NAME: &'static str = "f32";
     const DESCR: &'static str = "<f4";
     const EPSILON: f64 = f32::EPSILON as f64;
+    const REAL: bool = true;
     const TINY: f64 = f32::MIN_POSITIVE as f64;
     const LARGEST: f64 = f32::MAX as f64;
     const ZERO: Self = 0.0;
@@ -48,6 +51,7 @@ impl Element for f64 {
     const NAME: &'static str = "f64";
     const DESCR: &'static str = "<f8";
     const EPSILON: f64 = f64::EPSILON;
+    const REAL: bool = true;
     const TINY: f64 = f64::MIN_POSITIVE;
     const LARGEST: f64 = f64::MAX;
     const ZERO: Self = 0.0;

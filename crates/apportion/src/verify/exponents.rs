@@ -1,8 +1,9 @@
 //! Positions of infinities and NaN, and the powers of two that scale finite numbers to about 1.
 
-use super::parts::{Blocks, Parts, WORTH_A_THREAD, each_piece, threads};
+use super::parts::{Blocks, Parts, Pass, WORTH_A_THREAD, each_piece, threads};
 use super::scale::{Scale, exponent};
 use crate::error::Result;
+use crate::kernels::{Loop, widest};
 use crate::matrix::Element;
 use crate::run::World;
 use crate::threads::share_out;
@@ -49,14 +50,8 @@ impl Exponents {
     pub fn of<T: Element>(parts: &Parts<'_, T>, world: &World) -> Result<Self> {
         let (m, k, n) = (parts.shape.m as usize, parts.shape.k as usize, parts.shape.n as usize);
         let threads = threads(world);
-        let finite = |row: &[T]| row.iter().all(|x| x.to_f64().is_finite());
-        // The exponent of finite elements, and 1 if there are others.
-        let note = |row: &[T], found: &mut [i32; 2]| {
-            found[0] = found[0].max(exponent(row).unwrap_or(NONE));
-            found[1] |= i32::from(!finite(row));
-        };
         let mut of_b = vec![[NONE, 0]; k];
-        each_piece(&parts.b, &mut of_b, threads, |_, _, row, found| note(row, found));
+        each_piece(&parts.b, &mut of_b, threads, &Note);
         let mut columns = vec![0u8; n];
         for (rect, elements) in parts.b.iter().filter(|(rect, _)| !rect.is_empty()) {
             let rows = elements.chunks_exact(rect.cols.len() as usize).zip(rect.rows.start as usize..);
@@ -66,12 +61,10 @@ impl Exponents {
             }
         }
         let mut of_a = vec![[NONE, 0]; m];
-        each_piece(&parts.a, &mut of_a, threads, |_, _, row, found| note(row, found));
+        each_piece(&parts.a, &mut of_a, threads, &Note);
         let mut of_initial = vec![NO_INITIAL; m];
         if let Some(initial) = &parts.initial {
-            each_piece(initial, &mut of_initial, threads, |_, _, row, found| {
-                *found = (*found).max(exponent(row).unwrap_or(NO_INITIAL));
-            });
+            each_piece(initial, &mut of_initial, threads, &NoteInitial);
         }
         let of_b = of_b.iter().map(|of| of[0]).fold(NONE, i32::max);
         let rows: Vec<[i32; 3]> =
@@ -105,10 +98,10 @@ impl Exponents {
     ) -> Result<Vec<i32>> {
         let n = parts.shape.n as usize;
         let of_b = self.scale_of_b();
-        let mut largest = largest_of_columns(&parts.b, n, threads, |_, x| of_b.of(x));
+        let mut largest = largest_of_columns(&parts.b, n, threads, |_| of_b);
         if let Some(initial) = &parts.initial {
-            let scaled = |i: usize, x: f64| self.factor_of_initial(i) * self.scale_of_initial(i).of(x);
-            let of_initial = largest_of_columns(initial, n, threads, scaled);
+            let of = |i: usize| self.scale_of_initial(i).times(self.factor_of_initial(i));
+            let of_initial = largest_of_columns(initial, n, threads, of);
             largest.iter_mut().zip(of_initial).for_each(|(x, y)| *x = (*x).max(y));
         }
         let largest = world.all_reduce(&largest, u64::max)?;
@@ -181,12 +174,12 @@ impl Exponents {
 }
 
 /// The bits of the largest finite absolute value in each of the `n` columns of a matrix: positive doubles are
-/// ordered as their bits are. `scaled` takes the row and the element.
+/// ordered as their bits are. `of` returns the scale of a row.
 fn largest_of_columns<T: Element>(
     blocks: &Blocks<'_, T>,
     n: usize,
     threads: usize,
-    scaled: impl Fn(usize, f64) -> f64 + Sync,
+    of: impl Fn(usize) -> Scale + Sync,
 ) -> Vec<u64> {
     let mut largest = vec![0u64; n];
     for (rect, elements) in blocks.iter().filter(|(rect, _)| !rect.is_empty()) {
@@ -197,16 +190,52 @@ fn largest_of_columns<T: Element>(
         share_out(parts.collect(), threads, |(elements, first)| {
             let mut own = vec![0u64; width];
             for (row, i) in elements.chunks_exact(width).zip(first..) {
-                for (most, x) in own.iter_mut().zip(row) {
-                    let size = scaled(i, x.to_f64()).abs().to_bits();
-                    *most = (*most).max(if size < f64::INFINITY.to_bits() { size } else { 0 });
-                }
+                widest(Larger { row, of: &of(i), most: &mut own });
             }
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.iter_mut().zip(own).for_each(|(x, y)| *x = (*x).max(y));
         });
     }
     largest
+}
+
+/// Finds the larger of each column's largest number and a row's.
+struct Larger<'a, T> {
+    row: &'a [T],
+    of: &'a Scale,
+    most: &'a mut [u64],
+}
+
+impl<T: Element> Loop for Larger<'_, T> {
+    #[inline(always)]
+    fn run(self) {
+        for (most, x) in self.most.iter_mut().zip(self.row) {
+            let size = self.of.of(x.to_f64()).abs().to_bits();
+            *most = (*most).max(if size < f64::INFINITY.to_bits() { size } else { 0 });
+        }
+    }
+}
+
+/// Finds the exponent of each row's finite elements, and 1 if there are others.
+struct Note;
+
+impl<T: Element> Pass<T, [i32; 2]> for Note {
+    #[inline(always)]
+    fn add(&self, _: usize, _: usize, row: &[T], found: &mut [i32; 2]) {
+        found[0] = found[0].max(exponent(row).unwrap_or(NONE));
+        let others = row.iter().fold(false, |others, x| others | !x.to_f64().is_finite());
+        found[1] |= i32::from(others);
+    }
+}
+
+/// Finds the exponent of each row of the initial C.
+struct NoteInitial;
+
+impl<T: Element> Pass<T, i32> for NoteInitial {
+    #[inline(always)]
+    fn add(&self, _: usize, _: usize, row: &[T], found: &mut i32) {
+        *found = (*found).max(exponent(row).unwrap_or(NO_INITIAL));
+    }
 }
 
 /// A scalar scaled to about 1, times 2^exponent.

@@ -16,6 +16,7 @@
 use super::exact::{Exact, Share, add_product};
 use super::exponents::Exponents;
 use super::parts::{Parts, Place, each_piece, elements_at, threads};
+use super::projection::{LANES, LARGEST, Projection, SIZE, Sums};
 use super::recompute::{Recipe, recompute};
 use super::samples::DRAWS;
 use super::scale::Scale;
@@ -25,17 +26,8 @@ use crate::matrix::Element;
 use crate::random::Random;
 use crate::run::World;
 
-/// Number of random vectors, and of elements recomputed in each row and column that infinities or NaN reach.
-const LANES: usize = 16;
-
 /// Number of rows that may become suspicious by rounding alone before the margin is widened.
 const FALSE_ALARMS: usize = 4;
-
-/// Of a row of a matrix of numbers: the sums with each random vector, the sum of the absolute values, and an
-/// upper bound of the largest of them.
-type Sums = [f64; LANES + 2];
-const SIZE: usize = LANES;
-const LARGEST: usize = LANES + 1;
 
 /// Checks that C = alpha A B + beta C0 up to rounding. Time O(16 elements) on each rank.
 ///
@@ -97,6 +89,7 @@ impl<'a, T: Element> Check<'a, T> {
         };
         let x: Vec<Sums> = exponents.exceptional_columns.iter().enumerate().map(signs).collect();
         let weights = x.iter().map(|x| x[SIZE]).sum();
+        let x = Projection::of(&x);
         let (m, k) = (parts.shape.m as usize, parts.shape.k as usize);
         let zeros = |rows: usize| vec![[0.0; LANES + 2]; rows];
         let together = |x: Sums, y: Sums, largest: fn(f64, f64) -> f64| -> Sums {
@@ -105,32 +98,23 @@ impl<'a, T: Element> Check<'a, T> {
         let plus = |x: f64, y: f64| x + y;
         world.check()?;
         let mut y = zeros(k);
-        let scale = exponents.scale_of_b();
-        each_piece(&parts.b, &mut y, threads, |_, j, row, sums| {
-            project(row, |v| scale.of(v), &x[j..], sums, f64::max);
-        });
-        let y = world.all_reduce(&y, |x, y| together(x, y, f64::max))?;
+        let of_b = exponents.scale_of_b();
+        each_piece(&parts.b, &mut y, threads, &x.largest_of(|_| of_b));
+        let y = Projection::of(&world.all_reduce(&y, |x, y| together(x, y, f64::max))?);
         world.check()?;
         let mut wanted = zeros(m);
-        each_piece(&parts.a, &mut wanted, threads, |i, l, row, sums| {
-            let (scale, factor) = (exponents.scale_of_a(i), exponents.factor_of_product(i));
-            project(row, |v| factor * scale.of(v), &y[l..], sums, plus);
-        });
+        let of_a = |i: usize| exponents.scale_of_a(i).times(exponents.factor_of_product(i));
+        each_piece(&parts.a, &mut wanted, threads, &y.sum_of(of_a));
         let wanted = world.all_reduce(&wanted, |x, y| together(x, y, plus))?;
         let mut initial = zeros(m);
         if let Some(blocks) = &parts.initial {
-            each_piece(blocks, &mut initial, threads, |i, j, row, sums| {
-                let (scale, factor) = (exponents.scale_of_initial(i), exponents.factor_of_initial(i));
-                project(row, |v| factor * scale.of(v), &x[j..], sums, f64::max);
-            });
+            let of = |i: usize| exponents.scale_of_initial(i).times(exponents.factor_of_initial(i));
+            each_piece(blocks, &mut initial, threads, &x.largest_of(of));
             initial = world.all_reduce(&initial, |x, y| together(x, y, f64::max))?;
         }
         let wanted = wanted.iter().zip(&initial).map(|(x, y)| together(*x, *y, plus)).collect();
         let mut seen = zeros(m);
-        each_piece(&parts.c, &mut seen, threads, |i, j, row, sums| {
-            let scale = exponents.scale_of_c(i);
-            project(row, |v| scale.of(v), &x[j..], sums, f64::max);
-        });
+        each_piece(&parts.c, &mut seen, threads, &x.largest_of(|i| exponents.scale_of_c(i)));
         let seen = world.all_reduce(&seen, |x, y| together(x, y, f64::max))?;
         Ok(Self { parts, exponents, weights, seen, wanted, false_alarms: 0 })
     }
@@ -355,28 +339,4 @@ impl<T: Element> Recipe<T> for Check<'_, T> {
     fn join(&self, x: Share, y: Share) -> Share {
         std::array::from_fn(|t| x[t] + y[t])
     }
-}
-
-/// Adds a row's products with each vector to its sums, and the same for absolute values, the last of which
-/// are combined by `largest`. Where the vectors are 0, the row may hold infinities.
-fn project<T: Element>(
-    row: &[T],
-    scaled: impl Fn(f64) -> f64,
-    vectors: &[Sums],
-    sums: &mut Sums,
-    largest: impl Fn(f64, f64) -> f64,
-) {
-    let mut own = *sums;
-    for (v, x) in row.iter().zip(vectors) {
-        if x[SIZE] == 0.0 {
-            continue;
-        }
-        let v = scaled(v.to_f64());
-        for t in 0..LANES {
-            own[t] += v * x[t];
-        }
-        own[SIZE] += v.abs() * x[SIZE];
-        own[LARGEST] = largest(own[LARGEST], v.abs() * x[LARGEST]);
-    }
-    *sums = own;
 }

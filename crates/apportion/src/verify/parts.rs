@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::geometry::{Rect, Span};
+use crate::kernels::{Loop, widest};
 use crate::matrix::{BlockViews, Element, Matrix, Scaling};
 use crate::plan::Shape;
 use crate::run::World;
@@ -31,8 +32,8 @@ pub(super) fn whole<T: Element>(matrix: &Matrix<T>) -> Blocks<'_, T> {
 
 /// Rows processed together, so that the data of a group of columns stay in the first-level cache.
 const TALL: usize = 64;
-/// Columns processed together.
-const WIDE: usize = 128;
+/// Columns processed together, at most.
+pub(super) const WIDE: usize = 128;
 /// Elements per thread, at least: tens of milliseconds of work. Each further thread keeps some memory of the
 /// allocator.
 pub(super) const WORTH_A_THREAD: u64 = 1 << 22;
@@ -47,37 +48,57 @@ pub(super) fn threads(world: &World) -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(THREADS)
 }
 
-/// Adds every element to its row's entry in `sums`, which has one for each row of the matrix. `add` takes the
-/// row, its first column, and consecutive elements. Threads divide the rows of a block; each row is summed in
-/// a fixed order.
+/// What a pass over a matrix adds to each row's entry. Implementations mark it `#[inline(always)]`, so that it is
+/// compiled for the registers of [`widest`].
+pub(super) trait Pass<T, S>: Sync {
+    /// Adds consecutive elements of row `i` that begin at column `j`, [`WIDE`] at most.
+    fn add(&self, i: usize, j: usize, row: &[T], sum: &mut S);
+}
+
+/// Adds every element to its row's entry in `sums`, which has one for each row of the matrix. Threads divide the
+/// rows of a block; each row is summed in a fixed order.
 pub(super) fn each_piece<T: Sync, S: Send>(
     blocks: &Blocks<'_, T>,
     sums: &mut [S],
     threads: usize,
-    add: impl Fn(usize, usize, &[T], &mut S) + Sync,
+    pass: &impl Pass<T, S>,
 ) {
     for (rect, elements) in blocks.iter().filter(|(rect, _)| !rect.is_empty()) {
         let (first, left) = (rect.rows.start as usize, rect.cols.start as usize);
         let (height, width) = (rect.rows.len() as usize, rect.cols.len() as usize);
         let sums = &mut sums[first..first + height];
-        let walk = |first: usize, elements: &[T], sums: &mut [S]| {
-            let tiles = elements.chunks(TALL * width).zip(sums.chunks_mut(TALL));
-            for ((rows, sums), top) in tiles.zip((first..).step_by(TALL)) {
-                for from in (0..width).step_by(WIDE) {
-                    let to = (from + WIDE).min(width);
-                    let rows = rows.chunks_exact(width).zip(sums.iter_mut()).zip(top..);
-                    rows.for_each(|((row, sum), i)| add(i, left + from, &row[from..to], sum));
-                }
-            }
-        };
         let threads = threads.min((rect.area() / WORTH_A_THREAD) as usize).max(1);
-        if threads == 1 {
-            walk(first, elements, sums);
-            continue;
-        }
         let rows = height.div_ceil(threads);
         let shares = elements.chunks(rows * width).zip(sums.chunks_mut(rows)).zip((first..).step_by(rows));
-        share_out(shares.collect(), threads, |((elements, sums), first)| walk(first, elements, sums));
+        share_out(shares.collect(), threads, |((elements, sums), first)| {
+            widest(Walk { elements, width, sums, first, left, pass });
+        });
+    }
+}
+
+/// The rows of a block, in tiles that stay in the first-level cache.
+struct Walk<'a, T, S, P> {
+    elements: &'a [T],
+    width: usize,
+    sums: &'a mut [S],
+    first: usize,
+    left: usize,
+    pass: &'a P,
+}
+
+impl<T, S, P: Pass<T, S>> Loop for Walk<'_, T, S, P> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { elements, width, sums, first, left, pass } = self;
+        let tiles = elements.chunks(TALL * width).zip(sums.chunks_mut(TALL));
+        for ((rows, sums), top) in tiles.zip((first..).step_by(TALL)) {
+            for from in (0..width).step_by(WIDE) {
+                let to = (from + WIDE).min(width);
+                for ((row, sum), i) in rows.chunks_exact(width).zip(sums.iter_mut()).zip(top..) {
+                    pass.add(i, left + from, &row[from..to], sum);
+                }
+            }
+        }
     }
 }
 

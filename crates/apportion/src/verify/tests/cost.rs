@@ -1,6 +1,6 @@
 //! The cost of the checks: the words that a rank receives. Threads change no bit.
 
-use super::super::parts::{each_piece, whole};
+use super::super::parts::{Pass, each_piece, whole};
 use super::*;
 
 /// A world of 4 x 4 ranks, each with its part of all matrices.
@@ -46,15 +46,22 @@ fn a_rank_receives_only_its_rows_of_b_over_other_semirings() {
     assert!(received < k * n / 2, "{received} of {} words of B", k * n);
 }
 
+/// Elements times the sum of their indices.
+struct Weighted;
+
+impl Pass<f64, f64> for Weighted {
+    fn add(&self, i: usize, j: usize, row: &[f64], sum: &mut f64) {
+        row.iter().zip(j..).for_each(|(x, j)| *sum += x * (i + j) as f64);
+    }
+}
+
 /// Rows are divided among threads, so that the sums have the same bits for any number of threads.
 #[test]
 fn threads_change_no_bit() {
     let matrix = random::<f64>(1000, 500, 3, 1.0);
     let sums = |threads| {
         let mut sums = vec![0.0f64; 1000];
-        each_piece(&whole(&matrix), &mut sums, threads, |i, j, row, sum| {
-            row.iter().zip(j..).for_each(|(x, j)| *sum += x * (i + j) as f64);
-        });
+        each_piece(&whole(&matrix), &mut sums, threads, &Weighted);
         sums
     };
     let alone = sums(1);

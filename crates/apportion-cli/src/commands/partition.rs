@@ -3,7 +3,7 @@
 use super::compare::compare;
 use super::units::divide;
 use crate::args::PartitionArgs;
-use crate::console::Console;
+use crate::console::{Console, monitor};
 use crate::output::chosen::Chosen;
 use crate::output::plan::text;
 use crate::output::{appear, distinct, open, picture};
@@ -52,7 +52,9 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
                     let processors = args.sources.processors(WorkUnit::MultiplyAdd)?;
                     let wishes = wishes(args, &processors, shape)?;
                     let Processors { platform, models, block, .. } = &processors;
-                    let choices = plan_matmul(shape, platform, models, *block, &wishes)?;
+                    monitor().begin(0);
+                    let plan = || plan_matmul(shape, platform, models, *block, &wishes);
+                    let choices = console.watch("planning", monitor(), plan)?;
                     (processors, choices)
                 }
             };

@@ -4,7 +4,7 @@ use super::halos::of_grid;
 use super::replay::of_traces;
 use super::sweep;
 use crate::args::SimulateArgs;
-use crate::console::Console;
+use crate::console::{Console, monitor};
 use crate::output::forecast::{Forecast, Order};
 use crate::output::{appear, explain, open, timeline_of};
 use crate::prepare::processors::Processors;
@@ -32,18 +32,8 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     }
     let referee = args.export_simgrid.is_some() || args.traces.is_some();
     let rule = args.network.rule(referee)?;
-    let forecast = match (&args.plan, &args.traces) {
-        (_, Some(list)) => of_traces(list, read_platform(&args.platform)?, &rule, args.explain.is_some())?,
-        (plan, None) => {
-            let plan = plan.as_deref().map(read_plan).transpose()?;
-            let advects = advects(args, plan.as_ref());
-            refuse_of_others(args, advects)?;
-            match plan {
-                Some(plan) if !advects => of_plan(args, plan, &rule)?,
-                plan => of_grid(args, plan.as_ref(), &rule)?,
-            }
-        }
-    };
+    monitor().begin(0);
+    let forecast = console.watch("simulating", monitor(), || forecast(args, &rule))?;
     if !forecast.outcome.trace.seconds().is_finite() {
         let what = "the simulated time exceeds the range of numbers";
         return Err(Error::input("--platform", what, "raise the smallest speed or bandwidth"));
@@ -76,6 +66,20 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
         },
     );
     Ok(())
+}
+
+/// The forecast of a plan, of an advection, or of traces.
+fn forecast(args: &SimulateArgs, rule: &Rule) -> Result<Forecast> {
+    if let Some(list) = &args.traces {
+        return of_traces(list, read_platform(&args.platform)?, rule, args.explain.is_some());
+    }
+    let plan = args.plan.as_deref().map(read_plan).transpose()?;
+    let advects = advects(args, plan.as_ref());
+    refuse_of_others(args, advects)?;
+    match plan {
+        Some(plan) if !advects => of_plan(args, plan, rule),
+        plan => of_grid(args, plan.as_ref(), rule),
+    }
 }
 
 /// A plan whose methods and flows can be compared.

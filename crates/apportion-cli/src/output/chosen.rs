@@ -174,8 +174,12 @@ impl Chosen<'_> {
 
     /// The value of the best candidate, and what put it before the other.
     fn against(&self, best: &Choice, rival: &Choice, name: &str) -> String {
-        let (Some(least), Some(other)) = (self.value_of(best), self.value_of(rival)) else {
+        let Some(least) = self.value_of(best) else {
             return "least volume, too many processors to simulate all".to_owned();
+        };
+        let Some(other) = self.value_of(rival) else {
+            let value = format!("{} by {}", self.shown(least), self.by());
+            return format!("{value}, less than {name}, which a bound ruled out");
         };
         let value = format!("{} by {}", self.shown(least), self.by());
         let (less, more) = (best.volume() as f64, rival.volume() as f64);
@@ -204,7 +208,8 @@ impl Chosen<'_> {
     }
 
     /// `{"by", "decided_by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and the
-    /// fraction by which that exceeds the chosen one's.
+    /// fraction by which that exceeds the chosen one's. A candidate that a bound ruled out has a value of null, and
+    /// `at_least`.
     pub fn value(&self) -> Option<Value> {
         let best = self.choices.first()?;
         self.rival()?;
@@ -216,6 +221,9 @@ impl Chosen<'_> {
             let mut value = each(c);
             let excess = self.value_of(best).zip(self.value_of(c)).filter(|(least, _)| *least > 0.0);
             value["excess"] = json!(excess.map(|(least, other)| other / least - 1.0));
+            if let Some(seconds) = c.at_least {
+                value["at_least"] = json!(seconds);
+            }
             value
         });
         let decided = match DecidedBy::between(best, self.rival()?) {

@@ -41,7 +41,8 @@ pub fn given(
                 let predicted = forecast(layout, order, conditions)?;
                 let rank = Some(predicted.seconds);
                 let plan = Plan { forecast: Some(predicted), ..plan.clone() }.with_time_bound(bound);
-                choices.push(Choice { plan, order, rank, narrowed, left_out: None, resized: None });
+                let (at_least, left_out, resized) = (None, None, None);
+                choices.push(Choice { plan, order, rank, at_least, narrowed, left_out, resized });
             }
             Err(error) => refusal = refusal.and(Err(error)),
         }

@@ -212,7 +212,15 @@ pub fn decided_on<T: Element>(
         return Ok(mine);
     }
     let (plan, order) = read_decided(&text)?;
-    let choices = vec![Choice { plan, order, rank: None, narrowed: None, left_out: None, resized: None }];
+    let choices = vec![Choice {
+        plan,
+        order,
+        rank: None,
+        at_least: None,
+        narrowed: None,
+        left_out: None,
+        resized: None,
+    }];
     let (platform, (models, block)) = (given.platform.clone(), speeds.clone());
     Ok(Some(Prepared { platform, models, block, choices, relative: false }))
 }

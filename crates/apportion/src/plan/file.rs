@@ -94,11 +94,23 @@ impl Plan {
         layout: Layout,
         imbalance: f64,
     ) -> Self {
+        let mut plan = Self::candidate(method, processors, layout, imbalance);
+        plan.fill_in();
+        plan
+    }
+
+    /// [`of_layout`](Self::of_layout) without the table of directions, for plans that are only compared.
+    pub(crate) fn candidate(
+        method: impl Into<String>,
+        processors: Vec<String>,
+        layout: Layout,
+        imbalance: f64,
+    ) -> Self {
         Self {
             method: method.into(),
             processors,
             shares: layout.shares(),
-            metrics: Metrics::of_layout(&layout, imbalance),
+            metrics: Metrics::without_table(&layout, imbalance),
             division: Division::Matmul(layout),
             forecast: None,
             relative_times: None,
@@ -297,10 +309,22 @@ impl Plan {
     /// both are left out.
     #[must_use]
     pub fn with_time_bound(mut self, bound: Option<f64>) -> Self {
+        self.set_time_bound(bound);
+        self
+    }
+
+    /// As [`with_time_bound`](Self::with_time_bound), in place.
+    pub(crate) fn set_time_bound(&mut self, bound: Option<f64>) {
         let known = self.forecast.as_ref().and_then(|f| Some((f.seconds, bound?)));
         self.metrics.time_bound = known.map(|(_, bound)| bound);
         self.metrics.forecast_over_bound = known.map(|(seconds, bound)| seconds / bound);
-        self
+    }
+
+    /// Adds the table of directions that a candidate's metrics are without (`Metrics::without_table`).
+    pub(crate) fn fill_in(&mut self) {
+        if let Division::Matmul(layout) = &self.division {
+            self.metrics.fill_in(layout);
+        }
     }
 
     /// The plan as a JSON value. A layout that repeats a block is written as that block and its size,

@@ -78,12 +78,24 @@ impl Metrics {
 
     /// Metrics of a layout. O(p R) for the table of directions (p <= 1024), else O(R log R).
     pub fn of_layout(layout: &Layout, imbalance: f64) -> Self {
-        let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
-        let half_perimeters = half_perimeters(layout);
-        let table = (layout.processors() <= LARGEST_TABLE).then(|| match layout.boxes() {
-            None => directions(layout, &rows, &cols),
+        let mut metrics = Self::without_table(layout, imbalance);
+        metrics.fill_in(layout);
+        metrics
+    }
+
+    /// Adds the table of directions for up to 1024 processors. O(p R).
+    pub(crate) fn fill_in(&mut self, layout: &Layout) {
+        self.volume_matrix = (layout.processors() <= LARGEST_TABLE).then(|| match layout.boxes() {
+            None => directions(layout, &layout.rows_by_owner(), &layout.cols_by_owner()),
             Some(boxes) => boxes::directions(layout, boxes),
         });
+    }
+
+    /// [`of_layout`](Self::of_layout) without the table of directions: p^2 numbers, which no choice among
+    /// layouts needs. O(R log R), with boxes O(R^2).
+    pub(crate) fn without_table(layout: &Layout, imbalance: f64) -> Self {
+        let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
+        let half_perimeters = half_perimeters_of(layout.shape(), &rows, &cols);
         let owned = communication_free(layout);
         let free = |((rows, cols), rects): (&(SpanSet, SpanSet), Vec<Rect>)| {
             rects.iter().map(|r| rows.count_in(r.rows) * cols.count_in(r.cols)).sum()
@@ -92,9 +104,12 @@ impl Metrics {
             sum_half_perimeters: Some(half_perimeters.iter().sum()),
             lower_bound: Some(lower_bound(layout.shape(), &layout.shares())),
             largest_half_perimeter: Some(half_perimeters.iter().copied().fold(0.0, f64::max)),
-            volume: Some(layout.volume()),
+            volume: Some(match layout.boxes() {
+                None => volume(layout.shape(), &rows, &cols),
+                Some(boxes) => boxes::volume(layout, boxes),
+            }),
             volume_bound: Some(least_volume(layout)),
-            volume_matrix: table,
+            volume_matrix: None,
             imbalance,
             communication_free: Some(match layout.boxes() {
                 None => owned.iter().zip(layout.rects_by_owner()).map(free).collect(),
@@ -114,10 +129,13 @@ impl Metrics {
 
 /// r_i/m + c_i/n of every processor.
 fn half_perimeters(layout: &Layout) -> Vec<f64> {
-    let Shape { m, n, .. } = layout.shape();
-    let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
+    half_perimeters_of(layout.shape(), &layout.rows_by_owner(), &layout.cols_by_owner())
+}
+
+/// The same of known rows and columns.
+fn half_perimeters_of(Shape { m, n, .. }: Shape, rows: &[SpanSet], cols: &[SpanSet]) -> Vec<f64> {
     let of = |(r, c): (&SpanSet, &SpanSet)| r.len() as f64 / m as f64 + c.len() as f64 / n as f64;
-    rows.iter().zip(&cols).map(of).collect()
+    rows.iter().zip(cols).map(of).collect()
 }
 
 /// Lower bound of the sum of half-perimeters: 2 sum sqrt(share_i / (m n)) (Beaumont et al. 2001; Becker 2010,

@@ -17,6 +17,7 @@ pub use discover::{Core, Machine, discover};
 pub use emulated::Emulated;
 pub use free_memory::available_memory;
 pub use link_bookings::{LinkBookings, Load, Transit};
+pub(crate) use network::Place;
 pub use network::{Crossing, Cut, Direction, Link, Network, PairLink, Route, Topology, Wire};
 pub use parse::{parse_platform, read_platform};
 pub use resident::{forget_peak_memory, peak_memory, return_freed_memory};

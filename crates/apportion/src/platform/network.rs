@@ -5,6 +5,7 @@ mod cut;
 mod route;
 
 pub use cut::Cut;
+pub(crate) use route::Place;
 pub use route::{Crossing, Route, Wire};
 
 use crate::geometry::Rank;
@@ -272,6 +273,12 @@ impl Network {
     /// True if every pair has the default link.
     pub(crate) fn is_uniform(&self) -> bool {
         self.table.iter().all(|link| *link == self.default) && self.shared.iter().all(Option::is_none)
+    }
+
+    /// True if every pair has a wire of its own in each direction: no messages of two senders compete.
+    pub(crate) fn has_a_wire_for_each_pair(&self) -> bool {
+        let shares = self.shared.iter().any(Option::is_some) || !self.uplinks.is_empty();
+        self.topology == Topology::Full && self.duplex && !shares
     }
 
     /// True if no message costs any time.

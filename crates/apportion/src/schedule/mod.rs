@@ -16,6 +16,7 @@ pub use application::{Application, Executable, MessageOf, Piece, StepOf, Work};
 pub use matmul::{
     DataPath, MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, predicted_memory,
 };
+pub(crate) use matmul::{Exchange, Traffic};
 pub(crate) use medium::{Medium, Posting};
 pub use options::{Flow, Messages, ScheduleOptions};
 pub use step::{Broadcast, Message, Step};

@@ -10,6 +10,7 @@ use crate::select::{MemoryOverrun, MemoryPolicy, PlanOptions, Sizing, boxes, fit
 use crate::select::{affordable, areas, corner_for_overlap, forecast, rates};
 use crate::simulate::CostModel;
 use crate::units::show_bytes;
+use std::rc::Rc;
 
 /// Maximum number of layouts of a hierarchy that are compared: enough for two open levels.
 const MOST_LEVELS: usize = 200;
@@ -21,8 +22,9 @@ const ROOM: [f64; 6] = [f64::INFINITY, 1.0, 0.9, 0.75, 0.5, 0.25];
 /// Smaller pivot blocks make kernels much slower.
 const SMALL_BLOCK: u64 = 32;
 
-/// The method's name, its layout, an order, and the processor that would exceed its cap with a larger block.
-pub(super) type Candidate = (String, Layout, ScheduleOptions, Option<MemoryOverrun>);
+/// The method's name, its layout (one for all of its orders), an order, and the processor that would exceed
+/// its cap with a larger block.
+pub(super) type Candidate = (String, Rc<Layout>, ScheduleOptions, Option<MemoryOverrun>);
 
 /// The candidates. If `memory` caps leave too little room for data in flight beside the own parts, capped
 /// processors get smaller shares, down to the last fraction in [`ROOM`]. Pivot blocks smaller than
@@ -36,13 +38,16 @@ pub(super) fn candidates(
     let orders = wishes.orders();
     let every =
         |capped: &[Model]| layouts(shape, platform, &areas(capped, shape)?, (models, models_block), wishes);
-    let each = |layouts: Vec<(String, Layout)>| -> Result<Vec<(String, Layout, ScheduleOptions)>> {
+    let each = |layouts: Vec<(String, Layout)>| -> Result<Vec<(String, Rc<Layout>, ScheduleOptions)>> {
         let mut found = Vec::new();
         let mut refusal = Ok(());
-        for ((name, l), &o) in layouts.iter().flat_map(|l| orders.iter().map(move |o| (l, o))) {
-            match o.check_layout(l) {
-                Ok(()) => found.push((name.clone(), l.clone(), o)),
-                refused => refusal = refusal.and(refused),
+        for (name, layout) in layouts {
+            let layout = Rc::new(layout);
+            for &order in &orders {
+                match order.check_layout(&layout) {
+                    Ok(()) => found.push((name.clone(), Rc::clone(&layout), order)),
+                    refused => refusal = refusal.and(refused),
+                }
             }
         }
         if found.is_empty() { refusal.map(|()| found) } else { Ok(found) }

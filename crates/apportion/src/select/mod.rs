@@ -5,6 +5,8 @@ mod bounds;
 mod boxes;
 mod candidates;
 mod certificate;
+mod contest;
+mod field;
 mod improve;
 mod memory_fit;
 mod overlap;
@@ -17,6 +19,7 @@ pub use bounds::ideal_seconds_turning;
 pub use boxes::{imbalance_of, relative_times_of};
 pub use candidates::capped;
 pub use certificate::{crossing_bound, time_bound};
+pub(crate) use field::Field;
 pub use improve::LeftOut;
 pub(crate) use memory_fit::fitted;
 pub use memory_fit::{MemoryOverrun, MemoryPolicy, check_caps, fit_order};
@@ -31,10 +34,11 @@ pub use times::{check_has_times, forecast_units, relative_times};
 use crate::error::Result;
 use crate::model::{Interpolation, Model, only_ratios};
 use crate::plan::shapes::{Communication, Method, MethodOptions, Objective};
-use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape, shares, star_volume};
+use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape, shares};
 use crate::platform::{Network, Platform, Topology};
 use crate::schedule::{Flow, MatmulSchedule, Messages, ScheduleOptions};
-use crate::simulate::{CostModel, simulate};
+use crate::simulate::{CostModel, apart, simulate_within};
+use crate::trace::Trace;
 
 /// Limit for simulating candidates, in pairs of processors x pivot blocks x candidates (a few seconds). Above
 /// it, candidates are ranked by volume, and only the chosen one is simulated if it is within the limit.
@@ -106,13 +110,16 @@ pub struct PlanOptions {
 /// A candidate: a plan, the order of its steps, and its forecast.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// The plan, with its forecast unless there are too many processors to simulate.
+    /// The plan, with its forecast unless there are too many processors to simulate. Only the first of several
+    /// choices has the table of directions in its metrics.
     pub plan: Plan,
     /// The order of steps.
     pub order: ScheduleOptions,
-    /// The value of the criterion by which it was ranked; `None` if there are too many processors to
-    /// simulate.
+    /// The value of the criterion by which it was ranked; `None` if it was ruled out without a complete
+    /// simulation, or if there are too many processors to simulate.
     pub rank: Option<f64>,
+    /// Without a rank: seconds that it takes at least, if a bound ruled it out.
+    pub at_least: Option<f64>,
     /// The processor that would exceed its `memory` with the requested pivot block, if `order` has a smaller
     /// one.
     pub narrowed: Option<MemoryOverrun>,
@@ -164,14 +171,29 @@ pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
     0.5 * shape.flops() / rates.iter().sum::<f64>()
 }
 
-/// The forecast of a layout, by simulation of its schedule.
+/// The forecast of a layout, by simulation of its schedule. O(messages) where every pair of processors has a
+/// wire of its own (except for the ring flow and inner cuts), otherwise O(steps log p).
 ///
 /// # Errors
-/// As [`simulate`] and [`ScheduleOptions::check_layout`].
+/// As [`simulate`](crate::simulate::simulate) and [`ScheduleOptions::check_layout`].
 pub fn forecast(layout: &Layout, order: ScheduleOptions, conditions: CostModel<'_>) -> Result<Forecast> {
     order.check_layout(layout)?;
-    let trace = simulate(&MatmulSchedule::new(layout, order), conditions)?;
-    Ok(Forecast { seconds: trace.seconds(), compute: trace.compute(), communicate: trace.communicate() })
+    let forecast = forecast_within(&MatmulSchedule::new(layout, order), conditions, f64::INFINITY)?;
+    Ok(forecast.expect("nothing exceeds an infinite limit"))
+}
+
+/// The forecast of a schedule if it takes at most `limit` seconds.
+pub(crate) fn forecast_within(
+    schedule: &MatmulSchedule,
+    conditions: CostModel<'_>,
+    limit: f64,
+) -> Result<Option<Forecast>> {
+    if apart::serves(schedule, conditions) {
+        return Ok(apart::timed(schedule, conditions, limit));
+    }
+    let trace = simulate_within(schedule, conditions, limit)?;
+    let of = |t: Trace| Forecast { seconds: t.seconds(), compute: t.compute(), communicate: t.communicate() };
+    Ok(trace.map(of))
 }
 
 /// Maps `shape` to the platform's processors by their models (`size` in elements of C, for pivot blocks of
@@ -188,11 +210,8 @@ pub fn plan_matmul(
 ) -> Result<Vec<Choice>> {
     let candidates = candidates::candidates(shape, platform, (models, models_block), wishes)?;
     let simulated = affordable(platform.len(), shape, wishes.block, candidates.len());
-    let field = Field { platform, models, models_block, wishes };
-    let mut choices = Vec::new();
-    for (method, layout, order, narrowed) in candidates {
-        choices.push(Choice { narrowed, ..field.candidate(&method, &layout, order, simulated)? });
-    }
+    let field = Field::new(platform, models, models_block, wishes);
+    let choices = field.choices(candidates, simulated)?;
     let mut choices = chosen(choices, wishes, only_ratios(models));
     if simulated {
         choices = improve::improved(&field, shape, choices)?;
@@ -206,8 +225,9 @@ pub fn plan_matmul(
     }
     let bound = time_bound(shape, platform, (models, models_block), wishes.element)?;
     for choice in &mut choices {
-        choice.plan = choice.plan.clone().with_time_bound(bound);
+        choice.plan.set_time_bound(bound);
     }
+    choices[0].plan.fill_in();
     Ok(choices)
 }
 
@@ -269,65 +289,6 @@ pub fn orders(flow: Option<Flow>, block: u64, overlap: bool, look_ahead: u64) ->
                 })
             })
             .collect(),
-    }
-}
-
-/// Inputs that all candidates share.
-pub(crate) struct Field<'a> {
-    pub platform: &'a Platform,
-    pub models: &'a [Model],
-    pub models_block: u64,
-    pub wishes: &'a PlanOptions,
-}
-
-impl Field<'_> {
-    /// The candidate's plan, forecast and rank.
-    pub fn candidate(
-        &self,
-        method: &str,
-        layout: &Layout,
-        order: ScheduleOptions,
-        simulated: bool,
-    ) -> Result<Choice> {
-        let rates = rates(self.models, &layout.sizes(), self.models_block);
-        let simulated = simulated.then(|| self.simulate(layout, order, &rates)).transpose()?;
-        self.choice(method, layout, order, simulated)
-    }
-
-    /// The candidate's plan and rank, given its forecast.
-    fn choice(
-        &self,
-        method: &str,
-        layout: &Layout,
-        order: ScheduleOptions,
-        simulated: Option<Forecast>,
-    ) -> Result<Choice> {
-        let imbalance = imbalance_of(self.models, layout)?;
-        let plan = Plan {
-            // Ratios give no seconds of computation: a forecast of communication alone is none of the run.
-            forecast: simulated.clone().filter(|_| !only_ratios(self.models)),
-            relative_times: relative_times_of(self.models, layout)?,
-            ..Plan::of_layout(method, self.platform.names(), layout.clone(), imbalance)
-        };
-        let rank = match (self.wishes.minimise, self.platform.network.topology) {
-            (Minimise::Time, _) => simulated.map(|f| f.seconds),
-            (Minimise::Sum, _) => plan.metrics.sum_half_perimeters,
-            (Minimise::Largest, _) => plan.metrics.largest_half_perimeter,
-            (Minimise::Volume, Topology::Star { centre }) => Some(star_volume(layout, centre.0)? as f64),
-            (Minimise::Volume, _) => plan.metrics.volume.map(|v| v as f64),
-        };
-        Ok(Choice { plan, order, rank, narrowed: None, left_out: None, resized: None })
-    }
-
-    /// The forecast of a candidate.
-    fn forecast(&self, choice: &Choice) -> Result<Forecast> {
-        let layout = choice.plan.layout()?;
-        self.simulate(layout, choice.order, &rates(self.models, &layout.sizes(), self.models_block))
-    }
-
-    fn simulate(&self, layout: &Layout, order: ScheduleOptions, rates: &[f64]) -> Result<Forecast> {
-        let network = &self.platform.network;
-        forecast(layout, order, CostModel { rates, network, element: self.wishes.element })
     }
 }
 

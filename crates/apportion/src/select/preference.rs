@@ -25,12 +25,12 @@ pub fn preferred(costs: &[Option<(f64, u64)>], margin: f64) -> Option<usize> {
     costs.iter().enumerate().filter_map(near).min().map(|(_, i)| i)
 }
 
-/// Sorts candidates, the preferred one first: by rank, equal ones by volume, then in the order given. Without
-/// ranks the volume decides.
+/// Sorts candidates, the preferred one first: by rank, equal ones by volume, then in the order given. Those
+/// without a rank come last. If none has one, the volume decides.
 pub fn in_order_of_preference(mut choices: Vec<Choice>) -> Vec<Choice> {
     let least = choices.iter().filter_map(|c| c.rank).fold(f64::INFINITY, f64::min);
     let key = |c: &Choice| {
-        let near = c.rank.is_none_or(|r| within(r, least, 0.0));
+        let near = c.rank.map_or(least == f64::INFINITY, |r| within(r, least, 0.0));
         (!near, if near { 0.0 } else { c.rank.unwrap_or(f64::INFINITY) }, c.volume())
     };
     choices.sort_by(|a, b| {

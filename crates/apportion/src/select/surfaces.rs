@@ -9,7 +9,9 @@ use crate::model::{Model, Surface};
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Hierarchy, Layout, Shape};
 use crate::platform::Platform;
+use crate::schedule::ScheduleOptions;
 use crate::select::{Choice, Field, PlanOptions, affordable, chosen};
+use std::rc::Rc;
 
 /// Maximum number of layouts tried.
 const MOST_ROUNDS: usize = 40;
@@ -134,12 +136,14 @@ pub fn plan_fpm_br(
             .map(|(s, &speed)| Model::constant(s.processor(), speed))
             .collect::<Result<Vec<Model>>>()?;
         let per_update = if surfaces[0].names().len() == 2 { block } else { shape.k };
-        let field = Field { platform, models: &models, models_block: per_update, wishes };
-        for &order in &orders {
-            choices.push(field.candidate(&name, &balanced.layout, order, simulated)?);
-        }
+        let field = Field::new(platform, &models, per_update, wishes);
+        let layout = Rc::new(balanced.layout);
+        let candidate = |&order: &ScheduleOptions| (name.clone(), Rc::clone(&layout), order, None);
+        choices.extend(field.choices(orders.iter().map(candidate).collect(), simulated)?);
     }
-    Ok(chosen(choices, wishes, false))
+    let mut choices = chosen(choices, wishes, false);
+    choices[0].plan.fill_in();
+    Ok(choices)
 }
 
 /// max_i (share_i / speed_i) over the time at which all would end together.

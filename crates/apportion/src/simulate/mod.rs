@@ -4,6 +4,7 @@
 //! a link carries one message at a time (`LinkBookings`). Sends are buffered: a message travels as soon as
 //! it is sent.
 
+pub(crate) mod apart;
 mod broadcast_time;
 mod collectives;
 mod explain;
@@ -84,8 +85,8 @@ fn run<A: Application>(
         medium: Medium::new(conditions.network),
         held: vec![0; p],
         flushing: vec![None; p],
-        transits: BTreeMap::new(),
-        waiting: BTreeMap::new(),
+        inboxes: vec![BTreeMap::new(); p],
+        waiting: vec![None; p],
         lanes: vec![Lane::default(); p],
         last_sent: vec![None; p],
         woken: Vec::new(),
@@ -107,28 +108,29 @@ fn run<A: Application>(
         }
         ready.extend(state.woken.drain(..).map(|(at, rank)| Reverse((Clock(at), rank.0))));
     }
-    let waits_for = |rank: usize| state.waiting.keys().find(|key| key.1.0 == rank).map(|key| key.0);
-    if let Some(rank) = (0..p).find(|&rank| state.flushing[rank].is_some() && waits_for(rank).is_none()) {
+    let waits = |rank: usize| state.waiting[rank].is_some();
+    if let Some(rank) = (0..p).find(|&rank| state.flushing[rank].is_some() && !waits(rank)) {
         return Err(Error::infeasible(
             format!("deadlock: a message of processor {rank} waits for an earlier turn that never comes"),
             "this is a defect of the schedule: please report it",
         ));
     }
-    if let Some(((from, to, _), _)) = state.waiting.iter().next() {
+    let first = (0..p).filter_map(|to| Some((state.waiting[to]?.0.0.0, to))).min();
+    if let Some((from, to)) = first {
         return Err(Error::infeasible(
-            format!("deadlock: processor {} waits for a message that processor {} never sends", to.0, from.0),
+            format!("deadlock: processor {to} waits for a message that processor {from} never sends"),
             "this is a defect of the schedule: please report it",
         ));
     }
     Ok(Outcome { trace: Trace { lanes: state.lanes }, history: state.history })
 }
 
-type Key = (Rank, Rank, u64);
+/// The sender and the tag of a message.
+type Key = (Rank, u64);
 
 /// A message in flight, as its receiver and sender see it.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
-    key: Key,
     bytes: f64,
     posted: f64,
     transit: Transit,
@@ -142,11 +144,13 @@ struct State<'a, A> {
     held: Vec<usize>,
     /// By rank: since when the processor has waited for such messages to leave.
     flushing: Vec<Option<f64>>,
-    transits: BTreeMap<Key, Sent>,
-    waiting: BTreeMap<Key, f64>,
+    /// By receiver: messages that were booked, and that it has not waited for yet.
+    inboxes: Vec<BTreeMap<Key, Sent>>,
+    /// By receiver: the message that it waits for, and since when.
+    waiting: Vec<Option<(Key, f64)>>,
     lanes: Vec<Lane>,
     /// By rank: the processor's message whose last byte leaves last.
-    last_sent: Vec<Option<Sent>>,
+    last_sent: Vec<Option<(Rank, u64, Sent)>>,
     woken: Vec<(f64, Rank)>,
     /// Number of steps begun.
     taken: Vec<usize>,
@@ -174,16 +178,13 @@ impl<A: Application> State<'_, A> {
                 self.lanes[rank.0].received[message.from.0] += message.elements();
                 Some(now)
             }
-            Step::WaitReceive { from, tag } => {
-                let key = (from, rank, tag);
-                match self.transits.remove(&key) {
-                    Some(sent) => Some(self.arrive(sent, now)),
-                    None => {
-                        self.waiting.insert(key, now);
-                        None
-                    }
+            Step::WaitReceive { from, tag } => match self.inboxes[rank.0].remove(&(from, tag)) {
+                Some(sent) => Some(self.arrive((from, rank, tag), sent, now)),
+                None => {
+                    self.waiting[rank.0] = Some(((from, tag), now));
+                    None
                 }
-            }
+            },
             Step::WaitSends if self.held[rank.0] > 0 => {
                 self.flushing[rank.0] = Some(now);
                 None
@@ -223,8 +224,8 @@ impl<A: Application> State<'_, A> {
             let from = posting.from;
             self.held[from.0] -= 1;
             for (&(to, load), transit) in posting.to.iter().zip(transits) {
-                let key = (from, to, posting.tag);
-                self.send(Sent { key, bytes: load.bytes(), posted: posting.at, transit });
+                let sent = Sent { bytes: load.bytes(), posted: posting.at, transit };
+                self.send((from, to, posting.tag), sent);
             }
             if self.held[from.0] == 0
                 && let Some(since) = self.flushing[from.0].take()
@@ -238,51 +239,55 @@ impl<A: Application> State<'_, A> {
     /// Waits since `since` until every message has left. Returns the time of that.
     fn flush(&mut self, rank: Rank, since: f64) -> f64 {
         let last = self.last_sent[rank.0];
-        let end = last.map_or(since, |sent| since.max(sent.transit.sent));
+        let end = last.map_or(since, |(_, _, sent)| since.max(sent.transit.sent));
         self.lanes[rank.0].push(Activity::Communicate, since, end, None);
-        if let Some(sent) = last {
-            self.note(rank, &sent, since, end);
+        if let Some((to, tag, sent)) = last {
+            self.note(rank, (rank, to, tag), &sent, (since, end));
         }
         end
     }
 
     /// Wakes the receiver of a message that was booked if it is already waiting.
-    fn send(&mut self, sent: Sent) {
-        let (from, to, _) = sent.key;
+    fn send(&mut self, (from, to, tag): (Rank, Rank, u64), sent: Sent) {
         self.lanes[to.0].fly(from, sent.transit.start, sent.transit.arrival);
         let last = &mut self.last_sent[from.0];
-        if last.is_none_or(|l| l.transit.sent <= sent.transit.sent) {
-            *last = Some(sent);
+        if last.is_none_or(|(_, _, l)| l.transit.sent <= sent.transit.sent) {
+            *last = Some((to, tag, sent));
         }
-        match self.waiting.remove(&sent.key) {
-            Some(since) => {
-                let at = self.arrive(sent, since);
+        match self.waiting[to.0].take_if(|(key, _)| *key == (from, tag)) {
+            Some((_, since)) => {
+                let at = self.arrive((from, to, tag), sent, since);
                 self.woken.push((at, to));
             }
             None => {
-                self.transits.insert(sent.key, sent);
+                self.inboxes[to.0].insert((from, tag), sent);
             }
         }
     }
 
     /// The receiver has waited since `since`: it is idle until the message starts and communicates until it
     /// arrives.
-    fn arrive(&mut self, sent: Sent, since: f64) -> f64 {
-        let ((from, to, _), transit) = (sent.key, sent.transit);
+    fn arrive(&mut self, (from, to, tag): (Rank, Rank, u64), sent: Sent, since: f64) -> f64 {
+        let transit = sent.transit;
         let end = since.max(transit.arrival);
         let lane = &mut self.lanes[to.0];
         lane.push(Activity::Idle, since, transit.start, Some(from));
         lane.push(Activity::Communicate, since.max(transit.start), end, Some(from));
-        self.note(to, &sent, since, end);
+        self.note(to, (from, to, tag), &sent, (since, end));
         end
     }
 
     /// Records that a processor waited for a message.
-    fn note(&mut self, rank: Rank, sent: &Sent, since: f64, until: f64) {
+    fn note(
+        &mut self,
+        rank: Rank,
+        (from, to, tag): (Rank, Rank, u64),
+        sent: &Sent,
+        (since, until): (f64, f64),
+    ) {
         if let Some(history) = &mut self.history
             && until > since
         {
-            let (from, to, tag) = sent.key;
             history.waits[rank.0].push(Wait {
                 step: self.taken[rank.0] - 1,
                 from,

@@ -4,7 +4,7 @@
 use super::{Objective, hops};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::platform::{Link, Platform, Topology};
+use crate::platform::{Link, Place, Platform, Topology};
 use std::collections::BTreeMap;
 
 /// Bytes of one element of a pivot row or column: a double.
@@ -29,7 +29,7 @@ pub(super) struct Distances<'a> {
 }
 
 impl<'a> Distances<'a> {
-    /// Distances between the named processors. O(p^2) look-ups.
+    /// Distances between the named processors. O(p log p + kinds^2) look-ups where few kinds of processors are distinguished.
     ///
     /// # Errors
     /// A name that the platform does not have.
@@ -105,19 +105,47 @@ impl<'a> Distances<'a> {
         }
     }
 
+    /// Finds the kinds: first the processors that the platform's description does not tell apart, then those of
+    /// these groups that have equal distances to some members of every group. O(p log p + groups^3), where most
+    /// comparisons end at once.
     fn sort_into_kinds(&mut self) {
         let p = self.ranks.len();
-        let mut firsts: Vec<usize> = Vec::new();
+        let mut groups: BTreeMap<(Option<Place>, usize), usize> = BTreeMap::new();
+        let mut samples: Vec<usize> = Vec::new();
+        let mut sampled: Vec<usize> = Vec::new();
+        let mut group = Vec::with_capacity(p);
+        let places = self.platform.network.places(self.platform.len());
         for i in 0..p {
-            let same = if self.hops {
-                firsts.iter().position(|&f| self.cluster[f] == self.cluster[i])
-            } else {
-                firsts.iter().position(|&f| self.alike(f, i))
+            let key = match self.hops {
+                true => (None, self.cluster[i]),
+                false => (Some(places[self.ranks[i].0].clone()), 0),
             };
-            self.kind.push(same.unwrap_or(firsts.len()));
-            if same.is_none() {
-                firsts.push(i);
+            let next = groups.len();
+            let number = *groups.entry(key).or_insert(next);
+            if number == next {
+                sampled.push(0);
             }
+            // Three members: one differs from any two processors.
+            if sampled[number] < 3 {
+                sampled[number] += 1;
+                samples.push(i);
+            }
+            group.push(number);
+        }
+        let mut kind_of: Vec<usize> = Vec::new();
+        let mut firsts: Vec<usize> = Vec::new();
+        for (i, &number) in group.iter().enumerate() {
+            if number == kind_of.len() {
+                let same = match self.hops {
+                    true => None,
+                    false => firsts.iter().position(|&f| self.alike(f, i, &samples)),
+                };
+                kind_of.push(same.unwrap_or(firsts.len()));
+                if same.is_none() {
+                    firsts.push(i);
+                }
+            }
+            self.kind.push(kind_of[number]);
         }
         self.kinds = firsts.len();
         if self.kinds > LARGEST_TABLE {
@@ -140,10 +168,10 @@ impl<'a> Distances<'a> {
         self.table = Some(table);
     }
 
-    /// True if exchanging the two changes no distance.
-    fn alike(&self, x: usize, y: usize) -> bool {
+    /// True if exchanging the two changes no distance to these processors.
+    fn alike(&self, x: usize, y: usize, others: &[usize]) -> bool {
         self.measure(x, y) == self.measure(y, x)
-            && (0..self.ranks.len())
+            && (others.iter().copied())
                 .filter(|&k| k != x && k != y)
                 .all(|k| self.measure(x, k) == self.measure(y, k) && self.measure(k, x) == self.measure(k, y))
     }
@@ -154,6 +182,7 @@ mod tests {
     use super::*;
     use crate::plan::arrange::{Edges, Pivots};
     use crate::platform::parse_platform;
+    use crate::random::Random;
 
     #[test]
     fn the_table_agrees_with_the_network() {
@@ -191,6 +220,45 @@ bandwidth = { horizontal = "2 MB/s", vertical = "4 MB/s" }
         assert_eq!(d.between(0, 1), [1e-6, 1e-6]);
         assert_eq!(d.between(2, 3), [4e-6, 2e-6]);
         assert_eq!((d.kind(0), d.kind(1), d.kind(2)), (0, 0, 1));
+    }
+
+    /// On random networks, kinds are those by comparing every pair with every other processor.
+    #[test]
+    fn kinds_are_those_by_all_distances() {
+        let mut random = Random::new(11);
+        for round in 0..60 {
+            let p = 3 + random.below(9);
+            let mut text = String::from("[network]\nbandwidth = 8\n");
+            if round % 5 == 4 {
+                text += "topology = \"star\"\ncentre = \"n1\"\n";
+            }
+            for i in 0..p {
+                let cluster = random.below(3);
+                text += &format!("[[processor]]\nname = \"n{i}\"\ncluster = \"c{cluster}\"\n");
+            }
+            for _ in 0..random.below(4) {
+                let (a, b) = (random.below(p), random.below(p));
+                if a != b {
+                    let bandwidth = 1 + random.below(3);
+                    let between = format!("between = [\"n{a}\", \"n{b}\"]");
+                    text += &format!("[[network.link]]\n{between}\nbandwidth = {bandwidth}\n");
+                }
+            }
+            if random.below(2) == 0 {
+                text += "[[network.uplink]]\nof = \"n0\"\nbandwidth = 4\n";
+            }
+            let platform = parse_platform(&text, "p.toml").unwrap();
+            let d = Distances::new(&platform.names(), &platform, Objective::Asymmetric(Edges::Open)).unwrap();
+            let everyone: Vec<usize> = (0..p).collect();
+            let mut firsts: Vec<usize> = Vec::new();
+            for i in 0..p {
+                let same = firsts.iter().position(|&f| d.alike(f, i, &everyone));
+                assert_eq!(d.kind(i), same.unwrap_or(firsts.len()), "{text}");
+                if same.is_none() {
+                    firsts.push(i);
+                }
+            }
+        }
     }
 
     #[test]

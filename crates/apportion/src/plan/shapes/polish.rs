@@ -10,7 +10,7 @@ const MOST_PROCESSORS: usize = 64;
 const MOST_ROUNDS: usize = 8;
 
 /// Lowers the sum of half-perimeters (or the largest) on a `high` x `wide` rectangle until no exchange of two
-/// processors and no change of one block's proportions reduces it, or for 8 rounds. O(p^3 depth) per round, p
+/// processors and no change of one block's proportions reduces it, or for 8 rounds. O(p^3) per round, p
 /// <= 64.
 pub(super) fn polish(mut tiling: Tiling, weights: &[f64], high: f64, wide: f64, total: Total) -> Tiling {
     // `seats[i]` is the weight in the place that the tiling calls processor i.

@@ -105,7 +105,7 @@ impl Tiling {
     }
 
     /// Calls `visit` with every processor, and the height and width that it touches of a `high` x `wide`
-    /// rectangle. They are infinite if a block does not fit. O(p depth).
+    /// rectangle. They are infinite if a block does not fit. O(p).
     pub(crate) fn each(
         &self,
         weights: &[f64],
@@ -113,25 +113,53 @@ impl Tiling {
         wide: f64,
         visit: &mut impl FnMut(usize, f64, f64),
     ) {
+        let mut sums = Vec::new();
+        self.add_up(weights, &mut sums);
+        self.each_of(&mut &sums[..], (high, wide), visit);
+    }
+
+    /// The weights of this tiling and of all in it, in the order in which [`each_of`](Self::each_of) needs them:
+    /// before each tiling's own blocks, the sum of all of it. Returns that sum. O(p).
+    fn add_up(&self, weights: &[f64], sums: &mut Vec<f64>) -> f64 {
+        let place = sums.len();
+        sums.push(0.0);
+        let sum = match self {
+            Self::Whole(owner) => weights[*owner],
+            Self::Rows(parts) | Self::Cols(parts) => parts.iter().map(|t| t.add_up(weights, sums)).sum(),
+            Self::Corners { owner, blocks } => {
+                weights[*owner] + blocks.iter().map(|(_, t)| t.add_up(weights, sums)).sum::<f64>()
+            }
+        };
+        sums[place] = sum;
+        sum
+    }
+
+    /// [`each`](Self::each), given the sums of the weights.
+    fn each_of(&self, sums: &mut &[f64], (high, wide): (f64, f64), visit: &mut impl FnMut(usize, f64, f64)) {
+        let total = sums[0];
+        *sums = &sums[1..];
         match self {
             Self::Whole(owner) => visit(*owner, high, wide),
             Self::Rows(parts) => {
-                let total = self.weight(weights);
-                parts.iter().for_each(|t| t.each(weights, high * (t.weight(weights) / total), wide, visit));
+                for part in parts {
+                    let own = sums[0];
+                    part.each_of(sums, (high * (own / total), wide), visit);
+                }
             }
             Self::Cols(parts) => {
-                let total = self.weight(weights);
-                parts.iter().for_each(|t| t.each(weights, high, wide * (t.weight(weights) / total), visit));
+                for part in parts {
+                    let own = sums[0];
+                    part.each_of(sums, (high, wide * (own / total)), visit);
+                }
             }
             Self::Corners { owner, blocks } => {
-                let total = self.weight(weights);
                 let (mut rows, mut cols) = (0.0, 0.0);
                 for (ratio, inner) in blocks {
-                    let area = high * wide * inner.weight(weights) / total;
+                    let area = high * wide * sums[0] / total;
                     let side = (area * ratio).sqrt();
                     rows += side;
                     cols += area / side;
-                    inner.each(weights, side, area / side, visit);
+                    inner.each_of(sums, (side, area / side), visit);
                 }
                 // The tolerance lets squares meet at their corners (2:1:1) despite rounding.
                 let fits = rows <= high * (1.0 + 1e-12) && cols <= wide * (1.0 + 1e-12);

@@ -61,7 +61,34 @@ pub struct Route {
     pub crossings: Vec<Crossing>,
 }
 
+/// All that routes depend on at one end. Two processors with equal places have equal links to each other and
+/// to any third.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    class: Option<usize>,
+    /// Uplinks by number, or by their costs if no other processor has them.
+    uplinks: Vec<(Option<usize>, [u64; 3])>,
+    centre: bool,
+}
+
 impl Network {
+    /// The places of the first `count` processors. O(uplinks of all).
+    pub(crate) fn places(&self, count: usize) -> Vec<Place> {
+        let mut users = vec![0; self.uplinks.len()];
+        self.chains.iter().flatten().for_each(|&i| users[i] += 1);
+        let uplink = |&i: &usize| {
+            let link = self.uplinks[i].1;
+            let costs = [link.latency, link.horizontal, link.vertical].map(f64::to_bits);
+            if users[i] > 1 { (Some(i), [0; 3]) } else { (None, costs) }
+        };
+        let place = |rank: usize| Place {
+            class: self.classes.get(rank).copied(),
+            uplinks: self.chains.get(rank).map_or_else(Vec::new, |chain| chain.iter().map(uplink).collect()),
+            centre: matches!(self.topology, Topology::Star { centre } if centre.0 == rank),
+        };
+        (0..count).map(place).collect()
+    }
+
     /// Gives processors and clusters uplinks of their own: `uplinks` are names with costs.
     pub(in crate::platform) fn join(&mut self, names: &[(String, String)], uplinks: &[(String, Link)]) {
         self.uplinks = uplinks.to_vec();

@@ -169,7 +169,7 @@ fn post(
 /// The updates that `rank` can compute after each turn. An update belongs to the later of the turns of the
 /// owners of its parts of A and B. The rank's own parts are always available; an update that needs only those
 /// is computed in the rank's own turn.
-fn updates_by_turn(schedule: &MatmulSchedule, rank: Rank) -> BTreeMap<Rank, Vec<Update>> {
+pub(super) fn updates_by_turn(schedule: &MatmulSchedule, rank: Rank) -> BTreeMap<Rank, Vec<Update>> {
     let mut found: BTreeMap<Rank, Vec<Update>> = BTreeMap::new();
     for &rect in schedule.rects(rank) {
         let owned = |parts: &[Vec<Part>], overlaps: &dyn Fn(&Part) -> bool| -> Vec<Part> {

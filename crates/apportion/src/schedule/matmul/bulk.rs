@@ -32,7 +32,7 @@ fn updates(schedule: &MatmulSchedule, rects: Vec<Rect>) -> impl Iterator<Item = 
 }
 
 /// A processor's rectangles, split into the part that needs no message and the rest.
-fn divided(schedule: &MatmulSchedule, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
+pub(super) fn divided(schedule: &MatmulSchedule, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
     let (free_rows, free_cols) = &schedule.free[rank.0];
     let (mut free, mut rest) = (Vec::new(), Vec::new());
     for rect in schedule.rects(rank) {

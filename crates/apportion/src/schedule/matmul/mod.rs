@@ -9,12 +9,14 @@ mod owner_index;
 mod pieces;
 mod ring;
 mod size;
+mod traffic;
 
 use inner::Boxes;
 pub use memory::{DataPath, predicted_memory};
-use owner_index::OwnerIndex;
+use owner_index::{Band, OwnerIndex};
 pub use pieces::{MatmulMessage, MatmulStep, Operand, OperandPiece, Update};
 use pieces::{cast, separated};
+pub(crate) use traffic::{Exchange, Traffic};
 
 use super::{Application, Flow, ScheduleOptions, Step};
 use crate::geometry::{Rank, Rect, Span, SpanSet};
@@ -163,8 +165,38 @@ impl MatmulSchedule {
         self.boxes.as_ref()?.turn_of(rank, inner)
     }
 
+    /// The owners that take turns in the broadcast flow, in their order.
+    pub(crate) fn owners(&self) -> &[Rank] {
+        &self.owners
+    }
+
+    /// By owner: the updates that become possible with its turns, each with the processor that computes it.
+    /// Broadcast flow only. O(R) for each rectangle of C, for R rectangles of A and B that it meets.
+    pub(crate) fn updates_by_turn(&self) -> Vec<Vec<(Rank, Update)>> {
+        let mut all = vec![Vec::new(); self.rects.len()];
+        for rank in (0..self.rects.len()).map(Rank) {
+            for (owner, updates) in broadcast::updates_by_turn(self, rank) {
+                all[owner.0].extend(updates.into_iter().map(|update| (rank, update)));
+            }
+        }
+        all
+    }
+
+    /// The bands of an operand: lines that the same processors need. None with inner cuts.
+    pub(crate) fn bands(&self, operand: Operand) -> &[Band] {
+        match operand {
+            Operand::B => self.bands_of_b.bands(),
+            _ => self.bands_of_a.bands(),
+        }
+    }
+
+    /// Bulk flow with overlap: a processor's rectangles that need no message, and the others.
+    pub(crate) fn divided(&self, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
+        bulk::divided(self, rank)
+    }
+
     /// True if a processor has a part of C.
-    fn has_share(&self, rank: Rank) -> bool {
+    pub(crate) fn has_share(&self, rank: Rank) -> bool {
         !self.rects[rank.0].is_empty()
     }
 
@@ -193,12 +225,12 @@ impl MatmulSchedule {
     }
 
     /// Number of pivot blocks.
-    fn pivot_count(&self) -> usize {
+    pub(crate) fn pivot_count(&self) -> usize {
         usize::try_from(self.inner.len().div_ceil(self.order.block)).unwrap_or(usize::MAX)
     }
 
     /// The pivot block with this number: the blocks of a long inner dimension are never all in memory.
-    fn pivot(&self, number: usize) -> Span {
+    pub(crate) fn pivot(&self, number: usize) -> Span {
         let start = self.inner.start + number as u64 * self.order.block;
         Span::new(start, start.saturating_add(self.order.block).min(self.inner.end))
     }
@@ -245,12 +277,13 @@ impl MatmulSchedule {
         tag: u64,
     ) -> (impl Iterator<Item = MatmulStep> + '_, impl Iterator<Item = MatmulStep> + use<>) {
         let (to, from) = (self.receivers(rank, inner), self.senders(rank, inner));
-        let tags = |from: Rank| match self.order.sends_separately() {
-            true => self.messages(from, rank, inner, tag).iter().map(|m| (from, m.tag)).collect(),
-            false => vec![(from, tag)],
+        let tags = |from: Rank| self.messages(from, rank, inner, tag).into_iter().map(move |m| (from, m.tag));
+        let (awaited, separate): (Vec<Rank>, Vec<(Rank, u64)>) = match self.order.sends_separately() {
+            true => (Vec::new(), from.iter().flat_map(|&from| tags(from)).collect()),
+            false => (from.clone(), Vec::new()),
         };
-        let awaited: Vec<(Rank, u64)> = from.iter().flat_map(|&from| tags(from)).collect();
-        let awaits = awaited.into_iter().map(|(from, tag)| Step::WaitReceive { from, tag });
+        let together = awaited.into_iter().map(move |from| (from, tag));
+        let awaits = together.chain(separate).map(|(from, tag)| Step::WaitReceive { from, tag });
         let message = move |to| self.message(rank, to, inner, tag);
         let (together, singly) =
             if self.order.flow == Flow::OneToAll { (to, Vec::new()) } else { (Vec::new(), to) };

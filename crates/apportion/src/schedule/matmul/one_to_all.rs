@@ -9,32 +9,32 @@ use super::{MatmulSchedule, MatmulStep, Step, Update};
 use crate::geometry::Rank;
 use std::collections::VecDeque;
 
-/// Steps of `rank`. Cost per pivot block: O(bands of its rows and columns x log p + its messages).
+/// Steps of `rank`, generated one at a time: with many processors, the steps of a pivot block do not fit into
+/// memory for all of them. Cost per pivot block: O(bands of its rows and columns x log p + its messages).
 pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
     let count = schedule.pivot_count();
     let ahead = schedule.order.ahead();
     let mut next = 0;
-    let mut awaits: VecDeque<Vec<MatmulStep>> = VecDeque::new();
+    let mut awaits = VecDeque::new();
     (0..count).flat_map(move |t| {
-        let mut steps = Vec::new();
+        let mut starts = Vec::new();
         while next < count && next <= t.saturating_add(ahead) {
-            let (starts, arrivals) = schedule.posts(rank, schedule.pivot(next), next as u64);
-            steps.extend(starts);
-            awaits.push_back(arrivals.collect());
+            let (posts, arrivals) = schedule.posts(rank, schedule.pivot(next), next as u64);
+            starts.push(posts);
+            awaits.push_back(arrivals);
             next += 1;
         }
-        let talks = !steps.is_empty();
-        steps.extend(awaits.pop_front().into_iter().flatten());
-        if talks && ahead == 0 {
-            steps.push(Step::WaitSends);
-        }
+        let mut starts = starts.into_iter().flatten().peekable();
+        let flushed = ahead == 0 && starts.peek().is_some();
         let inner = schedule.pivot(t);
-        steps.extend(schedule.rects(rank).iter().map(|&rect| Step::Compute(Update { rect, inner })));
-        steps.push(Step::Free(schedule.all(inner)));
-        if ahead > 0 && t + 1 == count {
-            steps.push(Step::WaitSends);
-        }
-        steps
+        let update = move |&rect| Step::Compute(Update { rect, inner });
+        let flush = |now: bool| now.then_some(Step::WaitSends);
+        starts
+            .chain(awaits.pop_front().into_iter().flatten())
+            .chain(flush(flushed))
+            .chain(schedule.rects(rank).iter().map(update))
+            .chain([Step::Free(schedule.all(inner))])
+            .chain(flush(ahead > 0 && t + 1 == count))
     })
 }
 

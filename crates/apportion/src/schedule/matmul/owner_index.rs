@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// Lines of one operand (rows of A, columns of B) between two cuts. A processor that needs one of them needs
 /// all of them.
 #[derive(Debug, Clone)]
-pub(super) struct Band {
+pub(crate) struct Band {
     /// The lines.
     pub lines: Span,
     /// Processors that need these lines, in the order in which their parts of C begin along the lines.
@@ -88,6 +88,11 @@ impl OwnerIndex {
             bands.push(Band { lines: Span::new(cuts[i], cuts[i + 1]), members, owned });
         }
         Self { bands, of }
+    }
+
+    /// All bands, ascending.
+    pub fn bands(&self) -> &[Band] {
+        &self.bands
     }
 
     /// The bands that a processor is a member of, with its position.

@@ -15,6 +15,7 @@ use crate::plan::{Forecast, Hierarchy, Member, shares};
 use crate::select::candidates::{Candidate, candidates};
 use crate::select::{Choice, Field, PlanOptions};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// Up to this number of processors, every subset is considered.
 const MOST_EXHAUSTIVE: usize = 8;
@@ -152,7 +153,7 @@ impl Search<'_, '_> {
                 self.best = Some(subset.clone());
                 better = true;
             }
-            let candidate = (method, layout, order, narrowed);
+            let candidate = (method, Rc::new(layout), order, narrowed);
             self.found.push(Found { subset: subset.clone(), candidate, forecast });
         }
         Ok(better)

@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::plan::{Forecast, Layout, Shape, interrupts_by_owner};
 use crate::platform::Cut;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
-use crate::select::{Choice, Field, MOST_SIMULATED, crossing_bound, rates};
-use crate::simulate::{CostModel, simulate_within};
+use crate::select::{Choice, Field, MOST_SIMULATED, crossing_bound, forecast_within, rates};
+use crate::simulate::CostModel;
 
 /// Work of simulations per second, in pairs of processors x pivot blocks.
 const PER_SECOND: f64 = 2e7;
@@ -98,12 +98,7 @@ impl<'a> Trials<'a> {
         self.left -= (active * active * blocks).max(LEAST_WORK);
         let (network, element) = (&self.field.platform.network, self.field.wishes.element);
         let conditions = CostModel { rates: &rates, network, element };
-        let trace = simulate_within(&MatmulSchedule::new(layout, order), conditions, limit)?;
-        Ok(trace.map(|trace| Forecast {
-            seconds: trace.seconds(),
-            compute: trace.compute(),
-            communicate: trace.communicate(),
-        }))
+        forecast_within(&MatmulSchedule::new(layout, order), conditions, limit)
     }
 
     /// A layout as a candidate if it beats `self.best`, which then becomes its time.

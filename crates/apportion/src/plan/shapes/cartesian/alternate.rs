@@ -3,11 +3,20 @@
 use super::Arrangement;
 use super::order::classes;
 
-/// Maximum number of rounds of sorting and solving.
+/// Maximum number of rounds of sorting and solving, up to [`MANY`] processors.
 const MOST_ROUNDS: usize = 50;
 
-/// Number of lines of each direction that the inner solver starts from.
+/// Number of lines of each direction that the inner solver starts from, up to [`MANY`] processors.
 const MOST_STARTS: usize = 16;
+
+/// Beyond this number of processors, rounds and starts become fewer in inverse proportion: the work of the
+/// whole search stays at that of this number.
+const MANY: usize = 4_096;
+
+/// `most`, or fewer for many processors; at least `least`.
+fn affordable(most: usize, least: usize, processors: usize) -> usize {
+    (most * MANY / processors.max(MANY)).max(least)
+}
 
 /// The best of several starts, each improved by sorting the processors by the areas until the arrangement no
 /// longer changes. Starts: the given order, the sorted order along rows, along columns, and along diagonals.
@@ -40,7 +49,7 @@ pub(super) fn best(
 /// The best of the rounds from one arrangement.
 fn improved(speeds: &[f64], mut cells: Vec<usize>, sorted: &[usize], cols: usize, equal: f64) -> Arrangement {
     let mut best: Option<Arrangement> = None;
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..affordable(MOST_ROUNDS, 2, cells.len()) {
         let found = fitted(speeds, cells, cols);
         let area = |at: usize| found.heights[at / cols] * found.widths[at % cols];
         let mut by_area: Vec<usize> = (0..found.cells.len()).collect();
@@ -86,8 +95,10 @@ pub(super) fn fit(
         (0..cols).map(|j| (0..rows).map(|i| speed(i, j) / heights[i]).fold(f64::INFINITY, f64::min)).collect()
     };
     let sums = (0..cols).map(|j| (0..rows).map(|i| speed(i, j)).sum()).collect();
-    let tight_rows = spread(rows).map(|i| (0..cols).map(|j| speed(i, j)).collect());
-    let tight_cols = spread(cols).map(|j| best_widths(&(0..rows).map(|i| speed(i, j)).collect::<Vec<_>>()));
+    let most = affordable(MOST_STARTS, 1, rows * cols);
+    let tight_rows = spread(rows, most).map(|i| (0..cols).map(|j| speed(i, j)).collect());
+    let tight_cols =
+        spread(cols, most).map(|j| best_widths(&(0..rows).map(|i| speed(i, j)).collect::<Vec<_>>()));
     let starts: Vec<Vec<f64>> = std::iter::once(sums).chain(tight_rows).chain(tight_cols).collect();
     let mut best = (f64::INFINITY, Vec::new(), Vec::new());
     for mut widths in starts {
@@ -110,9 +121,9 @@ pub(super) fn fit(
     best
 }
 
-/// At most [`MOST_STARTS`] of 0..n, evenly spaced.
-fn spread(n: usize) -> impl Iterator<Item = usize> {
-    let count = n.min(MOST_STARTS);
+/// At most `most` of 0..n, evenly spaced.
+fn spread(n: usize, most: usize) -> impl Iterator<Item = usize> {
+    let count = n.min(most);
     (0..count).map(move |i| i * n / count)
 }
 

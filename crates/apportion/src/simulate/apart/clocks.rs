@@ -1,0 +1,148 @@
+//! The clocks of all processors, and what each has done so far.
+
+use crate::geometry::{Rank, Rect};
+use crate::plan::Forecast;
+use crate::platform::Link;
+use crate::schedule::{Application, MatmulSchedule};
+use crate::simulate::CostModel;
+use crate::trace::Activity;
+
+/// A part of the rest of the work that is not counted on: rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Sums of the events of a [lane](crate::trace::Lane), which are merged and added as there.
+#[derive(Debug, Clone, Default)]
+struct Sums {
+    last: Option<(Activity, Option<Rank>)>,
+    start: f64,
+    end: f64,
+    compute: f64,
+    communicate: f64,
+}
+
+impl Sums {
+    fn push(&mut self, activity: Activity, start: f64, end: f64, peer: Option<Rank>) {
+        if end <= start {
+            return;
+        }
+        if self.last == Some((activity, peer)) && start <= self.end {
+            self.end = end;
+            return;
+        }
+        self.close();
+        (self.last, self.start, self.end) = (Some((activity, peer)), start, end);
+    }
+
+    fn close(&mut self) {
+        match self.last {
+            Some((Activity::Compute, _)) => self.compute += self.end - self.start,
+            Some((Activity::Communicate, _)) => self.communicate += self.end - self.start,
+            _ => {}
+        }
+        self.last = None;
+    }
+}
+
+/// A message on its way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flight {
+    pub from: Rank,
+    pub to: Rank,
+    pub start: f64,
+    pub arrival: f64,
+}
+
+/// The processors' clocks.
+pub(super) struct Clocks<'a> {
+    conditions: CostModel<'a>,
+    limit: f64,
+    now: Vec<f64>,
+    /// By rank: when the last byte of all its messages has left.
+    sent: Vec<f64>,
+    /// By rank: seconds of the work that is not done yet.
+    left: Vec<f64>,
+    sums: Vec<Sums>,
+}
+
+impl<'a> Clocks<'a> {
+    pub fn new(schedule: &MatmulSchedule, conditions: CostModel<'a>, limit: f64) -> Self {
+        let p = schedule.processors();
+        let left = |rank: usize| match schedule.work(Rank(rank)) {
+            work if work > 0.0 => work / conditions.rates[rank],
+            _ => 0.0,
+        };
+        Self {
+            conditions,
+            limit,
+            now: vec![0.0; p],
+            sent: vec![0.0; p],
+            left: (0..p).map(left).collect(),
+            sums: vec![Sums::default(); p],
+        }
+    }
+
+    /// The costs of a pair's messages.
+    pub fn link(&self, from: Rank, to: Rank) -> Link {
+        self.conditions.network.link(from, to)
+    }
+
+    /// Posts a message of these elements of A and B on a wire that is free from a time on, which it advances.
+    pub fn post(
+        &mut self,
+        (from, to): (Rank, Rank),
+        [horizontal, vertical]: [u64; 2],
+        link: &Link,
+        free: &mut f64,
+    ) -> Flight {
+        let bytes = |elements: u64| (elements * self.conditions.element) as f64;
+        let start = free.max(self.now[from.0]);
+        let arrival = start + link.seconds(bytes(horizontal), bytes(vertical));
+        *free = arrival;
+        self.sent[from.0] = self.sent[from.0].max(arrival);
+        Flight { from, to, start, arrival }
+    }
+
+    /// The receiver waits for a message.
+    pub fn arrive(&mut self, flight: &Flight) {
+        let (now, sums) = (&mut self.now[flight.to.0], &mut self.sums[flight.to.0]);
+        let (since, end) = (*now, now.max(flight.arrival));
+        sums.push(Activity::Idle, since, flight.start, Some(flight.from));
+        sums.push(Activity::Communicate, since.max(flight.start), end, Some(flight.from));
+        *now = end;
+    }
+
+    /// A processor waits until its messages have left.
+    pub fn flush(&mut self, rank: Rank) {
+        let now = &mut self.now[rank.0];
+        let end = now.max(self.sent[rank.0]);
+        self.sums[rank.0].push(Activity::Communicate, *now, end, None);
+        *now = end;
+    }
+
+    /// A processor updates a rectangle of C by some inner indices.
+    pub fn compute(&mut self, rank: Rank, rect: &Rect, inner: u64) {
+        let seconds = rect.area() as f64 * inner as f64 / self.conditions.rates[rank.0];
+        let now = &mut self.now[rank.0];
+        let end = *now + seconds;
+        self.sums[rank.0].push(Activity::Compute, *now, end, None);
+        *now = end;
+        self.left[rank.0] -= seconds;
+    }
+
+    /// True if a processor cannot end within the limit.
+    pub fn is_late(&self) -> bool {
+        let late = |(now, left): (&f64, &f64)| now + left * (1.0 - ROUNDING) > self.limit * (1.0 + ROUNDING);
+        self.now.iter().zip(&self.left).any(late)
+    }
+
+    /// The forecast, if it is within the limit.
+    pub fn forecast(mut self) -> Option<Forecast> {
+        let seconds = self.sums.iter().map(|sums| sums.end).fold(0.0, f64::max);
+        self.sums.iter_mut().for_each(Sums::close);
+        (seconds <= self.limit).then(|| Forecast {
+            seconds,
+            compute: self.sums.iter().map(|sums| sums.compute).collect(),
+            communicate: self.sums.iter().map(|sums| sums.communicate).collect(),
+        })
+    }
+}

@@ -3,6 +3,7 @@
 //! What is said "from the command line" runs the release binary beside this bench (`target/release/apportion`):
 //! reading, planning and writing. Without that binary those rows are left out. The rest calls the library.
 
+use super::Row;
 use apportion::model::Model;
 use apportion::plan::Shape;
 use apportion::platform::{Network, Platform};
@@ -16,14 +17,13 @@ use std::time::Instant;
 /// Bytes of a gibibyte.
 const GIBIBYTE: f64 = 1024.0 * 1024.0 * 1024.0;
 
-/// A target, the figure, its limit, and whether it is met.
-type Row = (String, f64, f64, bool);
-
 /// All rows; with `quick`, platforms of up to 1,000 processors only.
 pub fn rows(quick: bool) -> Vec<Row> {
     let mut rows = by_library(quick);
     let Some(program) = binary() else {
-        eprintln!("planning: no release binary (cargo build --release); rows of the command line are left out");
+        eprintln!(
+            "planning: no release binary (cargo build --release); rows of the command line are left out"
+        );
         return rows;
     };
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -87,7 +87,8 @@ fn partitions(program: &Path, place: &Path, quick: bool, rows: &mut Vec<Row>) {
 
 /// 100 sites of 100 processors, each site behind one shared uplink.
 fn at_scale(program: &Path, place: &Path, rows: &mut Vec<Row>) {
-    let mut text = String::from("name = \"sites\"\n[network]\nlatency = \"20 us\"\nbandwidth = \"10 Gbit/s\"\n");
+    let mut text =
+        String::from("name = \"sites\"\n[network]\nlatency = \"20 us\"\nbandwidth = \"10 Gbit/s\"\n");
     for site in 0..100 {
         let _ = writeln!(
             text,
@@ -159,7 +160,7 @@ fn best_of<R>(runs: usize, mut work: impl FnMut() -> R) -> (f64, R) {
 }
 
 /// The release binary: three levels above a bench's executable, or `target/release` of the workspace.
-fn binary() -> Option<PathBuf> {
+pub fn binary() -> Option<PathBuf> {
     let beside = std::env::current_exe().ok()?.parent()?.parent()?.join("apportion");
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/release/apportion");
     [beside, workspace].into_iter().find(|path| path.is_file())

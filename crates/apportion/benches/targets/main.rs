@@ -1,0 +1,48 @@
+//! Every target of speed with its figure and verdict: `cargo bench --bench targets -- quick`.
+//!
+//! Kernels and rivals run in turn, in CPU time of one thread; ratios are medians over the turns. What is said "from
+//! the command line" runs `target/release/apportion` (`cargo build --release` first), beside NumPy and ScaLAPACK
+//! where they are installed. A rival that is absent is named, and its rows are left out. Not a test: figures of a
+//! busy machine say little, and the verdict is not an exit code.
+
+mod clock;
+mod command;
+mod kernels;
+mod planning;
+
+use apportion::report::table;
+
+/// A target, the figure, its limit, and whether it is met.
+type Row = (String, f64, f64, bool);
+
+fn main() {
+    let quick = std::env::args().any(|argument| argument == "quick");
+    println!("{}; tropical kernels use {}\n", machine(), apportion::kernels::instruction_set());
+    let mut missed = 0;
+    let parts: [(&str, fn(bool) -> Vec<Row>); 3] = [
+        ("kernels", kernels::rows),
+        ("the whole command", command::rows),
+        ("planning, simulation", planning::rows),
+    ];
+    for (name, rows) in parts {
+        let rows = rows(quick);
+        missed += rows.iter().filter(|row| !row.3).count();
+        let lines = rows.into_iter().map(|(target, figure, limit, met)| {
+            vec![
+                target,
+                format!("{figure:.3}"),
+                format!("{limit:.3}"),
+                if met { "met" } else { "MISSED" }.into(),
+            ]
+        });
+        println!("{}", table(&[name, "figure", "limit", "verdict"], lines.collect::<Vec<_>>()));
+    }
+    println!("{missed} missed");
+}
+
+/// The processor's name, as the system gives it.
+fn machine() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or("an unknown processor".into(), |(_, name)| name.to_owned())
+}

@@ -4,6 +4,7 @@
 //! 3600` an hour for each parser. Exit code 1 means that a defect was found; its input is kept and named.
 
 mod bytes;
+mod commands;
 mod faults;
 mod figures;
 mod fuzz;

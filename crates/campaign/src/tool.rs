@@ -125,9 +125,8 @@ fn is_launcher_alone(id: u32) -> bool {
 /// The name of Open MPI's mpirun, if it is installed.
 pub fn mpirun() -> Option<&'static str> {
     ["mpirun.openmpi", "mpirun"].into_iter().find(|program| {
-        let known =
-            Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        known.is_ok_and(|status| status.success())
+        let said = Command::new(program).arg("--version").stderr(Stdio::null()).output();
+        said.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("Open MPI"))
     })
 }
 

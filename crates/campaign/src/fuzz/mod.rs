@@ -85,11 +85,12 @@ fn attack(target: &Target, seconds: f64, common: &Common) -> Result<Figure, Stri
     let watch = Watch::begin(target.name, common.finds.clone());
     let current = Current::begin(target.name, common)?;
     let begun = Instant::now();
-    // The corpus itself first: it has what was a defect once.
+    // The corpus itself first, however short the time: it has what was a defect once.
     let mut unchanged = seeds.iter();
-    while begun.elapsed().as_secs_f64() < seconds {
+    loop {
         let input = match unchanged.next() {
             Some(input) => input.clone(),
+            None if begun.elapsed().as_secs_f64() >= seconds => break,
             None => damaged(target.grammar, &seeds, &mut random),
         };
         watch.now(&input);

@@ -155,11 +155,20 @@ impl Ended {
                 Err(format!("internal error: {}", self.said))
             }
             Some(1 | 2) if errors != 1 => Err(format!("{errors} lines of error: {}", self.said)),
-            Some(1 | 2) if self.said.lines().last().is_none_or(|line| !is_error(&line)) => {
+            Some(1 | 2)
+                if self.said.lines().rfind(|line| !is_of_system(line)).is_none_or(|l| !is_error(&l)) =>
+            {
                 Err(format!("text after the error: {}", self.said))
             }
             Some(1 | 2) => Ok(()),
             code => Err(format!("ended with {code:?}: {}", self.said)),
         }
     }
+}
+
+/// True for what the C library or Rust's says about a thread that is refused memory while another thread already ends
+/// the process for that reason.
+fn is_of_system(line: &str) -> bool {
+    let starts = ["Fatal glibc error: ", "memory allocation of ", "note: run with `RUST_BACKTRACE"];
+    line.is_empty() || starts.iter().any(|start| line.starts_with(start))
 }

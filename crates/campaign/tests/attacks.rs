@@ -41,6 +41,11 @@ fn failing_system_calls_lose_nothing() {
 }
 
 #[test]
+fn refused_memory_loses_nothing() {
+    finds_nothing("memory --most 6");
+}
+
+#[test]
 fn killed_runs_are_finished_to_the_same_bytes() {
     finds_nothing("kills --count 3");
 }

@@ -11,6 +11,7 @@ mod fuzz;
 mod kills;
 mod load;
 mod messages;
+mod neighbour;
 mod refusals;
 mod tool;
 
@@ -96,7 +97,9 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 64)]
         together: u32,
     },
-    /// All of these.
+    /// Products under --adaptive beside a neighbour that comes and goes. Needs no other program, and an idle machine.
+    Neighbour(neighbour::Options),
+    /// All of these but neighbour.
     All {
         /// About a minute instead of many.
         #[arg(long)]
@@ -137,6 +140,7 @@ fn run(command: &Command, common: &Common) -> Found {
         Command::Kills { count } => kills::run(*count, seed, &tool()?),
         Command::Bytes { count } => bytes::run(*count, seed, &tool()?),
         Command::Load { count, together } => load::run(*count, *together, &tool()?),
+        Command::Neighbour(options) => neighbour::run(options, seed),
         Command::All { quick } => {
             let (seconds, most, memory, messages, kills, configurations, load) = match quick {
                 true => (2.0, 12, 30, 6, 20, 20, (40, 16)),

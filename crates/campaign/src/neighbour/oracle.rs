@@ -4,8 +4,8 @@
 //! The speed is in updates of C (an addition and a minimum each) per CPU second. The part is 1 without the neighbour,
 //! and beside it what such a thread gets of the core. Both are measured before the products: the speed as the best of
 //! three products with both workers at work, the part as the largest of three trials of each number of loops, and at
-//! least as its fair share. The oracle's time for a product is the time in which the capacity of both cores, summed from the product's start over
-//! the visits that took place, reaches the product's updates.
+//! least as its fair share. The oracle's time for a product is the time in which the capacity of both cores, summed
+//! from the product's start over the visits that took place, reaches the product's updates.
 //!
 //! A second oracle sums the speeds times the part of the time that each worker got while it computed. It knows all other
 //! load, too, and is meant for machines that are not idle; where load changes within a product, it knows less.

@@ -176,11 +176,12 @@ pub fn fit_text() {
     }
 }
 
-/// Runs work while a thread calls `tick`. The thread ends when the work does, also by a panic.
+/// Runs work while a thread calls `tick`. The thread ends when the work does, also by a panic. If the system refuses the
+/// thread, the work is done without.
 fn follow<R>(mut tick: impl FnMut() + Send, work: impl FnOnce() -> R) -> R {
     let (working, ended) = channel::<()>();
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
             while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 tick();
             }

@@ -1,5 +1,6 @@
 //! The `apportion` command: parses the arguments, calls the library and prints the result.
 
+mod allocator;
 mod args;
 mod cache;
 mod cli;
@@ -18,6 +19,7 @@ use console::Console;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    allocator::catch_aborts();
     // A panic is a bug in apportion: it is reported in one line, like every other error.
     console::record_panics();
     let outcome = std::panic::catch_unwind(|| match parse() {

@@ -22,7 +22,7 @@ pub enum Error {
         /// How to fix it.
         remedy: String,
     },
-    /// A file cannot be read or written. Exit code 2; 1 if the disk is full.
+    /// A file cannot be read or written. Exit code 2; 1 if the disk or the memory is full.
     #[error("{}: cannot {action}: {source}", one_line(&path.display().to_string()))]
     File {
         /// The file.
@@ -120,10 +120,10 @@ impl Error {
     }
 }
 
-/// True if there was no room for the data: the request was right, but the work failed.
+/// True if there was no room for the data, on the disk or in memory: the request was right, but the work failed.
 fn is_full(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull, WriteZero};
-    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | WriteZero)
+    use std::io::ErrorKind::{FileTooLarge, OutOfMemory, QuotaExceeded, StorageFull, WriteZero};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | WriteZero | OutOfMemory)
 }
 
 /// Characters of a statement that an error repeats: input that it quotes may be long.

@@ -55,6 +55,7 @@ mod input;
 pub mod kernels;
 pub mod matrix;
 pub mod measure;
+pub mod memory;
 pub mod model;
 pub mod output;
 pub mod plan;

@@ -1,20 +1,19 @@
 //! Output files that are written completely or not at all.
 
 mod links;
+mod unfinished;
+
+pub use unfinished::{Abandoned, abandon_all, abandon_now};
 
 use crate::error::{Error, Result};
 use links::follow;
-use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use unfinished::Listed;
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 1 << 20;
-
-/// The temporary files of all outputs that are being written, and the number of those that have appeared.
-static UNFINISHED: Mutex<(BTreeSet<PathBuf>, usize)> = Mutex::new((BTreeSet::new(), 0));
 
 /// A file that is being written. [`commit`](Self::commit) makes it appear under its name; dropping it deletes
 /// it.
@@ -193,25 +192,13 @@ impl OutputFile {
         for file in files {
             full.extend(file.filled()?);
         }
-        let mut unfinished = unfinished();
-        let (mut shown, mut outcome) = (Vec::with_capacity(full.len()), Ok(()));
-        let mut full = full.into_iter();
-        for (path, file, target, listed) in full.by_ref() {
-            // Entries are removed at the end: they take the lock, too.
-            shown.push(listed);
-            match file.persist(&target) {
-                Ok(_) => {
-                    unfinished.1 += 1;
-                    sync_directory(&target);
-                }
-                Err(e) => {
-                    outcome = Err(Error::file(&path, "write", e.error));
-                    break;
-                }
-            }
+        let _closed = unfinished::closed();
+        for (path, file, target, _listed) in full {
+            file.persist(&target).map_err(|e| Error::file(&path, "write", e.error))?;
+            unfinished::appeared();
+            sync_directory(&target);
         }
-        drop(unfinished);
-        outcome
+        Ok(())
     }
 
     /// The file on the disk, to be renamed to its target; `None` if it was written directly.
@@ -291,49 +278,23 @@ fn free_bytes(_file: &File) -> Option<u64> {
     None
 }
 
-/// Removes the temporary files of all outputs that are being written, for a process that is about to end at
-/// once. No output appears as long as the returned guard is kept. Also returns the number of files that have
-/// appeared before.
-pub fn abandon_all() -> (usize, Abandoned) {
-    let unfinished = unfinished();
-    for path in &unfinished.0 {
-        // The process ends; an error cannot be reported.
-        let _ = fs::remove_file(path);
-    }
-    (unfinished.1, unfinished)
-}
-
-/// Keeps outputs from appearing; see [`abandon_all`].
-pub type Abandoned = MutexGuard<'static, (BTreeSet<PathBuf>, usize)>;
-
-fn unfinished() -> MutexGuard<'static, (BTreeSet<PathBuf>, usize)> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A temporary file's entry in [`UNFINISHED`].
-#[derive(Debug)]
-struct Listed(PathBuf);
-
-impl Drop for Listed {
-    fn drop(&mut self) {
-        unfinished().0.remove(&self.0);
-    }
-}
-
 /// A temporary file with the permissions of any new file.
 fn temporary(directory: &Path, prefix: &str) -> std::io::Result<(tempfile::NamedTempFile, Listed)> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
+        use std::os::unix::fs::OpenOptionsExt;
         // The operating system takes the umask off.
-        builder.permissions(fs::Permissions::from_mode(0o666));
+        options.mode(0o666);
     }
-    let mut unfinished = unfinished();
-    let file = builder.tempfile_in(directory)?;
-    unfinished.0.insert(file.path().to_owned());
-    let listed = Listed(file.path().to_owned());
+    let _closed = unfinished::closed();
+    let mut listed = None;
+    let file = tempfile::Builder::new().prefix(prefix).make_in(directory, |path| {
+        listed = Some(Listed::new(path)?);
+        options.open(path).inspect_err(|_| listed = None)
+    })?;
+    let listed = listed.ok_or_else(|| std::io::Error::other("no file was created"))?;
     Ok((file, listed))
 }
 

@@ -4,12 +4,15 @@
 //! 3600` an hour for each parser. Exit code 1 means that a defect was found; its input is kept and named.
 
 mod bytes;
+mod commands;
 mod faults;
 mod figures;
 mod fuzz;
 mod kills;
 mod load;
 mod messages;
+mod neighbour;
+mod refusals;
 mod tool;
 
 use clap::{Args, Parser, Subcommand};
@@ -18,7 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tool::Tool;
 
-/// Attacks apportion: hostile input, failing system calls, kills, concurrency.
+/// Attacks apportion: hostile input, failing system calls, refused memory, kills, concurrency.
 #[derive(Debug, Parser)]
 #[command(name = "campaign", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(after_help = "Exit codes: 0 no defect found; 1 a defect was found; 2 bad usage.")]
@@ -61,6 +64,12 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = u32::MAX)]
         most: u32,
     },
+    /// Refuses each allocation of memory once, in turn, alone or with all that follow.
+    Memory {
+        /// About this many allocations of each command, spread over all of them.
+        #[arg(long, value_name = "N", default_value_t = 2000)]
+        most: u32,
+    },
     /// Loses, delays and doubles each message between ranks once, in turn.
     Messages {
         /// At most this many messages of each command, spread over all of them.
@@ -88,7 +97,9 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 64)]
         together: u32,
     },
-    /// All of these.
+    /// Products under --adaptive beside a neighbour that comes and goes. Needs no other program, and an idle machine.
+    Neighbour(neighbour::Options),
+    /// All of these but neighbour.
     All {
         /// About a minute instead of many.
         #[arg(long)]
@@ -101,8 +112,7 @@ type Found = Result<Vec<Figure>, String>;
 
 fn main() -> ExitCode {
     let Arguments { common, command } = Arguments::parse();
-    let outcome = Tool::new(common.binary.clone()).and_then(|tool| run(&command, &common, &tool));
-    let outcome = outcome.and_then(|figures| {
+    let outcome = run(&command, &common).and_then(|figures| {
         let text = page(&figures);
         print!("{text}");
         common.report.as_ref().map_or(Ok(()), |path| {
@@ -118,24 +128,29 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: &Command, common: &Common, tool: &Tool) -> Found {
+fn run(command: &Command, common: &Common) -> Found {
     let seed = common.seed;
-    let fuzz = |targets: &[String], seconds: f64| fuzz::run(targets, seconds, common, tool);
+    let tool = || Tool::new(common.binary.clone());
+    let fuzz = |targets: &[String], seconds: f64| fuzz::run(targets, seconds, common, &tool()?);
     match command {
         Command::Fuzz { targets, seconds } => fuzz(targets, *seconds),
-        Command::Faults { most } => faults::run(*most, tool),
-        Command::Messages { most } => messages::run(*most, tool),
-        Command::Kills { count } => kills::run(*count, seed, tool),
-        Command::Bytes { count } => bytes::run(*count, seed, tool),
-        Command::Load { count, together } => load::run(*count, *together, tool),
+        Command::Faults { most } => faults::run(*most, &tool()?),
+        Command::Memory { most } => refusals::run(*most, &tool()?),
+        Command::Messages { most } => messages::run(*most, &tool()?),
+        Command::Kills { count } => kills::run(*count, seed, &tool()?),
+        Command::Bytes { count } => bytes::run(*count, seed, &tool()?),
+        Command::Load { count, together } => load::run(*count, *together, &tool()?),
+        Command::Neighbour(options) => neighbour::run(options, seed),
         Command::All { quick } => {
-            let (seconds, most, messages, kills, configurations, load) = match quick {
-                true => (2.0, 12, 6, 20, 20, (40, 16)),
-                false => (30.0, u32::MAX, 60, 1000, 200, (1000, 64)),
+            let (seconds, most, memory, messages, kills, configurations, load) = match quick {
+                true => (2.0, 12, 30, 6, 20, 20, (40, 16)),
+                false => (30.0, u32::MAX, 2000, 60, 1000, 200, (1000, 64)),
             };
-            let parts: [&dyn Fn() -> Found; 6] = [
+            let tool = &tool()?;
+            let parts: [&dyn Fn() -> Found; 7] = [
                 &|| fuzz(&[], seconds),
                 &|| faults::run(most, tool),
+                &|| refusals::run(memory, tool),
                 &|| messages::run(messages, tool),
                 &|| kills::run(kills, seed, tool),
                 &|| bytes::run(configurations, seed, tool),

@@ -3,6 +3,7 @@
 //! The property: the right result, or an error that names what happened, soon; what was there before stays.
 
 use crate::Found;
+use crate::commands::{EARLIER, THREE, sound_of_ranks};
 use crate::figures::Figure;
 use crate::fuzz::no_leftovers;
 use crate::tool::{Ended, Tool, built, ended, mpirun};
@@ -25,13 +26,6 @@ const CASES: [(&str, &str); 6] = [
 /// Seconds without a message after which a run must end.
 const STALL: &str = "3";
 
-const PLATFORM: &str = "[[processor]]\nname = \"x\"\nspeed = \"5 Gflop/s\"\n\
-    [[processor]]\nname = \"y\"\nspeed = \"3 Gflop/s\"\n[[processor]]\nname = \"z\"\nspeed = \"2 Gflop/s\"\n\
-    [network]\nbandwidth = \"1 GB/s\"\n";
-
-/// The content of outputs before a command.
-const EARLIER: &[u8] = b"an earlier result";
-
 /// Disturbs up to `most` messages of each command.
 pub fn run(most: u32, tool: &Tool) -> Found {
     let skipped =
@@ -44,12 +38,22 @@ pub fn run(most: u32, tool: &Tool) -> Found {
     if let Some(why) = built("faulty_mpi.c", &library, &arguments)? {
         return skipped(why);
     }
-    CASES.iter().map(|case| attack(case, most, (tool, mpirun, &library))).collect()
+    CASES
+        .iter()
+        .enumerate()
+        .map(|(turn, case)| attack(case, (most, turn), (tool, mpirun, &library)))
+        .collect()
 }
 
 type With<'a> = (&'a Tool, &'a str, &'a PathBuf);
 
-fn attack((line, output): &(&str, &str), most: u32, with: With<'_>) -> Result<Figure, String> {
+/// Disturbs up to `most` messages of a command. Kinds and places go on from command to command, so that one message of
+/// each already shows all kinds, near the beginning and near the end.
+fn attack(
+    (line, output): &(&str, &str),
+    (most, command): (u32, usize),
+    with: With<'_>,
+) -> Result<Figure, String> {
     let clean = prepared(with.0)?;
     let undisturbed = faulty(clean.path(), line, with, None)?;
     if undisturbed.code != Some(0) {
@@ -64,27 +68,17 @@ fn attack((line, output): &(&str, &str), most: u32, with: With<'_>) -> Result<Fi
     }
     let step = (messages.len() / (most.max(1) as usize)).max(1);
     let (mut tried, mut refused) = (0u32, 0u32);
-    for (turn, &(rank, at)) in messages.iter().step_by(step).enumerate() {
-        let kind = KINDS[turn % KINDS.len()];
+    let first = step * command / CASES.len();
+    let chosen = messages.iter().skip(first).step_by(step).take(most as usize);
+    for (turn, &(rank, at)) in chosen.enumerate() {
+        let kind = KINDS[(turn + command) % KINDS.len()];
         let about = format!("mpirun -n {RANKS} apportion {line}: message {at} of rank {rank} is {kind}");
         let bench = prepared(with.0)?;
         fs::write(bench.path().join(output), EARLIER).map_err(|e| e.to_string())?;
         let ended = faulty(bench.path(), line, with, Some((kind, rank, at)))
             .map_err(|defect| format!("{about}: {defect}"))?;
         let found = fs::read(bench.path().join(output)).unwrap_or_default();
-        let told = ended.said.lines().any(|line| line.starts_with("apportion: "));
-        let sound = match ended.code {
-            Some(0) => found == right,
-            _ => told && (found == EARLIER || found == right) && !ended.said.contains("internal error"),
-        };
-        if !sound {
-            return Err(format!(
-                "{about}: {:?}, {output} as before: {}: {}",
-                ended.code,
-                found == EARLIER,
-                ended.said
-            ));
-        }
+        sound_of_ranks(&ended, &found, &right).map_err(|defect| format!("{about}: {defect}"))?;
         no_leftovers(bench.path()).map_err(|defect| format!("{about}: {defect}: {}", ended.said))?;
         if kind == "late" && ended.code != Some(0) {
             return Err(format!("{about}: a late message is no reason to fail: {}", ended.said));
@@ -102,7 +96,7 @@ fn attack((line, output): &(&str, &str), most: u32, with: With<'_>) -> Result<Fi
 
 fn prepared(tool: &Tool) -> Result<tempfile::TempDir, String> {
     let bench = tempfile::tempdir().map_err(|e| e.to_string())?;
-    fs::write(bench.path().join("three.toml"), PLATFORM).map_err(|e| e.to_string())?;
+    fs::write(bench.path().join("three.toml"), THREE).map_err(|e| e.to_string())?;
     tool.must(bench.path(), &["random", "40", "40", "-o", "a.npy"])?;
     Ok(bench)
 }

@@ -125,9 +125,8 @@ fn is_launcher_alone(id: u32) -> bool {
 /// The name of Open MPI's mpirun, if it is installed.
 pub fn mpirun() -> Option<&'static str> {
     ["mpirun.openmpi", "mpirun"].into_iter().find(|program| {
-        let known =
-            Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        known.is_ok_and(|status| status.success())
+        let said = Command::new(program).arg("--version").stderr(Stdio::null()).output();
+        said.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("Open MPI"))
     })
 }
 
@@ -156,11 +155,20 @@ impl Ended {
                 Err(format!("internal error: {}", self.said))
             }
             Some(1 | 2) if errors != 1 => Err(format!("{errors} lines of error: {}", self.said)),
-            Some(1 | 2) if self.said.lines().last().is_none_or(|line| !is_error(&line)) => {
+            Some(1 | 2)
+                if self.said.lines().rfind(|line| !is_of_system(line)).is_none_or(|l| !is_error(&l)) =>
+            {
                 Err(format!("text after the error: {}", self.said))
             }
             Some(1 | 2) => Ok(()),
             code => Err(format!("ended with {code:?}: {}", self.said)),
         }
     }
+}
+
+/// True for what the C library or Rust's says about a thread that is refused memory while another thread already ends
+/// the process for that reason.
+fn is_of_system(line: &str) -> bool {
+    let starts = ["Fatal glibc error: ", "memory allocation of ", "note: run with `RUST_BACKTRACE"];
+    line.is_empty() || starts.iter().any(|start| line.starts_with(start))
 }

@@ -22,6 +22,7 @@ mod widest;
 
 pub use blas::Blas;
 pub use boolean::BitMatrix;
+pub(crate) use cache::prefetch;
 pub use donor_cell::{Advected, donor_cell};
 pub use gemm::{Real, gemm};
 pub use kernel::Kernel;

@@ -14,6 +14,7 @@ use io::{market, npy, transpose};
 pub use scaling::Scaling;
 
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::platform::available_memory;
 use std::fs::File;
 use std::path::Path;
@@ -209,7 +210,7 @@ fn allocate<T: Element>(path: &Path, rows: usize, cols: usize) -> Result<Matrix<
     let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(size_of::<T>()));
     let fits = |bytes: &usize| {
         available_memory().is_none_or(|free| *bytes as u64 <= free)
-            && Vec::<u8>::new().try_reserve_exact(*bytes).is_ok()
+            && memory::ask(|| Vec::<u8>::new().try_reserve_exact(*bytes)).is_ok()
     };
     if bytes.filter(fits).is_none() {
         let gib = rows as f64 * cols as f64 * size_of::<T>() as f64 / (1u64 << 30) as f64;

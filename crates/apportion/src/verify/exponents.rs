@@ -1,7 +1,7 @@
 //! Positions of infinities and NaN, and the powers of two that scale finite numbers to about 1.
 
 use super::parts::{Blocks, Parts, Pass, WORTH_A_THREAD, each_piece, threads};
-use super::scale::{Scale, exponent};
+use super::scale::{Scale, exponent, exponent_of, largest_and_others};
 use crate::error::Result;
 use crate::kernels::{Loop, widest};
 use crate::matrix::Element;
@@ -222,8 +222,8 @@ struct Note;
 impl<T: Element> Pass<T, [i32; 2]> for Note {
     #[inline(always)]
     fn add(&self, _: usize, _: usize, row: &[T], found: &mut [i32; 2]) {
-        found[0] = found[0].max(exponent(row).unwrap_or(NONE));
-        let others = row.iter().fold(false, |others, x| others | !x.to_f64().is_finite());
+        let (largest, others) = largest_and_others(row);
+        found[0] = found[0].max(exponent_of(largest).unwrap_or(NONE));
         found[1] |= i32::from(others);
     }
 }

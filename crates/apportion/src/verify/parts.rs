@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::geometry::{Rect, Span};
-use crate::kernels::{Loop, widest};
+use crate::kernels::{Loop, prefetch, widest};
 use crate::matrix::{BlockViews, Element, Matrix, Scaling};
 use crate::plan::Shape;
 use crate::run::World;
@@ -34,6 +34,10 @@ pub(super) fn whole<T: Element>(matrix: &Matrix<T>) -> Blocks<'_, T> {
 const TALL: usize = 64;
 /// Columns processed together, at most.
 pub(super) const WIDE: usize = 128;
+/// Rows whose pieces are fetched before they are needed.
+const AHEAD: usize = 4;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// Elements per thread, at least: tens of milliseconds of work. Each further thread keeps some memory of the
 /// allocator.
 pub(super) const WORTH_A_THREAD: u64 = 1 << 22;
@@ -95,6 +99,11 @@ impl<T, S, P: Pass<T, S>> Loop for Walk<'_, T, S, P> {
             for from in (0..width).step_by(WIDE) {
                 let to = (from + WIDE).min(width);
                 for ((row, sum), i) in rows.chunks_exact(width).zip(sums.iter_mut()).zip(top..) {
+                    // Pieces of rows are too short for the processor to see ahead.
+                    let ahead = row[from..to].as_ptr().wrapping_add(AHEAD * width);
+                    (0..to - from)
+                        .step_by(LINE / size_of::<T>())
+                        .for_each(|at| prefetch(ahead.wrapping_add(at)));
                     pass.add(i, left + from, &row[from..to], sum);
                 }
             }

@@ -15,6 +15,8 @@ use crate::tool::Tool;
 use crate::{Common, Found};
 use apportion::error::Error;
 use apportion::random::Random;
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,13 +85,14 @@ fn attack(target: &Target, seconds: f64, common: &Common) -> Result<Figure, Stri
     let mut random = Random::new(common.seed);
     let (mut tried, mut taken) = (0u64, 0u64);
     let watch = Watch::begin(target.name, common.finds.clone());
-    let current = Current::begin(target.name, common)?;
+    let mut current = Current::begin(target.name, common)?;
     let begun = Instant::now();
-    // The corpus itself first: it has what was a defect once.
+    // The corpus itself first, however short the time: it has what was a defect once.
     let mut unchanged = seeds.iter();
-    while begun.elapsed().as_secs_f64() < seconds {
+    loop {
         let input = match unchanged.next() {
             Some(input) => input.clone(),
+            None if begun.elapsed().as_secs_f64() >= seconds => break,
             None => damaged(target.grammar, &seeds, &mut random),
         };
         watch.now(&input);
@@ -152,20 +155,27 @@ fn number(input: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The input that is read now, in a file: it stays there if the input aborts this program.
+/// The input that is read now, in a file: it stays there if the input aborts this program. The file stays open, since
+/// some file systems bring a file that is written anew to the disk whenever it is closed.
 struct Current {
     path: PathBuf,
+    file: File,
 }
 
 impl Current {
     fn begin(name: &str, common: &Common) -> Result<Self, String> {
         let failed = |e: std::io::Error| format!("{}: {e}", common.finds.display());
         std::fs::create_dir_all(&common.finds).map_err(failed)?;
-        Ok(Self { path: common.finds.join(format!("{name}-now")) })
+        let path = common.finds.join(format!("{name}-now"));
+        let file = File::create(&path).map_err(failed)?;
+        Ok(Self { path, file })
     }
 
-    fn now(&self, input: &[u8]) -> Result<(), String> {
-        std::fs::write(&self.path, input).map_err(|e| format!("{}: {e}", self.path.display()))
+    fn now(&mut self, input: &[u8]) -> Result<(), String> {
+        let written = self.file.rewind().and_then(|()| self.file.write_all(input));
+        written
+            .and_then(|()| self.file.set_len(input.len() as u64))
+            .map_err(|e| format!("{}: {e}", self.path.display()))
     }
 }
 

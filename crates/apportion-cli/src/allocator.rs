@@ -1,0 +1,126 @@
+//! Memory that is refused ends the command in order: one line, exit code 1, no temporary file left.
+//!
+//! Rust's own way is a message without a remedy and SIGABRT. Here the allocator itself ends the process, wherever
+//! memory is refused and the caller does not ask for refusals to be told. Nothing here takes memory.
+
+#![allow(unsafe_code)]
+
+use apportion::memory::refusal_is_expected;
+use apportion::output::abandon_now;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+#[global_allocator]
+static ALLOCATOR: Ending = Ending;
+
+/// The system's allocator; a refusal ends the process.
+struct Ending;
+
+// SAFETY: every call is passed on unchanged, and its result is returned or the process ends. Nothing unwinds.
+unsafe impl GlobalAlloc for Ending {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise, for the same layout.
+        granted(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise, for the same layout.
+        granted(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: the caller's promise, for the same memory, layout and size.
+        granted(unsafe { System.realloc(memory, layout, bytes) }, bytes)
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise, for the same memory and layout.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// The memory, unless it is null: the process ends then, if nobody expects that.
+#[inline]
+fn granted(memory: *mut u8, bytes: usize) -> *mut u8 {
+    if memory.is_null() && !refusal_is_expected() {
+        end(bytes);
+    }
+    memory
+}
+
+thread_local! {
+    /// True if this thread ends the process. Neither initialised nor dropped at run time.
+    static ENDS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True if a thread ends the process.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Ends the process because so many bytes were refused.
+#[cold]
+fn end(bytes: usize) -> ! {
+    ended(format_args!(
+        "the system refuses {bytes} bytes of memory (free some, raise the limit of ulimit -v or of the container, or \
+         use smaller inputs"
+    ))
+}
+
+/// Where the standard library takes memory from the system itself, as for a thread's handle, it ends the process by
+/// SIGABRT, after a line of its own. Other causes are defects, such as a panic during a panic.
+pub fn catch_aborts() {
+    #[cfg(unix)]
+    {
+        const SIGABRT: i32 = 6;
+        unsafe extern "C" {
+            safe fn signal(number: i32, handler: extern "C" fn(i32)) -> usize;
+        }
+        extern "C" fn aborted(_: i32) {
+            ended(format_args!(
+                "aborted for the reason above (if the system refused memory, free some or use smaller inputs; \
+                 otherwise please report it"
+            ))
+        }
+        signal(SIGABRT, aborted);
+    }
+}
+
+/// Removes temporary files, says why the process ends, and ends it.
+fn ended(why: std::fmt::Arguments<'_>) -> ! {
+    // If memory is refused again while files are removed, the line is still due.
+    let again = ENDS.replace(true);
+    if !again && ENDING.swap(true, Ordering::SeqCst) {
+        // Another thread is about to end the process.
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+    let written = if again { 0 } else { abandon_now() };
+    // Each line fits.
+    let mut line = [0_u8; 256];
+    let mut rest = &mut line[..];
+    let kept = if written > 0 { "; the files were written" } else { "" };
+    let _ = writeln!(rest, "apportion: {why}{kept})");
+    let length = 256 - rest.len();
+    leave(&line[..length])
+}
+
+/// Writes the line and leaves without the functions that are due at a normal end: they may take memory.
+#[cfg(unix)]
+fn leave(line: &[u8]) -> ! {
+    unsafe extern "C" {
+        fn write(file: i32, from: *const u8, bytes: usize) -> isize;
+        safe fn _exit(code: i32) -> !;
+    }
+    // SAFETY: the line is as long as its length says. Whether it is written cannot be told to anybody.
+    let _ = unsafe { write(2, line.as_ptr(), line.len()) };
+    _exit(1)
+}
+
+#[cfg(not(unix))]
+fn leave(line: &[u8]) -> ! {
+    let _ = std::io::stderr().write_all(line);
+    std::process::exit(1)
+}

@@ -14,12 +14,14 @@ use apportion::report::table;
 
 /// A target, the figure, its limit, and whether it is met.
 type Row = (String, f64, f64, bool);
+/// The rows of a subject; few with `quick`.
+type Part = fn(bool) -> Vec<Row>;
 
 fn main() {
     let quick = std::env::args().any(|argument| argument == "quick");
     println!("{}; tropical kernels use {}\n", machine(), apportion::kernels::instruction_set());
     let mut missed = 0;
-    let parts: [(&str, fn(bool) -> Vec<Row>); 3] = [
+    let parts: [(&str, Part); 3] = [
         ("kernels", kernels::rows),
         ("the whole command", command::rows),
         ("planning, simulation", planning::rows),

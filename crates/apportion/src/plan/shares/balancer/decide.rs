@@ -35,7 +35,7 @@ impl Balancer {
         let working = || seconds.iter().zip(&self.shares).filter(|(_, share)| **share > 0).map(|(t, _)| *t);
         let (least, longest) = working().fold((f64::INFINITY, 0.0_f64), |(l, h), t| (l.min(t), h.max(t)));
         let spread = (longest - least) / least;
-        self.rounds += 1;
+        self.rounds = self.rounds.saturating_add(1);
         if self.rounds <= u64::from(self.warm_up) {
             return Ok(self.stay(Reason::WarmingUp, spread, None));
         }

@@ -156,7 +156,9 @@ def test_other_threads_run_meanwhile() -> None:
 
 
 SCRIPT = """
-import apportion, array, sys
+import apportion, array, signal, sys
+# A process that was started in the background ignores Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 n = 3000
 a = memoryview(array.array("d", bytes(8 * n * n))).cast("B").cast("d", [n, n])
 try:

@@ -42,7 +42,7 @@ unsafe impl GlobalAlloc for Ending {
     }
 }
 
-/// The memory, unless it is null: the process ends then, if nobody expects that.
+/// The memory, unless it is null: the process ends then, unless the caller expects a refusal.
 #[inline]
 fn granted(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() && !refusal_is_expected() {

@@ -139,7 +139,7 @@ fn number(wire: Wire) -> u64 {
     kind << 62 | (high as u64) << 31 | low as u64
 }
 
-/// A hash of one number. Order plays no part, and nobody chooses the numbers to collide.
+/// A hash of one number. Order plays no part, and the numbers are not chosen by a user who could make them collide.
 #[derive(Debug, Clone, Copy, Default)]
 struct Mixed(u64);
 

@@ -156,7 +156,7 @@ fn number(input: &[u8]) -> u64 {
 }
 
 /// The input that is read now, in a file: it stays there if the input aborts this program. The file stays open, since
-/// some file systems bring a file that is written anew to the disk whenever it is closed.
+/// some file systems bring a file that is written again to the disk whenever it is closed.
 struct Current {
     path: PathBuf,
     file: File,

@@ -3,7 +3,7 @@
 //!
 //! [`tile`](tile::tile) is written in terms of an [`Operation`] on [`Vector`](vector::Vector)s, which `avx512`,
 //! `avx2`, `neon` and `portable` implement; `block` holds the loops around it. An element of C has the same
-//! bits wherever in a product it lies and whatever the strides: its sum runs over p = 0, 1, … in blocks of one
+//! bits at any place of a product and with any strides: its sum runs over p = 0, 1, … in blocks of one
 //! depth.
 //!
 //! Source: Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008, with the roles of A

@@ -1,8 +1,8 @@
-//! Every target of speed with its figure and verdict: `cargo bench --bench targets -- quick`.
+//! Targets of speed, each with its figure and verdict: `cargo bench --bench targets -- quick`.
 //!
 //! Kernels and rivals run in turn, in CPU time of one thread; ratios are medians over the turns. What is said "from
-//! the command line" runs `target/release/apportion` (`cargo build --release` first), beside NumPy and ScaLAPACK
-//! where they are installed. A rival that is absent is named, and its rows are left out. Not a test: figures of a
+//! the command line" runs `target/release/apportion` (`cargo build --release` first), beside NumPy
+//! where it is installed. A rival that is absent is named, and its rows are left out. Not a test: figures of a
 //! busy machine say little, and the verdict is not an exit code.
 
 mod clock;

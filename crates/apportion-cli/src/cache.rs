@@ -1,17 +1,22 @@
 //! What is measured and cached between runs, one file per machine, kernel and set of processors: speed
 //! functions, and which kernel is the fastest.
 
-use apportion::model::{Models, read_models};
+use apportion::measure::{CpuShare, QuickSpeeds};
+use apportion::model::Models;
 use apportion::output::write_whole;
-use apportion::platform::{Platform, discover};
+use apportion::platform::{Platform, conditions, discover};
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash64;
 
+/// Bytes of a file that is not read: no measurement is so large.
+const LARGEST: u64 = 64 << 20;
+
 /// The file of speed functions for this machine, kernel and processors; `None` if the user has no cache
 /// directory.
 pub fn path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
-    file("models", platform, kernel, block)
+    file("speeds", platform, kernel, block)
 }
 
 /// The file that names the fastest kernel of this machine for these processors.
@@ -41,17 +46,85 @@ fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<Pat
     )
 }
 
-/// The cached models, if they exist and can be read.
-pub fn load(path: &Path) -> Option<Models> {
-    read_models(path).ok()
+/// What the cache knows.
+pub enum Remembered {
+    /// Speeds, measured under the conditions of now.
+    Speeds(QuickSpeeds),
+    /// Speeds of other conditions; the text says what has changed.
+    Elsewhere(&'static str),
+    /// No speeds of these processors, or none that can be read.
+    Nothing,
 }
 
-/// Saves the models; a cache that cannot be written is not an error.
-pub fn store(path: &Path, models: &Models) {
-    store_text(path, &models.to_json());
+/// The remembered speeds of these processors.
+pub fn load(path: &Path, platform: &Platform) -> Remembered {
+    let parsed = || {
+        let small = std::fs::metadata(path).is_ok_and(|about| about.len() < LARGEST);
+        let text = small.then(|| std::fs::read_to_string(path).ok())??;
+        let value: Value = serde_json::from_str(&text).ok()?;
+        let speeds = parsed(&value)?;
+        (speeds.models.names() == platform.names()).then_some((value, speeds))
+    };
+    let Some((value, speeds)) = parsed() else { return Remembered::Nothing };
+    let (then, now) = (&value["conditions"], about(platform));
+    for (field, changed) in [
+        ("release", "the operating system has changed"),
+        ("capacities", "the capacity of the cores has changed"),
+        ("quota", "the CPU quota has changed"),
+    ] {
+        if then[field] != now[field] {
+            return Remembered::Elsewhere(changed);
+        }
+    }
+    Remembered::Speeds(speeds)
 }
 
-/// Saves a text, as [`store`].
+/// The conditions under which the platform's processors are measured now.
+fn about(platform: &Platform) -> Value {
+    let mut cores: Vec<usize> = platform.processors.iter().flat_map(|p| p.cores.clone()).collect();
+    if cores.is_empty() {
+        cores = discover().cores.iter().map(|core| core.cpu).collect();
+    }
+    let now = conditions(&cores);
+    json!({"release": now.release, "capacities": now.capacities, "quota": now.quota})
+}
+
+/// Parses what [`store`] wrote.
+fn parsed(value: &Value) -> Option<QuickSpeeds> {
+    let models = Models::parse(&value["models"].to_string(), "remembered speeds").ok()?;
+    let numbers = |field: &str| -> Option<Vec<Vec<f64>>> {
+        serde_json::from_value(value[field].clone())
+            .ok()
+            .filter(|all: &Vec<_>| all.len() == models.models.len())
+    };
+    let shares = numbers("shares")?.into_iter().map(|share| match share[..] {
+        [mean, least, most] if 0.0 < least && least <= mean && mean <= most && most <= 1.0 => {
+            Some(CpuShare { mean, least, most })
+        }
+        _ => None,
+    });
+    let spread = numbers("spread")?.into_iter().map(|spread| match spread[..] {
+        [low, high] if 0.0 < low && low <= high && high.is_finite() => Some([low, high]),
+        _ => None,
+    });
+    Some(QuickSpeeds {
+        shares: shares.collect::<Option<_>>()?,
+        spread: spread.collect::<Option<_>>()?,
+        windows: value["windows"].as_u64()? as usize,
+        models,
+    })
+}
+
+/// Saves the speeds and the present conditions; a cache that cannot be written is not an error.
+pub fn store(path: &Path, speeds: &QuickSpeeds, platform: &Platform) {
+    let models: Value = serde_json::from_str(&speeds.models.to_json()).expect("models are written as JSON");
+    let shares: Vec<[f64; 3]> = speeds.shares.iter().map(|s| [s.mean, s.least, s.most]).collect();
+    let value = json!({"format": "apportion-speeds", "version": 1, "conditions": about(platform),
+        "shares": shares, "spread": speeds.spread, "windows": speeds.windows, "models": models});
+    store_text(path, &format!("{value:#}\n"));
+}
+
+/// Saves a text; a cache that cannot be written is not an error.
 pub fn store_text(path: &Path, text: &str) {
     if let Some(directory) = path.parent()
         && std::fs::create_dir_all(directory).is_ok()

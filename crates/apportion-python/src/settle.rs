@@ -7,7 +7,7 @@ use crate::product::Job;
 use apportion::Result;
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
-use apportion::measure::measure_on;
+use apportion::measure::measure_quickly;
 use apportion::model::{Model, Models, WorkUnit, only_ratios};
 use apportion::plan::Plan;
 use apportion::platform::{Network, Platform, discover};
@@ -133,7 +133,8 @@ fn undescribed<T: Element>(
     let models = match found {
         Some(models) => models,
         None => {
-            let models = measure_on(kernel, &platform, (&QUICK_SIZES, block), world, monitor)?;
+            let speeds = measure_quickly(kernel, &platform, (&QUICK_SIZES, block), world, monitor)?;
+            let models = speeds.now()?;
             known().insert(key, models.clone());
             models
         }

@@ -5,6 +5,7 @@ use crate::console::{Console, monitor};
 use crate::output::advect::{keep, kept, snapshot, write_field, write_frame};
 use crate::output::{appear, open, picture, timeline};
 use crate::prepare::advect::{ArrayFile, CourantInput, Inputs, Prepared, inputs, settle};
+use crate::prepare::quick::warn;
 use crate::prepare::world::on_engine;
 use apportion::advect::{AdvectJob, AdvectReport, advect, check_flow, file_hash, moments};
 use apportion::error::{Error, Result};
@@ -196,6 +197,9 @@ fn tell(
                 report.to_text() + &sum
             },
         );
+        if let Some(quick) = &prepared.quick {
+            warn(quick, &quick.shares, console);
+        }
         Ok(())
     };
     world.all_ok(if world.rank() == 0 { tell() } else { Ok(()) })

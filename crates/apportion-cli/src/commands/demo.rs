@@ -5,7 +5,7 @@ use crate::console::{Console, monitor};
 use crate::output::demo::{Folder, SIGN, comparison, explaining, written};
 use crate::output::picture;
 use crate::output::results::titles;
-use crate::prepare::processors::quick_models;
+use crate::prepare::quick::quick;
 use apportion::error::Result;
 use apportion::kernels::Kernel;
 use apportion::matrix::Matrix;
@@ -41,7 +41,7 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
     let monitor = monitor();
     let world = World::solo(monitor);
     let gemm = Kernel::<f64>::plus_times();
-    let file = quick_models(gemm, &platform, BLOCK, true, (&world, console))?;
+    let file = quick(gemm, (&platform, BLOCK), 0.0, true, (&world, console))?.models()?;
     let models = file.in_order(&platform.names())?;
     let speeds: Vec<f64> = models.iter().map(|m| m.speed(shape.elements() as f64 / 2.0)).collect();
     console.note("2. multiplying three times: even split, straight line, square corner …");

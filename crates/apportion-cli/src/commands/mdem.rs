@@ -44,7 +44,7 @@ fn on_world(args: &MdemArgs, world: &World, console: &Console) -> Result<()> {
     let columns = simulation.variants.len() as u64 * simulation.options.replications;
     let shape = Shape::new(workcell.rules.len() as u64, workcell.places() as u64, columns, "logic step");
     let shape = world.all_ok(shape)?;
-    let (given, speeds) = speeds(Kernel::or_and(), running, world, console)?;
+    let (given, speeds) = speeds(Kernel::or_and(), (running, shape), world, console)?;
     let given = Given { uncut: Some("mdem"), ..given };
     let prepared = decided_on::<u8>((running, false), (&given, &speeds), shape, world, console)?;
     let prepared = prepared.expect("only a product on disk is cut into panels");

@@ -4,7 +4,7 @@ use super::links;
 use crate::args::measure::KernelName;
 use crate::args::{BLOCK, MeasureArgs};
 use crate::console::{Console, monitor};
-use crate::output::models::{caps, imprecise, text};
+use crate::output::models::{caps, disturbed, imprecise, text};
 use crate::prepare::carry::Carried;
 use crate::prepare::fastest::to_measure;
 use crate::prepare::measure::{check, known, options, points, processors, sampled, sizes, units};
@@ -98,7 +98,8 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     if args.resume {
         console.note(format!("{before} points were in the file, {} were measured", points(&models) - before));
     }
-    [caps(&models), imprecise(&models, args.tolerance)].iter().flatten().for_each(|note| console.note(note));
+    let notes = [caps(&models), imprecise(&models, args.tolerance), disturbed(&models)];
+    notes.iter().flatten().for_each(|note| console.note(note));
     console.result(
         || serde_json::from_str(&models.to_json()).expect("our own JSON"),
         || text(&models, models.block()),

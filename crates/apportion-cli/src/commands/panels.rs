@@ -33,7 +33,7 @@ struct Begun {
 pub fn run<T: Element>(
     part: &Part<'_>,
     kernel: Kernel<T>,
-    (given, speeds): (&Given, &Speeds),
+    (given, mut speeds): (&Given, Speeds),
     outputs: Outputs,
 ) -> Result<()> {
     let Part { task, world, console, shape, .. } = *part;
@@ -41,8 +41,8 @@ pub fn run<T: Element>(
     let (running, first) = (task.running, world.rank() == 0);
     let scaling = world.all_ok(task.scaling(kernel))?;
     let files = world.all_ok(open_files(args))?;
-    let Begun { manifest, checkpoint, cut } = begin(part, kernel, (given, speeds), args)?;
-    let job = MatmulJob::new(kernel, &manifest.plan, manifest.order, &speeds.0, speeds.1)
+    let Begun { manifest, checkpoint, cut } = begin(part, kernel, (given, &speeds), args)?;
+    let job = MatmulJob::new(kernel, &manifest.plan, manifest.order, &speeds.models, speeds.block)
         .with_scaling(scaling)
         .with_seed(running.seed);
     let work = shape.flops() / 2.0;
@@ -122,6 +122,9 @@ pub fn run<T: Element>(
         report.to_text() + &chosen + &cut_text(&cuts)
     };
     console.result(value, text);
+    if let Some(quick) = &mut speeds.quick {
+        quick.warn(console);
+    }
     Ok(())
 }
 

@@ -3,12 +3,13 @@
 use super::panels;
 use crate::console::{Console, monitor};
 use crate::output::distinct;
-use crate::output::results::{Outputs, tell_and_keep};
+use crate::output::results::{Kept, Outputs, tell_and_keep};
 use crate::prepare::agreement::agree;
 use crate::prepare::distributed;
 use crate::prepare::fastest::{fastest, is_small, of_models};
 use crate::prepare::operands::{Inputs, Kind, inputs_of};
 use crate::prepare::product::{Given, Prepared, copies, given_in, settled_on, speeds};
+use crate::prepare::quick::Quick;
 use crate::prepare::simulate::rank_of;
 use crate::prepare::task::{Job, Task};
 use crate::prepare::world::on_engine;
@@ -17,7 +18,7 @@ use apportion::kernels::{Kernel, PathElement, Real, Tropical};
 use apportion::matrix::{Element, LocalBlocks};
 use apportion::plan::Shape;
 use apportion::product::{
-    Adaptive, MatmulJob, Operands, OwnRects, matrix_closure, matrix_paths, matrix_power, multiply,
+    Adaptive, MatmulJob, Operands, OwnRects, RunReport, matrix_closure, matrix_paths, matrix_power, multiply,
     products_of_closure, products_of_power,
 };
 use apportion::run::{Session, World};
@@ -128,7 +129,7 @@ impl Part<'_> {
         // measured.
         let early =
             if world.is_solo() && !panelled { Some(self.timed(|| self.read(kernel, None))?) } else { None };
-        let (given, speeds) = speeds(kernel, task.running, world, self.console)?;
+        let (given, speeds) = speeds(kernel, (task.running, self.shape), world, self.console)?;
         let given = Given { uncut: task.uncut(), ..given };
         let settled = if panelled {
             None
@@ -139,7 +140,7 @@ impl Part<'_> {
         let Some(prepared) = settled else {
             drop(early);
             let given = Given { uncut: given.uncut.or(Some("a product in panels")), ..given };
-            return panels::run(self, kernel, (&given, &speeds), outputs);
+            return panels::run(self, kernel, (&given, speeds), outputs);
         };
         let (blocks, read_seconds) = match early {
             Some(early) => early,
@@ -167,7 +168,23 @@ impl Part<'_> {
         let io_seconds = read_seconds + begin.elapsed().as_secs_f64();
         let element = if bool { "bool" } else { report.element };
         let report = report.with_io(io_seconds, element);
-        tell_and_keep(&report, &prepared, (task.running, world), kept, self.console)
+        self.told(report, &prepared, speeds.quick, kept)
+    }
+
+    /// Tells the report beside the range of its forecast, and checks the speeds by it.
+    fn told(
+        &self,
+        mut report: RunReport,
+        prepared: &Prepared,
+        quick: Option<Quick>,
+        kept: Kept,
+    ) -> Result<()> {
+        report.forecast_range = quick.as_ref().and_then(|quick| quick.range(report.forecast_seconds));
+        tell_and_keep(&report, prepared, (self.task.running, self.world), kept, self.console)?;
+        if let Some(quick) = quick.filter(|_| self.world.rank() == 0) {
+            quick.check(&report, &prepared.platform, self.console);
+        }
+        Ok(())
     }
 
     /// A closure with predecessors; both files appear, or none.
@@ -180,7 +197,7 @@ impl Part<'_> {
         let kernel = world.all_ok(Kernel::<PathElement<T>>::paths(task.semiring))?;
         let lengths = world.all_ok(Kernel::<T>::tropical(task.semiring))?;
         let early = if world.is_solo() { Some(self.timed(|| self.read(lengths, None))?) } else { None };
-        let (given, speeds) = speeds(kernel, task.running, world, self.console)?;
+        let (given, speeds) = speeds(kernel, (task.running, self.shape), world, self.console)?;
         let given = Given { uncut: task.uncut(), ..given };
         let prepared =
             settled_on::<PathElement<T>>(task, (&given, &speeds), self.shape, world, self.console)?;
@@ -196,7 +213,7 @@ impl Part<'_> {
         let begin = Instant::now();
         let kept = outputs.keep_both(&paths.lengths, &paths.predecessors, (self.shape, world))?;
         let report = paths.report.with_io(read_seconds + begin.elapsed().as_secs_f64(), T::NAME);
-        tell_and_keep(&report, &prepared, (task.running, world), kept, self.console)
+        self.told(report, &prepared, speeds.quick, kept)
     }
 
     /// The job's runs: the maximum number of products it can take.

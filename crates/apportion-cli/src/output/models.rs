@@ -1,5 +1,6 @@
 //! Measured speed functions as a table.
 
+use apportion::measure::UNDISTURBED;
 use apportion::model::Models;
 use apportion::report::table;
 
@@ -54,4 +55,20 @@ pub fn imprecise(models: &Models, tolerance: f64) -> Option<String> {
     let told: Vec<String> = worst.into_iter().chain(once).collect();
     let remedy = "raise --max-seconds or --max-repetitions, or leave the machine idle";
     (!told.is_empty()).then(|| format!("{} ({remedy})", told.join("; ")))
+}
+
+/// One line on the points during which other programs took a part of the processor's time.
+pub fn disturbed(models: &Models) -> Option<String> {
+    let points = || models.models.iter().flat_map(|m| m.points().iter().map(move |p| (m.processor(), p)));
+    let busy =
+        || points().filter_map(|(name, p)| Some((name, p.size, p.cpu_share.filter(|s| *s < UNDISTURBED)?)));
+    let (name, size, least) = busy().min_by(|a, b| a.2.total_cmp(&b.2))?;
+    Some(format!(
+        "other programs took more than {:.0} % of the time of {} of {} points, at worst {:.0} % \
+         ({name}, size {size}; measure on an idle machine)",
+        100.0 * (1.0 - UNDISTURBED),
+        busy().count(),
+        points().count(),
+        100.0 * (1.0 - least)
+    ))
 }

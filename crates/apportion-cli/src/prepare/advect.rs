@@ -10,7 +10,7 @@ use apportion::error::{Error, Result};
 use apportion::geometry::{Rect, Span};
 use apportion::kernels::mpdata::{Advectable, Boundary, Place};
 use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
-use apportion::measure::{advection_kernel, measure_advection_on};
+use apportion::measure::{QuickSpeeds, advection_kernel, measure_advection_quickly};
 use apportion::model::{Model, WorkUnit, only_ratios};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
@@ -218,6 +218,8 @@ pub struct Prepared {
     pub choices: Vec<AdvectChoice>,
     /// Seconds at the sum of the speeds, if they are known.
     pub ideal_seconds: Option<f64>,
+    /// The speeds, if they were measured for this run.
+    pub quick: Option<QuickSpeeds>,
 }
 
 /// Finds processors, speeds, layout and order; the same on all ranks.
@@ -232,7 +234,7 @@ pub fn settle<T: Advectable>(
 ) -> Result<Prepared> {
     let given = given_in(args.plan.as_deref(), &args.sources, world)?;
     note_absent_cores(&given.platform, world, console);
-    let (models, timed) = speeds::<T>(&given, problem, world, console)?;
+    let (models, timed, quick) = speeds::<T>(&given, problem, world, console)?;
     let Given { platform, plan, .. } = given;
     let choose = || {
         let method = method_at("--method", &args.method)?;
@@ -266,30 +268,32 @@ pub fn settle<T: Advectable>(
     let levels = Plane::of(&problem.sizes).levels();
     let rates = models.iter().zip(&choices[0].plan.shares).map(|(m, s)| m.speed((s * levels).max(1) as f64));
     let ideal = problem.cells() as f64 * args.steps as f64 / rates.sum::<f64>();
-    Ok(Prepared { platform, choices, ideal_seconds: timed.then_some(ideal) })
+    Ok(Prepared { platform, choices, ideal_seconds: timed.then_some(ideal), quick })
 }
 
-/// Speed functions in cells per second, by rank; false if only their ratios are known.
+/// Speed functions in cells per second, by rank; false if only their ratios are known; their origin, if they
+/// were measured now.
 fn speeds<T: Advectable>(
     given: &Given,
     problem: &AdvectProblem,
     world: &World,
     console: &Console,
-) -> Result<(Vec<Model>, bool)> {
+) -> Result<(Vec<Model>, bool, Option<QuickSpeeds>)> {
     let (platform, kernel) = (&given.platform, advection_kernel::<T>(&problem.scheme));
     if let Some(models) = &given.models {
         warn_of_another_kernel(models, &kernel, console);
-        return Ok((world.all_ok(models.in_order(&platform.names()))?, true));
+        return Ok((world.all_ok(models.in_order(&platform.names()))?, true, None));
     }
     if platform.processors.iter().all(|p| p.speed.is_some() || p.emulated.is_some()) {
         // A cell is a unit: speeds in units/s give times, ratios and flop/s only shares.
         let models = world.all_ok(constant(platform.clone(), WorkUnit::Unit))?.models;
         let timed = !only_ratios(&models);
-        return Ok((models, timed));
+        return Ok((models, timed, None));
     }
     let monitor = monitor();
-    let models = console.watch("measuring", monitor, || {
-        measure_advection_on::<T>(problem.scheme, platform, &SIZES, world, monitor)
+    let speeds = console.watch("measuring", monitor, || {
+        measure_advection_quickly::<T>(problem.scheme, platform, &SIZES, world, monitor)
     })?;
-    Ok((world.all_ok(models.in_order(&platform.names()))?, true))
+    let models = speeds.now().and_then(|models| models.in_order(&platform.names()));
+    Ok((world.all_ok(models)?, true, Some(speeds)))
 }

@@ -18,6 +18,7 @@ pub mod operands;
 pub mod partition;
 pub mod processors;
 pub mod product;
+pub mod quick;
 pub mod scheme;
 pub mod sections;
 pub mod sharing;

@@ -2,23 +2,14 @@
 
 use crate::args::Sources;
 use crate::args::numbers::Speeds;
-use crate::cache;
-use crate::console::{Console, monitor};
 use apportion::error::{Error, Result};
-use apportion::kernels::Kernel;
-use apportion::matrix::Element;
-use apportion::measure::measure_on;
-use apportion::model::{Model, Models, WorkUnit, mixed, only_ratios, platform_models, read_models};
+use apportion::model::{Model, WorkUnit, mixed, only_ratios, platform_models, read_models};
 use apportion::plan::Plan;
 use apportion::plan::shapes::{Communication, Method, MethodOptions};
 use apportion::platform::{Network, Platform, Topology, discover, read_platform};
-use apportion::run::World;
 use apportion::select::communication_of;
 use std::collections::BTreeSet;
 use std::path::Path;
-
-/// Sizes of the quick measurement: elements of C.
-pub const QUICK_SIZES: [f64; 4] = [4096.0, 65_536.0, 524_288.0, 2_097_152.0];
 
 /// Processors with their speed functions.
 pub struct Processors {
@@ -151,40 +142,6 @@ pub fn as_run(mut platform: Platform) -> Platform {
 /// This machine as a platform.
 pub fn this_machine() -> Platform {
     discover().platform()
-}
-
-/// Speed functions of the platform's processors on this machine, from the cache or from a quick measurement.
-pub fn quick_models<T: Element>(
-    kernel: Kernel<T>,
-    platform: &Platform,
-    block: u64,
-    remeasure: bool,
-    (world, console): (&World, &Console),
-) -> Result<Models> {
-    let monitor = monitor();
-    let measure = || {
-        console.watch("measuring", monitor, || {
-            measure_on(kernel, platform, (&QUICK_SIZES, block), world, monitor)
-        })
-    };
-    if !world.is_solo() {
-        console.detail("measuring speeds on all processes together");
-        return measure();
-    }
-    let path = cache::path(platform, &kernel.name(), block);
-    let cached = path.as_ref().filter(|_| !remeasure).and_then(|p| cache::load(p));
-    if let (Some(models), Some(path)) = (cached, &path)
-        && models.in_order(&platform.names()).is_ok()
-    {
-        console.detail(format!("speeds: {} (--remeasure to measure again)", path.display()));
-        return Ok(models);
-    }
-    let models = measure()?;
-    if let Some(path) = path {
-        cache::store(&path, &models);
-        console.detail(format!("speeds: measured, saved to {}", path.display()));
-    }
-    Ok(models)
 }
 
 /// The method that a flag names; `None` for auto.

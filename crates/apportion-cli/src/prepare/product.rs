@@ -3,9 +3,8 @@
 use crate::args::{RunningArgs, Sources};
 use crate::console::Console;
 use crate::prepare::chosen::given;
-use crate::prepare::processors::{
-    as_run, constant, in_plan_order, method_at, quick_models, terms, this_machine,
-};
+use crate::prepare::processors::{as_run, constant, in_plan_order, method_at, terms, this_machine};
+use crate::prepare::quick::{Quick, quick};
 use crate::prepare::sizes::sized;
 use crate::prepare::task::Task;
 use crate::prepare::world::{fits, note_absent_cores, processes};
@@ -60,8 +59,14 @@ pub struct Given {
     pub uncut: Option<&'static str>,
 }
 
-/// Speeds by rank, with the pivot block that they refer to.
-pub type Speeds = (Vec<Model>, u64);
+/// Speeds by rank.
+pub struct Speeds {
+    pub models: Vec<Model>,
+    /// The pivot block that they refer to.
+    pub block: u64,
+    /// Their origin, if they were measured quickly.
+    pub quick: Option<Quick>,
+}
 
 /// Finds processors and their speeds, the same on all ranks.
 ///
@@ -69,7 +74,7 @@ pub type Speeds = (Vec<Model>, u64);
 /// A file that cannot be read or does not fit, an engine that cannot run the platform; known to all ranks.
 pub fn speeds<T: Element>(
     kernel: Kernel<T>,
-    args: &RunningArgs,
+    (args, shape): (&RunningArgs, Shape),
     world: &World,
     console: &Console,
 ) -> Result<(Given, Speeds)> {
@@ -82,8 +87,10 @@ pub fn speeds<T: Element>(
         Some(known) => known,
         None => {
             let block = args.flow.block();
-            let models = quick_models(kernel, &given.platform, block, args.remeasure, (world, console))?;
-            (world.all_ok(models.in_order(&given.platform.names()))?, block)
+            let work = shape.flops() / 2.0 / block as f64;
+            let quick = quick(kernel, (&given.platform, block), work, args.remeasure, (world, console))?;
+            let models = quick.models().and_then(|models| models.in_order(&given.platform.names()));
+            Speeds { models: world.all_ok(models)?, block, quick: Some(quick) }
         }
     };
     Ok((given, speeds))
@@ -140,11 +147,15 @@ fn given_by(plan: Option<&Path>, sources: &Sources, here: impl FnOnce() -> Platf
 fn known_models(given: &Given) -> Result<Option<Speeds>> {
     let platform = &given.platform;
     Ok(match &given.models {
-        Some(models) => Some((models.in_order(&platform.names())?, models.block().unwrap_or(1))),
+        Some(models) => Some(Speeds {
+            models: models.in_order(&platform.names())?,
+            block: models.block().unwrap_or(1),
+            quick: None,
+        }),
         // Speeds in flop/s and given functions need no measuring; ratios alone give no time.
         None if platform.processors.iter().all(given_speed) => {
             let processors = constant(platform.clone(), WorkUnit::MultiplyAdd)?;
-            Some((processors.models, processors.block))
+            Some(Speeds { models: processors.models, block: processors.block, quick: None })
         }
         None => None,
     })
@@ -221,7 +232,7 @@ pub fn decided_on<T: Element>(
         left_out: None,
         resized: None,
     }];
-    let (platform, (models, block)) = (given.platform.clone(), speeds.clone());
+    let (platform, models, block) = (given.platform.clone(), speeds.models.clone(), speeds.block);
     Ok(Some(Prepared { platform, models, block, choices, relative: false }))
 }
 
@@ -240,7 +251,7 @@ fn read_decided(text: &[u8]) -> Result<(Plan, ScheduleOptions)> {
 /// Makes the remaining decisions on this rank.
 pub fn settled<T: Element>(
     given: &Given,
-    (models, block): &Speeds,
+    Speeds { models, block, .. }: &Speeds,
     shape: Shape,
     (args, path): (&RunningArgs, DataPath),
     console: &Console,

@@ -3,6 +3,8 @@
 
 use super::Bench;
 use super::bench::{TWO, whole};
+use apportion::model::Models;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 fn cached(bench: &Bench) -> Vec<PathBuf> {
@@ -22,28 +24,69 @@ fn speeds_are_measured_once_and_kept() {
     assert_eq!(first["verified"], true);
     let files = cached(&bench);
     assert_eq!(files.len(), 1, "{files:?}");
-    let models = apportion::model::read_models(&files[0]).unwrap();
+    let remembered = || -> Value { serde_json::from_slice(&std::fs::read(&files[0]).unwrap()).unwrap() };
+    let kept = remembered();
+    let models = Models::parse(&kept["models"].to_string(), "kept").unwrap();
     assert_eq!((models.kernel.as_str(), models.block()), ("gemm-f64", Some(32)));
     assert_eq!(models.models.len(), first["processors"].as_array().unwrap().len());
+    assert_eq!(kept["shares"].as_array().unwrap().len(), models.models.len());
 
     // The marker in the cache shows that the file is read, not measured again; --remeasure replaces it.
-    let mut marked = models.clone();
-    marked.unit = "marked by a test".into();
-    std::fs::write(&files[0], marked.to_json()).unwrap();
+    let marked = |field: &str, value: Value| {
+        let mut marked = remembered();
+        marked["models"]["unit"] = "marked by a test".into();
+        if !field.is_empty() {
+            marked["conditions"][field] = value;
+        }
+        std::fs::write(&files[0], marked.to_string()).unwrap();
+    };
+    marked("", Value::Null);
     bench.json(&run);
-    assert_eq!(std::fs::read_to_string(&files[0]).unwrap(), marked.to_json(), "the cache is used");
+    assert_eq!(remembered()["models"]["unit"], "marked by a test", "the cache is used");
     bench.json(&[&run[..], &["--remeasure"]].concat());
     assert_eq!(cached(&bench), files);
-    assert_eq!(
-        apportion::model::read_models(&files[0]).unwrap().unit,
-        models.unit,
-        "--remeasure rewrites it"
-    );
+    assert_eq!(remembered()["models"]["unit"], models.unit, "--remeasure rewrites it");
 
-    // A damaged cache is replaced by a measurement; it is not an error.
-    std::fs::write(&files[0], "{").unwrap();
+    // Speeds of other conditions, and a damaged cache, are replaced by a measurement; neither is an error.
+    for (field, value) in [("release", json!("0.1")), ("capacities", json!([])), ("quota", json!(0.5))] {
+        marked(field, value);
+        bench.json(&run);
+        assert_eq!(remembered()["models"]["unit"], models.unit, "{field}");
+    }
+    for damaged in ["{", "{}", "null", "{\"models\": 3}"] {
+        std::fs::write(&files[0], damaged).unwrap();
+        bench.json(&run);
+        assert_eq!(remembered()["models"]["unit"], models.unit, "{damaged}");
+    }
+}
+
+/// Speeds that are three times too high are found out by the first long run, and replaced.
+#[test]
+fn a_run_corrects_the_speeds_that_it_was_planned_by() {
+    let bench = Bench::new();
+    let size = 1200;
+    bench.matrix("a.npy", &whole::<f64>(size, size, 1));
+    let run = ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "two.toml", "--reproducible"];
+    bench.write(
+        "two.toml",
+        "name = \"two\"\n[[processor]]\nname = \"fast\"\n[[processor]]\nname = \"slow\"\nslowdown = 4\n",
+    );
     bench.json(&run);
-    assert!(apportion::model::read_models(&files[0]).is_ok());
+    let [file] = &cached(&bench)[..] else { panic!("one file") };
+    let read = || -> Value { serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap() };
+    let mut kept = read();
+    for model in kept["models"]["models"].as_array_mut().unwrap() {
+        for point in model["points"].as_array_mut().unwrap() {
+            point["seconds"] = (point["seconds"].as_f64().unwrap() / 3.0).into();
+        }
+    }
+    std::fs::write(file, kept.to_string()).unwrap();
+    let told = bench.run(&run);
+    let told = String::from_utf8(told.stderr).unwrap();
+    assert!(told.contains("slower than measured before"), "{told}");
+    let seconds = |value: &Value| value["models"]["models"][0]["points"][3]["seconds"].as_f64().unwrap();
+    let ratio = seconds(&read()) / seconds(&kept);
+    assert!((1.5..6.0).contains(&ratio), "about three times as long: {ratio}");
 }
 
 #[test]

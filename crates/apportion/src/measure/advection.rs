@@ -5,9 +5,9 @@ use crate::kernels::mpdata::{
     Advectable, Boundary, Cells, Domain, Exchange, Part, Place, Scheme, Subdomain, sources,
 };
 use crate::measure::kernels::memory;
-use crate::measure::repeated::{Repeat, Repeated};
+use crate::measure::repeated::{Repeat, Repeated, timed};
 use crate::measure::sweep;
-use crate::measure::sweep::{Keep, Subject, Sweep};
+use crate::measure::sweep::{Keep, Subject, Sweep, Timing};
 use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
@@ -15,7 +15,6 @@ use crate::run::mailboxes::StopSignal;
 use crate::run::parallel;
 use crate::run::throttle::Throttle;
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// Levels of the grids that are measured, in three dimensions.
 const LEVELS: usize = 64;
@@ -88,6 +87,7 @@ fn sides(size: f64) -> [usize; 3] {
 /// One size of one processor.
 struct Grid<T> {
     threads: usize,
+    slowdown: f64,
     governor: Throttle,
     domain: Domain,
     room: Cells,
@@ -107,6 +107,7 @@ impl<T: Advectable> Grid<T> {
         }
         Self {
             threads: processor.cores.len().max(1),
+            slowdown: processor.slowdown,
             governor: Throttle::new(processor.slowdown),
             domain,
             room: Subdomain::<T>::room(&domain, with, &cells, [true; 3]),
@@ -117,12 +118,10 @@ impl<T: Advectable> Grid<T> {
 }
 
 impl<T: Advectable> Repeat for Grid<T> {
-    fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<f64> {
-        let Self { threads, governor, domain, room, cells, subdomain } = self;
-        let start = Instant::now();
+    fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<Timing> {
+        let Self { threads, slowdown, governor, domain, room, cells, subdomain } = self;
         let mut elements = Vec::new();
-        for _ in 0..count {
-            halt.check()?;
+        timed(halt, (count, *slowdown), || {
             governor.compute(halt, None, || {
                 for source in sources(domain, Place::Centre, room, true) {
                     if source.shift != [0; 3] {
@@ -135,9 +134,8 @@ impl<T: Advectable> Repeat for Grid<T> {
                 let seconds = parallel::all(subdomain.parts(cells, 0, *threads), Part::compute);
                 subdomain.finish(0);
                 seconds
-            })?;
-        }
-        Ok(start.elapsed().as_secs_f64() / count as f64)
+            })
+        })
     }
 }
 

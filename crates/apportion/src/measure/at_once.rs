@@ -50,14 +50,14 @@ pub(super) fn at_once<R: Send>(
     })
 }
 
-/// All values, 0 for processors without a share; or the error of the run that failed: a failure interrupts
-/// the others.
-pub(super) fn all_fine(outcomes: Vec<Option<Result<f64>>>) -> Result<Vec<f64>> {
+/// All values, `nothing` for processors without a share; or the error of the run that failed: a failure
+/// interrupts the others.
+pub(super) fn all_fine<R: Copy>(outcomes: Vec<Option<Result<R>>>, nothing: R) -> Result<Vec<R>> {
     let mut interrupted = None;
     let mut values = Vec::with_capacity(outcomes.len());
     for outcome in outcomes {
         match outcome {
-            None => values.push(0.0),
+            None => values.push(nothing),
             Some(Ok(value)) => values.push(value),
             Some(Err(error @ Error::Interrupted)) => interrupted = Some(error),
             Some(Err(error)) => return Err(error),
@@ -81,16 +81,16 @@ mod tests {
             Ok(rank as f64 + 1.0)
         });
         assert!(outcomes[1].is_none());
-        assert_eq!(all_fine(outcomes).unwrap(), [1.0, 0.0, 3.0]);
+        assert_eq!(all_fine(outcomes, 0.0).unwrap(), [1.0, 0.0, 3.0]);
         monitor.stop();
         let outcomes = at_once(&platform, &[4, 0, 2], &halt, |_, _| Ok(1.0));
-        assert!(matches!(all_fine(outcomes), Err(Error::Interrupted)));
+        assert!(matches!(all_fine(outcomes, 0.0), Err(Error::Interrupted)));
     }
 
     #[test]
     fn the_failure_counts_and_not_its_echo() {
         let failed = || Err(Error::infeasible("no disk", "buy one"));
         let outcomes = vec![Some(Err(Error::Interrupted)), Some(failed()), Some(Ok(1.0))];
-        assert!(all_fine(outcomes).unwrap_err().to_string().contains("no disk"));
+        assert!(all_fine(outcomes, 0.0).unwrap_err().to_string().contains("no disk"));
     }
 }

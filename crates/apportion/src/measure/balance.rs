@@ -183,7 +183,7 @@ fn together(
             failure.error
         })
     });
-    all_fine(outcomes)
+    all_fine(outcomes, 0.0)
 }
 
 /// The units of each processor as half-open ranges, one after the other.

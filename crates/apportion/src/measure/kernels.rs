@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Real, View, ViewMut};
 use crate::matrix::Element;
-use crate::measure::repeated::{Repeat, Repeated};
+use crate::measure::repeated::{Repeat, Repeated, timed};
 use crate::measure::sweep;
-use crate::measure::sweep::{Keep, MeasureOptions, Sizes, Subject, Sweep};
+use crate::measure::sweep::{Keep, MeasureOptions, Sizes, Subject, Sweep, Timing};
 use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
@@ -13,7 +13,6 @@ use crate::run::mailboxes::StopSignal;
 use crate::run::parallel;
 use crate::run::throttle::Throttle;
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// Speed functions of plus-times products for element type T.
 ///
@@ -135,6 +134,7 @@ struct Bench<T> {
     side: usize,
     block: usize,
     threads: usize,
+    slowdown: f64,
     governor: Throttle,
     /// A, side x (blocks block), and B, (blocks block) x side.
     sources: (Vec<T>, Vec<T>),
@@ -158,6 +158,7 @@ impl<T: Element> Bench<T> {
             side,
             block,
             threads: processor.cores.len().max(1),
+            slowdown: processor.slowdown,
             governor: Throttle::new(processor.slowdown),
             sources: (filled(side * blocks * block), filled(blocks * block * side)),
             blocks,
@@ -168,21 +169,18 @@ impl<T: Element> Bench<T> {
 }
 
 impl<T: Element> Repeat for Bench<T> {
-    fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<f64> {
-        let (kernel, side, block, threads) = (self.kernel, self.side, self.block, self.threads);
-        let start = Instant::now();
-        for _ in 0..count {
-            halt.check()?;
+    fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<Timing> {
+        let Self { kernel, side, block, threads, slowdown, blocks, .. } = *self;
+        timed(halt, (count, slowdown), || {
             let (sources, c) = (&self.sources, &mut self.c);
-            let (width, first) = (self.blocks * block, self.next * block);
-            self.next = (self.next + 1) % self.blocks;
+            let (width, first) = (blocks * block, self.next * block);
+            self.next = (self.next + 1) % blocks;
             self.governor.compute(halt, None, || {
                 let a = View::dense(&sources.0, side, width).tile(0, first, side, block);
                 let b = View::dense(&sources.1[first * side..], block, side);
                 parallel::update(kernel, threads, a, b, ViewMut::dense(c, side, side))
-            })?;
-        }
-        Ok(start.elapsed().as_secs_f64() / count as f64)
+            })
+        })
     }
 }
 

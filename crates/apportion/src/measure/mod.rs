@@ -2,6 +2,7 @@
 
 mod advection;
 mod at_once;
+mod availability;
 mod balance;
 mod child;
 mod command;
@@ -12,6 +13,7 @@ mod links_threads;
 mod links_world;
 mod placeholders;
 mod programs;
+mod quick;
 mod race;
 mod repeated;
 mod stencil;
@@ -20,6 +22,7 @@ mod together;
 mod units;
 
 pub use advection::{advection_kernel, sweep_advection};
+pub use availability::{CpuShare, UNDISTURBED, availability};
 pub use balance::{Balance, BalanceOptions, Round, balance};
 pub use command::{SecondsFrom, UserCommand};
 pub use focus::{FocusedSweep, Request};
@@ -28,8 +31,8 @@ pub use links::{LinkOptions, MeasuredLink, Probe, ProbeFn, measure_links};
 pub use links_threads::threads_probe;
 pub use links_world::measure_links_on;
 pub use programs::sweep_command;
+pub use quick::{AGREEMENT, QuickSpeeds, measure_advection_quickly, measure_quickly};
 pub use race::{Race, fastest};
 pub use stencil::sweep_stencil;
 pub use sweep::{Keep, MeasureOptions, Sizes, Sweep};
-pub use together::{measure_advection_on, measure_on};
 pub use units::{UnitsRun, round_of, run_units};

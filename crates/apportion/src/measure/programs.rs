@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::measure::command::{Task, UserCommand};
 use crate::measure::sweep;
-use crate::measure::sweep::{Keep, Sizes, Subject, Sweep, Trial};
+use crate::measure::sweep::{Keep, Sizes, Subject, Sweep, Timing, Trial};
 #[cfg(doc)]
 use crate::model::Model;
 use crate::model::Models;
@@ -69,14 +69,15 @@ impl Trial for Run<'_> {
     const FEWEST_WHEN_LATE: usize = 1;
 
     fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-        self.time(halt)
+        Ok(self.time(halt)?.wall)
     }
 
-    fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-        self.command.seconds(&self.task, None, halt).map_err(|failure| {
+    fn time(&mut self, halt: &StopSignal<'_>) -> Result<Timing> {
+        let seconds = self.command.seconds(&self.task, None, halt).map_err(|failure| {
             self.reason = failure.reason;
             failure.error
-        })
+        })?;
+        Ok(Timing::of_wall(seconds))
     }
 
     fn too_large(&self) -> Option<&str> {

@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 use crate::kernels::{Advectable, Advected, donor_cell};
 use crate::measure::kernels::memory;
-use crate::measure::repeated::{Repeat, Repeated};
+use crate::measure::repeated::{Repeat, Repeated, timed};
 use crate::measure::sweep;
-use crate::measure::sweep::{Keep, Subject, Sweep};
+use crate::measure::sweep::{Keep, Subject, Sweep, Timing};
 use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
@@ -13,7 +13,6 @@ use crate::run::clock;
 use crate::run::mailboxes::StopSignal;
 use crate::run::throttle::Throttle;
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// Values per cell: psi before and after, two Courant numbers.
 const VALUES: f64 = 4.0;
@@ -63,6 +62,7 @@ pub fn sweep_stencil<T: Advectable>(
 struct Grid<T> {
     side: usize,
     threads: usize,
+    slowdown: f64,
     governor: Throttle,
     psi: Vec<T>,
     courant: [Vec<T>; 2],
@@ -78,6 +78,7 @@ impl<T: Advectable> Grid<T> {
         Self {
             side,
             threads: processor.cores.len().clamp(1, side),
+            slowdown: processor.slowdown,
             governor: Throttle::new(processor.slowdown),
             psi: filled((side + 2) * (side + 2), 0.1, 0.1),
             courant: [filled(faces, 0.04, -0.24), filled(faces, 0.03, -0.18)],
@@ -87,15 +88,10 @@ impl<T: Advectable> Grid<T> {
 }
 
 impl<T: Advectable> Repeat for Grid<T> {
-    fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<f64> {
-        let Self { side, threads, governor, psi, courant: [down, right], out } = self;
+    fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<Timing> {
+        let Self { side, threads, slowdown, governor, psi, courant: [down, right], out } = self;
         let field = Advected { rows: *side, cols: *side, psi, down, right };
-        let start = Instant::now();
-        for _ in 0..count {
-            halt.check()?;
-            governor.compute(halt, None, || in_bands(&field, *threads, out))?;
-        }
-        Ok(start.elapsed().as_secs_f64() / count as f64)
+        timed(halt, (count, *slowdown), || governor.compute(halt, None, || in_bands(&field, *threads, out)))
     }
 }
 

@@ -13,25 +13,15 @@ use crate::run::{Monitor, World};
 /// Seconds spent on each size, by all ranks at the same time.
 const SECONDS: f64 = 0.25;
 
-/// Measures each of the platform's processors quickly in the process that runs it, all together, size by
-/// size. Every rank gets the same models of all processors.
+/// Measures each of the platform's processors in the process that runs it, all together, size by size. Every
+/// rank gets the same models of all processors. Among several ranks, only the time for each size is taken from
+/// the options.
 ///
 /// # Errors
 /// Those of [`measure_kernel`], on all ranks; interrupted.
 ///
 /// # Panics
 /// If the world has several ranks and their number is not that of the processors.
-pub fn measure_on<T: Element>(
-    kernel: Kernel<T>,
-    platform: &Platform,
-    (sizes, block): (&[f64], u64),
-    world: &World,
-    monitor: &Monitor,
-) -> Result<Models> {
-    with_options(kernel, platform, (sizes, block), MeasureOptions::quick(), (world, monitor))
-}
-
-/// [`measure_on`] with other limits; among several ranks, only the time for each size is taken from them.
 pub(super) fn with_options<T: Element>(
     kernel: Kernel<T>,
     platform: &Platform,
@@ -50,15 +40,15 @@ pub(super) fn with_options<T: Element>(
 /// Those of [`sweep_advection`], on all ranks; interrupted.
 ///
 /// # Panics
-/// If the world has several ranks and their number is not that of the processors.
-pub fn measure_advection_on<T: Advectable>(
+/// As [`with_options`].
+pub(super) fn advection<T: Advectable>(
     scheme: Scheme,
     platform: &Platform,
     sizes: &[f64],
-    world: &World,
-    monitor: &Monitor,
+    options: MeasureOptions,
+    (world, monitor): (&World, &Monitor),
 ) -> Result<Models> {
-    on_world(platform, sizes, world, MeasureOptions::quick(), |platform, sizes, options| {
+    on_world(platform, sizes, world, options, |platform, sizes, options| {
         let sweep = Sweep::new(Sizes::Listed(sizes.to_vec()), options);
         sweep_advection::<T>(platform, scheme, &sweep, &mut |_| Ok(()), monitor)
     })

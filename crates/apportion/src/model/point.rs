@@ -31,6 +31,14 @@ pub struct Point {
     /// Whether `ci` is as narrow as the measurement was asked for; `None` if nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision_met: Option<bool>,
+    /// Mean CPU time in seconds, slowdown included: `seconds` without the time that other programs took. At
+    /// most `seconds`, but for outliers; `None` if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
+    /// Fraction of the elapsed time, outliers included, in which the processor computed: what other programs
+    /// left to it, from 0 to 1. `None` if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_share: Option<f64>,
     /// Energy of the whole task in joules, if it was measured; >= 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<f64>,
@@ -47,6 +55,8 @@ impl Point {
             low: None,
             high: None,
             precision_met: None,
+            cpu_seconds: None,
+            cpu_share: None,
             energy: None,
         }
     }
@@ -87,6 +97,12 @@ impl Point {
             let what = extreme(high)
                 .unwrap_or_else(|| format!("{} is less than seconds, {mean}", show_number(high)));
             return Some(("high", what));
+        }
+        if let Some(what) = self.cpu_seconds.and_then(extreme) {
+            return Some(("cpu_seconds", what));
+        }
+        if let Some(share) = self.cpu_share.filter(|share| !(0.0..=1.0).contains(share)) {
+            return Some(("cpu_share", format!("{} is not between 0 and 1", show_number(share))));
         }
         let joules = self.energy.filter(|e| !(0.0..=EXTREME).contains(e))?;
         Some(("energy", format!("{} joules are not between 0 and 1e100", show_number(joules))))

@@ -65,7 +65,7 @@ impl Machine {
     }
 }
 
-fn read(cpu: usize, file: &str) -> Option<String> {
+pub(super) fn read(cpu: usize, file: &str) -> Option<String> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/{file}");
     fs::read_to_string(path).ok().map(|s| s.trim().to_owned())
 }

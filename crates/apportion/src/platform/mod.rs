@@ -4,6 +4,7 @@
 //! platform file ([`read_platform`]), from this machine ([`discover()`]) or from speeds alone
 //! ([`Platform::from_speeds`]). This module measures nothing.
 
+mod conditions;
 mod discover;
 mod emulated;
 mod free_memory;
@@ -13,6 +14,7 @@ mod parse;
 mod resident;
 mod write;
 
+pub use conditions::{Conditions, conditions};
 pub use discover::{Core, Machine, discover};
 pub use emulated::Emulated;
 pub use free_memory::available_memory;

@@ -36,6 +36,9 @@ pub struct RunReport {
     pub predicted_memory: Vec<u64>,
     /// Seconds that the simulator predicted.
     pub forecast_seconds: f64,
+    /// The shortest and the longest seconds to expect, if the speeds were not steady when they were measured,
+    /// or other programs take a part of the processors' time; set by who measured them.
+    pub forecast_range: Option<[f64; 2]>,
     /// Ideal time: work over the sum of the speeds.
     pub ideal_seconds: f64,
     /// Repartitions of the run, if they were requested.
@@ -78,6 +81,7 @@ impl RunReport {
             trace: Trace::empty(processors),
             predicted_memory: vec![0; processors],
             forecast_seconds: 0.0,
+            forecast_range: None,
             ideal_seconds: 0.0,
             adaptation: None,
             tail: None,

@@ -84,6 +84,7 @@ impl RunReport {
             "look_ahead": self.order.overlaps().then_some(self.order.look_ahead),
             "seconds": self.seconds(),
             "forecast_seconds": self.forecast_seconds,
+            "forecast_range": self.forecast_range,
             "ideal_seconds": self.ideal_seconds,
             "io_seconds": self.io_seconds,
             "verify_seconds": self.verify_seconds,
@@ -189,7 +190,14 @@ impl RunReport {
             ("seconds", show_seconds(seconds)),
             (
                 "forecast",
-                format!("{} ({})", show_seconds(self.forecast_seconds), off(self.forecast_seconds, seconds)),
+                format!(
+                    "{}{} ({})",
+                    show_seconds(self.forecast_seconds),
+                    self.forecast_range.map_or_else(String::new, |[low, high]| {
+                        format!(", between {} and {}", show_seconds(low), show_seconds(high))
+                    }),
+                    off(self.forecast_seconds, seconds)
+                ),
             ),
             (
                 "ideal",

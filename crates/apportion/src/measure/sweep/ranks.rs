@@ -123,7 +123,7 @@ fn together(subject: &Subject<'_>, courses: &[Course], world: &World) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use crate::measure::sweep::{self, Keep, MeasureOptions, Sizes, Subject, Sweep, Trial};
+    use crate::measure::sweep::{self, Keep, MeasureOptions, Sizes, Subject, Sweep, Timing, Trial};
     use crate::model::Models;
     use crate::platform::Platform;
     use crate::run::mailboxes::StopSignal;
@@ -143,14 +143,14 @@ mod tests {
         const FEWEST_WHEN_LATE: usize = 1;
 
         fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-            self.time(halt)
+            Ok(self.time(halt)?.wall)
         }
 
-        fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
+        fn time(&mut self, halt: &StopSignal<'_>) -> Result<Timing> {
             halt.check()?;
             std::thread::sleep(std::time::Duration::from_millis(1));
             match self.size <= self.works {
-                true => Ok(self.size * (self.rank + 1) as f64),
+                true => Ok(Timing::of_wall(self.size * (self.rank + 1) as f64)),
                 false => Err(Error::infeasible(format!("rank {} failed", self.rank), "help it")),
             }
         }

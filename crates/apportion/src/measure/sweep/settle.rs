@@ -9,6 +9,23 @@ use std::time::Instant;
 /// Minimum number of timings of a size.
 const FEWEST: usize = 3;
 
+/// The time of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::measure) struct Timing {
+    /// Elapsed seconds.
+    pub wall: f64,
+    /// CPU seconds of the thread that worked longest, times the processor's slowdown: the seconds that the run
+    /// would have taken if nothing else had used its cores. `None` if it is not known.
+    pub cpu: Option<f64>,
+}
+
+impl Timing {
+    /// A run of which only the elapsed time is known.
+    pub fn of_wall(wall: f64) -> Self {
+        Self { wall, cpu: None }
+    }
+}
+
 /// One size of a subject on one processor, which can be timed.
 pub(in crate::measure) trait Trial {
     /// Minimum number of timings of a size whose time is exceeded.
@@ -17,8 +34,8 @@ pub(in crate::measure) trait Trial {
     /// One run that is not counted, with any preparation. Returns its seconds.
     fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64>;
 
-    /// Seconds of one run.
-    fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64>;
+    /// Times one run.
+    fn time(&mut self, halt: &StopSignal<'_>) -> Result<Timing>;
 
     /// The reason of the last failure, if it may be that the size is too large.
     fn too_large(&self) -> Option<&str> {
@@ -30,6 +47,8 @@ pub(in crate::measure) trait Trial {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settled {
     summary: Summary,
+    /// Mean CPU seconds, and the fraction of all elapsed time that they were.
+    cpu: Option<(f64, f64)>,
     precise: bool,
 }
 
@@ -42,6 +61,8 @@ impl Settled {
             low: band.map(|(low, _)| low),
             high: band.map(|(_, high)| high),
             precision_met: Some(self.precise),
+            cpu_seconds: self.cpu.map(|(seconds, _)| seconds),
+            cpu_share: self.cpu.map(|(_, share)| share),
             ..Point::new(size, mean)
         }
     }
@@ -54,11 +75,13 @@ pub(super) struct Settling<'a> {
     begin: Instant,
     warm: bool,
     times: Vec<f64>,
+    /// CPU seconds, as long as they are known.
+    cpu: Option<Vec<f64>>,
 }
 
 impl<'a> Settling<'a> {
     pub fn new(options: &'a MeasureOptions) -> Self {
-        Self { options, begin: Instant::now(), warm: false, times: Vec::new() }
+        Self { options, begin: Instant::now(), warm: false, times: Vec::new(), cpu: Some(Vec::new()) }
     }
 
     /// One more run. Returns the result once the mean is known precisely enough, or the time is over.
@@ -69,16 +92,31 @@ impl<'a> Settling<'a> {
             let first = trial.warm_up(halt)?;
             // A run of this length was warm for most of it.
             let once = T::FEWEST_WHEN_LATE <= 1 && late();
-            return Ok(once.then(|| Settled { summary: summarise(&[first]), precise: false }));
+            return Ok(once.then(|| Settled { summary: summarise(&[first]), cpu: None, precise: false }));
         }
-        self.times.push(trial.time(halt)?);
+        let Timing { wall, cpu } = trial.time(halt)?;
+        self.times.push(wall);
+        match (&mut self.cpu, cpu) {
+            (Some(known), Some(cpu)) => known.push(cpu),
+            (known, _) => *known = None,
+        }
         let summary = summarise(&self.times);
         let count = self.times.len();
         let precise = summary.is_within(self.options.tolerance);
         let enough = precise && count >= FEWEST;
         let most = self.options.most_repetitions.max(1) as usize;
         let over = enough || count >= most || (late() && count >= T::FEWEST_WHEN_LATE);
-        Ok(over.then_some(Settled { summary, precise }))
+        Ok(over.then(|| Settled { summary, cpu: self.of_cpu(), precise }))
+    }
+}
+
+impl Settling<'_> {
+    /// Mean CPU seconds and their fraction of the elapsed time; `None` if they are not known.
+    fn of_cpu(&self) -> Option<(f64, f64)> {
+        let cpu = self.cpu.as_ref()?;
+        let (all, elapsed) = (cpu.iter().sum::<f64>(), self.times.iter().sum::<f64>());
+        let known = all > 0.0 && elapsed > 0.0;
+        known.then(|| (summarise(cpu).mean, (all / elapsed).min(1.0)))
     }
 }
 
@@ -101,25 +139,47 @@ mod tests {
     use super::*;
     use crate::run::Monitor;
 
-    /// Runs whose times are given.
-    struct Given(Vec<f64>);
+    /// Runs whose times are given, elapsed and CPU.
+    struct Given(Vec<(f64, Option<f64>)>);
 
     impl Trial for Given {
         const FEWEST_WHEN_LATE: usize = 1;
 
         fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-            self.time(halt)
+            Ok(self.time(halt)?.wall)
         }
 
-        fn time(&mut self, _: &StopSignal<'_>) -> Result<f64> {
-            Ok(self.0.pop().unwrap())
+        fn time(&mut self, _: &StopSignal<'_>) -> Result<Timing> {
+            let (wall, cpu) = self.0.pop().unwrap();
+            Ok(Timing { wall, cpu })
         }
     }
 
     fn settled(times: &[f64], options: MeasureOptions) -> Point {
+        with_cpu(times.iter().map(|wall| (*wall, None)).collect(), options)
+    }
+
+    fn with_cpu(times: Vec<(f64, Option<f64>)>, options: MeasureOptions) -> Point {
         let monitor = Monitor::new();
-        let mut trial = Given(times.iter().rev().copied().collect());
+        let mut trial = Given(times.into_iter().rev().collect());
         settle(&mut trial, &StopSignal::new(&monitor), &options).unwrap().point(8.0)
+    }
+
+    /// The repetition that was preempted is no part of the mean, but of the share.
+    #[test]
+    fn what_other_programs_took_is_known() {
+        let mut times = vec![(1.0, Some(1.0)); 6];
+        times.insert(2, (6.5, Some(1.0)));
+        let point = with_cpu(times, options_of(6));
+        assert_eq!((point.seconds, point.cpu_seconds), (1.0, Some(1.0)));
+        assert!((point.cpu_share.unwrap() - 6.0 / 11.5).abs() < 1e-12, "{point:?}");
+        let point =
+            with_cpu(vec![(2.0, Some(1.0)), (2.0, Some(1.0)), (2.0, None), (2.0, Some(1.0))], options_of(3));
+        assert_eq!((point.cpu_seconds, point.cpu_share), (None, None), "one was not measured");
+    }
+
+    fn options_of(most_repetitions: u64) -> MeasureOptions {
+        MeasureOptions { seconds_per_size: 1e9, tolerance: 0.0, most_repetitions, ..Default::default() }
     }
 
     #[test]

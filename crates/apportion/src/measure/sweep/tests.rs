@@ -11,13 +11,13 @@ impl Trial for Faulty {
     const FEWEST_WHEN_LATE: usize = 1;
 
     fn warm_up(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
-        self.time(halt)
+        Ok(self.time(halt)?.wall)
     }
 
-    fn time(&mut self, halt: &StopSignal<'_>) -> Result<f64> {
+    fn time(&mut self, halt: &StopSignal<'_>) -> Result<Timing> {
         assert!(!self.here, "a fault while timing");
         std::thread::sleep(std::time::Duration::from_millis(1));
-        halt.check().map(|()| 0.001)
+        halt.check().map(|()| Timing::of_wall(0.001))
     }
 }
 

@@ -1,0 +1,230 @@
+//! Speeds that are measured quickly before a run: remembered, fitted to the moment, and checked by every run.
+
+use crate::cache::{self, Remembered};
+use crate::console::{Console, monitor};
+use apportion::error::Result;
+use apportion::kernels::Kernel;
+use apportion::matrix::Element;
+use apportion::measure::{CpuShare, QuickSpeeds, availability, measure_quickly};
+use apportion::model::Models;
+use apportion::platform::Platform;
+use apportion::product::RunReport;
+use apportion::run::World;
+use apportion::trace::Activity;
+use std::path::PathBuf;
+
+/// Sizes of the quick measurement: elements of C.
+const SIZES: [f64; 4] = [4096.0, 65_536.0, 524_288.0, 2_097_152.0];
+/// Seconds of computing from which on a look at the machine beforehand is worth its time.
+const WORTH_A_LOOK: f64 = 0.5;
+/// The longest look, in seconds, and as a fraction of the computing.
+const LOOK: (f64, f64) = (0.1, 0.05);
+/// Seconds of computing that are worth a warning beforehand.
+const LONG: f64 = 5.0;
+/// Seconds of computing below which a run is no measurement.
+const TELLING: f64 = 0.05;
+/// Relative error of a speed from which on it is replaced, and the difference of shares that is told.
+const OFF: f64 = 0.05;
+
+/// Speeds of this machine, as they are and as they are at the moment.
+pub struct Quick {
+    speeds: QuickSpeeds,
+    shares: Vec<CpuShare>,
+    /// Where they are remembered.
+    path: Option<PathBuf>,
+    /// Whether what makes them uncertain has been said.
+    warned: bool,
+}
+
+/// Speed functions of the platform's processors on this machine: remembered ones, if they were measured under
+/// the same conditions, or those of a quick measurement. `work` is that of the run, in elements of C times its
+/// pivot blocks.
+///
+/// # Errors
+/// Those of [`measure_quickly`], on all ranks.
+pub fn quick<T: Element>(
+    kernel: Kernel<T>,
+    (platform, block): (&Platform, u64),
+    work: f64,
+    remeasure: bool,
+    (world, console): (&World, &Console),
+) -> Result<Quick> {
+    let measure = || {
+        console.watch("measuring", monitor(), || {
+            measure_quickly(kernel, platform, (&SIZES, block), world, monitor())
+        })
+    };
+    if !world.is_solo() {
+        console.detail("measuring speeds on all processes together");
+        let speeds = measure()?;
+        return Ok(Quick::new(speeds.shares.clone(), speeds, None, (work, world, console)));
+    }
+    let path = cache::path(platform, &kernel.name(), block);
+    if let Some(path) = path.as_ref().filter(|_| !remeasure) {
+        match cache::load(path, platform) {
+            Remembered::Speeds(speeds) => {
+                console.detail(format!("speeds: {} (--remeasure to measure again)", path.display()));
+                let shares = now(&speeds, platform, work)?;
+                return Ok(Quick::new(shares, speeds, Some(path.clone()), (work, world, console)));
+            }
+            Remembered::Elsewhere(what) => {
+                console.detail(format!("speeds: measuring again, as {what} since they were measured"));
+            }
+            Remembered::Nothing => (),
+        }
+    }
+    let speeds = measure()?;
+    if let Some(path) = &path {
+        cache::store(path, &speeds, platform);
+        console.detail(format!("speeds: measured, saved to {}", path.display()));
+    }
+    Ok(Quick::new(speeds.shares.clone(), speeds, path, (work, world, console)))
+}
+
+/// What other programs leave to each processor at the moment. A short run is not worth a look: it counts with
+/// the shares of last time.
+fn now(speeds: &QuickSpeeds, platform: &Platform, work: f64) -> Result<Vec<CpuShare>> {
+    let seconds = least_seconds(speeds, work);
+    if seconds < WORTH_A_LOOK {
+        return Ok(speeds.shares.clone());
+    }
+    availability(platform, (LOOK.1 * seconds).min(LOOK.0), monitor())
+}
+
+/// Seconds of the work if nothing else runs.
+fn least_seconds(speeds: &QuickSpeeds, work: f64) -> f64 {
+    work / speeds.models.models.iter().map(|model| model.speed(SIZES[3])).sum::<f64>()
+}
+
+impl Quick {
+    /// Before a long run, what makes the speeds uncertain is said at once; otherwise with its result.
+    fn new(
+        shares: Vec<CpuShare>,
+        speeds: QuickSpeeds,
+        path: Option<PathBuf>,
+        (work, world, console): (f64, &World, &Console),
+    ) -> Self {
+        let warned = least_seconds(&speeds, work) >= LONG;
+        if warned && world.rank() == 0 {
+            warn(&speeds, &shares, console);
+        }
+        Self { speeds, shares, path, warned }
+    }
+
+    /// Says what makes the speeds uncertain, if it has not been said.
+    pub fn warn(&mut self, console: &Console) {
+        if !std::mem::replace(&mut self.warned, true) {
+            warn(&self.speeds, &self.shares, console);
+        }
+    }
+
+    /// The speeds that a run can expect now.
+    ///
+    /// # Errors
+    /// Times beyond what a model may have.
+    pub fn models(&self) -> Result<Models> {
+        self.speeds.beside(&self.shares)
+    }
+
+    /// The shortest and the longest time that a run of this forecast may take, if they are far apart.
+    pub fn range(&self, forecast: f64) -> Option<[f64; 2]> {
+        let [low, high] = self.speeds.range(&self.shares);
+        (high > (1.0 + OFF) * low).then_some([low * forecast, high * forecast])
+    }
+
+    /// Compares the run with the speeds that it was planned by. Speeds that were off are replaced, and what other
+    /// programs took is told and remembered.
+    pub fn check(mut self, report: &RunReport, platform: &Platform, console: &Console) {
+        self.warn(console);
+        let Some(forecast) = report.plan.forecast.as_ref().filter(|_| report.adaptation.is_none()) else {
+            return;
+        };
+        if report.tail.is_some() {
+            return;
+        }
+        let (mut taken, mut off, names) = (Vec::new(), Vec::new(), platform.names());
+        let (mut shares, mut spread) = (self.shares.clone(), self.speeds.spread.clone());
+        for (rank, processor) in platform.processors.iter().enumerate() {
+            let lane = &report.trace.lanes[rank];
+            let (wall, cpu) = (lane.seconds(Activity::Compute), lane.cpu_seconds * processor.slowdown);
+            let predicted = forecast.compute[rank] * report.products as f64 * self.shares[rank].mean;
+            if processor.slowdown_after.is_some() || predicted < TELLING || !(cpu > 0.0 && wall > 0.0) {
+                continue;
+            }
+            let share = CpuShare::of([cpu / wall]);
+            if (share.mean - self.shares[rank].mean).abs() > OFF {
+                taken.extend((!share.is_whole()).then(|| self::taken(&share, &names[rank])));
+                shares[rank] = share;
+            }
+            let ratio = cpu / predicted;
+            if (ratio - 1.0).abs() > OFF {
+                off.push((rank, ratio));
+            }
+            spread[rank] = [1.0, 1.0];
+        }
+        if !taken.is_empty() {
+            console.note(format!("apportion: other programs took {} during the run", list(&taken)));
+        }
+        let Some(path) = self.path.take() else { return };
+        if off.is_empty() && shares == self.speeds.shares && spread == self.speeds.spread {
+            return;
+        }
+        let told: Vec<String> = off.iter().map(|&(rank, ratio)| slower(&names[rank], ratio)).collect();
+        let mut speeds = QuickSpeeds { shares, spread, ..self.speeds };
+        for (rank, ratio) in off {
+            let Ok(corrected) = speeds.corrected(rank, ratio) else { return };
+            speeds = corrected;
+        }
+        cache::store(&path, &speeds, platform);
+        if !told.is_empty() {
+            console.note(format!(
+                "apportion: {} than measured before: remembered for the next run (--remeasure measures again)",
+                list(&told)
+            ));
+        }
+    }
+}
+
+/// Says what makes shares and forecasts uncertain.
+pub fn warn(speeds: &QuickSpeeds, shares: &[CpuShare], console: &Console) {
+    let names = speeds.models.names();
+    let disturbed = names.iter().zip(shares).filter(|(_, share)| !share.is_whole());
+    let disturbed: Vec<String> = disturbed.map(|(name, share)| taken(share, name)).collect();
+    if !disturbed.is_empty() {
+        console.note(format!(
+            "apportion: warning: other programs take {}: the shares and the forecast count with that",
+            list(&disturbed)
+        ));
+    }
+    let varied = names
+        .iter()
+        .zip(&speeds.spread)
+        .filter(|(_, [low, high])| high - low > OFF)
+        .map(|(name, [low, high])| format!("that of {name} by {:.0} %", 100.0 * (high / low - 1.0)))
+        .collect::<Vec<_>>();
+    if !varied.is_empty() {
+        console.note(format!(
+            "apportion: warning: the speeds varied while they were measured, {}: the shares and the forecast \
+             are less certain (--remeasure on a quiet machine)",
+            list(&varied)
+        ));
+    }
+}
+
+/// At most four items, and how many more there are.
+fn list(items: &[String]) -> String {
+    const MOST: usize = 4;
+    let more = items.len().saturating_sub(MOST);
+    let some = items[..items.len() - more].join(", ");
+    if more == 0 { some } else { format!("{some} and {more} more") }
+}
+
+fn taken(share: &CpuShare, name: &str) -> String {
+    format!("{:.0} % of {name}", 100.0 * (1.0 - share.mean))
+}
+
+fn slower(name: &str, ratio: f64) -> String {
+    let (percent, how) =
+        if ratio > 1.0 { (100.0 * (ratio - 1.0), "slower") } else { (100.0 * (1.0 / ratio - 1.0), "faster") };
+    format!("{name} was {percent:.0} % {how}")
+}

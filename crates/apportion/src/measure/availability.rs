@@ -1,0 +1,129 @@
+//! How much of the processors' time other programs leave to a run that is about to begin.
+
+use crate::error::Result;
+use crate::measure::at_once::{all_fine, at_once};
+use crate::platform::Platform;
+use crate::run::Monitor;
+use crate::run::clock::thread_cpu_seconds;
+use crate::run::mailboxes::StopSignal;
+use crate::run::throttle::Throttle;
+use std::hint::spin_loop;
+use std::time::Instant;
+
+/// CPU seconds of a piece of idle work.
+const PIECE: f64 = 0.000_5;
+/// Seconds after which a machine on which nothing was missed counts as quiet: longer than a time slice.
+const GLANCE: f64 = 0.012;
+/// Parts of a longer look.
+const PARTS: usize = 4;
+/// A processor that gets nothing would never end.
+const LEAST: f64 = 1e-3;
+/// Fraction of a processor's time that it must get to count as undisturbed.
+pub const UNDISTURBED: f64 = 0.95;
+
+/// What other programs leave of a processor's time, as a fraction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CpuShare {
+    /// On average.
+    pub mean: f64,
+    /// In the worst part of the observation.
+    pub least: f64,
+    /// In the best part.
+    pub most: f64,
+}
+
+impl CpuShare {
+    /// All of the time.
+    pub const WHOLE: Self = Self { mean: 1.0, least: 1.0, most: 1.0 };
+
+    /// The summary of equal parts of an observation; all of the time if there are none.
+    pub fn of(parts: impl IntoIterator<Item = f64>) -> Self {
+        let parts: Vec<f64> = parts.into_iter().map(|share| share.clamp(LEAST, 1.0)).collect();
+        if parts.is_empty() {
+            return Self::WHOLE;
+        }
+        let mean = parts.iter().sum::<f64>() / parts.len() as f64;
+        let least = parts.iter().copied().fold(1.0, f64::min);
+        Self { mean, least, most: parts.iter().copied().fold(0.0, f64::max) }
+    }
+
+    /// Whether others take so little that it is not worth a word.
+    pub fn is_whole(&self) -> bool {
+        self.mean >= UNDISTURBED
+    }
+}
+
+/// What each processor gets while all compute: all of its time where nothing else runs, about half beside
+/// another program on the same core. By rank.
+///
+/// Takes 12 ms where all get at least [`UNDISTURBED`], and `seconds` otherwise: a shorter look at a neighbour
+/// is a matter of luck. Only processors' CPU time is looked at; memory and caches are not.
+///
+/// # Errors
+/// The system refuses a thread; interrupted.
+pub fn availability(platform: &Platform, seconds: f64, monitor: &Monitor) -> Result<Vec<CpuShare>> {
+    let glance = looked(platform, (GLANCE.min(seconds), 1), monitor)?;
+    if seconds <= GLANCE || glance.iter().all(CpuShare::is_whole) {
+        return Ok(glance);
+    }
+    looked(platform, (seconds, PARTS), monitor)
+}
+
+fn looked(platform: &Platform, (seconds, parts): (f64, usize), monitor: &Monitor) -> Result<Vec<CpuShare>> {
+    let halt = StopSignal::new(monitor);
+    let outcomes = at_once(platform, &vec![1; platform.len()], &halt, |_, processor| {
+        let mut throttle = Throttle::new(processor.slowdown);
+        let mut shares = Vec::new();
+        for _ in 0..parts {
+            let (begin, mut cpu) = (Instant::now(), 0.0);
+            let elapsed = loop {
+                cpu += throttle.compute(&halt, None, piece)?;
+                let elapsed = begin.elapsed().as_secs_f64();
+                if elapsed >= seconds / parts as f64 {
+                    break elapsed;
+                }
+            };
+            shares.push(cpu * processor.slowdown / elapsed);
+        }
+        Ok(CpuShare::of(shares))
+    });
+    all_fine(outcomes, CpuShare::WHOLE)
+}
+
+/// Uses half a millisecond of CPU time.
+fn piece() -> f64 {
+    let begin = thread_cpu_seconds();
+    while thread_cpu_seconds() - begin < PIECE {
+        spin_loop();
+    }
+    0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_the_mean_of_its_parts() {
+        let share = CpuShare::of([0.5, 0.7]);
+        assert_eq!((share.mean, share.least, share.most), (0.6, 0.5, 0.7));
+        assert_eq!(CpuShare::of([1.3, 1.0]), CpuShare::WHOLE);
+        assert_eq!(CpuShare::of([]), CpuShare::WHOLE);
+        assert!(CpuShare::of([0.0]).mean > 0.0);
+    }
+
+    /// Three on one core at most: none can have it alone. A slowed one needs a third of the time, and has it.
+    #[test]
+    fn processors_on_one_core_share_it() {
+        let mut platform = Platform::from_speeds(&[1.0, 1.0, 1.0]).unwrap();
+        for processor in &mut platform.processors {
+            processor.cores = vec![0];
+        }
+        let shares = availability(&platform, 0.3, &Monitor::new()).unwrap();
+        assert!(shares.iter().map(|share| share.mean).sum::<f64>() <= 1.2, "{shares:?}");
+        assert!(shares.iter().all(|s| !s.is_whole() && s.least <= s.mean && s.mean <= s.most), "{shares:?}");
+        let monitor = Monitor::new();
+        monitor.stop();
+        assert!(availability(&platform, 0.3, &monitor).is_err());
+    }
+}

@@ -1,0 +1,272 @@
+//! The quick measurement before a run: windows of the same work until two of them agree.
+//!
+//! A time has two causes: how fast the processor computes, and how much of its time other programs leave to it.
+//! CPU time tells them apart. The first is worth remembering, the second holds for the moment.
+
+use crate::error::Result;
+use crate::input::EXTREME;
+use crate::kernels::Kernel;
+use crate::kernels::mpdata::{Advectable, Scheme};
+use crate::matrix::Element;
+use crate::measure::{CpuShare, MeasureOptions, together};
+use crate::model::{Model, Models, Point, median};
+use crate::platform::Platform;
+use crate::run::{Monitor, World};
+
+/// Two windows agree if no speed differs by more than this fraction.
+pub const AGREEMENT: f64 = 0.03;
+/// Windows after which they no longer have to agree.
+const MOST_WINDOWS: usize = 5;
+/// Seconds on each size in a window.
+const SECONDS: f64 = 0.15;
+
+/// Speeds found by a quick measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuickSpeeds {
+    /// Speeds without other programs: by CPU time where the system counts it.
+    pub models: Models,
+    /// By rank: what other programs left of the processor's time.
+    pub shares: Vec<CpuShare>,
+    /// By rank: the shortest and the longest time of a window, relative to the models; both 1 once a run has
+    /// confirmed or corrected the speed.
+    pub spread: Vec<[f64; 2]>,
+    /// Number of windows.
+    pub windows: usize,
+}
+
+impl QuickSpeeds {
+    /// Whether two windows agreed: no speed differed by more than [`AGREEMENT`].
+    pub fn is_steady(&self) -> bool {
+        self.spread.iter().all(|[low, high]| high - low <= AGREEMENT)
+    }
+
+    /// The models of a run beside the programs that ran meanwhile.
+    ///
+    /// # Errors
+    /// Times beyond what a model may have.
+    pub fn now(&self) -> Result<Models> {
+        self.beside(&self.shares)
+    }
+
+    /// The models of a run to which other programs leave these shares of the processors' time.
+    ///
+    /// # Errors
+    /// Times beyond what a model may have.
+    pub fn beside(&self, shares: &[CpuShare]) -> Result<Models> {
+        let stretched = |(model, share): (&Model, &CpuShare)| scaled(model, 1.0 / share.mean);
+        let models = self.models.models.iter().zip(shares).map(stretched).collect::<Result<_>>()?;
+        Ok(Models { models, ..self.models.clone() })
+    }
+
+    /// The factors by which a run beside these shares may be shorter and longer than its forecast, by what was
+    /// observed: all processors at their best, and one at its worst.
+    pub fn range(&self, shares: &[CpuShare]) -> [f64; 2] {
+        let each = || self.spread.iter().zip(shares);
+        [
+            each().map(|([low, _], share)| low * share.mean / share.most).fold(0.0, f64::max),
+            each().map(|([_, high], share)| high * share.mean / share.least).fold(0.0, f64::max),
+        ]
+    }
+
+    /// The same speeds after a run in which processor `rank` took `ratio` times as long as they said.
+    ///
+    /// All sizes move, as in DFPA when a processor has changed (Lastovetsky and Reddy 2009).
+    ///
+    /// # Errors
+    /// Times beyond what a model may have.
+    pub fn corrected(mut self, rank: usize, ratio: f64) -> Result<Self> {
+        self.models.models[rank] = scaled(&self.models.models[rank], ratio)?;
+        Ok(self)
+    }
+}
+
+/// A model whose times are `factor` times as long.
+fn scaled(model: &Model, factor: f64) -> Result<Model> {
+    let inside = |t: f64| (t * factor).clamp(1.0 / EXTREME, EXTREME);
+    let point = |p: &Point| Point {
+        seconds: inside(p.seconds),
+        ci: p.ci.map(|ci| (ci * factor).min(EXTREME)),
+        low: p.low.map(inside),
+        high: p.high.map(inside),
+        cpu_seconds: None,
+        cpu_share: None,
+        ..*p
+    };
+    let points = model.points().iter().map(point).collect();
+    Model::new(model.processor(), model.interpolation(), points, model.max_size())
+}
+
+/// Measures the platform's processors, all at once, in windows of the same sizes until two windows agree within
+/// [`AGREEMENT`], five at most. Every rank gets the same result. About a second and a half for four sizes on a
+/// quiet machine.
+///
+/// The speeds are the means of the two windows that agree; if none do, the medians of all.
+///
+/// # Errors
+/// Those of [`measure_kernel`](super::measure_kernel), on all ranks; interrupted.
+///
+/// # Panics
+/// If the world has several ranks and their number is not that of the processors.
+pub fn measure_quickly<T: Element>(
+    kernel: Kernel<T>,
+    platform: &Platform,
+    (sizes, block): (&[f64], u64),
+    world: &World,
+    monitor: &Monitor,
+) -> Result<QuickSpeeds> {
+    let options = window_options();
+    settled(|| together::with_options(kernel, platform, (sizes, block), options, (world, monitor)))
+}
+
+/// [`measure_quickly`] for whole MPDATA steps; sizes are in cells.
+///
+/// # Errors
+/// Those of [`sweep_advection`](super::sweep_advection), on all ranks; interrupted.
+///
+/// # Panics
+/// If the world has several ranks and their number is not that of the processors.
+pub fn measure_advection_quickly<T: Advectable>(
+    scheme: Scheme,
+    platform: &Platform,
+    sizes: &[f64],
+    world: &World,
+    monitor: &Monitor,
+) -> Result<QuickSpeeds> {
+    settled(|| together::advection::<T>(scheme, platform, sizes, window_options(), (world, monitor)))
+}
+
+/// A window is no shorter where repetitions agree early: they may all have met the same disturbance.
+fn window_options() -> MeasureOptions {
+    MeasureOptions {
+        tolerance: 0.0,
+        most_repetitions: 1_000_000,
+        seconds_per_size: SECONDS,
+        ..MeasureOptions::quick()
+    }
+}
+
+/// Opens windows until two agree.
+fn settled(mut window: impl FnMut() -> Result<Models>) -> Result<QuickSpeeds> {
+    let mut windows = vec![window()?];
+    loop {
+        windows.push(window()?);
+        let last = &windows[windows.len() - 2..];
+        if differ(&last[0], &last[1]) <= AGREEMENT {
+            return combined(last, windows.len());
+        }
+        if windows.len() >= MOST_WINDOWS {
+            return combined(&windows, windows.len());
+        }
+    }
+}
+
+/// The time of a point without other programs.
+fn own(point: &Point) -> f64 {
+    point.cpu_seconds.unwrap_or(point.seconds)
+}
+
+/// The points that count: those of the smallest size, if there are others, are too short to be steady.
+fn counted(model: &Model) -> &[Point] {
+    let points = model.points();
+    if points.len() > 1 { &points[1..] } else { points }
+}
+
+/// The largest relative difference of the times of two windows.
+fn differ(first: &Models, second: &Models) -> f64 {
+    let pairs = first.models.iter().zip(&second.models);
+    let points = pairs.flat_map(|(x, y)| counted(x).iter().zip(counted(y)));
+    points.map(|(x, y)| (own(x) / own(y)).max(own(y) / own(x)) - 1.0).fold(0.0, f64::max)
+}
+
+/// The speeds of these windows, of `count` in all.
+fn combined(windows: &[Models], count: usize) -> Result<QuickSpeeds> {
+    let processors = windows[0].models.len();
+    let (mut models, mut shares, mut spread) = (Vec::new(), Vec::new(), Vec::new());
+    for rank in 0..processors {
+        let all: Vec<&Model> = windows.iter().map(|window| &window.models[rank]).collect();
+        let middle = |i: usize| median(&all.iter().map(|m| own(&m.points()[i])).collect::<Vec<_>>());
+        let points = all[0].points().iter().enumerate().map(|(i, p)| Point {
+            repetitions: all.iter().map(|m| m.points()[i].repetitions).sum(),
+            ..Point::new(p.size, middle(i))
+        });
+        let model = Model::new(all[0].processor(), all[0].interpolation(), points.collect(), None)?;
+        let relative = |window: &&Model| {
+            let ratios = counted(window).iter().zip(counted(&model)).map(|(x, y)| own(x) / y.seconds);
+            ratios.sum::<f64>() / counted(window).len() as f64
+        };
+        let times: Vec<f64> = all.iter().map(relative).collect();
+        shares.push(CpuShare::of(all.iter().flat_map(|m| m.points()).filter_map(|p| p.cpu_share)));
+        spread.push([
+            times.iter().copied().fold(f64::INFINITY, f64::min),
+            times.iter().copied().fold(0.0, f64::max),
+        ]);
+        models.push(model);
+    }
+    Ok(QuickSpeeds { models: Models { models, ..windows[0].clone() }, shares, spread, windows: count })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// One processor, measured at two sizes; the smaller takes whatever it takes.
+    fn window(cpu: f64, share: f64) -> Models {
+        let point = |size: f64, cpu: f64| Point {
+            cpu_seconds: Some(cpu),
+            cpu_share: Some(share),
+            repetitions: 10,
+            ..Point::new(size, cpu / share)
+        };
+        let points = vec![point(10.0, 0.1 * cpu.powi(2)), point(100.0, cpu)];
+        Models {
+            kernel: "test".into(),
+            unit: "test".into(),
+            parameters: BTreeMap::new(),
+            models: vec![Model::piecewise("p0", points, None).unwrap()],
+        }
+    }
+
+    fn measured(windows: &[(f64, f64)]) -> QuickSpeeds {
+        let mut next = windows.iter();
+        let speeds = settled(|| next.next().map(|(cpu, share)| Ok(window(*cpu, *share))).unwrap()).unwrap();
+        assert_eq!(speeds.windows, windows.len(), "no more windows than needed");
+        speeds
+    }
+
+    fn seconds(models: &Models) -> f64 {
+        models.models[0].points()[1].seconds
+    }
+
+    #[test]
+    fn windows_go_on_until_two_agree() {
+        let quiet = measured(&[(2.0, 1.0), (2.04, 1.0)]);
+        assert!((seconds(&quiet.models) - 2.02).abs() < 1e-12 && quiet.is_steady());
+        assert_eq!(quiet.shares, [CpuShare::WHOLE]);
+        let range = quiet.range(&quiet.shares);
+        assert!(range[0] > 0.98 && range[1] < 1.02, "{range:?}");
+        let begun_badly = measured(&[(3.0, 1.0), (2.0, 1.0), (2.02, 1.0)]);
+        assert!((seconds(&begun_badly.models) - 2.01).abs() < 1e-12 && begun_badly.is_steady());
+        let restless = measured(&[(2.0, 1.0), (3.0, 1.0), (2.0, 1.0), (3.0, 1.0), (2.5, 1.0)]);
+        assert_eq!(seconds(&restless.models), 2.5);
+        assert!(!restless.is_steady());
+        assert_eq!(restless.spread, [[0.8, 1.2]]);
+    }
+
+    /// A neighbour that takes half of the time does not make the processor slower, only later.
+    #[test]
+    fn other_programs_are_told_from_slowness() {
+        let busy = measured(&[(2.0, 0.5), (2.0, 0.6)]);
+        assert_eq!(seconds(&busy.models), 2.0);
+        let [share] = busy.shares[..] else { panic!("one processor") };
+        assert!((share.mean - 0.55).abs() < 1e-12 && busy.is_steady());
+        assert!((seconds(&busy.now().unwrap()) - 2.0 / 0.55).abs() < 1e-12);
+        assert_eq!(seconds(&busy.beside(&[CpuShare::WHOLE]).unwrap()), 2.0);
+        // At most 0.6 of the time was left, and at least 0.5.
+        let [low, high] = busy.range(&busy.shares);
+        assert!((low - 0.55 / 0.6).abs() < 1e-12 && (high - 0.55 / 0.5).abs() < 1e-12);
+        let slower = busy.corrected(0, 1.5).unwrap();
+        assert_eq!(seconds(&slower.models), 3.0);
+        assert_eq!(slower.models.models[0].points()[0].seconds, 1.5 * 0.4);
+    }
+}

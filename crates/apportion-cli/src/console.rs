@@ -72,6 +72,13 @@ impl Console {
 
     /// Runs long work with a progress bar, or with a line on stderr from time to time if that is no terminal.
     pub fn watch<R>(&self, what: &str, monitor: &Monitor, work: impl FnOnce() -> R) -> R {
+        let (mut work, mut outcome) = (Some(work), None);
+        self.watched(what, monitor, &mut || outcome = work.take().map(|work| work()));
+        outcome.expect("the work is done once")
+    }
+
+    /// Compiled once for all work.
+    fn watched(&self, what: &str, monitor: &Monitor, work: &mut dyn FnMut()) {
         if self.quiet {
             return work();
         }
@@ -100,7 +107,7 @@ impl Console {
 }
 
 /// Runs work with a bar, which is removed at the end.
-fn shown<R>(bar: ProgressBar, monitor: &Monitor, work: impl FnOnce() -> R) -> R {
+fn shown(bar: ProgressBar, monitor: &Monitor, work: &mut dyn FnMut()) {
     *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
     let _removed = Removed(bar.clone());
     let tick = move || {
@@ -178,7 +185,7 @@ pub fn fit_text() {
 
 /// Runs work while a thread calls `tick`. The thread ends when the work does, also by a panic. If the system refuses the
 /// thread, the work is done without.
-fn follow<R>(mut tick: impl FnMut() + Send, work: impl FnOnce() -> R) -> R {
+fn follow(mut tick: impl FnMut() + Send, work: &mut dyn FnMut()) {
     let (working, ended) = channel::<()>();
     std::thread::scope(|scope| {
         let _ = std::thread::Builder::new().spawn_scoped(scope, move || {

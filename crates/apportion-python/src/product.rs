@@ -10,9 +10,10 @@ use crate::wait::long;
 use apportion::kernels::{Kernel, PathElement, Semiring, Tropical};
 use apportion::matrix::{BlockViews, Element, LocalBlocks, Scaling};
 use apportion::plan::{Plan, Shape};
+use apportion::platform::Platform;
 use apportion::product::{
-    Adaptive, OperandViews, RunReport, matrix_closure, matrix_paths, matrix_power, multiply,
-    products_of_closure, products_of_power,
+    Adaptive, ClosureMethod, MatmulJob, OperandViews, RunReport, matrix_closure, matrix_paths, matrix_power,
+    multiply, products_of_power,
 };
 use apportion::run::{Session, World};
 use apportion::schedule::ScheduleOptions;
@@ -189,15 +190,21 @@ fn compute<T: Lent>(
         let world = World::solo(monitor);
         let settled = settle::<T>(kernel, job, &world, monitor)?;
         let platform = as_run(&settled.machine.platform);
-        let products = match job.task.what.as_str() {
-            "power" => products_of_power(job.task.exponent),
-            "closure" => products_of_closure(job.shape.m),
-            _ => 1,
-        };
         let adaptive = job.task.adaptive.then_some(Adaptive { segments: job.task.segments });
         let scaling = scaling(kernel, &job.task)?;
         let matmul = settled.job(kernel, job.task.seed).with_adaptive(adaptive).with_scaling(scaling);
-        let session = Session::new(&world, &platform, monitor, matmul.work() * products as f64);
+        let (matmul, work) = match job.task.what.as_str() {
+            "power" => {
+                let work = matmul.work() * products_of_power(job.task.exponent) as f64;
+                (matmul, work)
+            }
+            "closure" => closing(matmul, job, &platform, &world)?,
+            _ => {
+                let work = matmul.work();
+                (matmul, work)
+            }
+        };
+        let session = Session::new(&world, &platform, monitor, work);
         // A power works on a copy of its own.
         let copy = || vec![(views[0].1[0].0, views[0].1[0].1.to_vec())];
         let (c, report) = match job.task.what.as_str() {
@@ -229,8 +236,7 @@ where
         let world = World::solo(monitor);
         let settled = settle::<PathElement<T>>(kernel, job, &world, monitor)?;
         let platform = as_run(&settled.machine.platform);
-        let matmul = settled.job(kernel, job.task.seed);
-        let work = matmul.work() * products_of_closure(job.shape.m) as f64;
+        let (matmul, work) = closing(settled.job(kernel, job.task.seed), job, &platform, &world)?;
         let session = Session::new(&world, &platform, monitor, work);
         let paths = matrix_paths(&vec![(view[0].0, elements.to_vec())], &matmul, &session)?;
         Ok((only(paths.lengths), only(paths.predecessors), paths.report, settled.ratios))
@@ -238,6 +244,17 @@ where
     let lengths = T::lend(lengths, sizes(job.shape), Kind::U8);
     let predecessors = i32::lend(predecessors, sizes(job.shape), Kind::U8);
     Ok((lengths, Some(predecessors), Report::new(report, ratios)))
+}
+
+/// The job of a closure with its method, and the work of it.
+fn closing<'j, T: Element>(
+    matmul: MatmulJob<'j, T>,
+    job: &Job,
+    platform: &Platform,
+    world: &World,
+) -> Result<(MatmulJob<'j, T>, f64)> {
+    let method = ClosureMethod::of(&matmul, platform, world)?;
+    Ok((matmul.with_closure(Some(method)), method.work(job.shape.m)))
 }
 
 /// The report, with the name that Python has for truth values.

@@ -1,8 +1,37 @@
 //! Threads that may be refused: a limit on processes must end in an error, never in a hang.
 
 use crate::error::{Error, Result};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+/// As [`std::thread::scope`], which is compiled once here instead of once for each use.
+pub(crate) fn scope<'env, R>(work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
+    let (mut work, mut outcome) = (Some(work), None);
+    in_scope(&mut |scope| outcome = work.take().map(|work| work(scope)));
+    outcome.expect("a scope runs its work")
+}
+
+fn in_scope<'env>(work: &mut dyn for<'scope> FnMut(&'scope Scope<'scope, 'env>)) {
+    std::thread::scope(|scope| work(scope));
+}
+
+/// A thread of a scope.
+pub(crate) struct Started<'scope, R> {
+    thread: ScopedJoinHandle<'scope, ()>,
+    result: Arc<Mutex<Option<R>>>,
+}
+
+impl<R> Started<'_, R> {
+    /// Waits for the thread.
+    ///
+    /// # Errors
+    /// Its panic.
+    pub fn join(self) -> std::thread::Result<R> {
+        self.thread.join()?;
+        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(result.expect("a thread that has not panicked has a result"))
+    }
+}
 
 /// Starts a thread in a scope.
 ///
@@ -11,8 +40,43 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 pub(crate) fn start<'scope, R: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> R + Send + 'scope,
-) -> Result<ScopedJoinHandle<'scope, R>> {
-    Builder::new().spawn_scoped(scope, work).map_err(refused)
+) -> Result<Started<'scope, R>> {
+    start_by(scope, Builder::new(), work)
+}
+
+/// [`start`] with a stack of this many bytes.
+///
+/// # Errors
+/// As [`start`].
+pub(crate) fn start_with_stack<'scope, R: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    bytes: usize,
+    work: impl FnOnce() -> R + Send + 'scope,
+) -> Result<Started<'scope, R>> {
+    start_by(scope, Builder::new().stack_size(bytes), work)
+}
+
+fn start_by<'scope, R: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    builder: Builder,
+    work: impl FnOnce() -> R + Send + 'scope,
+) -> Result<Started<'scope, R>> {
+    let result = Arc::new(Mutex::new(None));
+    let place = result.clone();
+    let work = move || {
+        let value = work();
+        *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+    };
+    Ok(Started { thread: start_boxed(scope, builder, Box::new(work))?, result })
+}
+
+/// What does not depend on the work is compiled once.
+fn start_boxed<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    builder: Builder,
+    work: Box<dyn FnOnce() + Send + 'scope>,
+) -> Result<ScopedJoinHandle<'scope, ()>> {
+    builder.spawn_scoped(scope, work).map_err(refused)
 }
 
 /// The error of a thread that the system refused.
@@ -35,7 +99,7 @@ pub(crate) fn share_out<T: Send>(items: Vec<T>, threads: usize, work: impl Fn(T)
             work(item);
         }
     };
-    std::thread::scope(|scope| {
+    scope(|scope| {
         for _ in 0..helpers {
             if start(scope, drain).is_err() {
                 break;

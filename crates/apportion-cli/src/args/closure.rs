@@ -3,12 +3,14 @@
 use super::RunningArgs;
 use super::running::semiring;
 use apportion::kernels::Semiring;
-use clap::Args;
+use apportion::product::ClosureMethod;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "I + A is squared until nothing changes: at most ceil(log2 n) products, run by one plan.\n\
+    after_help = "Squaring: I + A is squared until nothing changes, at most ceil(log2 n) products run by one plan.\n\
+    Elimination: Floyd and Warshall's algorithm on blocks, many smaller products that are one in all.\n\
     Predecessors: element (i, j), an i32, is the vertex before j on the best path from i to j, counted from 0; -1 where \
     there is no path or i = j. To recover a path, walk back from j until i. Among equally good paths the one of fewest edges \
     is taken, then the lesser vertex. They cost about ten times a plain closure.\n\
@@ -30,6 +32,31 @@ pub struct ClosureArgs {
     /// only.
     #[arg(long, value_name = "FILE")]
     pub predecessors: Option<PathBuf>,
+    /// How the closure is computed; auto takes elimination where its forecast is less than that of two products.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub algorithm: AlgorithmName,
     #[command(flatten)]
     pub running: RunningArgs,
+}
+
+/// How a closure is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AlgorithmName {
+    /// By forecast.
+    Auto,
+    /// Squares of I + A.
+    Squaring,
+    /// Elimination of blocks of vertices.
+    Elimination,
+}
+
+impl AlgorithmName {
+    /// The method; `None` for auto.
+    pub fn method(self) -> Option<ClosureMethod> {
+        match self {
+            Self::Auto => None,
+            Self::Squaring => Some(ClosureMethod::Squaring),
+            Self::Elimination => Some(ClosureMethod::Elimination),
+        }
+    }
 }

@@ -21,7 +21,7 @@ pub fn run(args: &ClosureArgs, console: &Console) -> Result<()> {
         _ => args.running.blas.unused(args.semiring)?,
     }
     let task = Task {
-        job: Job::Closure(args.predecessors.as_ref()),
+        job: Job::Closure(args.predecessors.as_ref(), args.algorithm.method()),
         factors: (&args.a, &args.a),
         semiring: args.semiring,
         output: args.output.as_ref(),

@@ -18,8 +18,8 @@ use apportion::kernels::{Kernel, PathElement, Real, Tropical};
 use apportion::matrix::{Element, LocalBlocks};
 use apportion::plan::Shape;
 use apportion::product::{
-    Adaptive, MatmulJob, Operands, OwnRects, RunReport, matrix_closure, matrix_paths, matrix_power, multiply,
-    products_of_closure, products_of_power,
+    Adaptive, ClosureMethod, MatmulJob, Operands, OwnRects, RunReport, matrix_closure, matrix_paths,
+    matrix_power, multiply, products_of_power,
 };
 use apportion::run::{Session, World};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub fn run(task: &Task<'_>, console: &Console) -> Result<()> {
 }
 
 fn on_world(task: &Task<'_>, world: &World, console: &Console) -> Result<()> {
-    let predecessors = if let Job::Closure(file) = task.job { file } else { None };
+    let predecessors = if let Job::Closure(file, _) = task.job { file } else { None };
     world.all_ok(apart(task, predecessors))?;
     let mut outputs = world.all_ok(Outputs::open(task, predecessors, world))?;
     let (inputs, shape, kind) = world.all_ok(inputs_of(task, world))?;
@@ -152,6 +152,7 @@ impl Part<'_> {
             .with_scaling(scaling)
             .with_adaptive(adaptive)
             .with_tail(tail);
+        let job = self.with_method(job, &prepared)?;
         let session = self.session(&job, &prepared);
         let (c, report) = self.console.watch("computing", monitor(), || match task.job {
             Job::Product(_) => {
@@ -159,7 +160,7 @@ impl Part<'_> {
                 multiply(operands, &job, &session)
             }
             Job::Power(exponent) => matrix_power(&blocks.a, exponent, &job, &session),
-            Job::Closure(_) => matrix_closure(&blocks.a, &job, &session),
+            Job::Closure(..) => matrix_closure(&blocks.a, &job, &session),
         })?;
         drop(blocks);
         let begin = Instant::now();
@@ -207,7 +208,7 @@ impl Part<'_> {
             Some(early) => early,
             None => world.all_ok(self.timed(|| self.read(lengths, Some(&prepared))))?,
         };
-        let job = prepared.job(kernel, task.running.seed);
+        let job = self.with_method(prepared.job(kernel, task.running.seed), &prepared)?;
         let session = self.session(&job, &prepared);
         let paths = self.console.watch("computing", monitor(), || matrix_paths(&blocks.a, &job, &session))?;
         let begin = Instant::now();
@@ -216,14 +217,27 @@ impl Part<'_> {
         self.told(report, &prepared, speeds.quick, kept)
     }
 
+    /// The job with the method of its closure, the same on all ranks.
+    fn with_method<'j, T: Element>(
+        &self,
+        job: MatmulJob<'j, T>,
+        prepared: &Prepared,
+    ) -> Result<MatmulJob<'j, T>> {
+        let Job::Closure(_, asked) = self.task.job else { return Ok(job) };
+        let method = match asked {
+            Some(method) => method,
+            None => ClosureMethod::of(&job, &prepared.platform, self.world)?,
+        };
+        Ok(job.with_closure(Some(method)))
+    }
+
     /// The job's runs: the maximum number of products it can take.
     fn session<'s, T: Element>(&'s self, job: &MatmulJob<'_, T>, prepared: &'s Prepared) -> Session<'s> {
-        let products = match self.task.job {
-            Job::Product(_) => 1,
-            Job::Power(exponent) => products_of_power(exponent),
-            Job::Closure(_) => products_of_closure(self.shape.m),
+        let work = match self.task.job {
+            Job::Product(_) => job.work(),
+            Job::Power(exponent) => job.work() * products_of_power(exponent) as f64,
+            Job::Closure(..) => job.closure.unwrap_or(ClosureMethod::Squaring).work(self.shape.m),
         };
-        let work = job.work() * products as f64;
         Session::new(self.world, &prepared.platform, monitor(), work).copying(copies(self.task.running))
     }
 
@@ -268,7 +282,7 @@ impl Part<'_> {
                 initial: initial.as_ref().map(|c| c.read(kernel, &own.c)).transpose()?,
             }),
             // The blocks of a square matrix are those of its product.
-            Job::Power(_) | Job::Closure(_) => {
+            Job::Power(_) | Job::Closure(..) => {
                 Ok(Blocks { a: a.read(kernel, &own.c)?, b: LocalBlocks::new(), initial: None })
             }
         }

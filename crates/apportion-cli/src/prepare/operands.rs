@@ -146,7 +146,7 @@ pub fn inputs_of<'a>(task: &Task<'a>, world: &World) -> Result<(Inputs<'a>, Shap
         Job::Product(args) => {
             ([args.scaled.transpose_a, args.scaled.transpose_b], args.scaled.c_in.as_deref())
         }
-        Job::Power(_) | Job::Closure(_) => ([false; 2], None),
+        Job::Power(_) | Job::Closure(..) => ([false; 2], None),
     };
     let open = |path, turned| Input::open(path, turned, task.semiring, world);
     let a = open(path_a, turned[0])?;

@@ -8,7 +8,7 @@ use apportion::matrix::Element;
 use apportion::measure::{CpuShare, QuickSpeeds, availability, measure_quickly};
 use apportion::model::Models;
 use apportion::platform::Platform;
-use apportion::product::RunReport;
+use apportion::product::{ClosureMethod, RunReport};
 use apportion::run::World;
 use apportion::trace::Activity;
 use std::path::PathBuf;
@@ -139,7 +139,7 @@ impl Quick {
         let Some(forecast) = report.plan.forecast.as_ref().filter(|_| report.adaptation.is_none()) else {
             return;
         };
-        if report.tail.is_some() {
+        if report.tail.is_some() || report.closure == Some(ClosureMethod::Elimination) {
             return;
         }
         let (mut taken, mut off, names) = (Vec::new(), Vec::new(), platform.names());

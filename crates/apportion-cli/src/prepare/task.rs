@@ -6,6 +6,7 @@ use apportion::error::{Error, Result};
 use apportion::kernels::{Kernel, Semiring};
 use apportion::matrix::{Element, Scaling};
 use apportion::plan::shapes::Method;
+use apportion::product::ClosureMethod;
 use std::path::{Path, PathBuf};
 
 /// The result to compute from the factors.
@@ -15,8 +16,8 @@ pub enum Job<'a> {
     Product(&'a MatmulArgs),
     /// A to this power.
     Power(u64),
-    /// I + A + A A + …, and the destination of predecessors, if requested.
-    Closure(Option<&'a PathBuf>),
+    /// I + A + A A + …: the destination of predecessors and the method, if requested.
+    Closure(Option<&'a PathBuf>, Option<ClosureMethod>),
 }
 
 /// The work of all processes.
@@ -35,7 +36,7 @@ impl<'a> Task<'a> {
     pub fn operands(&self) -> Vec<&'a Path> {
         let initial = match self.job {
             Job::Product(args) => args.scaled.c_in.as_deref(),
-            Job::Power(_) | Job::Closure(_) => None,
+            Job::Power(_) | Job::Closure(..) => None,
         };
         [Some(self.factors.0), Some(self.factors.1), initial].into_iter().flatten().collect()
     }
@@ -55,7 +56,7 @@ impl<'a> Task<'a> {
     pub fn uncut(&self) -> Option<&'static str> {
         match self.job {
             Job::Power(_) => Some("power"),
-            Job::Closure(_) => Some("closure"),
+            Job::Closure(..) => Some("closure"),
             Job::Product(args) if args.adaptive => Some("--adaptive"),
             Job::Product(args) if args.tail.is_some() => Some("--tail"),
             Job::Product(args) if args.panels.asked() => Some("a product in panels"),

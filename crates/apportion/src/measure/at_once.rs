@@ -19,7 +19,7 @@ pub(super) fn at_once<R: Send>(
 ) -> Vec<Option<Result<R>>> {
     let working = shares.iter().filter(|share| **share > 0).count();
     let (barrier, work) = (StartBarrier::new(working), &work);
-    std::thread::scope(|scope| {
+    threads::scope(|scope| {
         let threads: Vec<_> = platform
             .processors
             .iter()

@@ -221,7 +221,7 @@ fn round<T: Trial>(
     let barrier = StartBarrier::new(wanted.len());
     let left = AtomicUsize::new(wanted.iter().filter(|(_, t)| matches!(t, Task::Measure(_))).count());
     let mut outcome = Ok(());
-    std::thread::scope(|scope| {
+    threads::scope(|scope| {
         let (give, points) = channel();
         let mut workers = Vec::new();
         for &(rank, task) in wanted {

@@ -18,7 +18,9 @@ pub use multiply::{MatmulJob, multiply};
 pub use operands::{OperandViews, Operands, OwnRects, whole_block, whole_matrix};
 pub use outcome::RunReport;
 pub use panels::{Files, PanelRun, Panels, check_panels};
-pub use powers::{Paths, matrix_closure, matrix_paths, matrix_power, products_of_closure, products_of_power};
+pub use powers::{
+    ClosureMethod, Paths, matrix_closure, matrix_paths, matrix_power, products_of_closure, products_of_power,
+};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::application::{TailOutcome, computed};
 use super::segments::RunSegments;
-use super::{Adaptation, Adaptive, OperandViews, OwnRects, RunReport, adaptive};
+use super::{Adaptation, Adaptive, ClosureMethod, OperandViews, OwnRects, RunReport, adaptive};
 use crate::error::{Error, Result};
 use crate::kernels::Kernel;
 use crate::matrix::{BlockViews, Element, LocalBlocks, Scaling, views_of};
@@ -40,6 +40,8 @@ pub struct MatmulJob<'a, T> {
     pub tail: f64,
     /// Forecast of the plan in this order, if it is known; otherwise it is simulated.
     pub forecast: Option<Forecast>,
+    /// How a closure is computed; `None` for the method of less predicted time.
+    pub closure: Option<ClosureMethod>,
     /// Seed of the verification.
     pub seed: u64,
 }
@@ -55,8 +57,8 @@ impl<'a, T: Element> MatmulJob<'a, T> {
         models_block: u64,
     ) -> Self {
         let scaling = Scaling::none(kernel.one());
-        let (adaptive, tail, forecast, seed) = (None, 0.0, None, 1);
-        Self { kernel, plan, order, models, models_block, scaling, adaptive, tail, forecast, seed }
+        let (adaptive, tail, forecast, closure, seed) = (None, 0.0, None, None, 1);
+        Self { kernel, plan, order, models, models_block, scaling, adaptive, tail, forecast, closure, seed }
     }
 
     /// The same job with scalars.
@@ -84,6 +86,12 @@ impl<'a, T: Element> MatmulJob<'a, T> {
         Self { forecast, ..self }
     }
 
+    /// The same job with a method of its closure.
+    #[must_use]
+    pub fn with_closure(self, closure: Option<ClosureMethod>) -> Self {
+        Self { closure, ..self }
+    }
+
     /// The same job with another seed of the verification.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
@@ -106,6 +114,12 @@ impl<'a, T: Element> MatmulJob<'a, T> {
             world.all_ok(if missing { self.predicted(session.platform()).map(Some) } else { Ok(None) })?;
         let forecast = predicted.or(self.forecast.clone());
         Ok(Self { forecast, ..self })
+    }
+
+    /// The same job with a forecast, made on this rank if there is none yet.
+    pub(super) fn forecast_alone(self, platform: &Platform) -> Result<Self> {
+        let forecast = self.forecast.clone().map_or_else(|| self.predicted(platform), Ok)?;
+        Ok(Self { forecast: Some(forecast), ..self })
     }
 
     fn predicted(&self, platform: &Platform) -> Result<Forecast> {

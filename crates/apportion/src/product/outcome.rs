@@ -1,6 +1,6 @@
 //! The result of a run as data; [`report`](crate::report) prints it.
 
-use super::{Adaptation, MatmulJob, TailOutcome};
+use super::{Adaptation, ClosureMethod, MatmulJob, TailOutcome};
 use crate::error::Result;
 use crate::kernels::Semiring;
 use crate::matrix::Element;
@@ -57,6 +57,8 @@ pub struct RunReport {
     pub exceptional: u64,
     /// Number of products in the run: 1, except for powers and closures. Seconds and volume are totals.
     pub products: u64,
+    /// How a closure was computed.
+    pub closure: Option<ClosureMethod>,
     /// Seconds spent reading and writing files.
     pub io_seconds: f64,
     /// Seconds spent on verification.
@@ -89,6 +91,7 @@ impl RunReport {
             sampled: None,
             exceptional: 0,
             products: 0,
+            closure: None,
             io_seconds: 0.0,
             verify_seconds: 0.0,
         })

@@ -3,12 +3,15 @@
 //! products. The broadcast flow on strips of rows is the exception: between processes, its right factor is moved
 //! to column blocks before each product.
 
+mod elimination;
+
 use super::{MatmulJob, Operands, OwnRects, RunReport, multiply};
 use crate::error::{Error, Result};
 use crate::geometry::Rect;
 use crate::kernels::{Kernel, PathElement, Semiring, Tropical};
 use crate::matrix::{Element, LocalBlocks};
-use crate::run::{Session, redistribute};
+use crate::platform::Platform;
+use crate::run::{Session, World, redistribute};
 use crate::schedule::MatmulSchedule;
 
 /// The `exponent`-th power of a square matrix by repeated squaring. It takes at most 2 log2(exponent)
@@ -55,10 +58,59 @@ pub fn products_of_closure(vertices: u64) -> u64 {
     u64::from(vertices.next_power_of_two().ilog2())
 }
 
+/// How a closure is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClosureMethod {
+    /// I + A is squared until nothing changes: at most ceil(log2 n) products of n^3 multiply-adds.
+    Squaring,
+    /// Block elimination, Floyd and Warshall's algorithm on blocks (Solomonik et al. 2013): many products of
+    /// n^3 multiply-adds in all.
+    Elimination,
+}
+
+impl std::fmt::Display for ClosureMethod {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Squaring => "squaring",
+            Self::Elimination => "elimination",
+        })
+    }
+}
+
+impl ClosureMethod {
+    /// The method of less predicted time, the same on all ranks: elimination, if it takes less time than two
+    /// squarings by the job's plan. Below 256 vertices, and where the plan is of no method that could divide
+    /// products of other shapes, it is squaring.
+    ///
+    /// # Errors
+    /// As [`simulate`](crate::simulate::simulate), on all ranks.
+    pub fn of<T: Element>(job: &MatmulJob<'_, T>, platform: &Platform, world: &World) -> Result<Self> {
+        let faster = || -> Result<bool> {
+            if job.plan.layout()?.shape().m < elimination::FEWEST {
+                return Ok(false);
+            }
+            let Some(seconds) = elimination::predicted(job, platform)? else { return Ok(false) };
+            let job = job.clone().forecast_alone(platform)?;
+            Ok(job.forecast.is_some_and(|one| seconds < 2.0 * one.seconds))
+        };
+        let faster = world.all_ok(if world.rank() == 0 { faster() } else { Ok(false) })?;
+        let faster = world.broadcast(&[u8::from(faster)])? == [1];
+        Ok(if faster { Self::Elimination } else { Self::Squaring })
+    }
+
+    /// Multiply-adds of the closure of this many vertices; at most, by squaring.
+    pub fn work(self, vertices: u64) -> f64 {
+        match self {
+            Self::Squaring => (vertices as f64).powi(3) * products_of_closure(vertices) as f64,
+            Self::Elimination => elimination::work(vertices),
+        }
+    }
+}
+
 /// The closure I + A + A^2 + … of a square matrix over max-plus, min-plus or or-and, in which each vertex
-/// reaches itself by the empty path. I + A is squared, by the same plan each time, until nothing changes.
-/// This takes at most ceil(log2 n) products of 2 n^3 operations, each verified as in [`multiply`]. The result
-/// has the blocks of [`OwnRects`]' C.
+/// reaches itself by the empty path, by the job's [`ClosureMethod`] or else the one of less predicted time. Its
+/// products are verified as in [`multiply`]. The result has the blocks of [`OwnRects`]' C.
 ///
 /// # Errors
 /// As [`multiply`]; plus-times (exit code 2); a cycle that improves forever, negative over min-plus or
@@ -72,19 +124,26 @@ pub fn matrix_closure<T: Element>(
     job: &MatmulJob<'_, T>,
     session: &Session<'_>,
 ) -> Result<(LocalBlocks<T>, RunReport)> {
-    let mut squares = Squares::new(job, session)?;
-    let closure = closure_of(a, &mut squares).map_err(|error| match error {
+    let (platform, world) = (session.platform(), session.world());
+    let method = job.closure.map_or_else(|| ClosureMethod::of(job, platform, world), Ok)?;
+    let closure = closure_of(a, method, job, session).map_err(|error| match error {
         // All ranks derive these errors from the same sums.
         Error::Infeasible { .. } | Error::Input { .. } if session.world().size() > 1 => {
             Error::Agreed { code: error.exit_code(), text: error.to_string() }
         }
         mine => mine,
-    })?;
-    Ok((closure, squares.report))
+    });
+    let (closure, report) = closure?;
+    Ok((closure, RunReport { closure: Some(method), ..report }))
 }
 
-fn closure_of<T: Element>(a: &LocalBlocks<T>, squares: &mut Squares<'_, T>) -> Result<LocalBlocks<T>> {
-    let kernel = squares.job.kernel;
+fn closure_of<T: Element>(
+    a: &LocalBlocks<T>,
+    method: ClosureMethod,
+    job: &MatmulJob<'_, T>,
+    session: &Session<'_>,
+) -> Result<(LocalBlocks<T>, RunReport)> {
+    let kernel = job.kernel;
     let (one, semiring) = (kernel.one(), kernel.semiring());
     if semiring == Semiring::PlusTimes {
         let what = "plus-times has no closure by paths";
@@ -99,7 +158,11 @@ fn closure_of<T: Element>(a: &LocalBlocks<T>, squares: &mut Squares<'_, T>) -> R
         Semiring::MinPlus if x < one => x,
         _ => one,
     });
+    let mut squares = Squares::new(job, session)?;
     squares.check_cycles(&reached)?;
+    if method == ClosureMethod::Elimination {
+        return elimination::closure(reached, job, session);
+    }
     for _ in 0..products_of_closure(squares.job.plan.layout()?.shape().m) {
         let further = squares.times(&reached, &reached)?;
         squares.check_cycles(&further)?;
@@ -108,7 +171,17 @@ fn closure_of<T: Element>(a: &LocalBlocks<T>, squares: &mut Squares<'_, T>) -> R
         }
         reached = further;
     }
-    Ok(reached)
+    Ok((reached, squares.report))
+}
+
+/// The error of a matrix with a path from a vertex to itself that is better than the empty one.
+fn no_path_is_best(semiring: Semiring, vertex: u64) -> Error {
+    let (sign, kind) =
+        if semiring == Semiring::MaxPlus { ("positive", "longest") } else { ("negative", "shortest") };
+    Error::infeasible(
+        format!("a cycle of {sign} weight passes through vertex {vertex}: no path is {kind}"),
+        format!("remove the {sign} cycles"),
+    )
 }
 
 /// Blocks of a closure with the predecessor of each pair.
@@ -255,9 +328,10 @@ impl<'a, T: Element> Squares<'a, T> {
     /// forever.
     fn check_cycles(&self, blocks: &LocalBlocks<T>) -> Result<()> {
         let one = self.job.kernel.one();
-        let (sign, kind, improves): (_, _, fn(&T, &T) -> bool) = match self.job.kernel.semiring() {
-            Semiring::MaxPlus => ("positive", "longest", |x, one| x > one),
-            Semiring::MinPlus => ("negative", "shortest", |x, one| x < one),
+        let semiring = self.job.kernel.semiring();
+        let improves: fn(&T, &T) -> bool = match semiring {
+            Semiring::MaxPlus => |x, one| x > one,
+            Semiring::MinPlus => |x, one| x < one,
             _ => return Ok(()),
         };
         let mut first = u64::MAX;
@@ -267,10 +341,7 @@ impl<'a, T: Element> Squares<'a, T> {
         }
         match self.session.world().all_reduce(&[first], u64::min)?[0] {
             u64::MAX => Ok(()),
-            i => Err(Error::infeasible(
-                format!("a cycle of {sign} weight passes through vertex {i}: no path is {kind}"),
-                format!("remove the {sign} cycles"),
-            )),
+            i => Err(no_path_is_best(semiring, i)),
         }
     }
 }

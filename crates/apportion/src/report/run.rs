@@ -95,6 +95,7 @@ impl RunReport {
             "odds_of_a_miss": self.error_probability,
             "verification": self.verification(),
             "products": self.products,
+            "algorithm": self.closure.map(|method| method.to_string()),
             "volume": self.volume(),
             "carried": self.trace.lanes.iter().map(|l| l.carried).sum::<u64>(),
             "volume_lower_bound": self.volume_lower_bound(),
@@ -180,11 +181,12 @@ impl RunReport {
             (
                 "plan",
                 format!(
-                    "{}, {} flow{}{}",
+                    "{}, {} flow{}{}{}",
                     self.plan.method,
                     self.order.flow,
                     if self.order.overlaps() { " with overlap" } else { "" },
-                    if self.products > 1 { format!(", {} products", self.products) } else { String::new() }
+                    if self.products > 1 { format!(", {} products", self.products) } else { String::new() },
+                    self.closure.map_or_else(String::new, |method| format!(" by {method}"))
                 ),
             ),
             ("seconds", show_seconds(seconds)),

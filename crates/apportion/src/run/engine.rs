@@ -11,12 +11,11 @@ use crate::error::Result;
 use crate::geometry::Rank;
 use crate::platform::Topology;
 use crate::schedule::Executable;
-use crate::threads;
+use crate::threads::{self, Started};
 use crate::trace::{Lane, Trace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 /// Interval at which the progress of messages is driven during an update.
@@ -104,16 +103,15 @@ fn on_threads<'a, E: Executable>(
         }
         outcome
     };
-    let outcomes = std::thread::scope(|scope| {
+    let outcomes = threads::scope(|scope| {
         let one = &one;
         let started = |rank| {
             // The others wait for all: without this one they must give up.
             threads::start(scope, move || one(rank)).inspect_err(|_| stop.fail())
         };
         let workers: Vec<_> = (0..p).map(started).collect();
-        let outcome = |worker: Result<ScopedJoinHandle<'_, _>>| {
-            worker?.join().expect("a worker's panic is caught inside")
-        };
+        let outcome =
+            |worker: Result<Started<'_, _>>| worker?.join().expect("a worker's panic is caught inside");
         workers.into_iter().map(outcome).collect()
     });
     first_failure(outcomes)
@@ -136,7 +134,7 @@ fn on_rank<'a, E: Executable>(app: &'a E, session: &Session<'_>, part: [f64; 2])
         let in_turns = bus && app.senders(0).is_some();
         worker.work(epoch, &mut Messages::new(world, epoch, in_turns))
     };
-    std::thread::scope(|scope| {
+    threads::scope(|scope| {
         if app.overlaps() && world.can_progress() {
             // Messages also progress without it, more slowly.
             let _ = threads::start(scope, || {

@@ -23,7 +23,7 @@ pub(crate) fn update<T: Element>(
         kernel.update(a, b, c);
         return 0.0;
     }
-    std::thread::scope(|scope| {
+    threads::scope(|scope| {
         let (mut rest, mut helpers) = (c, Vec::new());
         for t in 0..count {
             let (first, end) = (t * m / count, (t + 1) * m / count);
@@ -52,7 +52,7 @@ pub(crate) fn all<P: Send>(mut parts: Vec<P>, compute: impl Fn(P) + Sync) -> f64
         return 0.0;
     }
     let compute = &compute;
-    std::thread::scope(|scope| {
+    threads::scope(|scope| {
         let one = |part| {
             let started = threads::start(scope, move || {
                 compute(part);

@@ -40,6 +40,47 @@ pub struct Cross<'a, T> {
     pub courant: [&'a [T]; 4],
 }
 
+// The arrays below are short. Loops over them compile many times faster than closures passed to `map`, of which
+// each use is a function of its own.
+
+/// The first `n` elements of each run.
+#[inline(always)]
+fn cut<T, const K: usize>(mut runs: [&[T]; K], n: usize) -> [&[T]; K] {
+    for run in &mut runs {
+        *run = &run[..n];
+    }
+    runs
+}
+
+/// [`cut`] for two runs on each axis.
+#[inline(always)]
+fn cut_all<T, const K: usize, const N: usize>(mut runs: [[&[T]; K]; N], n: usize) -> [[&[T]; K]; N] {
+    for two in &mut runs {
+        *two = cut(*two, n);
+    }
+    runs
+}
+
+/// Element `x` of each run.
+#[inline(always)]
+fn at<T: Advectable, const K: usize>(runs: [&[T]; K], x: usize) -> [T; K] {
+    let mut values = [T::ZERO; K];
+    for (value, run) in values.iter_mut().zip(&runs) {
+        *value = run[x];
+    }
+    values
+}
+
+/// [`at`] for the runs on each axis.
+#[inline(always)]
+fn at_all<T: Advectable, const K: usize, const N: usize>(runs: [[&[T]; K]; N], x: usize) -> [[T; K]; N] {
+    let mut values = [[T::ZERO; K]; N];
+    for (value, runs) in values.iter_mut().zip(&runs) {
+        *value = at(*runs, x);
+    }
+    values
+}
+
 /// The flux of `courant` through a face, positive from `before` to `behind`: the upwind cell's value times
 /// the Courant number.
 #[inline(always)]
@@ -58,17 +99,17 @@ pub fn advance<T: Advectable, const N: usize, const UNIFORM: bool>(
 ) {
     let n = out.len();
     let psi = &psi[..n];
-    let around = around.map(|two| two.map(|run| &run[..n]));
-    let courant = courant.map(|two| two.map(|run| &run[..n]));
+    let around = cut_all(around, n);
+    let courant = cut_all(courant, n);
     if UNIFORM && n > 0 {
         // The upwind cells are the same all along.
-        let numbers = courant.map(|two| two.map(|run| run[0]));
-        let sources: [[&[T]; 2]; N] = std::array::from_fn(|axis| {
-            let ([before, behind], [lower, upper]) = (around[axis], numbers[axis]);
-            let below = if lower > T::ZERO { before } else { psi };
-            let above = if upper > T::ZERO { psi } else { behind };
-            [&below[..n], &above[..n]]
-        });
+        let numbers = at_all(courant, 0);
+        let mut sources = around;
+        for (two, &[lower, upper]) in sources.iter_mut().zip(&numbers) {
+            let [before, behind] = *two;
+            *two = [if lower > T::ZERO { before } else { psi }, if upper > T::ZERO { psi } else { behind }];
+        }
+        let sources = cut_all(sources, n);
         for x in 0..n {
             let mut sum = psi[x];
             for axis in 0..N {
@@ -95,7 +136,7 @@ pub fn advance<T: Advectable, const N: usize, const UNIFORM: bool>(
 pub fn subtract<T: Advectable, const N: usize>(psi: &[T], fluxes: [[&[T]; 2]; N], out: &mut [T]) {
     let n = out.len();
     let psi = &psi[..n];
-    let fluxes = fluxes.map(|two| two.map(|run| &run[..n]));
+    let fluxes = cut_all(fluxes, n);
     for x in 0..n {
         let mut sum = psi[x];
         for [lower, upper] in fluxes {
@@ -133,17 +174,18 @@ pub fn correct<
     if n == 0 {
         return;
     }
-    let [before, behind] = faces.cells.map(|run| &run[..n]);
+    let [before, behind] = cut(faces.cells, n);
     let courant = &faces.courant[..n];
-    let cross = faces.cross.map(|c| Cross {
-        up: c.up.map(|run| &run[..n]),
-        down: c.down.map(|run| &run[..n]),
-        courant: c.courant.map(|run| &run[..n]),
-    });
-    let beyond = if THIRD { faces.beyond.map(|run| &run[..n]) } else { faces.beyond };
-    let corners =
-        if THIRD && N == 2 { faces.corners.map(|two| two.map(|run| &run[..n])) } else { faces.corners };
-    let (steady, steady_cross) = (courant[0], cross.map(|around| around.courant.map(|run| run[0])));
+    let mut cross = faces.cross;
+    let mut steady_cross = [[T::ZERO; 4]; N];
+    for (around, steady) in cross.iter_mut().zip(&mut steady_cross) {
+        let Cross { up, down, courant } = *around;
+        *around = Cross { up: cut(up, n), down: cut(down, n), courant: cut(courant, n) };
+        *steady = at(courant, 0);
+    }
+    let beyond = if THIRD { cut(faces.beyond, n) } else { faces.beyond };
+    let corners = if THIRD && N == 2 { cut_all(faces.corners, n) } else { faces.corners };
+    let steady = courant[0];
     let c = T::constant;
     let size = |x: T| if KIND == SIGNED { x.magnitude() } else { x };
     for x in 0..n {
@@ -156,9 +198,9 @@ pub fn correct<
         let eighth = c(-0.125) * here;
         for e in 0..N {
             let around = cross[e];
-            let [up_a, up_b] = around.up.map(|run| run[x]);
-            let [down_a, down_b] = around.down.map(|run| run[x]);
-            let [c0, c1, c2, c3] = if UNIFORM { steady_cross[e] } else { around.courant.map(|run| run[x]) };
+            let [up_a, up_b] = at(around.up, x);
+            let [down_a, down_b] = at(around.down, x);
+            let [c0, c1, c2, c3] = if UNIFORM { steady_cross[e] } else { at(around.courant, x) };
             // Four times the mean.
             let four = (c0 + c1) + (c2 + c3);
             sums[e] = four;
@@ -171,7 +213,7 @@ pub fn correct<
         }
         let mut total = sum.value();
         if THIRD {
-            let [far_a, far_b] = beyond.map(|run| run[x]);
+            let [far_a, far_b] = at(beyond, x);
             let curved = ((far_b - b) - a) + far_a;
             let cubic = (c(3.0) * here * speed - c(2.0) * here * here * here - here) * c(1.0 / 3.0);
             let around = (size(far_b) + size(b)) + (size(a) + size(far_a));
@@ -234,20 +276,20 @@ pub fn limits<T: Advectable, const N: usize>(
 ) {
     let n = up.len();
     let (start, psi, down) = (&start[..n], &psi[..n], &mut down[..n]);
-    let start_around = start_around.map(|two| two.map(|run| &run[..n]));
-    let around = around.map(|two| two.map(|run| &run[..n]));
-    let fluxes = fluxes.map(|two| two.map(|run| &run[..n]));
+    let start_around = cut_all(start_around, n);
+    let around = cut_all(around, n);
+    let fluxes = cut_all(fluxes, n);
     for x in 0..n {
         let here = psi[x];
         let mut most = here.larger(start[x]);
         let mut least = here.smaller(start[x]);
         let (mut inflow, mut outflow) = (T::constant(TINY), T::constant(TINY));
         for axis in 0..N {
-            let [before, behind] = around[axis].map(|run| run[x]);
-            let [was_before, was_behind] = start_around[axis].map(|run| run[x]);
+            let [before, behind] = at(around[axis], x);
+            let [was_before, was_behind] = at(start_around[axis], x);
             most = most.larger(before.larger(behind)).larger(was_before.larger(was_behind));
             least = least.smaller(before.smaller(behind)).smaller(was_before.smaller(was_behind));
-            let [lower, upper] = fluxes[axis].map(|run| run[x]);
+            let [lower, upper] = at(fluxes[axis], x);
             inflow = inflow + (lower.larger(T::ZERO) - upper.smaller(T::ZERO));
             outflow = outflow + (upper.larger(T::ZERO) - lower.smaller(T::ZERO));
         }
@@ -284,13 +326,13 @@ pub fn subtract_limited<T: Advectable, const N: usize>(
     let n = out.len();
     let (psi, up, down) = (&psi[..n], &up[..n], &down[..n]);
     let [fluxes, up_around, down_around] =
-        [fluxes, up_around, down_around].map(|all| all.map(|two| two.map(|run| &run[..n])));
+        [cut_all(fluxes, n), cut_all(up_around, n), cut_all(down_around, n)];
     for x in 0..n {
         let mut sum = psi[x];
         for axis in 0..N {
-            let [lower, upper] = fluxes[axis].map(|run| run[x]);
-            let [up_before, up_behind] = up_around[axis].map(|run| run[x]);
-            let [down_before, down_behind] = down_around[axis].map(|run| run[x]);
+            let [lower, upper] = at(fluxes[axis], x);
+            let [up_before, up_behind] = at(up_around[axis], x);
+            let [down_before, down_behind] = at(down_around[axis], x);
             let in_part = admitted([up_before, up[x]], [down_before, down[x]], lower > T::ZERO);
             let out_part = admitted([up[x], up_behind], [down[x], down_behind], upper > T::ZERO);
             sum = sum - (upper * out_part - lower * in_part);
@@ -303,10 +345,10 @@ pub fn subtract_limited<T: Advectable, const N: usize>(
 #[inline(always)]
 pub fn limit<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T]) {
     let n = fluxes.len();
-    let (up, down) = (up.map(|run| &run[..n]), down.map(|run| &run[..n]));
+    let (up, down) = (cut(up, n), cut(down, n));
     for x in 0..n {
         let here = fluxes[x];
-        fluxes[x] = here * admitted(up.map(|run| run[x]), down.map(|run| run[x]), here > T::ZERO);
+        fluxes[x] = here * admitted(at(up, x), at(down, x), here > T::ZERO);
     }
 }
 
@@ -314,10 +356,10 @@ pub fn limit<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T]) {
 #[inline(always)]
 pub fn limit_both<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T], courant: &mut [T]) {
     let n = fluxes.len();
-    let (up, down, courant) = (up.map(|run| &run[..n]), down.map(|run| &run[..n]), &mut courant[..n]);
+    let (up, down, courant) = (cut(up, n), cut(down, n), &mut courant[..n]);
     for x in 0..n {
         let here = courant[x];
-        let part = admitted(up.map(|run| run[x]), down.map(|run| run[x]), here > T::ZERO);
+        let part = admitted(at(up, x), at(down, x), here > T::ZERO);
         courant[x] = here * part;
         fluxes[x] = fluxes[x] * part;
     }

@@ -1,5 +1,6 @@
 //! The numbers that are advected.
 
+use super::subdomain::Part;
 use crate::matrix::Element;
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -30,6 +31,11 @@ pub trait Advectable:
 
     /// A constant of the formulas.
     fn constant(value: f64) -> Self;
+
+    /// Carries out passes for a part of a box. No generic function: the loops are compiled once, with this crate,
+    /// and not with each program that uses it.
+    #[doc(hidden)]
+    fn compute(part: Part<'_, Self>);
 }
 
 impl Advectable for f32 {
@@ -45,6 +51,10 @@ impl Advectable for f32 {
     fn constant(value: f64) -> Self {
         value as Self
     }
+
+    fn compute(part: Part<'_, Self>) {
+        part.computed();
+    }
 }
 
 impl Advectable for f64 {
@@ -59,5 +69,9 @@ impl Advectable for f64 {
     #[inline(always)]
     fn constant(value: f64) -> Self {
         value
+    }
+
+    fn compute(part: Part<'_, Self>) {
+        part.computed();
     }
 }

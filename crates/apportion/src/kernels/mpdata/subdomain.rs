@@ -366,6 +366,12 @@ pub struct Part<'a, T> {
 impl<T: Advectable> Part<'_, T> {
     /// Computes it.
     pub fn compute(self) {
+        T::compute(self);
+    }
+
+    /// What [`Advectable::compute`] does.
+    #[inline(always)]
+    pub(super) fn computed(self) {
         self.input.compute(&self.cells, self.results);
     }
 }

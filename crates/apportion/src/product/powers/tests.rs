@@ -127,12 +127,13 @@ fn improving_cycles_are_named() {
 
 /// Follows every chain of predecessors back: it must end at the start of the path, and its edges must add up
 /// to the length.
-fn check_paths(path: DataPath, semiring: Semiring, a: &Matrix<i64>) {
+fn check_paths((path, method): (DataPath, ClosureMethod), semiring: Semiring, a: &Matrix<i64>) {
     let n = a.rows();
     let paths = Kernel::paths(semiring).unwrap();
     let found = [false, true].map(|ends| {
         with(path, paths, a, |a, what, session| {
-            let Paths { lengths, predecessors, .. } = matrix_paths(a, what, session)?;
+            let what = what.clone().with_closure(Some(method));
+            let Paths { lengths, predecessors, .. } = matrix_paths(a, &what, session)?;
             // Predecessors are numbers of vertices: whole as i64, too.
             let widened = predecessors
                 .into_iter()
@@ -163,7 +164,7 @@ fn check_paths(path: DataPath, semiring: Semiring, a: &Matrix<i64>) {
 
 #[test]
 fn predecessors_lead_back_along_best_paths() {
-    for n in [1, 2, 7, 31] {
+    for n in [1, 2, 7, 31, 131] {
         // Potentials: edges of both signs and many cycles of length 0, but none that improves.
         let height = |i: usize| (i * i % 13) as i64;
         for sign in [1, -1] {
@@ -177,7 +178,10 @@ fn predecessors_lead_back_along_best_paths() {
                 }
             };
             let edges = Matrix::new(n, n, (0..n * n).map(edge).collect());
-            PATHS.into_iter().for_each(|path| check_paths(path, semiring, &edges));
+            let how = |path| {
+                if n == 31 { (path, ClosureMethod::Squaring) } else { (path, ClosureMethod::Elimination) }
+            };
+            PATHS.into_iter().for_each(|path| check_paths(how(path), semiring, &edges));
         }
     }
     let cycle = Matrix::new(2, 2, vec![0, -3, 2, 0]);
@@ -222,4 +226,70 @@ fn powers_of_every_flow_are_those_of_one_thread() {
             assert_eq!(run(true).as_slice(), closed, "{flow}, {path:?}");
         }
     }
+}
+
+/// The closures by elimination, of sizes around those of the leaves, on every path of data.
+#[test]
+fn closures_by_elimination_equal_those_of_one_thread() {
+    for (n, path) in [3, 128, 129, 257, 300].into_iter().flat_map(|n| PATHS.map(|path| (n, path))) {
+        for semiring in [Semiring::MaxPlus, Semiring::MinPlus] {
+            let kernel = Kernel::<f64>::over(semiring).unwrap();
+            // A long chain with a few short cuts: squaring would take many products.
+            let value = |at: usize| {
+                let (i, j) = (at / n, at % n);
+                let weight = (i % 5) as f64 + (j % 3) as f64;
+                let here = j == (i + 1) % n || i * 7 % n == j * 3 % n;
+                if here { weight * kernel.zero().signum() } else { kernel.zero() }
+            };
+            let a = Matrix::new(n, n, (0..n * n).map(value).collect());
+            let (found, report) = with(path, kernel, &a, by_elimination).unwrap();
+            let expected = closure(&a, semiring);
+            assert!(found.as_slice() == expected, "{semiring}, {n}, {path:?}");
+            assert_eq!(report.closure, Some(ClosureMethod::Elimination));
+            let leaves = n.div_ceil(128) as u64;
+            assert_eq!(report.products, 6 * (leaves - 1));
+            let bits: Vec<u8> = a.as_slice().iter().map(|x| u8::from(x.is_finite())).collect();
+            let (found, _) = with(path, Kernel::or_and(), &Matrix::new(n, n, bits), by_elimination).unwrap();
+            let reached: Vec<u8> = expected.iter().map(|x| u8::from(x.is_finite())).collect();
+            assert!(found.as_slice() == reached, "or-and, {n}, {path:?}");
+        }
+    }
+}
+
+fn by_elimination<T: Element>(
+    a: &LocalBlocks<T>,
+    job: &MatmulJob<'_, T>,
+    session: &Session<'_>,
+) -> Result<(LocalBlocks<T>, RunReport)> {
+    matrix_closure(a, &job.clone().with_closure(Some(ClosureMethod::Elimination)), session)
+}
+
+/// A cycle that improves is found wherever it is: within a leaf and across leaves.
+#[test]
+fn elimination_names_a_vertex_of_an_improving_cycle() {
+    let n = 260;
+    for cycle in [[3, 5], [7, 200], [140, 259]] {
+        let mut a = vec![f64::INFINITY; n * n];
+        a[cycle[0] * n + cycle[1]] = 1.0;
+        a[cycle[1] * n + cycle[0]] = -2.0;
+        let a = Matrix::new(n, n, a);
+        for path in PATHS {
+            let error = with(path, Kernel::min_plus(), &a, by_elimination).unwrap_err();
+            assert_eq!(error.exit_code(), 1);
+            let named = format!("a cycle of negative weight passes through vertex {}:", cycle[1]);
+            assert!(error.to_string().starts_with(&named), "{error}");
+        }
+    }
+}
+
+/// The work of an elimination is that of one product, but for the leaves; a long chain is closed by it.
+#[test]
+fn the_work_of_a_closure_is_counted() {
+    assert_eq!(ClosureMethod::Elimination.work(128), 0.0);
+    // 128 + 64: 128 x 128 x 64 and 64 x 128 x 128, 64 x 128 x 64, 128 x 64 x 64, 128 x 64 x 128, 64 x 64 x 128.
+    assert_eq!(ClosureMethod::Elimination.work(192), 3.0 * 128.0 * 128.0 * 64.0 + 3.0 * 128.0 * 64.0 * 64.0);
+    let n = 128.0 * 64.0_f64;
+    let relative = ClosureMethod::Elimination.work(128 * 64) / n.powi(3);
+    assert!((0.99..1.0).contains(&relative), "{relative}");
+    assert_eq!(ClosureMethod::Squaring.work(1000), 1e10);
 }

@@ -87,6 +87,11 @@ impl World {
     /// # Errors
     /// Interrupted; another rank failed.
     pub fn all_reduce<N: Pod>(&self, numbers: &[N], with: impl Fn(N, N) -> N) -> Result<Vec<N>> {
+        self.reduced(numbers, &with)
+    }
+
+    /// Compiled once for a type of numbers.
+    fn reduced<N: Pod>(&self, numbers: &[N], with: &dyn Fn(N, N) -> N) -> Result<Vec<N>> {
         let mut total = numbers.to_vec();
         // The nearest subtrees first: they are the smallest.
         for child in self.children().into_iter().rev() {
@@ -109,13 +114,15 @@ impl World {
     /// # Errors
     /// The agreed error; interrupted.
     pub fn all_ok<R>(&self, outcome: Result<R>) -> Result<R> {
-        if self.size() == 1 {
-            return outcome;
-        }
-        let mut first = match &outcome {
-            Ok(_) => Vec::new(),
-            Err(Error::Interrupted) => return Err(Error::Interrupted),
-            Err(error) => [&[error.exit_code()], error.to_string().as_bytes()].concat(),
+        if self.size() == 1 { outcome } else { self.agree(outcome.as_ref().err()).and(outcome) }
+    }
+
+    /// The error of the lowest rank that has one.
+    fn agree(&self, mine: Option<&Error>) -> Result<()> {
+        let mut first = match mine {
+            None => Vec::new(),
+            Some(Error::Interrupted) => return Err(Error::Interrupted),
+            Some(error) => [&[error.exit_code()], error.to_string().as_bytes()].concat(),
         };
         for child in self.children().into_iter().rev() {
             let length = self.recv(1, child)?[0];
@@ -131,7 +138,7 @@ impl World {
             self.send(words, parent)?;
         }
         match self.broadcast(&first)?.split_first() {
-            None => outcome,
+            None => Ok(()),
             Some((&code, text)) => {
                 Err(Error::Agreed { text: String::from_utf8_lossy(text).into_owned(), code })
             }

@@ -6,12 +6,11 @@ use crate::error::{Error, Result};
 use crate::run::Monitor;
 use crate::run::sync::{Condvar, Mutex, locked, wait};
 use crate::run::worker::last_words;
-use crate::threads::refused;
+use crate::threads::{self, Started};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::ScopedJoinHandle;
 
 /// State that all ranks share.
 #[derive(Debug)]
@@ -74,17 +73,15 @@ pub(super) fn run<R: Send>(
         }
         outcome
     };
-    let outcomes: Vec<Result<R>> = std::thread::scope(|scope| {
+    let outcomes: Vec<Result<R>> = threads::scope(|scope| {
         let guarded = &guarded;
         let spawn = |rank| {
-            let builder = std::thread::Builder::new().stack_size(STACK);
-            let started = builder.spawn_scoped(scope, move || guarded(rank)).map_err(refused);
+            let started = threads::start_with_stack(scope, STACK, move || guarded(rank));
             // The other ranks would wait for this one.
             started.inspect_err(|_| shared.fail())
         };
         let ranks: Vec<_> = (0..size).map(spawn).collect();
-        let outcome =
-            |rank: Result<ScopedJoinHandle<'_, _>>| rank?.join().expect("a rank's panic is caught inside");
+        let outcome = |rank: Result<Started<'_, _>>| rank?.join().expect("a rank's panic is caught inside");
         ranks.into_iter().map(outcome).collect()
     });
     first_failure(outcomes)

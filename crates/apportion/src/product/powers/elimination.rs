@@ -1,0 +1,293 @@
+//! Closure by block elimination: Floyd and Warshall's algorithm on blocks, whose products run by plans like any
+//! other.
+//!
+//! The vertices are divided into two halves. With the matrix in four blocks, P and S on the diagonal, Q above
+//! and R below it: P := P*; Q := P Q; R := R P; S := S + R Q; S := S*; Q' := Q S; P := P + Q' R; R := S R. The
+//! closures of the halves are found in the same way, down to blocks that one processor closes. In all that is
+//! n^3 multiply-adds, as much as one product; squaring takes one for each doubling of the number of edges.
+//!
+//! Source: Solomonik, Buluc and Demmel 2013, section 3 (divide and conquer of all-pairs shortest paths), after
+//! Tiskin 2001.
+
+use super::{MatmulJob, OwnRects, RunReport, no_path_is_best};
+use crate::error::{Error, Result};
+use crate::geometry::{Rect, Span};
+use crate::kernels::{Kernel, Semiring, View, ViewMut};
+use crate::matrix::{Element, LocalBlocks};
+use crate::plan::shapes::{Method, MethodOptions};
+use crate::plan::{Forecast, Plan, Shape};
+use crate::platform::Platform;
+use crate::product::{Operands, multiply};
+use crate::run::{Session, redistribute, trace_of_all};
+use crate::schedule::MatmulSchedule;
+use crate::select::{forecast, rates};
+use crate::simulate::CostModel;
+use crate::trace::{Activity, Lane, Trace};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Vertices of a block that one processor closes. The sums of a path depend on it, so it is the same everywhere.
+pub(super) const LEAF: u64 = 128;
+/// Vertices from which on elimination is considered: fewer are closed within milliseconds either way.
+pub(super) const FEWEST: u64 = 2 * LEAF;
+
+/// The two halves of some vertices: the first is a multiple of the leaf.
+fn halves(span: Span) -> (Span, Span) {
+    let leaves = span.len().div_ceil(LEAF);
+    let middle = span.start + leaves.div_ceil(2) * LEAF;
+    (Span::new(span.start, middle), Span::new(middle, span.end))
+}
+
+/// Calls `product` with the rows, inner indices and columns of each product, and whether its result is added to
+/// what is there; calls `leaf` with each block to close.
+fn eliminate<E>(
+    span: Span,
+    state: &mut E,
+    product: &mut impl FnMut(&mut E, [Span; 3], bool) -> Result<()>,
+    leaf: &mut impl FnMut(&mut E, Span) -> Result<()>,
+) -> Result<()> {
+    if span.len() <= LEAF {
+        return leaf(state, span);
+    }
+    let (p, s) = halves(span);
+    eliminate(p, state, product, leaf)?;
+    product(state, [p, p, s], false)?;
+    product(state, [s, p, p], false)?;
+    product(state, [s, p, s], true)?;
+    eliminate(s, state, product, leaf)?;
+    product(state, [p, s, s], false)?;
+    product(state, [p, s, p], true)?;
+    product(state, [s, s, p], false)
+}
+
+/// Multiply-adds of the products of an elimination.
+pub(super) fn work(vertices: u64) -> f64 {
+    let mut work = 0.0;
+    let mut add = |work: &mut f64, [m, k, n]: [Span; 3], _| {
+        *work += m.len() as f64 * k.len() as f64 * n.len() as f64;
+        Ok(())
+    };
+    eliminate(Span::new(0, vertices), &mut work, &mut add, &mut |_, _| Ok(()))
+        .expect("counting does not fail");
+    work
+}
+
+/// The plans of the products, by shape: the job's method and shares.
+struct Plans {
+    method: Method,
+    weights: Vec<f64>,
+    processors: Vec<String>,
+    known: BTreeMap<[u64; 3], Plan>,
+}
+
+impl Plans {
+    /// # Errors
+    /// The job's plan is of no method, so that it says nothing of other shapes.
+    fn of<T: Element>(job: &MatmulJob<'_, T>) -> Result<Self> {
+        let method = job.plan.method.parse().map_err(|_| {
+            let what =
+                format!("the plan is of no method that divides other shapes, but \"{}\"", job.plan.method);
+            Error::input("closure by elimination", what, "use squaring, or a plan of one method")
+        })?;
+        let weights = job.plan.shares.iter().map(|share| *share as f64).collect();
+        Ok(Self { method, weights, processors: job.plan.processors.clone(), known: BTreeMap::new() })
+    }
+
+    /// The plan of a product. Shapes on which the method is not possible are cut into columns.
+    fn plan(&mut self, spans: [Span; 3]) -> Result<&mut Plan> {
+        let sizes = spans.map(|span| span.len());
+        if !self.known.contains_key(&sizes) {
+            let [m, k, n] = sizes;
+            let (shape, terms) = (Shape::new(m, k, n, "closure")?, MethodOptions::default());
+            let layout = self.method.layout(shape, &self.weights, &terms);
+            let layout = layout.or_else(|_| Method::Columns.layout(shape, &self.weights, &terms))?;
+            let plan = Plan::candidate(self.method.to_string(), self.processors.clone(), layout, 1.0);
+            self.known.insert(sizes, plan);
+        }
+        Ok(self.known.get_mut(&sizes).expect("it was put there"))
+    }
+}
+
+/// Predicted seconds of the products of an elimination; `None` if the job's plan is of no method. Messages
+/// between products are not in it.
+///
+/// # Errors
+/// As [`forecast`].
+pub(super) fn predicted<T: Element>(job: &MatmulJob<'_, T>, platform: &Platform) -> Result<Option<f64>> {
+    let Ok(plans) = Plans::of(job) else { return Ok(None) };
+    let vertices = job.plan.layout()?.shape().m;
+    let mut state = (0.0, plans);
+    let mut add = |(seconds, plans): &mut (f64, Plans), spans: [Span; 3], _| {
+        *seconds += forecast_of(job, plans.plan(spans)?, platform)?.seconds;
+        Ok(())
+    };
+    eliminate(Span::new(0, vertices), &mut state, &mut add, &mut |_, _| Ok(()))?;
+    Ok(Some(state.0))
+}
+
+/// The forecast of a product, kept in its plan.
+fn forecast_of<T: Element>(job: &MatmulJob<'_, T>, plan: &mut Plan, platform: &Platform) -> Result<Forecast> {
+    if let Some(known) = &plan.forecast {
+        return Ok(known.clone());
+    }
+    let rates = rates(job.models, &plan.sizes(), job.models_block);
+    let network = &platform.network;
+    let conditions = CostModel { rates: &rates, network, element: size_of::<T>() as u64 };
+    let found = forecast(plan.layout()?, job.order, conditions)?;
+    plan.forecast = Some(found.clone());
+    Ok(found)
+}
+
+/// A closure under way.
+struct Elimination<'a, T> {
+    job: &'a MatmulJob<'a, T>,
+    session: &'a Session<'a>,
+    plans: Plans,
+    /// This process's part of the matrix.
+    matrix: LocalBlocks<T>,
+    report: RunReport,
+}
+
+/// The closure of a matrix whose diagonal has been made at least one.
+///
+/// # Errors
+/// As [`multiply`]; a cycle that improves forever; a plan of no method.
+pub(super) fn closure<T: Element>(
+    matrix: LocalBlocks<T>,
+    job: &MatmulJob<'_, T>,
+    session: &Session<'_>,
+) -> Result<(LocalBlocks<T>, RunReport)> {
+    let plans = Plans::of(job)?;
+    let report = RunReport::nothing(job, session)?;
+    let vertices = job.plan.layout()?.shape().m;
+    let mut state = Elimination { job, session, plans, matrix, report };
+    eliminate(Span::new(0, vertices), &mut state, &mut Elimination::product, &mut Elimination::leaf)?;
+    Ok((state.matrix, state.report))
+}
+
+impl<T: Element> Elimination<'_, T> {
+    /// Block (rows, cols) := block (rows, inner) x block (inner, cols), added to what is there or not.
+    fn product(&mut self, spans: [Span; 3], added: bool) -> Result<()> {
+        let begin = Instant::now();
+        let (session, job) = (self.session, self.job);
+        let [rows, inner, cols] = spans;
+        let plan = self.plans.plan(spans)?;
+        if session.world().rank() == 0 {
+            forecast_of(job, plan, session.platform())?;
+        }
+        let plan = plan.clone();
+        let schedule = MatmulSchedule::new(plan.layout()?, job.order);
+        let own = OwnRects::of(&schedule, session.world());
+        let a = self.taken((rows, inner), &own.a)?;
+        let b = self.taken((inner, cols), &own.b)?;
+        let initial = if added { Some(self.taken((rows, cols), &own.c)?) } else { None };
+        let product = MatmulJob { plan: &plan, forecast: plan.forecast.clone(), ..job.clone() };
+        let moving = begin.elapsed().as_secs_f64();
+        let operands = Operands::new(&a, &b).with_initial(initial.as_ref());
+        let (c, report) = multiply(operands, &product, session)?;
+        let begin = Instant::now();
+        drop((a, b, initial));
+        self.put((rows, cols), &c)?;
+        // The report keeps the plan of the whole.
+        let report = RunReport { plan: self.report.plan.clone(), ..report };
+        self.passed(Activity::Communicate, moving + begin.elapsed().as_secs_f64())?;
+        self.report.add(report);
+        Ok(())
+    }
+
+    /// Closes a block on the diagonal. All processes that have a part of the matrix do the same.
+    fn leaf(&mut self, span: Span) -> Result<()> {
+        let begin = Instant::now();
+        let whole = Rect::new(Span::new(0, span.len()), Span::new(0, span.len()));
+        let mut block = self.taken((span, span), &[whole])?;
+        let outcome = closed(self.job.kernel, span.len() as usize, &mut block[0].1);
+        if let Err(vertex) = outcome {
+            return Err(no_path_is_best(self.job.kernel.semiring(), span.start + vertex as u64));
+        }
+        let shifted = |(rect, elements): &(Rect, Vec<T>)| (moved(*rect, [span.start; 2]), elements.clone());
+        let block = block.iter().map(shifted).collect::<LocalBlocks<T>>();
+        copy(&block, &mut self.matrix);
+        self.passed(Activity::Compute, begin.elapsed().as_secs_f64())
+    }
+
+    /// This process's part of a block of the matrix; `rects` are relative to the block.
+    fn taken(&self, (rows, cols): (Span, Span), rects: &[Rect]) -> Result<LocalBlocks<T>> {
+        let there: Vec<Rect> = rects.iter().map(|rect| moved(*rect, [rows.start, cols.start])).collect();
+        let blocks = redistribute(self.session.world(), &self.matrix, &there)?;
+        Ok(blocks.into_iter().zip(rects).map(|((_, elements), rect)| (*rect, elements)).collect())
+    }
+
+    /// Puts a block, of which each process has a part, in its place.
+    fn put(&mut self, (rows, cols): (Span, Span), block: &LocalBlocks<T>) -> Result<()> {
+        let world = self.session.world();
+        let here = Rect::new(rows, cols);
+        let own: Vec<Rect> = self.matrix.iter().map(|(rect, _)| rect.intersect(here)).collect();
+        let own: Vec<Rect> = own.into_iter().filter(|rect| !rect.is_empty()).collect();
+        let there: LocalBlocks<T> = block
+            .iter()
+            .map(|(rect, elements)| (moved(*rect, [rows.start, cols.start]), elements.clone()))
+            .collect();
+        if world.is_solo() {
+            copy(&there, &mut self.matrix);
+            return Ok(());
+        }
+        let there = redistribute(world, &there, &own)?;
+        copy(&there, &mut self.matrix);
+        Ok(())
+    }
+
+    /// Adds time between products to the trace.
+    fn passed(&mut self, activity: Activity, seconds: f64) -> Result<()> {
+        let world = self.session.world();
+        let mut lane = Lane::default();
+        lane.push(activity, 0.0, seconds, None);
+        let mut trace = trace_of_all(vec![lane], world)?;
+        trace.lanes.resize(self.session.platform().len(), Lane::default());
+        self.report.trace.append(Trace { lanes: trace.lanes });
+        Ok(())
+    }
+}
+
+/// Closes a block in place, vertex by vertex. The error is a vertex on a cycle that improves forever.
+fn closed<T: Element>(kernel: Kernel<T>, n: usize, block: &mut [T]) -> std::result::Result<(), usize> {
+    let one = kernel.one();
+    for via in 0..n {
+        let (column, row): (Vec<T>, Vec<T>) =
+            ((0..n).map(|i| block[i * n + via]).collect(), block[via * n..(via + 1) * n].to_vec());
+        let improves = match kernel.semiring() {
+            Semiring::MaxPlus => row[via] > one,
+            Semiring::MinPlus => row[via] < one,
+            _ => false,
+        };
+        if improves {
+            return Err(via);
+        }
+        kernel.update(View::dense(&column, n, 1), View::dense(&row, 1, n), ViewMut::dense(block, n, n));
+    }
+    Ok(())
+}
+
+/// The same rectangle elsewhere.
+fn moved(rect: Rect, [down, right]: [u64; 2]) -> Rect {
+    let shifted = |span: Span, by: u64| Span::new(span.start + by, span.end + by);
+    Rect::new(shifted(rect.rows, down), shifted(rect.cols, right))
+}
+
+/// Copies what two sets of blocks have in common.
+fn copy<T: Element>(from: &LocalBlocks<T>, to: &mut LocalBlocks<T>) {
+    for (there, target) in to {
+        for (here, source) in from {
+            let common = here.intersect(*there);
+            if common.is_empty() {
+                continue;
+            }
+            let place = |of: &Rect, row: u64| {
+                let first = (row - of.rows.start) * of.cols.len() + common.cols.start - of.cols.start;
+                first as usize..(first + common.cols.len()) as usize
+            };
+            for row in common.rows.start..common.rows.end {
+                target[place(there, row)].copy_from_slice(&source[place(here, row)]);
+            }
+        }
+    }
+}

@@ -14,7 +14,7 @@ use crate::schedule::{DataPath, MatmulSchedule, ScheduleOptions, predicted_memor
 use crate::select::{Rebalance, check_caps, forecast, ideal_seconds_turning, rates};
 use crate::simulate::CostModel;
 use crate::trace::Trace;
-use crate::verify::{Parts, judge};
+use crate::verify::{DRAWS, Parts, judge};
 use std::time::Instant;
 
 /// Inputs of a product besides the operands.
@@ -44,6 +44,8 @@ pub struct MatmulJob<'a, T> {
     pub closure: Option<ClosureMethod>,
     /// Seed of the verification.
     pub seed: u64,
+    /// Elements drawn by a verification by samples.
+    pub(crate) draws: u64,
 }
 
 impl<'a, T: Element> MatmulJob<'a, T> {
@@ -58,7 +60,21 @@ impl<'a, T: Element> MatmulJob<'a, T> {
     ) -> Self {
         let scaling = Scaling::none(kernel.one());
         let (adaptive, tail, forecast, closure, seed) = (None, 0.0, None, None, 1);
-        Self { kernel, plan, order, models, models_block, scaling, adaptive, tail, forecast, closure, seed }
+        let draws = DRAWS;
+        Self {
+            kernel,
+            plan,
+            order,
+            models,
+            models_block,
+            scaling,
+            adaptive,
+            tail,
+            forecast,
+            closure,
+            seed,
+            draws,
+        }
     }
 
     /// The same job with scalars.
@@ -178,7 +194,7 @@ pub fn multiply<'a, T: Element>(
     let begin = Instant::now();
     let OperandViews { a, b, initial } = operands;
     let parts = Parts { a, b, c: views_of(&c), initial, scaling: job.scaling, shape: layout.shape() };
-    let verified = judge(parts, job.kernel, job.seed, world)?;
+    let verified = judge(parts, job.kernel, (job.draws, job.seed), world)?;
     session.world().check()?;
     let rates = rates(job.models, &job.plan.sizes(), job.models_block);
     let report = RunReport {

@@ -14,6 +14,7 @@ mod recompute;
 mod samples;
 mod scale;
 
+pub(crate) use samples::DRAWS;
 pub use samples::WRONG_FRACTION;
 
 use crate::error::{Error, Result};
@@ -82,7 +83,7 @@ pub fn verify<T: Element>(
         scaling: claim.scaling,
         shape,
     };
-    judge(parts, kernel, seed, world)
+    judge(parts, kernel, (DRAWS, seed), world)
 }
 
 /// Checks that C = A B on a single process, as [`verify`] does, for A of m x k, B of k x n and C of m x n
@@ -116,14 +117,14 @@ pub fn verify_product<T: Element>(
     let shape = Shape::new(a.rows() as u64, a.cols() as u64, b.cols() as u64, "verification")?;
     let scaling = Scaling::none(kernel.one());
     let parts = Parts { a: whole(a), b: whole(b), c: whole(c), initial: None, scaling, shape };
-    judge(parts, kernel, seed, &World::solo(&Monitor::new()))
+    judge(parts, kernel, (DRAWS, seed), &World::solo(&Monitor::new()))
 }
 
-/// Both checks; the operand of a zero scalar is ignored.
+/// Both checks, by a sample of `draws` elements where elements are sampled; the operand of a zero scalar is ignored.
 pub(crate) fn judge<T: Element>(
     mut parts: Parts<'_, T>,
     kernel: Kernel<T>,
-    seed: u64,
+    (draws, seed): (u64, u64),
     world: &World,
 ) -> Result<Verified> {
     let [alpha, beta] = parts.scaling.scalars();
@@ -135,7 +136,7 @@ pub(crate) fn judge<T: Element>(
     world.all_ok(match kernel.semiring() {
         // Not compiled for the types that plus-times does not take.
         Semiring::PlusTimes if const { T::REAL } => freivalds::verify(&parts, seed, world),
-        _ => samples::verify(&parts, kernel, seed, world),
+        _ => samples::verify(&parts, kernel, (draws, seed), world),
     })
 }
 

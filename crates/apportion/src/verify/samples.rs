@@ -11,7 +11,7 @@ use crate::run::World;
 
 /// Number of elements drawn: a result in which [`WRONG_FRACTION`] of the elements is wrong passes with
 /// probability 2^-16 at most.
-pub(super) const DRAWS: u64 = 11_085;
+pub(crate) const DRAWS: u64 = 11_085;
 
 /// The fraction of wrong elements that [`Verified::error_probability`] refers to over semirings other than
 /// plus-times.
@@ -37,17 +37,17 @@ impl Sampled {
     }
 }
 
-/// Recomputes a sample of [`DRAWS`] elements.
+/// Recomputes a sample of this many elements, besides one of every row and of every column.
 ///
 /// # Errors
 /// The first wrong element of the sample; interrupted.
 pub(super) fn verify<T: Element>(
     parts: &Parts<'_, T>,
     kernel: Kernel<T>,
-    seed: u64,
+    (draws, seed): (u64, u64),
     world: &World,
 ) -> Result<Verified> {
-    let passed = sample(parts, kernel, (DRAWS, seed), world)?;
+    let passed = sample(parts, kernel, (draws, seed), world)?;
     Ok(Verified {
         error_probability: passed.error_probability(WRONG_FRACTION),
         sampled: Some(passed.elements),

@@ -346,9 +346,8 @@ pub fn subtract_limited<T: Advectable, const N: usize>(
 pub fn limit<T: Advectable>(up: [&[T]; 2], down: [&[T]; 2], fluxes: &mut [T]) {
     let n = fluxes.len();
     let (up, down) = (cut(up, n), cut(down, n));
-    for x in 0..n {
-        let here = fluxes[x];
-        fluxes[x] = here * admitted(at(up, x), at(down, x), here > T::ZERO);
+    for (x, flux) in fluxes.iter_mut().enumerate() {
+        *flux = *flux * admitted(at(up, x), at(down, x), *flux > T::ZERO);
     }
 }
 

@@ -23,6 +23,7 @@ use crate::schedule::MatmulSchedule;
 use crate::select::{forecast, rates};
 use crate::simulate::CostModel;
 use crate::trace::{Activity, Lane, Trace};
+use crate::verify::{DRAWS, WRONG_FRACTION};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -145,6 +146,10 @@ struct Elimination<'a, T> {
     plans: Plans,
     /// This process's part of the matrix.
     matrix: LocalBlocks<T>,
+    /// Elements of all products.
+    elements: f64,
+    /// Elements drawn to verify the products so far.
+    drawn: u64,
     report: RunReport,
 }
 
@@ -160,9 +165,18 @@ pub(super) fn closure<T: Element>(
     let plans = Plans::of(job)?;
     let report = RunReport::nothing(job, session)?;
     let vertices = job.plan.layout()?.shape().m;
-    let mut state = Elimination { job, session, plans, matrix, report };
-    eliminate(Span::new(0, vertices), &mut state, &mut Elimination::product, &mut Elimination::leaf)?;
-    Ok((state.matrix, state.report))
+    let (mut elements, all) = (0.0, Span::new(0, vertices));
+    let mut count = |elements: &mut f64, [rows, _, cols]: [Span; 3], _| {
+        *elements += rows.len() as f64 * cols.len() as f64;
+        Ok(())
+    };
+    eliminate(all, &mut elements, &mut count, &mut |_, _| Ok(()))?;
+    let mut state = Elimination { job, session, plans, matrix, elements, drawn: 0, report };
+    eliminate(all, &mut state, &mut Elimination::product, &mut Elimination::leaf)?;
+    // Draws in proportion to the elements of each product find a thousandth of wrong ones in all products
+    // at least as surely as as many draws from a single matrix: the logarithm is concave.
+    let error_probability = Some((1.0 - WRONG_FRACTION).powf(state.drawn as f64));
+    Ok((state.matrix, RunReport { error_probability, ..state.report }))
 }
 
 impl<T: Element> Elimination<'_, T> {
@@ -181,7 +195,10 @@ impl<T: Element> Elimination<'_, T> {
         let a = self.taken((rows, inner), &own.a)?;
         let b = self.taken((inner, cols), &own.b)?;
         let initial = if added { Some(self.taken((rows, cols), &own.c)?) } else { None };
-        let product = MatmulJob { plan: &plan, forecast: plan.forecast.clone(), ..job.clone() };
+        let part = rows.len() as f64 * cols.len() as f64 / self.elements;
+        let draws = (part * DRAWS as f64).ceil() as u64;
+        self.drawn += draws;
+        let product = MatmulJob { plan: &plan, forecast: plan.forecast.clone(), draws, ..job.clone() };
         let moving = begin.elapsed().as_secs_f64();
         let operands = Operands::new(&a, &b).with_initial(initial.as_ref());
         let (c, report) = multiply(operands, &product, session)?;
@@ -199,15 +216,19 @@ impl<T: Element> Elimination<'_, T> {
     fn leaf(&mut self, span: Span) -> Result<()> {
         let begin = Instant::now();
         let whole = Rect::new(Span::new(0, span.len()), Span::new(0, span.len()));
+        let (kernel, n) = (self.job.kernel, span.len() as usize);
         let mut block = self.taken((span, span), &[whole])?;
-        let outcome = closed(self.job.kernel, span.len() as usize, &mut block[0].1);
-        if let Err(vertex) = outcome {
-            return Err(no_path_is_best(self.job.kernel.semiring(), span.start + vertex as u64));
-        }
+        let edges = block[0].1.clone();
+        closed(kernel, n, &mut block[0].1)
+            .map_err(|vertex| no_path_is_best(kernel.semiring(), span.start + vertex as u64))?;
+        let computed = begin.elapsed().as_secs_f64();
+        let begin = Instant::now();
+        check(kernel, span, &edges, &block[0].1)?;
+        self.report.verify_seconds += begin.elapsed().as_secs_f64();
         let shifted = |(rect, elements): &(Rect, Vec<T>)| (moved(*rect, [span.start; 2]), elements.clone());
         let block = block.iter().map(shifted).collect::<LocalBlocks<T>>();
         copy(&block, &mut self.matrix);
-        self.passed(Activity::Compute, begin.elapsed().as_secs_f64())
+        self.passed(Activity::Compute, computed)
     }
 
     /// This process's part of a block of the matrix; `rects` are relative to the block.
@@ -263,6 +284,30 @@ fn closed<T: Element>(kernel: Kernel<T>, n: usize, block: &mut [T]) -> std::resu
             return Err(via);
         }
         kernel.update(View::dense(&column, n, 1), View::dense(&row, 1, n), ViewMut::dense(block, n, n));
+    }
+    Ok(())
+}
+
+/// Checks that a closure is the best of the empty paths and of an edge before a path: element by element, up to the
+/// rounding of floats, whose sums have another order here.
+fn check<T: Element>(kernel: Kernel<T>, span: Span, edges: &[T], closure: &[T]) -> Result<()> {
+    let n = span.len() as usize;
+    for j in 0..n {
+        let column: Vec<T> = (0..n).map(|i| closure[i * n + j]).collect();
+        for i in 0..n {
+            let further = kernel.entry(&edges[i * n..(i + 1) * n], &column);
+            let wanted =
+                if i == j { kernel.entry(&[further, kernel.one()], &[kernel.one(); 2]) } else { further };
+            let (seen, wanted) = (column[i].to_f64(), wanted.to_f64());
+            let rounding = n as f64 * T::EPSILON * seen.abs().max(wanted.abs());
+            let same = seen == wanted || (seen.is_nan() && wanted.is_nan());
+            let close = T::EPSILON < 0.5 && (seen - wanted).abs() <= rounding;
+            if !(same || close) {
+                let (i, j) = (span.start + i as u64, span.start + j as u64);
+                let what = format!("path ({i}, {j}), counted from 0, is {seen} long and should be {wanted}");
+                return Err(Error::WrongResult { what });
+            }
+        }
     }
     Ok(())
 }

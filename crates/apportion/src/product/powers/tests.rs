@@ -1,6 +1,7 @@
 //! Powers and closures on the engine against slow implementations of the definition.
 
 use super::*;
+use crate::kernels::{View, ViewMut};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::plan::{Layout, Plan, Shape, shapes};
@@ -292,4 +293,23 @@ fn the_work_of_a_closure_is_counted() {
     let relative = ClosureMethod::Elimination.work(128 * 64) / n.powi(3);
     assert!((0.99..1.0).contains(&relative), "{relative}");
     assert_eq!(ClosureMethod::Squaring.work(1000), 1e10);
+}
+
+/// A kernel that forgets the last row of its result is found out, by the leaves or by the products.
+#[test]
+fn elimination_verifies_what_it_computes() {
+    fn forgetful(a: View<f64>, b: View<f64>, mut c: ViewMut<f64>) {
+        let last = c.rows() - 1;
+        let before = c.row(last).to_vec();
+        Kernel::<f64>::min_plus().update(a, b, c.reborrow());
+        c.row(last).copy_from_slice(&before);
+    }
+    for n in [100, 300] {
+        let weight =
+            |at: usize| if at / n * 3 % n == at % n + 1 { f64::INFINITY } else { (at % 7) as f64 + 1.0 };
+        let a = Matrix::new(n, n, (0..n * n).map(weight).collect());
+        let kernel = Kernel::min_plus().with_update(forgetful);
+        let error = with(DataPath::InPlace, kernel, &a, by_elimination).unwrap_err();
+        assert!(matches!(error, Error::WrongResult { .. }), "{error}");
+    }
 }

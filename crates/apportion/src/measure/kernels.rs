@@ -176,10 +176,10 @@ impl<T: Element> Repeat for Bench<T> {
             let (sources, c) = (&self.sources, &mut self.c);
             let (width, first) = (self.blocks * block, self.next * block);
             self.next = (self.next + 1) % self.blocks;
-            self.governor.compute(halt, None, || {
+            self.governor.try_compute(halt, None, || {
                 let a = View::dense(&sources.0, side, width).tile(0, first, side, block);
                 let b = View::dense(&sources.1[first * side..], block, side);
-                parallel::update(kernel, threads, a, b, ViewMut::dense(c, side, side))
+                parallel::try_update(kernel, threads, a, b, ViewMut::dense(c, side, side))
             })?;
         }
         Ok(start.elapsed().as_secs_f64() / count as f64)

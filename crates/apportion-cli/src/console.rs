@@ -321,7 +321,7 @@ mod tests {
             let (bar, monitor) = (ProgressBar::hidden(), Monitor::new());
             let hook = std::panic::take_hook();
             record_panics();
-            let work = AssertUnwindSafe(|| shown(bar.clone(), &monitor, || panic!("the\nwork")));
+            let work = AssertUnwindSafe(|| shown(bar.clone(), &monitor, &mut || panic!("the\nwork")));
             let outcome: std::thread::Result<()> = catch_unwind(work);
             let line = internal_error(&*outcome.unwrap_err());
             std::panic::set_hook(hook);
@@ -358,7 +358,9 @@ mod tests {
 
     #[test]
     fn watched_work_returns_its_value() {
-        assert_eq!(shown(ProgressBar::hidden(), &Monitor::new(), || 7), 7);
+        let mut done = 0;
+        shown(ProgressBar::hidden(), &Monitor::new(), &mut || done += 1);
+        assert_eq!(done, 1);
     }
 
     #[test]

@@ -79,10 +79,23 @@ fn start_boxed<'scope>(
     builder.spawn_scoped(scope, work).map_err(refused)
 }
 
+/// Starts a thread that may outlive the caller.
+///
+/// # Errors
+/// As [`start`].
+pub(crate) fn start_detached(work: impl FnOnce() + Send + 'static) -> Result<()> {
+    Builder::new().spawn(work).map(drop).map_err(refused)
+}
+
 /// The error of a thread that the system refused.
 pub(crate) fn refused(error: std::io::Error) -> Error {
+    refused_another("thread", &error)
+}
+
+/// The error of a thread or process that the system refused.
+pub(crate) fn refused_another(what: &str, error: &std::io::Error) -> Error {
     Error::infeasible(
-        format!("the system refuses another thread: {error}"),
+        format!("the system refuses another {what}: {error}"),
         "raise the limit on processes (ulimit -u, or pids.max of the container), or use fewer processors",
     )
 }

@@ -2,7 +2,7 @@
 //! were; nothing is left over.
 
 use crate::fuzz::no_leftovers;
-use crate::tool::{Ended, Tool, ended};
+use crate::tool::{Ended, Tool, ended, processes_in};
 use std::ffi::OsString;
 use std::fs;
 
@@ -14,7 +14,7 @@ pub struct Case {
     same: bool,
 }
 
-const fn case(line: &'static str, outputs: &'static [&'static str], same: bool) -> Case {
+pub const fn case(line: &'static str, outputs: &'static [&'static str], same: bool) -> Case {
     Case { line, outputs, same }
 }
 
@@ -36,6 +36,10 @@ pub const CASES: [Case; 9] = [
 
 const PLATFORM: &str = "[[processor]]\nname = \"f\"\nspeed = \"9 Gflop/s\"\n\
     [[processor]]\nname = \"s\"\nspeed = \"1 Gflop/s\"\n[network]\nbandwidth = \"1 GB/s\"\n";
+
+/// Processors of two threads each.
+const WIDE: &str = "[[processor]]\nname = \"w\"\nspeed = \"1 Gflop/s\"\ncores = [0, 1]\n\
+    [[processor]]\nname = \"v\"\nspeed = \"1 Gflop/s\"\ncores = [0, 1]\n[network]\nbandwidth = \"1 GB/s\"\n";
 
 /// Three processors, for commands of three ranks.
 pub const THREE: &str = "[[processor]]\nname = \"x\"\nspeed = \"5 Gflop/s\"\n\
@@ -73,11 +77,15 @@ impl<'a> Attack<'a> {
         let bench = tempfile::tempdir().map_err(|e| e.to_string())?;
         let at = bench.path();
         fs::write(at.join("two.toml"), PLATFORM).map_err(|e| e.to_string())?;
+        fs::write(at.join("wide.toml"), WIDE).map_err(|e| e.to_string())?;
         tool.must(at, &["random", "40", "40", "-o", "a.npy"])?;
-        tool.must(at, &["partition", "--shape", "40x40", "--platform", "two.toml", "-o", "plan.json"])?;
+        for (what, plan) in [(["--shape", "40x40"], "plan.json"), (["--units", "30"], "units.json")] {
+            tool.must(at, &["partition", what[0], what[1], "--platform", "two.toml", "-o", plan])?;
+        }
         let read =
             |name: &'static str| fs::read(at.join(name)).map_err(|e| format!("{}: {name}: {e}", case.line));
-        let inputs = ["two.toml", "a.npy", "plan.json"].into_iter().map(|name| Ok((name, read(name)?)));
+        let inputs = ["two.toml", "wide.toml", "a.npy", "plan.json", "units.json"];
+        let inputs = inputs.into_iter().map(|name| Ok((name, read(name)?)));
         let inputs = inputs.collect::<Result<_, String>>()?;
         let mut attack = Self { case, tool, inputs, right: Vec::new() };
         let ended = attack.start(at, environment)?;
@@ -107,6 +115,10 @@ impl<'a> Attack<'a> {
         let ended = self.start(bench.path(), environment).map_err(|defect| format!("{about}: {defect}"))?;
         ended.is_orderly().map_err(|defect| format!("{about}: {defect}"))?;
         no_leftovers(bench.path()).map_err(|defect| format!("{about}: {defect}: {}", ended.said))?;
+        let left = processes_in(bench.path());
+        if !left.is_empty() {
+            return Err(format!("{about}: {left:?} still run: {}", ended.said));
+        }
         let read = |output: &&str| fs::read(bench.path().join(output)).unwrap_or_default();
         let found: Vec<Vec<u8>> = self.case.outputs.iter().map(read).collect();
         let whole = |(found, right): (&Vec<u8>, &Vec<u8>)| match self.case.same {

@@ -5,7 +5,7 @@ mod jobs;
 
 use crate::Found;
 use crate::figures::Figure;
-use crate::tool::{Tool, mpirun};
+use crate::tool::{Tool, mpirun, processes_in};
 use apportion::random::Random;
 use jobs::{Check, JOBS, Job};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -135,21 +135,13 @@ fn killed_after(
 
 /// Ranks have groups of their own: kills those that work in this directory, and waits until they are gone.
 fn orphans_end(directory: &Path) {
-    let here = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
     for _ in 0..200 {
-        let Ok(entries) = fs::read_dir("/proc") else { return };
-        let mut found = false;
-        for entry in entries.flatten() {
-            let pid = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-            if let Some(pid) = pid
-                && fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == here)
-            {
-                found = true;
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
-        }
-        if !found {
+        let found = processes_in(directory);
+        if found.is_empty() {
             return;
+        }
+        for pid in found {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -13,6 +13,7 @@ mod load;
 mod messages;
 mod neighbour;
 mod refusals;
+mod threads;
 mod tool;
 
 use clap::{Args, Parser, Subcommand};
@@ -68,6 +69,12 @@ enum Command {
     Memory {
         /// About this many allocations of each command, spread over all of them.
         #[arg(long, value_name = "N", default_value_t = 2000)]
+        most: u32,
+    },
+    /// Refuses each thread once, in turn, alone or with all that follow.
+    Threads {
+        /// At most this many threads of each command, spread over all of them.
+        #[arg(long, value_name = "N", default_value_t = 200)]
         most: u32,
     },
     /// Loses, delays and doubles each message between ranks once, in turn.
@@ -136,6 +143,7 @@ fn run(command: &Command, common: &Common) -> Found {
         Command::Fuzz { targets, seconds } => fuzz(targets, *seconds),
         Command::Faults { most } => faults::run(*most, &tool()?),
         Command::Memory { most } => refusals::run(*most, &tool()?),
+        Command::Threads { most } => threads::run(*most, &tool()?),
         Command::Messages { most } => messages::run(*most, &tool()?),
         Command::Kills { count } => kills::run(*count, seed, &tool()?),
         Command::Bytes { count } => bytes::run(*count, seed, &tool()?),
@@ -147,10 +155,11 @@ fn run(command: &Command, common: &Common) -> Found {
                 false => (30.0, u32::MAX, 2000, 60, 1000, 200, (1000, 64)),
             };
             let tool = &tool()?;
-            let parts: [&dyn Fn() -> Found; 7] = [
+            let parts: [&dyn Fn() -> Found; 8] = [
                 &|| fuzz(&[], seconds),
                 &|| faults::run(most, tool),
                 &|| refusals::run(memory, tool),
+                &|| threads::run(most.min(200), tool),
                 &|| messages::run(messages, tool),
                 &|| kills::run(kills, seed, tool),
                 &|| bytes::run(configurations, seed, tool),

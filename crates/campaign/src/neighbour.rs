@@ -26,8 +26,6 @@ use std::time::{Duration, Instant};
 /// Rows and columns of C.
 const SIZE: usize = 4096;
 const BLOCK: u64 = 64;
-/// The default of `--segments`.
-const SEGMENTS: u64 = 64;
 /// Of so many products, the last keeps its shares.
 const PLAIN: usize = 4;
 
@@ -43,6 +41,9 @@ pub struct Options {
     /// Seconds of one product without a neighbour; less if a quarter of the free memory allows no more.
     #[arg(long, value_name = "S", default_value_t = 60.0)]
     seconds: f64,
+    /// Segments of the inner dimension, after each of which the speeds are looked at; the default is that of `matmul`.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    segments: u64,
 }
 
 /// One product.
@@ -73,8 +74,8 @@ impl Workshop {
         Ok(Self { platform, operands: [matrix(SIZE, inner), matrix(inner, SIZE)], inner })
     }
 
-    /// Multiplies from shares in the ratio of the speeds.
-    fn multiply(&self, speeds: [f64; 2], adaptive: bool) -> Result<RunReport, String> {
+    /// Multiplies from shares in the ratio of the speeds; without segments, they are kept.
+    fn multiply(&self, speeds: [f64; 2], segments: Option<u64>) -> Result<RunReport, String> {
         let shape = Shape::new(SIZE as u64, self.inner as u64, SIZE as u64, "neighbour").map_err(told)?;
         let layout = Method::Columns.layout(shape, &speeds, &MethodOptions::default()).map_err(told)?;
         let plan = Plan::of_layout("columns", self.platform.names(), layout, 1.0);
@@ -84,7 +85,7 @@ impl Workshop {
         let world = World::solo(&monitor);
         let order = ScheduleOptions::new(Flow::OneToAll, BLOCK);
         let job = MatmulJob::new(Kernel::<i64>::min_plus(), &plan, order, &models, BLOCK);
-        let job = job.with_adaptive(adaptive.then_some(Adaptive { segments: SEGMENTS }));
+        let job = job.with_adaptive(segments.map(|segments| Adaptive { segments }));
         let session = Session::new(&world, &self.platform, &monitor, job.work());
         let [a, b] = &self.operands;
         Ok(multiply(Operands::new(a, b), &job, &session).map_err(told)?.1)
@@ -115,7 +116,7 @@ pub fn run(options: &Options, seed: u64) -> Found {
     while begun.elapsed() < Duration::from_secs_f64(options.minutes * 60.0) {
         let adaptive = windows.len() % PLAIN != PLAIN - 1;
         let from = neighbour.now();
-        let report = workshop.multiply(capacity.speeds, adaptive)?;
+        let report = workshop.multiply(capacity.speeds, adaptive.then_some(options.segments))?;
         let seconds = report.seconds();
         let by_visits = capacity.seconds(workshop.work(), from, &neighbour.visits());
         let by_workers = workshop.work() / capacity.got(&report.trace);
@@ -155,9 +156,11 @@ fn figure(
             ratios.len()
         )
     };
-    let Options { minutes, cores, .. } = options;
+    let Options { minutes, cores, segments, .. } = options;
     Figure::new(
-        format!("products beside a neighbour, {minutes} minutes, cores {cores:?}, seed {seed}"),
+        format!(
+            "products beside a neighbour, {minutes} minutes, {segments} segments, cores {cores:?}, seed {seed}"
+        ),
         format!("{} products, {visits} visits; {capacity}", windows.len()),
         format!(
             "seconds over the oracle's: {}; by CPU time got: {}; without repartitioning: {}; by CPU time got: {}",

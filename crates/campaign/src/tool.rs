@@ -1,5 +1,6 @@
 //! The program under attack: where it is, and how it is run within a time limit.
 
+use rustix::process::Pid;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -120,6 +121,17 @@ fn is_launcher_alone(id: u32) -> bool {
         stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
     };
     (name.starts_with("mpirun") || name.starts_with("orterun")) && !children.split_whitespace().any(lives)
+}
+
+/// The processes that work in a directory.
+pub fn processes_in(directory: &Path) -> Vec<Pid> {
+    let here = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let works_there = |entry: std::fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw)?;
+        (std::fs::read_link(entry.path().join("cwd")).ok()? == here).then_some(pid)
+    };
+    entries.filter_map(works_there).collect()
 }
 
 /// The name of Open MPI's mpirun, if it is installed.

@@ -59,3 +59,8 @@ fn random_configurations_give_the_same_bytes() {
 fn many_products_leave_nothing_behind() {
     finds_nothing("load --count 20 --together 8");
 }
+
+#[test]
+fn refused_threads_lose_nothing() {
+    finds_nothing("threads --most 4");
+}

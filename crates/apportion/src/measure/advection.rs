@@ -122,7 +122,7 @@ impl<T: Advectable> Repeat for Grid<T> {
         let Self { threads, slowdown, governor, domain, room, cells, subdomain } = self;
         let mut elements = Vec::new();
         timed(halt, (count, *slowdown), || {
-            governor.compute(halt, None, || {
+            governor.try_compute(halt, None, || {
                 for source in sources(domain, Place::Centre, room, true) {
                     if source.shift != [0; 3] {
                         elements.resize(source.here.count(), T::ZERO);
@@ -131,9 +131,9 @@ impl<T: Advectable> Repeat for Grid<T> {
                     }
                 }
                 subdomain.close(Place::Centre, 1);
-                let seconds = parallel::all(subdomain.parts(cells, 0, *threads), Part::compute);
+                let seconds = parallel::try_all(subdomain.parts(cells, 0, *threads), Part::compute)?;
                 subdomain.finish(0);
-                seconds
+                Ok(seconds)
             })
         })
     }

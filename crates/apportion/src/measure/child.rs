@@ -6,7 +6,8 @@
 
 use crate::error::{Error, Result};
 use crate::run::mailboxes::StopSignal;
-use std::io::Read;
+use crate::threads;
+use std::io::{ErrorKind, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,7 +44,8 @@ pub(super) struct Ended {
 
 /// Runs a program to its end, or for at most `most` time, on the cores of the calling thread; stdin is empty.
 ///
-/// The outer error is an interruption, the inner one an error of the system: the program cannot be started.
+/// The outer error is an interruption or a refused thread, the inner one an error of the system: the program cannot
+/// be started.
 pub(super) fn run(
     mut command: Command,
     most: Option<Duration>,
@@ -59,16 +61,9 @@ pub(super) fn run(
         Ok(child) => child,
         Err(error) => return Ok(Err(error)),
     };
-    let stdout = Tail::of(child.stdout.take(), lines.cloned());
-    let stderr = Tail::of(child.stderr.take(), lines.cloned());
     let deadline = most.and_then(|most| start.checked_add(most));
-    let end = match wait(&mut child, halt, deadline) {
-        Ok(end) => end,
-        Err(error) => {
-            end_all(&mut child);
-            return Err(error);
-        }
-    };
+    let watched = watch(&mut child, lines, halt, deadline);
+    let (end, [stdout, stderr]) = watched.inspect_err(|_| end_all(&mut child))?;
     let outcome = match end {
         None => {
             end_all(&mut child);
@@ -87,6 +82,18 @@ pub(super) fn run(
     Ok(outcome.map(|(end, seconds)| Ended { end, seconds, stdout, stderr }))
 }
 
+/// Waits for the program's end as [`wait`] does, and collects its streams.
+fn watch(
+    child: &mut Child,
+    lines: Option<&Lines>,
+    halt: &StopSignal<'_>,
+    deadline: Option<Instant>,
+) -> Result<(Option<std::io::Result<Instant>>, [Tail; 2])> {
+    let stdout = Tail::of(child.stdout.take(), lines.cloned())?;
+    let stderr = Tail::of(child.stderr.take(), lines.cloned())?;
+    Ok((wait(child, halt, deadline)?, [stdout, stderr]))
+}
+
 /// The end of a stream, collected on a thread of its own.
 struct Tail {
     kept: Arc<Mutex<Vec<u8>>>,
@@ -94,11 +101,11 @@ struct Tail {
 }
 
 impl Tail {
-    fn of(stream: Option<impl Read + Send + 'static>, lines: Option<Lines>) -> Self {
+    fn of(stream: Option<impl Read + Send + 'static>, lines: Option<Lines>) -> Result<Self> {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let (give, ended) = channel();
         let ours = Arc::clone(&kept);
-        std::thread::spawn(move || {
+        threads::start_detached(move || {
             let mut buffer = [0; TAIL];
             let mut line = Vec::new();
             if let Some(mut stream) = stream {
@@ -115,7 +122,7 @@ impl Tail {
                                 pass_on(&mut line, &buffer[..n], lines);
                             }
                         }
-                        Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                        Err(e) if e.kind() == ErrorKind::Interrupted => {}
                         Err(_) => break,
                     }
                 }
@@ -125,8 +132,8 @@ impl Tail {
             }
             // After an interruption, the receiver is gone.
             let _ = give.send(());
-        });
-        Self { kept, ended }
+        })?;
+        Ok(Self { kept, ended })
     }
 
     /// The text so far, once the stream has ended. A process that has left its group may hold the stream
@@ -182,7 +189,7 @@ fn wait(
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let pid = Pid::from_child(child);
     let (give, take) = channel();
-    std::thread::spawn(move || {
+    threads::start_detached(move || {
         let outcome = loop {
             match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
                 Err(rustix::io::Errno::INTR) => {}
@@ -191,7 +198,7 @@ fn wait(
             }
         };
         let _ = give.send(outcome);
-    });
+    })?;
     Ok(match receive(&take, halt, deadline)? {
         Received::Value(end) => Some(end),
         Received::Lost => Some(Err(std::io::Error::other("the thread that waits for it was lost"))),
@@ -244,6 +251,9 @@ fn kill_group(_child: &Child, _hard: bool) {}
 
 /// The error for a program that cannot be started.
 pub(super) fn cannot_start(program: &str, error: &std::io::Error) -> Error {
+    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) {
+        return threads::refused_another("process", error);
+    }
     Error::input(
         "`command`",
         format!("cannot start \"{program}\": {error}"),

@@ -175,10 +175,10 @@ impl<T: Element> Repeat for Bench<T> {
             let (sources, c) = (&self.sources, &mut self.c);
             let (width, first) = (blocks * block, self.next * block);
             self.next = (self.next + 1) % blocks;
-            self.governor.compute(halt, None, || {
+            self.governor.try_compute(halt, None, || {
                 let a = View::dense(&sources.0, side, width).tile(0, first, side, block);
                 let b = View::dense(&sources.1[first * side..], block, side);
-                parallel::update(kernel, threads, a, b, ViewMut::dense(c, side, side))
+                parallel::try_update(kernel, threads, a, b, ViewMut::dense(c, side, side))
             })
         })
     }

@@ -9,6 +9,7 @@ use crate::run::Monitor;
 use crate::run::clock;
 use crate::run::mailboxes::{Mailboxes, StartBarrier, StopOnPanic, StopSignal};
 use crate::schedule::Posting;
+use crate::threads;
 use std::hint::black_box;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +24,8 @@ const STRIDE: usize = 1024;
 /// are rewritten before each message.
 ///
 /// # Errors
-/// Errors of the returned closure: messages that need more memory than is free; [`Error::Interrupted`].
+/// Errors of the returned closure: messages that need more memory than is free; a refused thread (exit code 1);
+/// [`Error::Interrupted`].
 ///
 /// # Panics
 /// If a probe names a processor that the platform does not have, or names one processor twice.
@@ -44,8 +46,10 @@ pub fn threads_probe<'a>(
             source: Mutex::new(source),
         };
         std::thread::scope(|scope| {
-            let asking = scope.spawn(|| exchange.ask());
-            let answering = scope.spawn(|| exchange.answer(target));
+            let asking = threads::start(scope, || exchange.ask())?;
+            // The sender waits for the receiver.
+            let answering =
+                threads::start(scope, || exchange.answer(target)).inspect_err(|_| exchange.halt.fail())?;
             let (answered, asked) = (answering.join(), asking.join());
             // A panic takes precedence over the interruption of the thread that waited for it.
             let answered = answered.unwrap_or_else(|panic| resume_unwind(panic));

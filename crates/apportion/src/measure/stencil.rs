@@ -9,8 +9,8 @@ use crate::measure::sweep::{Keep, Subject, Sweep, Timing};
 use crate::model::Models;
 use crate::platform::{Platform, Processor};
 use crate::run::Monitor;
-use crate::run::clock;
 use crate::run::mailboxes::StopSignal;
+use crate::run::parallel;
 use crate::run::throttle::Throttle;
 use std::collections::BTreeMap;
 
@@ -91,30 +91,22 @@ impl<T: Advectable> Repeat for Grid<T> {
     fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<Timing> {
         let Self { side, threads, slowdown, governor, psi, courant: [down, right], out } = self;
         let field = Advected { rows: *side, cols: *side, psi, down, right };
-        timed(halt, (count, *slowdown), || governor.compute(halt, None, || in_bands(&field, *threads, out)))
+        timed(halt, (count, *slowdown), || {
+            governor.try_compute(halt, None, || in_bands(&field, *threads, out))
+        })
     }
 }
 
 /// A step on several threads, which share the rows. Returns the longest CPU time of the started threads.
-fn in_bands<T: Advectable>(field: &Advected<'_, T>, threads: usize, out: &mut [T]) -> f64 {
-    if threads == 1 {
-        donor_cell(field, 0..field.rows, out);
-        return 0.0;
+fn in_bands<T: Advectable>(field: &Advected<'_, T>, threads: usize, out: &mut [T]) -> Result<f64> {
+    let (mut rest, mut parts) = (out, Vec::with_capacity(threads));
+    for t in 0..threads {
+        let rows = t * field.rows / threads..(t + 1) * field.rows / threads;
+        let (mine, others) = rest.split_at_mut(rows.len() * field.cols);
+        rest = others;
+        parts.push((rows, mine));
     }
-    std::thread::scope(|scope| {
-        let mut rest = out;
-        let mut helpers = Vec::new();
-        for t in 0..threads {
-            let rows = t * field.rows / threads..(t + 1) * field.rows / threads;
-            let (mine, others) = rest.split_at_mut(rows.len() * field.cols);
-            rest = others;
-            helpers.push(scope.spawn(move || {
-                donor_cell(field, rows, mine);
-                clock::thread_cpu_seconds()
-            }));
-        }
-        helpers.into_iter().map(|h| h.join().expect("a kernel does not panic")).fold(0.0, f64::max)
-    })
+    parallel::try_all(parts, |(rows, mine)| donor_cell(field, rows, mine))
 }
 
 #[cfg(test)]
@@ -135,9 +127,9 @@ mod tests {
             down: &grid.courant[0].clone(),
             right: &grid.courant[1].clone(),
         };
-        in_bands(&field, 1, &mut grid.out);
+        in_bands(&field, 1, &mut grid.out).unwrap();
         let mut banded = vec![0.0; 37 * 37];
-        in_bands(&field, 5, &mut banded);
+        in_bands(&field, 5, &mut banded).unwrap();
         assert_eq!(grid.out, banded);
         let options = MeasureOptions { seconds_per_size: 0.05, ..MeasureOptions::quick() };
         let sweep = Sweep::new(Sizes::Listed(vec![400.0, 90.0]), options);

@@ -5,15 +5,16 @@
 //! the models. If a new layout of the remaining work saves more time than moving its parts costs, the parts
 //! move.
 
+mod follower;
+
 use crate::error::Result;
 use crate::geometry::Span;
-use crate::model::{Model, Point};
 use crate::plan::Layout;
-use crate::plan::shares::Balancer;
 use crate::schedule::MatmulSchedule;
 use crate::select::rates;
-use crate::select::{Proposal, Rebalance, WORTH_WHILE};
+use crate::select::{Proposal, Rebalance};
 use crate::trace::{Activity, Trace};
+use follower::Follower;
 use serde_json::{Value, json};
 
 /// Options of an adaptive run.
@@ -123,22 +124,22 @@ pub(crate) fn adapt(
     let spans = segments(&MatmulSchedule::new(layout, rebalance.order), adaptive.segments);
     let (mut layout, mut method) = (layout.clone(), method.to_owned());
     let mut all = Trace::empty(layout.processors());
-    let mut follower = Follower::new(rebalance, &layout)?;
+    let mut follower = Follower::new(rebalance)?;
     let mut adaptation = Adaptation { segments: spans.len() as u64, repartitions: Vec::new() };
     for (i, span) in spans.iter().enumerate() {
         let trace = engine.run(&MatmulSchedule::new(&layout, rebalance.order).within(*span))?;
-        let slower = follower.observe(&layout, *span, &trace)?;
+        let observed = follower.observe(&layout, *span, &trace);
         let begin = if i == 0 { 0.0 } else { (engine.now() - trace.seconds()).max(all.seconds()) };
         all.append_at(begin, trace);
         let rest = Span::new(span.end, layout.shape().k);
         if rest.is_empty() {
             break;
         }
-        let Some(slower) = slower else { continue };
-        if let Some(proposal) = rebalance.proposal(&layout, &method, rest, &slower)? {
+        let Some(observed) = observed else { continue };
+        if let Some(proposal) = rebalance.proposal(&layout, &method, rest, &observed)? {
             let rates: Vec<f64> = rates(rebalance.models, &proposal.layout.shares(), rebalance.models_block)
                 .iter()
-                .zip(&slower)
+                .zip(&observed.slower)
                 .map(|(rate, slower)| rate / slower)
                 .collect();
             let (at, seconds) = relocate(&layout, &proposal, rest, rebalance, engine, &mut all)?;
@@ -166,48 +167,6 @@ fn segments(schedule: &MatmulSchedule, most: u64) -> Vec<Span> {
     let count = pivots.len().min(usize::try_from(most.max(1)).unwrap_or(usize::MAX));
     let cut = |i: usize| i * pivots.len() / count;
     (0..count).map(|i| Span::new(pivots[cut(i)].start, pivots[cut(i + 1) - 1].end)).collect()
-}
-
-/// Follows the speeds of the processors: its balancer divides the elements of C, and a round is the work of
-/// one inner index.
-struct Follower {
-    balancer: Balancer,
-    models: Vec<Model>,
-}
-
-impl Follower {
-    fn new(rebalance: &Rebalance<'_>, layout: &Layout) -> Result<Self> {
-        let block = rebalance.models_block as f64;
-        let of_one_index = |model: &Model| {
-            let points = model.points().iter().map(|p| Point::new(p.size, p.seconds / block)).collect();
-            // Memory limits are the layout's business.
-            Model::new(model.processor(), model.interpolation(), points, None)
-        };
-        let models: Vec<Model> = rebalance.models.iter().map(of_one_index).collect::<Result<_>>()?;
-        // The first segment includes first touches of memory.
-        let balancer = Balancer::new(layout.shape().elements(), layout.processors())?
-            .with_hysteresis(WORTH_WHILE)?
-            .with_models(&models)?
-            .with_warm_up(1);
-        Ok(Self { balancer, models })
-    }
-
-    /// Takes the times of a segment. If other shares would certainly be worth while, returns the factor by
-    /// which each processor is slower than its model.
-    fn observe(&mut self, layout: &Layout, span: Span, trace: &Trace) -> Result<Option<Vec<f64>>> {
-        let shares = layout.shares();
-        let seconds: Vec<f64> = trace.compute().into_iter().map(|s| s / span.len() as f64).collect();
-        // A clock too coarse for a segment says nothing.
-        if seconds.iter().zip(&shares).any(|(s, share)| *share > 0 && *s <= 0.0) {
-            return Ok(None);
-        }
-        self.balancer.adopt(&shares)?;
-        let decision = self.balancer.observe(&seconds)?;
-        if !decision.is_move() {
-            return Ok(None);
-        }
-        self.balancer.corrections(&self.models).map(Some)
-    }
 }
 
 /// Moves the parts and records the start and the duration.
@@ -244,3 +203,5 @@ fn relocate(
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod visits;

@@ -66,8 +66,18 @@ impl Throttle {
         seconds: Option<f64>,
         work: impl FnOnce() -> f64,
     ) -> Result<f64> {
+        self.try_compute(stop, seconds, || Ok(work()))
+    }
+
+    /// The same for work that may fail.
+    pub fn try_compute(
+        &mut self,
+        stop: &StopSignal<'_>,
+        seconds: Option<f64>,
+        work: impl FnOnce() -> Result<f64>,
+    ) -> Result<f64> {
         let (start, cpu) = (Instant::now(), thread_cpu_seconds());
-        let others = work();
+        let others = work()?;
         let cpu = (thread_cpu_seconds() - cpu).max(others);
         let seconds = match seconds {
             Some(seconds) => seconds,

@@ -27,7 +27,7 @@ pub use overlap::{ForecastOf, Sizing, corner_for_overlap};
 pub use preference::{DecidedBy, in_order_of_preference, preferred};
 #[cfg(test)]
 pub(crate) use rebalance::Moves;
-pub(crate) use rebalance::{Proposal, Rebalance, WORTH_WHILE};
+pub(crate) use rebalance::{Observed, Proposal, Rebalance};
 pub use surfaces::{Balanced, fpm_br, plan_fpm_br};
 pub use times::{check_has_times, forecast_units, relative_times};
 

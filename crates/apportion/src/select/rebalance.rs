@@ -1,7 +1,13 @@
 //! Decides whether repartitioning the rest of a product pays.
 //!
 //! The measured speeds scale the models at all sizes, as in DFPA when a processor has changed (Lastovetsky
-//! and Reddy 2009). A new layout must save more time than moving its parts costs.
+//! and Reddy 2009). A new layout must save more time than noise explains and than moving its parts costs.
+//!
+//! Nobody knows how long the present speeds will last. They are assumed to last once more as long as they have
+//! lasted, as in the problem of renting or buying skis (Karlin et al. 1988, DOI 10.1007/BF01762111): what moving
+//! saves in that time must exceed its cost. So a change is followed at once where moving costs nothing. Otherwise
+//! it is followed when it has cost as much as moving does, and a change that ends just then costs twice that at
+//! most.
 
 use crate::error::Result;
 use crate::geometry::{Rank, Span};
@@ -14,10 +20,11 @@ use crate::select::check_caps;
 use crate::select::{affordable, capped, communication_of, rates};
 use crate::simulate::{CostModel, simulate};
 
-/// Minimum fraction of the remaining time that a new layout must save: less is noise.
-pub(crate) const WORTH_WHILE: f64 = 0.1;
+/// Minimum fraction of the remaining time that a new layout must save, cost of moving included. Another method
+/// than the present one must save as much again.
+const WORTH_WHILE: f64 = 0.02;
 
-/// Assumed bytes per second of copies in memory: a conservative guess, used for the decision only.
+/// Assumed bytes per second that ranks pack and unpack: a conservative guess, used for the decision only.
 const COPYING: f64 = 2e9;
 
 /// Inputs that do not change during a product.
@@ -32,6 +39,17 @@ pub(crate) struct Rebalance<'a> {
     pub element: u64,
     /// How processors access the operands of other processors.
     pub path: DataPath,
+}
+
+/// What is known of the present speeds.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Observed {
+    /// The factor by which each processor is slower than its model.
+    pub slower: Vec<f64>,
+    /// The saving, as a fraction of the time that is left with it, that noise alone could suggest.
+    pub doubt: f64,
+    /// Seconds for which they have been as they are.
+    pub lasted: f64,
 }
 
 /// A better layout of the rest.
@@ -113,7 +131,7 @@ impl Moves {
 
 impl Rebalance<'_> {
     /// A layout that finishes the inner indices `rest` sooner, moving included, or `None` to keep the current
-    /// one. `slower` is the factor by which each processor is slower than its model.
+    /// one.
     ///
     /// # Errors
     /// As [`simulate`]; the models' caps cannot hold the matrix.
@@ -122,16 +140,17 @@ impl Rebalance<'_> {
         layout: &Layout,
         method: &str,
         rest: Span,
-        slower: &[f64],
+        observed: &Observed,
     ) -> Result<Option<Proposal>> {
-        let models = scaled(self.models, slower)?;
+        let models = scaled(self.models, &observed.slower)?;
         let stay = self.seconds(layout, rest, &models)?;
         let shape = layout.shape();
         let areas =
             shares::fpm(&capped(shape, self.platform, &models, (self.element, 1.0))?, shape.elements())?;
         let best = rates(&models, &areas, self.models_block).iter().sum::<f64>();
         let least = shape.elements() as f64 * rest.len() as f64 / best;
-        if stay - least < WORTH_WHILE * stay {
+        let too_little = |gain: f64| gain < WORTH_WHILE * stay || gain < observed.doubt * (stay - gain);
+        if too_little(stay - least) {
             return Ok(None);
         }
         let weights: Vec<f64> = areas.iter().map(|&a| a as f64).collect();
@@ -153,14 +172,18 @@ impl Rebalance<'_> {
                 continue;
             }
             let moves = Moves::between(layout, &layout_by, rest);
-            let copied = moves.total() as f64 * self.element as f64 / COPYING;
+            // Threads find their parts where they are.
+            let packed = if self.path == DataPath::Packed { moves.total() } else { 0 };
+            let copied = packed as f64 * self.element as f64 / COPYING;
             let cost = moves.arrivals(self.platform, self.element).into_iter().fold(copied, f64::max);
             let gain = stay - self.seconds(&layout_by, rest, &models)?;
-            if found.as_ref().is_none_or(|best| gain - cost > best.gain - best.cost) {
+            let beyond = WORTH_WHILE * stay;
+            if found.as_ref().is_none_or(|best| gain - cost > best.gain - best.cost + beyond) {
                 found = Some(Proposal { method: method.to_string(), layout: layout_by, gain, cost, moves });
             }
         }
-        Ok(found.filter(|p| p.gain - p.cost > WORTH_WHILE * stay))
+        let soon = (observed.lasted / stay).min(1.0);
+        Ok(found.filter(|p| !too_little(p.gain - p.cost) && p.gain * soon > p.cost))
     }
 
     /// The forecast of the inner indices `rest` on a layout.

@@ -39,7 +39,7 @@ impl Capacity {
         let workshop = Workshop::new(cores, SIZE / 4)?;
         let mut speeds = [0.0_f64; 2];
         for _ in 0..TRIALS {
-            let report = workshop.multiply([1.0, 1.0], false)?;
+            let report = workshop.multiply([1.0, 1.0], None)?;
             for (speed, lane) in speeds.iter_mut().zip(&report.trace.lanes) {
                 *speed = speed.max(workshop.work() / 2.0 / lane.cpu_seconds);
             }

@@ -13,6 +13,7 @@ mod least;
 mod left_over;
 mod limits;
 mod multiples;
+pub(crate) mod noise;
 mod pareto;
 mod proportional;
 mod ranges;

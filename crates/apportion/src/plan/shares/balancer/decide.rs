@@ -1,15 +1,14 @@
 //! The decision after a round.
 
 use super::decision::moves;
-use super::{Balancer, Decision, Reason, UNKNOWN_NOISE};
+use super::{Balancer, Decision, Reason};
 use crate::error::{Error, Result};
 use crate::input::extreme;
+use crate::plan::shares::noise::{UNKNOWN_NOISE, doubt};
 use crate::plan::shares::{fpm_within, makespan};
 
 /// Standard deviations beyond the largest that p processors show by chance that a gain must have.
 const DEVIATIONS: f64 = 2.5;
-/// Standard error of a median relative to that of a mean.
-const MEDIAN: f64 = 1.25;
 
 /// Shares to decide on, with their predictions.
 struct Proposal {
@@ -137,12 +136,8 @@ impl Balancer {
 
     /// The gain, as a fraction of the time without it, that noise alone could suggest.
     fn doubt(&self) -> f64 {
-        let p = self.processors.len();
-        // An upper bound of the natural logarithm that every machine computes alike.
-        let logarithm = f64::from(p.next_power_of_two().ilog2()) * std::f64::consts::LN_2;
         let rounds = self.processors.iter().map(|l| l.rounds()).filter(|&r| r > 0).min().unwrap_or(1);
-        let error = MEDIAN * self.noise().unwrap_or(UNKNOWN_NOISE) / (rounds as f64).sqrt();
-        (DEVIATIONS + (2.0 * logarithm).sqrt()) * error
+        doubt(DEVIATIONS, self.processors.len(), self.noise().unwrap_or(UNKNOWN_NOISE), rounds)
     }
 
     fn stay(&self, reason: Reason, spread: f64, other: Option<&Proposal>) -> Decision {

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::model::{Interpolation, Model, Point};
+use crate::plan::shares::noise::{self, difference, push};
 use serde::{Deserialize, Serialize};
 
 /// How observations are remembered.
@@ -97,11 +98,6 @@ impl Learnt {
         !alike(one.per_unit(), two.per_unit(), memory.threshold())
     }
 
-    /// The mean of the shares of these rounds, if there are any.
-    pub fn size(&self) -> Option<f64> {
-        (!self.recent.is_empty()).then(|| self.present().0)
-    }
-
     pub fn is_ratio(&self) -> bool {
         self.ratio
     }
@@ -111,8 +107,7 @@ impl Learnt {
         let new = Round { units, seconds };
         if let Some(&last) = self.recent.last() {
             if last.units == units {
-                let difference = 2.0 * (seconds - last.seconds).abs() / (seconds + last.seconds);
-                push(&mut self.differences, difference, DIFFERENCES);
+                push(&mut self.differences, difference(seconds, last.seconds), DIFFERENCES);
             }
             let moved = last.units != units;
             let other =
@@ -261,17 +256,9 @@ impl Learnt {
     }
 }
 
-/// Appends and keeps the last `most`.
-fn push<T>(list: &mut Vec<T>, new: T, most: usize) {
-    list.push(new);
-    list.drain(..list.len().saturating_sub(most));
-}
-
-/// The lower median of seconds per unit: of two rounds the faster, since disturbances only slow down.
+/// The lower median of seconds per unit.
 fn middle(rounds: &[Round]) -> f64 {
-    let mut sorted: Vec<f64> = rounds.iter().map(|r| r.per_unit()).collect();
-    sorted.sort_by(f64::total_cmp);
-    sorted[(sorted.len() - 1) / 2]
+    noise::middle(rounds.iter().map(|r| r.per_unit()))
 }
 
 fn is_near(size: f64, other: f64, fraction: f64) -> bool {

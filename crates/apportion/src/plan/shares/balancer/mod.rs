@@ -17,7 +17,8 @@ mod state;
 pub(crate) use decision::offsets;
 pub use decision::{Decision, MovingCost, Reason};
 
-use super::{Limits, even, fpm_within};
+use super::noise::UNKNOWN_NOISE;
+use super::{Limits, even, fpm_within, noise};
 use crate::error::{Error, Result};
 use crate::input::extreme;
 use crate::model::{Model, Point};
@@ -29,8 +30,6 @@ const WINDOW: usize = 32;
 /// Shares that differ by at most this fraction are assumed to take the same time per unit: less if there is
 /// little noise, which would hide the difference.
 const NEAR: f64 = 0.1;
-/// Assumed relative standard deviation of a round's time, until rounds have been repeated.
-const UNKNOWN_NOISE: f64 = 0.05;
 
 /// Balances a loop over processors of unequal or changing speed.
 ///
@@ -258,10 +257,7 @@ impl Balancer {
     /// The relative standard deviation of repeated rounds of one processor, by the median of the differences
     /// of successive rounds with equal shares; `None` before there is one.
     pub fn noise(&self) -> Option<f64> {
-        let mut all: Vec<f64> = self.processors.iter().flat_map(|l| l.differences.iter().copied()).collect();
-        all.sort_by(f64::total_cmp);
-        // The median of the distance of two normal values is 0.954 standard deviations.
-        all.get(all.len() / 2).map(|median| median / 0.954)
+        noise::noise(self.processors.iter().flat_map(|l| l.differences.iter().copied()))
     }
 
     /// The speed functions as far as they are known, one per processor. A processor that never worked is
@@ -273,20 +269,6 @@ impl Balancer {
         self.known_models()?.ok_or_else(|| {
             Error::input("models", "no round has been observed", "observe the times of a round first")
         })
-    }
-
-    /// The factor by which the times of each processor exceed those of the `models` that the balancer started
-    /// from, at its last share; 1 for a processor that was never observed.
-    ///
-    /// # Errors
-    /// A time of a model that is out of range.
-    pub(crate) fn corrections(&self, models: &[Model]) -> Result<Vec<f64>> {
-        let now = self.models()?;
-        let of_one = |(learnt, (model, now)): (&Learnt, (&Model, &Model))| match learnt.size() {
-            None => 1.0,
-            Some(size) => now.seconds(size) / model.seconds(size),
-        };
-        Ok(self.processors.iter().zip(models.iter().zip(&now)).map(of_one).collect())
     }
 
     fn known_models(&self) -> Result<Option<Vec<Model>>> {

@@ -7,7 +7,7 @@ use crate::product::Job;
 use apportion::Result;
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
-use apportion::measure::measure_quickly;
+use apportion::measure::{Effort, measure_quickly};
 use apportion::model::{Model, Models, WorkUnit, only_ratios};
 use apportion::plan::Plan;
 use apportion::platform::{Network, Platform, discover};
@@ -126,14 +126,15 @@ fn undescribed<T: Element>(
     }
     static KNOWN: Mutex<BTreeMap<String, Models>> = Mutex::new(BTreeMap::new());
     let block = job.order.block;
-    let key = format!("{} {block} {}", kernel.name(), platform.to_toml());
+    let effort = Effort::worth(job.shape.flops() / 2.0);
+    let key = format!("{} {block} {effort:?} {}", kernel.name(), platform.to_toml());
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     // Ranks measure together, or none does.
     let found = known().get(&key).filter(|_| world.is_solo()).cloned();
     let models = match found {
         Some(models) => models,
         None => {
-            let speeds = measure_quickly(kernel, &platform, (&QUICK_SIZES, block), world, monitor)?;
+            let speeds = measure_quickly(kernel, &platform, (&QUICK_SIZES, block, effort), world, monitor)?;
             let models = speeds.now()?;
             known().insert(key, models.clone());
             models

@@ -41,7 +41,8 @@ pub fn run(args: &DemoArgs, console: &Console) -> Result<()> {
     let monitor = monitor();
     let world = World::solo(monitor);
     let gemm = Kernel::<f64>::plus_times();
-    let file = quick(gemm, (&platform, BLOCK), 0.0, true, (&world, console))?.models()?;
+    let file = quick(gemm, (&platform, BLOCK), shape.flops() / 2.0 / BLOCK as f64, true, (&world, console))?
+        .models()?;
     let models = file.in_order(&platform.names())?;
     let speeds: Vec<f64> = models.iter().map(|m| m.speed(shape.elements() as f64 / 2.0)).collect();
     console.note("2. multiplying three times: even split, straight line, square corner …");

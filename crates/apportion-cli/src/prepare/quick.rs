@@ -5,7 +5,7 @@ use crate::console::{Console, monitor};
 use apportion::error::Result;
 use apportion::kernels::Kernel;
 use apportion::matrix::Element;
-use apportion::measure::{CpuShare, QuickSpeeds, availability, measure_quickly};
+use apportion::measure::{CpuShare, Effort, QuickSpeeds, availability, measure_quickly};
 use apportion::model::Models;
 use apportion::platform::Platform;
 use apportion::product::{ClosureMethod, RunReport};
@@ -49,9 +49,10 @@ pub fn quick<T: Element>(
     remeasure: bool,
     (world, console): (&World, &Console),
 ) -> Result<Quick> {
+    let effort = Effort::worth(work * block as f64);
     let measure = || {
         console.watch("measuring", monitor(), || {
-            measure_quickly(kernel, platform, (&SIZES, block), world, monitor())
+            measure_quickly(kernel, platform, (&SIZES, block, effort), world, monitor())
         })
     };
     if !world.is_solo() {
@@ -62,7 +63,7 @@ pub fn quick<T: Element>(
     let path = cache::path(platform, &kernel.name(), block);
     if let Some(path) = path.as_ref().filter(|_| !remeasure) {
         match cache::load(path, platform) {
-            Remembered::Speeds(speeds) => {
+            Remembered::Speeds(speeds) if speeds.serves(effort) => {
                 console.detail(format!("speeds: {} (--remeasure to measure again)", path.display()));
                 let shares = now(&speeds, platform, work)?;
                 return Ok(Quick::new(shares, speeds, Some(path.clone()), (work, world, console)));
@@ -70,7 +71,7 @@ pub fn quick<T: Element>(
             Remembered::Elsewhere(what) => {
                 console.detail(format!("speeds: measuring again, as {what} since they were measured"));
             }
-            Remembered::Nothing => (),
+            Remembered::Speeds(_) | Remembered::Nothing => (),
         }
     }
     let speeds = measure()?;

@@ -31,7 +31,7 @@ pub use links::{LinkOptions, MeasuredLink, Probe, ProbeFn, measure_links};
 pub use links_threads::threads_probe;
 pub use links_world::measure_links_on;
 pub use programs::sweep_command;
-pub use quick::{AGREEMENT, QuickSpeeds, measure_advection_quickly, measure_quickly};
+pub use quick::{AGREEMENT, Effort, QuickSpeeds, measure_advection_quickly, measure_quickly};
 pub use race::{Race, fastest};
 pub use stencil::sweep_stencil;
 pub use sweep::{Keep, MeasureOptions, Sizes, Sweep};

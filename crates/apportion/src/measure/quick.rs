@@ -19,6 +19,26 @@ pub const AGREEMENT: f64 = 0.03;
 const MOST_WINDOWS: usize = 5;
 /// Seconds on each size in a window.
 const SECONDS: f64 = 0.15;
+/// Seconds on each size of a rough measurement.
+const ROUGH: f64 = 0.03;
+/// Multiply-adds of work that is worth more than a rough measurement: a twentieth of a second on a fast core.
+const WORTHWHILE: f64 = 5e8;
+
+/// How much a quick measurement is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// One short window: a tenth of a second for four sizes.
+    Rough,
+    /// Windows until two agree.
+    Thorough,
+}
+
+impl Effort {
+    /// What the speeds of a job of this many multiply-adds are worth.
+    pub fn worth(multiply_adds: f64) -> Self {
+        if multiply_adds < WORTHWHILE { Self::Rough } else { Self::Thorough }
+    }
+}
 
 /// Speeds found by a quick measurement.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,11 +50,16 @@ pub struct QuickSpeeds {
     /// By rank: the shortest and the longest time of a window, relative to the models; both 1 once a run has
     /// confirmed or corrected the speed.
     pub spread: Vec<[f64; 2]>,
-    /// Number of windows.
+    /// Number of windows; one for a rough measurement.
     pub windows: usize,
 }
 
 impl QuickSpeeds {
+    /// Whether they are good enough for work that is worth this effort.
+    pub fn serves(&self, effort: Effort) -> bool {
+        effort == Effort::Rough || self.windows > 1
+    }
+
     /// Whether two windows agreed: no speed differed by more than [`AGREEMENT`].
     pub fn is_steady(&self) -> bool {
         self.spread.iter().all(|[low, high]| high - low <= AGREEMENT)
@@ -96,9 +121,9 @@ fn scaled(model: &Model, factor: f64) -> Result<Model> {
     Model::new(model.processor(), model.interpolation(), points, model.max_size())
 }
 
-/// Measures the platform's processors, all at once, in windows of the same sizes until two windows agree within
-/// [`AGREEMENT`], five at most. Every rank gets the same result. About a second and a half for four sizes on a
-/// quiet machine.
+/// Measures the platform's processors, all at once. A thorough measurement repeats windows of the same sizes until
+/// two agree within [`AGREEMENT`], five at most: about a second and a half for four sizes on a quiet machine.
+/// Every rank gets the same result.
 ///
 /// The speeds are the means of the two windows that agree; if none do, the medians of all.
 ///
@@ -110,12 +135,12 @@ fn scaled(model: &Model, factor: f64) -> Result<Model> {
 pub fn measure_quickly<T: Element>(
     kernel: Kernel<T>,
     platform: &Platform,
-    (sizes, block): (&[f64], u64),
+    (sizes, block, effort): (&[f64], u64, Effort),
     world: &World,
     monitor: &Monitor,
 ) -> Result<QuickSpeeds> {
-    let options = window_options();
-    settled(|| together::with_options(kernel, platform, (sizes, block), options, (world, monitor)))
+    let options = window_options(effort);
+    settled(effort, || together::with_options(kernel, platform, (sizes, block), options, (world, monitor)))
 }
 
 /// [`measure_quickly`] for whole MPDATA steps; sizes are in cells.
@@ -132,22 +157,26 @@ pub fn measure_advection_quickly<T: Advectable>(
     world: &World,
     monitor: &Monitor,
 ) -> Result<QuickSpeeds> {
-    settled(|| together::advection::<T>(scheme, platform, sizes, window_options(), (world, monitor)))
+    let options = window_options(Effort::Thorough);
+    settled(Effort::Thorough, || together::advection::<T>(scheme, platform, sizes, options, (world, monitor)))
 }
 
 /// A window is no shorter where repetitions agree early: they may all have met the same disturbance.
-fn window_options() -> MeasureOptions {
+fn window_options(effort: Effort) -> MeasureOptions {
     MeasureOptions {
         tolerance: 0.0,
         most_repetitions: 1_000_000,
-        seconds_per_size: SECONDS,
+        seconds_per_size: if effort == Effort::Rough { ROUGH } else { SECONDS },
         ..MeasureOptions::quick()
     }
 }
 
-/// Opens windows until two agree.
-fn settled(mut window: impl FnMut() -> Result<Models>) -> Result<QuickSpeeds> {
+/// Opens windows until two agree, or one if that is enough.
+fn settled(effort: Effort, mut window: impl FnMut() -> Result<Models>) -> Result<QuickSpeeds> {
     let mut windows = vec![window()?];
+    if effort == Effort::Rough {
+        return combined(&windows, 1);
+    }
     loop {
         windows.push(window()?);
         let last = &windows[windows.len() - 2..];
@@ -229,7 +258,9 @@ mod tests {
 
     fn measured(windows: &[(f64, f64)]) -> QuickSpeeds {
         let mut next = windows.iter();
-        let speeds = settled(|| next.next().map(|(cpu, share)| Ok(window(*cpu, *share))).unwrap()).unwrap();
+        let effort = if windows.len() > 1 { Effort::Thorough } else { Effort::Rough };
+        let next = || next.next().map(|(cpu, share)| Ok(window(*cpu, *share))).unwrap();
+        let speeds = settled(effort, next).unwrap();
         assert_eq!(speeds.windows, windows.len(), "no more windows than needed");
         speeds
     }
@@ -251,6 +282,10 @@ mod tests {
         assert_eq!(seconds(&restless.models), 2.5);
         assert!(!restless.is_steady());
         assert_eq!(restless.spread, [[0.8, 1.2]]);
+        let rough = measured(&[(2.0, 1.0)]);
+        assert!(rough.serves(Effort::Rough) && !rough.serves(Effort::Thorough));
+        assert!(quiet.serves(Effort::Rough) && quiet.serves(Effort::Thorough));
+        assert_eq!([1e8, 1e9].map(Effort::worth), [Effort::Rough, Effort::Thorough]);
     }
 
     /// A neighbour that takes half of the time does not make the processor slower, only later.

@@ -4,6 +4,7 @@ mod advection;
 mod at_once;
 mod balance;
 mod child;
+mod children;
 mod command;
 mod focus;
 mod kernels;
@@ -21,6 +22,7 @@ mod units;
 
 pub use advection::{advection_kernel, sweep_advection};
 pub use balance::{Balance, BalanceOptions, Round, balance};
+pub use children::abandon_programs;
 pub use command::{SecondsFrom, UserCommand};
 pub use focus::{FocusedSweep, Request};
 pub use kernels::{measure_gemm, measure_kernel, sweep_kernel};

@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)]
 
+use apportion::measure::abandon_programs;
 use apportion::memory::refusal_is_expected;
 use apportion::output::abandon_now;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -87,7 +88,7 @@ pub fn catch_aborts() {
     }
 }
 
-/// Removes temporary files, says why the process ends, and ends it.
+/// Removes temporary files, ends programs that were started, says why the process ends, and ends it.
 fn ended(why: std::fmt::Arguments<'_>) -> ! {
     // If memory is refused again while files are removed, the line is still due.
     let again = ENDS.replace(true);
@@ -97,6 +98,7 @@ fn ended(why: std::fmt::Arguments<'_>) -> ! {
             std::thread::sleep(Duration::from_secs(1));
         }
     }
+    abandon_programs();
     let written = if again { 0 } else { abandon_now() };
     // Each line fits.
     let mut line = [0_u8; 256];

@@ -2,7 +2,7 @@
 //! were; nothing is left over.
 
 use crate::fuzz::no_leftovers;
-use crate::tool::{Ended, Tool, ended, processes_in};
+use crate::tool::{Ended, Tool, all_end_in, ended};
 use std::ffi::OsString;
 use std::fs;
 
@@ -115,9 +115,8 @@ impl<'a> Attack<'a> {
         let ended = self.start(bench.path(), environment).map_err(|defect| format!("{about}: {defect}"))?;
         ended.is_orderly().map_err(|defect| format!("{about}: {defect}"))?;
         no_leftovers(bench.path()).map_err(|defect| format!("{about}: {defect}: {}", ended.said))?;
-        let left = processes_in(bench.path());
-        if !left.is_empty() {
-            return Err(format!("{about}: {left:?} still run: {}", ended.said));
+        if !all_end_in(bench.path()) {
+            return Err(format!("{about}: programs still run: {}", ended.said));
         }
         let read = |output: &&str| fs::read(bench.path().join(output)).unwrap_or_default();
         let found: Vec<Vec<u8>> = self.case.outputs.iter().map(read).collect();

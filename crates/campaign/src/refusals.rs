@@ -5,7 +5,7 @@
 //! before stays, and nothing is left over.
 
 use crate::Found;
-use crate::commands::{Attack, CASES, Case, Environment};
+use crate::commands::{Attack, CASES, Case, Environment, case};
 use crate::figures::Figure;
 use crate::tool::{Tool, built};
 use std::fs;
@@ -16,13 +16,17 @@ mod ranks;
 /// Refusals concern allocations of so many bytes and more, in turn: of any size, and large ones.
 const FROM: [u64; 3] = [1, 200, 4096];
 
+/// A command that starts programs, to which nothing is refused.
+const RUN: Case =
+    case("run --plan units.json --platform two.toml -- env -u LD_PRELOAD sleep 0.{share}", &[], true);
+
 /// Refuses up to `most` allocations of each command.
 pub fn run(most: u32, tool: &Tool) -> Found {
     let bench = tempfile::tempdir().map_err(|e| e.to_string())?;
     if let Some(why) = built("refusals.c", &bench.path().join("refusals.so"), &[])? {
         return Ok(vec![Figure::new("memory", "none", format!("skipped: {why}"))]);
     }
-    let commands = CASES.iter().map(|case| attack(case, most, (tool, bench.path())));
+    let commands = CASES.iter().chain([&RUN]).map(|case| attack(case, most, (tool, bench.path())));
     let mut figures: Vec<Figure> = commands.collect::<Result<_, _>>()?;
     figures.push(ranks::attack(most, tool, bench.path())?);
     Ok(figures)

@@ -134,6 +134,17 @@ pub fn processes_in(directory: &Path) -> Vec<Pid> {
     entries.filter_map(works_there).collect()
 }
 
+/// True if no process works in a directory any more: those that were killed take a moment.
+pub fn all_end_in(directory: &Path) -> bool {
+    let gone = || processes_in(directory).is_empty();
+    (0..20).any(|_| {
+        gone() || {
+            std::thread::sleep(Duration::from_millis(2));
+            false
+        }
+    })
+}
+
 /// The name of Open MPI's mpirun, if it is installed.
 pub fn mpirun() -> Option<&'static str> {
     ["mpirun.openmpi", "mpirun"].into_iter().find(|program| {

@@ -5,6 +5,7 @@
 //! after kills it.
 
 use crate::error::{Error, Result};
+use crate::measure::children::Running;
 use crate::run::mailboxes::StopSignal;
 use crate::threads;
 use std::io::{ErrorKind, Read};
@@ -57,12 +58,13 @@ pub(super) fn run(
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let start = Instant::now();
-    let mut child = match command.spawn() {
-        Ok(child) => child,
+    let (mut child, running) = match Running::start(&mut command) {
+        Ok(started) => started,
         Err(error) => return Ok(Err(error)),
     };
     let deadline = most.and_then(|most| start.checked_add(most));
     let watched = watch(&mut child, lines, halt, deadline);
+    drop(running);
     let (end, [stdout, stderr]) = watched.inspect_err(|_| end_all(&mut child))?;
     let outcome = match end {
         None => {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Squaring: I + A is squared until nothing changes, at most ceil(log2 n) products run by one plan.\n\
-    Elimination: Floyd and Warshall's algorithm on blocks, many smaller products that are one in all.\n\
+    Elimination: Floyd and Warshall's algorithm on blocks, in smaller products with the work of one in all.\n\
     Predecessors: element (i, j), an i32, is the vertex before j on the best path from i to j, counted from 0; -1 where \
     there is no path or i = j. To recover a path, walk back from j until i. Among equally good paths the one of fewest edges \
     is taken, then the lesser vertex. They cost about ten times a plain closure.\n\

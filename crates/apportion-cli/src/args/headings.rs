@@ -52,7 +52,17 @@ const HEADINGS: [(&str, &[&str]); 13] = [
     ),
     (
         "Product",
-        &["semiring", "exponent", "alpha", "beta", "c-in", "transpose-a", "transpose-b", "predecessors"],
+        &[
+            "semiring",
+            "exponent",
+            "alpha",
+            "beta",
+            "c-in",
+            "transpose-a",
+            "transpose-b",
+            "predecessors",
+            "algorithm",
+        ],
     ),
     (
         "Running",

@@ -16,7 +16,7 @@ const LARGEST: u64 = 64 << 20;
 /// The file of speed functions for this machine, kernel and processors; `None` if the user has no cache
 /// directory.
 pub fn path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
-    file("speeds", platform, kernel, block)
+    file("models", platform, kernel, block)
 }
 
 /// The file that names the fastest kernel of this machine for these processors.

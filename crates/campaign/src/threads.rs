@@ -26,7 +26,7 @@ const MORE: [Case; 7] = [
         false,
     ),
     case(
-        "measure --network --platform two.toml --sizes 100,1000,10000 --max-seconds 0.05 -o m.toml",
+        "measure --network --platform two.toml --sizes 100,100000,4000000 --max-seconds 0.1 -o m.toml",
         &["m.toml"],
         false,
     ),

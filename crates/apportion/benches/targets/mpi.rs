@@ -44,7 +44,7 @@ pub fn rows(quick: bool) -> Vec<Row> {
             };
             let ratios: Option<Vec<f64>> = (0..TURNS).map(|_| turn()).collect();
             let with = if overlap { ", overlap" } else { "" };
-            let target = format!("MPI, n = {n}, {flow}{with}, of the threads' time");
+            let target = format!("n = {n}, {flow}{with}, of the threads' time");
             match ratios.map(median) {
                 Some(ratio) => rows.push((target, ratio, 1.1, ratio <= 1.1)),
                 None => eprintln!("{target}: failed"),

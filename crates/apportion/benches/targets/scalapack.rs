@@ -61,7 +61,7 @@ fn beside((program, at): (&Path, &Path), mpirun: &str, n: u64, (cores, join): (&
         return None;
     };
     let ratio = theirs / own;
-    let target = format!("MPI, n = {n}, {cores} ({own:.3} s), of ScaLAPACK's speed");
+    let target = format!("n = {n}, {cores} ({own:.3} s), of pdgemm's speed");
     Some((target, ratio, 1.0, ratio >= 1.0))
 }
 
@@ -84,7 +84,7 @@ impl Slow {
 
     fn name(&self) -> &'static str {
         match self {
-            Self::Quota(..) => "a third of one core by quota",
+            Self::Quota(..) => "a third of one by quota",
             Self::Loops(_) => "two loops beside one rank",
         }
     }

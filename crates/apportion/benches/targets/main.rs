@@ -1,14 +1,19 @@
 //! Targets of speed, each with its figure and verdict: `cargo bench --bench targets -- quick`.
 //!
-//! Kernels and rivals run in turn, in CPU time of one thread; ratios are medians over the turns. What is said "from
-//! the command line" runs `target/release/apportion` (`cargo build --release` first), beside NumPy
-//! where it is installed. A rival that is absent is named, and its rows are left out. Not a test: figures of a
-//! busy machine say little, and the verdict is not an exit code.
+//! Kernels and rivals run in turn, in CPU time of one thread; ratios are medians over the turns. Whole
+//! commands and MPI run `target/release/apportion` (`cargo build --release` first), beside NumPy and ScaLAPACK
+//! where they are installed. A rival that is absent is named, and its rows are left out. Further words choose
+//! parts by their names: `-- quick MPI`. Not a test: figures of a busy machine say little, and the verdict is
+//! not an exit code.
 
 mod clock;
 mod command;
 mod kernels;
+mod mpi;
+mod pdgemm;
 mod planning;
+mod scalapack;
+mod semirings;
 
 use apportion::report::table;
 
@@ -18,15 +23,28 @@ type Row = (String, f64, f64, bool);
 type Part = fn(bool) -> Vec<Row>;
 
 fn main() {
-    let quick = std::env::args().any(|argument| argument == "quick");
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == pdgemm::ARGUMENT) {
+        return pdgemm::rank(&arguments[1]);
+    }
+    // Cargo adds flags of its own.
+    arguments.retain(|argument| !argument.starts_with('-'));
+    let quick = arguments.iter().any(|argument| argument == "quick");
+    let wanted: Vec<&String> = arguments.iter().filter(|argument| *argument != "quick").collect();
     println!("{}; tropical kernels use {}\n", machine(), apportion::kernels::instruction_set());
     let mut missed = 0;
-    let parts: [(&str, Part); 3] = [
+    let parts: [(&str, Part); 6] = [
         ("kernels", kernels::rows),
+        ("semirings", semirings::rows),
         ("the whole command", command::rows),
+        ("MPI beside threads", mpi::rows),
+        ("MPI beside ScaLAPACK", scalapack::rows),
         ("planning, simulation", planning::rows),
     ];
     for (name, rows) in parts {
+        if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
+            continue;
+        }
         let rows = rows(quick);
         missed += rows.iter().filter(|row| !row.3).count();
         let lines = rows.into_iter().map(|(target, figure, limit, met)| {

@@ -31,7 +31,8 @@ macro_rules! peak {
     ($t:ident, $module:ident, [$($wide:ident),*], [$($narrow:ident),*]) => {
         mod $module {
             #[cfg(target_arch = "x86_64")]
-            use std::arch::x86_64::*;
+            #[allow(unused_imports)]
+            use {super::greater, std::arch::x86_64::*};
             use std::hint::black_box;
 
             #[cfg(target_arch = "x86_64")]
@@ -73,6 +74,14 @@ macro_rules! peak {
     };
 }
 
+/// AVX2 has no maximum of 64-bit integers.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn greater(x: std::arch::x86_64::__m256i, y: std::arch::x86_64::__m256i) -> std::arch::x86_64::__m256i {
+    use std::arch::x86_64::{_mm256_blendv_epi8, _mm256_cmpgt_epi64};
+    _mm256_blendv_epi8(y, x, _mm256_cmpgt_epi64(x, y))
+}
+
 peak!(
     f64,
     of_f64,
@@ -90,4 +99,10 @@ peak!(
     of_i32,
     [_mm512_set1_epi32, _mm512_add_epi32, _mm512_max_epi32],
     [_mm256_set1_epi32, _mm256_add_epi32, _mm256_max_epi32]
+);
+peak!(
+    i64,
+    of_i64,
+    [_mm512_set1_epi64, _mm512_add_epi64, _mm512_max_epi64],
+    [_mm256_set1_epi64x, _mm256_add_epi64, greater]
 );

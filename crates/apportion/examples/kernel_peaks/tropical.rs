@@ -23,6 +23,7 @@ pub fn report(turns: usize) {
         both::<f64>("f64", n, turns);
         both::<f32>("f32", n, turns);
         both::<i32>("i32", n, turns);
+        both::<i64>("i64", n, turns);
     }
 }
 

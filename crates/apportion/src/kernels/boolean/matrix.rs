@@ -1,7 +1,12 @@
 //! A matrix of bits, packed.
 
+use crate::kernels::{Loop, widest};
+
 /// Words of a chunk: 512 bits, one register of the widest kind.
 pub(super) const CHUNK: usize = 8;
+
+/// Columns of ones that are written without a branch.
+const AT_ONCE: usize = 2;
 
 /// A matrix of bits. Rows start on a multiple of 512 bits; bits beyond the columns are 0.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -79,7 +84,9 @@ impl BitMatrix {
 
     /// Number of ones.
     pub fn ones(&self) -> usize {
-        self.chunks.as_flattened().iter().map(|word| word.count_ones() as usize).sum()
+        let mut ones = 0;
+        widest(Count(self.chunks.as_flattened(), &mut ones));
+        ones as usize
     }
 
     /// Element (`i`, `j`).
@@ -123,13 +130,46 @@ impl BitMatrix {
         })
     }
 
-    /// The columns of the ones of row `i`.
-    pub(super) fn ones_of(&self, i: usize) -> impl Iterator<Item = usize> {
-        self.words(i).iter().enumerate().flat_map(|(place, &word)| {
-            std::iter::successors(Some(word), |&left| Some(left & left.wrapping_sub(1)))
-                .take_while(|&left| left != 0)
-                .map(move |left| place * 64 + left.trailing_zeros() as usize)
-        })
+    /// The columns of the ones of row `i`, written to `room`, which grows as needed.
+    ///
+    /// Words of zeros are found 64 at a time, and each other word writes [`AT_ONCE`] columns, however few ones
+    /// it has: branches on single words and bits would be mispredicted so often that they would take longer
+    /// than the rows to which the columns lead.
+    #[inline(always)]
+    pub(super) fn ones_of<'a>(&self, i: usize, room: &'a mut Vec<usize>) -> &'a [usize] {
+        room.resize(64 * CHUNK * self.width() + AT_ONCE, 0);
+        let mut count = 0;
+        for (words, first) in self.words(i).chunks(64).zip((0..).step_by(64 * 64)) {
+            let mut some = 0_u64;
+            for (place, &word) in words.iter().enumerate() {
+                some |= u64::from(word != 0) << place;
+            }
+            while some != 0 {
+                let place = some.trailing_zeros() as usize;
+                some &= some - 1;
+                let mut left = words[place];
+                let end = count + left.count_ones() as usize;
+                while count < end {
+                    let written = AT_ONCE.min(end - count);
+                    for column in &mut room[count..][..AT_ONCE] {
+                        *column = first + 64 * place + left.trailing_zeros() as usize;
+                        left &= left.wrapping_sub(1);
+                    }
+                    count += written;
+                }
+            }
+        }
+        &room[..count]
+    }
+}
+
+/// Counts the ones of words.
+struct Count<'a>(&'a [u64], &'a mut u64);
+
+impl Loop for Count<'_> {
+    #[inline(always)]
+    fn run(self) {
+        *self.1 = self.0.iter().map(|word| u64::from(word.count_ones())).sum();
     }
 }
 
@@ -155,7 +195,7 @@ mod tests {
             assert_eq!(matrix.ones(), bytes.iter().filter(|&&b| b == 1).count());
             for i in 0..rows {
                 let places: Vec<usize> = (0..cols).filter(|j| bytes[i * cols + j] == 1).collect();
-                assert!(matrix.ones_of(i).eq(places));
+                assert_eq!(matrix.ones_of(i, &mut Vec::new()), places);
             }
         }
         assert!(BitMatrix::from_bytes(&[0, 255], 1, 2).get(0, 1));

@@ -51,15 +51,17 @@ impl BitMatrix {
     pub fn or_product_by_rows(&mut self, a: &Self, b: &Self) {
         self.check_shapes(a, b);
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the feature was just detected.
-            return unsafe { by_rows_avx512(self, a, b) };
-        } else if is_x86_feature_detected!("avx2") {
-            // SAFETY: the feature was just detected.
-            return unsafe { by_rows_avx2(self, a, b) };
+        if is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt") {
+            if is_x86_feature_detected!("avx512f") {
+                // SAFETY: the features were just detected.
+                return unsafe { by_rows_avx512(self, a, b) };
+            } else if is_x86_feature_detected!("avx2") {
+                // SAFETY: the features were just detected.
+                return unsafe { by_rows_avx2(self, a, b) };
+            }
         }
         // SAFETY: needs no processor feature.
-        unsafe { by_rows::<Chunk>(self, a, b) }
+        unsafe { by_rows::<Chunk, 2>(self, a, b) }
     }
 
     /// [`BitMatrix::or_product`] by tables of all unions of four rows of B. Best where A is dense.
@@ -101,32 +103,66 @@ impl BitMatrix {
 
 /// The same body, compiled for wider registers, which only some processors have.
 macro_rules! compiled_for {
-    ($name:ident = $body:ident::<$wide:ty>, $feature:literal) => {
+    ($name:ident = $body:expr, $feature:literal) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $feature)]
         fn $name(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
             // SAFETY: the feature is enabled here; callers guarantee that the processor has it.
-            unsafe { $body::<$wide>(c, a, b) }
+            unsafe { $body(c, a, b) }
         }
     };
 }
 
-compiled_for!(by_rows_avx512 = by_rows::<__m512i>, "avx512f");
-compiled_for!(by_rows_avx2 = by_rows::<[__m256i; 2]>, "avx2");
+compiled_for!(by_rows_avx512 = by_rows::<__m512i, 8>, "avx512f,bmi1,popcnt");
+compiled_for!(by_rows_avx2 = by_rows::<[__m256i; 2], 4>, "avx2,bmi1,popcnt");
 compiled_for!(by_tables_avx512 = by_tables::<__m512i>, "avx512f");
 compiled_for!(by_tables_avx2 = by_tables::<[__m256i; 2]>, "avx2");
 
+/// Each row of C in strips of at most `WIDEST` chunks, as many as fit the registers.
+///
 /// # Safety
 /// The processor has the feature of `W`; the same holds for all functions below.
 #[inline(always)]
-unsafe fn by_rows<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
+unsafe fn by_rows<W: Wide, const WIDEST: usize>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
+    let mut room = Vec::new();
     for i in 0..a.rows() {
-        for p in a.ones_of(i) {
-            for (c, b) in c.row_mut(i).iter_mut().zip(b.row(p)) {
-                // SAFETY: guaranteed by the caller.
-                unsafe { W::load(c).or(W::load(b)).store(c) }
+        let (ones, row, mut start) = (a.ones_of(i, &mut room), c.row_mut(i), 0);
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if WIDEST >= 8 {
+                strips::<W, 8>(row, &mut start, ones, b);
+            }
+            if WIDEST >= 4 {
+                strips::<W, 4>(row, &mut start, ones, b);
+            }
+            strips::<W, 2>(row, &mut start, ones, b);
+            strips::<W, 1>(row, &mut start, ones, b);
+        }
+    }
+}
+
+/// From `start` on, `STRIP` chunks at a time, which stay in registers while the rows of B pass by.
+#[inline(always)]
+unsafe fn strips<W: Wide, const STRIP: usize>(
+    row: &mut [Chunk],
+    start: &mut usize,
+    ones: &[usize],
+    b: &BitMatrix,
+) {
+    for strip in row[*start..].as_chunks_mut::<STRIP>().0 {
+        // SAFETY: guaranteed by the caller, here and below.
+        let mut sums = strip.each_ref().map(|chunk| unsafe { W::load(chunk) });
+        for &p in ones {
+            for (sum, from) in sums.iter_mut().zip(&b.row(p)[*start..][..STRIP]) {
+                // SAFETY: as above.
+                *sum = unsafe { sum.or(W::load(from)) };
             }
         }
+        for (chunk, sum) in strip.iter_mut().zip(sums) {
+            // SAFETY: as above.
+            unsafe { sum.store(chunk) }
+        }
+        *start += STRIP;
     }
 }
 
@@ -227,7 +263,7 @@ mod tests {
         let expected = by_definition(&before, &a, &b);
         let portable_rows = |c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix| {
             // SAFETY: plain chunks need no feature of the processor.
-            unsafe { by_rows::<Chunk>(c, a, b) }
+            unsafe { by_rows::<Chunk, 2>(c, a, b) }
         };
         let portable_tables = |c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix| {
             // SAFETY: as above.
@@ -271,6 +307,8 @@ mod tests {
             [67, 61, 257],
             [2, 1100, 9],
             [300, 70, 640],
+            [3, 7900, 70],
+            [2, 40, 4200],
         ] {
             for rarity in [1, 2, 40] {
                 check(shape, rarity, 5);

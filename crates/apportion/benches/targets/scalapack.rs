@@ -1,0 +1,133 @@
+//! `apportion matmul --engine mpi` beside ScaLAPACK's `pdgemm`: two ranks pinned to two cores, one BLAS
+//! thread each, on equal cores and with a third of one.
+//!
+//! Apportion measures the speeds of its ranks at each start; that time is not in its seconds. ScaLAPACK takes
+//! its best grid and block. Neither's time has reading, scattering or verification in it.
+
+use super::Row;
+use super::clock::median;
+use super::mpi::{mpirun, operand, ranks, seconds};
+use super::pdgemm;
+use super::planning::binary;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+const TURNS: usize = 3;
+
+pub fn rows(quick: bool) -> Vec<Row> {
+    let (Some(program), Some(mpirun), Some(_)) = (binary(), mpirun(), pdgemm::library()) else {
+        eprintln!(
+            "ScaLAPACK: needs the release binary (cargo build --release), Open MPI's mpirun and \
+             libscalapack-openmpi2.2; its rows are left out"
+        );
+        return Vec::new();
+    };
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let at = place.path();
+    let mut rows = Vec::new();
+    for n in if quick { vec![2000] } else { vec![2000, 4000] } {
+        operand(&program, at, "a.npy", n);
+        operand(&program, at, "b.npy", n);
+        rows.extend(beside((&program, at), mpirun, n, ("equal cores", "")));
+        let slow = Slow::second_core();
+        rows.extend(beside((&program, at), mpirun, n, (slow.name(), &slow.join())));
+    }
+    rows
+}
+
+/// The rival's seconds / apportion's. Each rank pins itself to a core; rank 1 first runs `join`.
+fn beside((program, at): (&Path, &Path), mpirun: &str, n: u64, (cores, join): (&str, &str)) -> Option<Row> {
+    let script = format!(
+        "rank=$OMPI_COMM_WORLD_RANK; if [ $rank = 1 ]; then :; {join} fi; exec taskset -c $rank \"$@\""
+    );
+    let start = |program: &Path| {
+        let mut command = ranks(mpirun);
+        // A cache of its own: the speeds of other runs are not those of these cores.
+        command.args(["sh", "-c", &script, "sh"]).arg(program).current_dir(at);
+        command.env("XDG_CACHE_HOME", at).env("OPENBLAS_NUM_THREADS", "1");
+        command
+    };
+    let turn = || {
+        let product = ["matmul", "a.npy", "b.npy", "--engine", "mpi", "--json", "--quiet", "--remeasure"];
+        seconds(start(program).args(product))
+    };
+    let own = median((0..TURNS).map(|_| turn()).collect::<Option<_>>()?);
+    let this = std::env::current_exe().ok()?;
+    let mut rival = start(&this);
+    let output = rival.args([pdgemm::ARGUMENT, &n.to_string()]).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let Ok(theirs) = text.trim().parse::<f64>() else {
+        eprintln!("ScaLAPACK, n = {n}, {cores}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        return None;
+    };
+    let ratio = theirs / own;
+    let target = format!("n = {n}, {cores} ({own:.3} s), of pdgemm's speed");
+    Some((target, ratio, 1.0, ratio >= 1.0))
+}
+
+/// What takes two thirds of the second core from rank 1, until dropped.
+enum Slow {
+    /// A control group with a quota: its folder, and the file that takes processes.
+    Quota(PathBuf, PathBuf),
+    /// Two loops that share the core with the rank.
+    Loops(Vec<Child>),
+}
+
+impl Slow {
+    fn second_core() -> Self {
+        quota().unwrap_or_else(|| {
+            let mut taskset = Command::new("taskset");
+            taskset.args(["-c", "1", "sh", "-c", "while :; do :; done"]).stderr(Stdio::null());
+            Self::Loops((0..2).filter_map(|_| taskset.spawn().ok()).collect())
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Quota(..) => "a third of one by quota",
+            Self::Loops(_) => "two loops beside one rank",
+        }
+    }
+
+    /// What the rank's shell runs.
+    fn join(&self) -> String {
+        match self {
+            Self::Quota(_, tasks) => format!("echo $$ > {};", tasks.display()),
+            Self::Loops(_) => String::new(),
+        }
+    }
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        match self {
+            Self::Quota(folder, _) => {
+                let _ = std::fs::remove_dir(folder);
+            }
+            Self::Loops(loops) => {
+                for child in loops {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                }
+            }
+        }
+    }
+}
+
+/// A control group that has a third of a core, in periods of 15 ms, where this user may make one.
+fn quota() -> Option<Slow> {
+    let group = format!("apportion-bench-{}", std::process::id());
+    let first = Path::new("/sys/fs/cgroup/cpu").join(&group);
+    let second = Path::new("/sys/fs/cgroup").join(&group);
+    let attempt = |folder: PathBuf, tasks: &str, settings: &[(&str, &str)]| {
+        std::fs::create_dir(&folder).ok()?;
+        let slow = Slow::Quota(folder.clone(), folder.join(tasks));
+        // A file that is not there belongs to another version of control groups, or another controller.
+        let set = |(file, value): &(&str, &str)| {
+            folder.join(file).exists() && std::fs::write(folder.join(file), value).is_ok()
+        };
+        settings.iter().all(set).then_some(slow)
+    };
+    attempt(first, "tasks", &[("cpu.cfs_period_us", "15000"), ("cpu.cfs_quota_us", "5000")])
+        .or_else(|| attempt(second, "cgroup.procs", &[("cpu.max", "5000 15000")]))
+}

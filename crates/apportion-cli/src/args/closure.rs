@@ -32,7 +32,8 @@ pub struct ClosureArgs {
     /// only.
     #[arg(long, value_name = "FILE")]
     pub predecessors: Option<PathBuf>,
-    /// How the closure is computed; auto takes elimination where its forecast is less than that of two products.
+    /// How the closure is computed; auto takes elimination where its forecast is less than that of half of the
+    /// products that squaring may take.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub algorithm: AlgorithmName,
     #[command(flatten)]

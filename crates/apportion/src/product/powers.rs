@@ -79,8 +79,8 @@ impl std::fmt::Display for ClosureMethod {
 }
 
 impl ClosureMethod {
-    /// The method of less predicted time, the same on all ranks: elimination, if it takes less time than two
-    /// squarings by the job's plan. Below 256 vertices, and where the plan is of no method that could divide
+    /// The method of less predicted time, the same on all ranks: elimination, if it takes less time than half of
+    /// the squarings that may be needed, by the job's plan. Below 256 vertices, and where the plan is of no method that could divide
     /// products of other shapes, it is squaring.
     ///
     /// # Errors
@@ -91,8 +91,9 @@ impl ClosureMethod {
                 return Ok(false);
             }
             let Some(seconds) = elimination::predicted(job, platform)? else { return Ok(false) };
+            let expected = 0.5 * products_of_closure(job.plan.layout()?.shape().m) as f64;
             let job = job.clone().forecast_alone(platform)?;
-            Ok(job.forecast.is_some_and(|one| seconds < 2.0 * one.seconds))
+            Ok(job.forecast.is_some_and(|one| seconds < expected * one.seconds))
         };
         let faster = world.all_ok(if world.rank() == 0 { faster() } else { Ok(false) })?;
         let faster = world.broadcast(&[u8::from(faster)])? == [1];

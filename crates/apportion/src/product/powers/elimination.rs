@@ -32,8 +32,11 @@ pub(super) const LEAF: u64 = 128;
 /// Vertices from which on elimination is considered: fewer are closed within milliseconds either way.
 pub(super) const FEWEST: u64 = 2 * LEAF;
 
-/// Seconds between two products that no forecast knows: threads start, blocks move, a sample is verified.
-const BETWEEN: f64 = 0.000_3;
+/// Seconds between two products that no forecast knows: blocks move, a sample is verified, and a thread starts for
+/// each processor.
+const BETWEEN: (f64, f64) = (0.000_3, 0.000_1);
+/// Seconds in which a processor closes a leaf.
+const CLOSING: f64 = 0.002;
 
 /// The two halves of some vertices: the first is a multiple of the leaf.
 fn halves(span: Span) -> (Span, Span) {
@@ -112,8 +115,8 @@ impl Plans {
     }
 }
 
-/// Predicted seconds of the products of an elimination; `None` if the job's plan is of no method. Between products a
-/// constant counts; the messages there do not.
+/// Predicted seconds of an elimination; `None` if the job's plan is of no method. For leaves, and for what is between
+/// products, constants count; messages between products do not.
 ///
 /// # Errors
 /// As [`forecast`].
@@ -121,11 +124,16 @@ pub(super) fn predicted<T: Element>(job: &MatmulJob<'_, T>, platform: &Platform)
     let Ok(plans) = Plans::of(job) else { return Ok(None) };
     let vertices = job.plan.layout()?.shape().m;
     let mut state = (0.0, plans);
+    let between = BETWEEN.0 + BETWEEN.1 * platform.len() as f64;
     let mut add = |(seconds, plans): &mut (f64, Plans), spans: [Span; 3], _| {
-        *seconds += forecast_of(job, plans.plan(spans)?, platform)?.seconds + BETWEEN;
+        *seconds += forecast_of(job, plans.plan(spans)?, platform)?.seconds + between;
         Ok(())
     };
-    eliminate(Span::new(0, vertices), &mut state, &mut add, &mut |_, _| Ok(()))?;
+    let mut leaf = |(seconds, _): &mut (f64, Plans), _| {
+        *seconds += CLOSING;
+        Ok(())
+    };
+    eliminate(Span::new(0, vertices), &mut state, &mut add, &mut leaf)?;
     Ok(Some(state.0))
 }
 

@@ -313,3 +313,24 @@ fn elimination_verifies_what_it_computes() {
         assert!(matches!(error, Error::WrongResult { .. }), "{error}");
     }
 }
+
+/// Slow processors gain by the smaller work, fast ones lose by the many products; few vertices are squared.
+#[test]
+fn the_forecast_decides_how_a_closure_is_computed() {
+    let monitor = Monitor::new();
+    let (world, platform) = (World::solo(&monitor), Platform::from_speeds(&[3.0, 1.0]).unwrap());
+    let chosen = |method: &str, n: u64, speed: f64| {
+        let shape = Shape::new(n, n, n, "test").unwrap();
+        let models: Vec<Model> =
+            platform.names().into_iter().map(|name| Model::constant(name, speed).unwrap()).collect();
+        let layout = shapes::columns(shape, &[3.0, 1.0]).unwrap();
+        let plan = Plan::of_layout(method, platform.names(), layout, 1.0);
+        let order = ScheduleOptions::new(Flow::OneToAll, 64);
+        let job = MatmulJob::new(Kernel::<f64>::min_plus(), &plan, order, &models, 64);
+        ClosureMethod::of(&job, &platform, &world).unwrap()
+    };
+    assert_eq!(chosen("columns", 1000, 1e7), ClosureMethod::Elimination);
+    assert_eq!(chosen("columns", 1000, 1e12), ClosureMethod::Squaring);
+    assert_eq!(chosen("columns", 255, 1e7), ClosureMethod::Squaring);
+    assert_eq!(chosen("by hand", 1000, 1e7), ClosureMethod::Squaring, "of no method");
+}

@@ -1,10 +1,10 @@
 //! Targets of speed, each with its figure and verdict: `cargo bench --bench targets -- quick`.
 //!
 //! Kernels and rivals run in turn, in CPU time of one thread; ratios are medians over the turns. Whole
-//! commands and MPI run `target/release/apportion` (`cargo build --release` first), beside NumPy and ScaLAPACK
-//! where they are installed. A rival that is absent is named, and its rows are left out. Further words choose
-//! parts by their names: `-- quick MPI`. Not a test: figures of a busy machine say little, and the verdict is
-//! not an exit code.
+//! commands and MPI run `target/release/apportion` (`cargo build --release` first), beside NumPy and
+//! ScaLAPACK where they are installed. A rival that is absent is named, and its rows are left out. Further
+//! words choose parts by their names: `-- quick MPI`. Not a test: figures of a busy machine say little, and
+//! the verdict is not an exit code.
 
 mod clock;
 mod command;

@@ -61,7 +61,7 @@ fn beside((program, at): (&Path, &Path), mpirun: &str, n: u64, (cores, join): (&
         return None;
     };
     let ratio = theirs / own;
-    let target = format!("n = {n}, {cores} ({own:.3} s), of pdgemm's speed");
+    let target = format!("n = {n}, {cores}, of pdgemm's speed");
     Some((target, ratio, 1.0, ratio >= 1.0))
 }
 
@@ -84,8 +84,8 @@ impl Slow {
 
     fn name(&self) -> &'static str {
         match self {
-            Self::Quota(..) => "a third of one by quota",
-            Self::Loops(_) => "two loops beside one rank",
+            Self::Quota(..) => "one core at a quota of 1/3",
+            Self::Loops(_) => "one core shared with two loops",
         }
     }
 

@@ -132,9 +132,9 @@ impl BitMatrix {
 
     /// The columns of the ones of row `i`, written to `room`, which grows as needed.
     ///
-    /// Words of zeros are found 64 at a time, and each other word writes [`AT_ONCE`] columns, however few ones
-    /// it has: branches on single words and bits would be mispredicted so often that they would take longer
-    /// than the rows to which the columns lead.
+    /// Words of zeros are found 64 at a time, and each other word writes [`AT_ONCE`] columns, however few
+    /// ones it has: branches on single words and bits would be mispredicted so often that they would take
+    /// longer than the rows to which the columns lead.
     #[inline(always)]
     pub(super) fn ones_of<'a>(&self, i: usize, room: &'a mut Vec<usize>) -> &'a [usize] {
         room.resize(64 * CHUNK * self.width() + AT_ONCE, 0);

@@ -80,8 +80,8 @@ impl std::fmt::Display for ClosureMethod {
 
 impl ClosureMethod {
     /// The method of less predicted time, the same on all ranks: elimination, if it takes less time than half of
-    /// the squarings that may be needed, by the job's plan. Below 256 vertices, and where the plan is of no method that could divide
-    /// products of other shapes, it is squaring.
+    /// the squarings that may be needed, by the job's plan. Below 256 vertices, and where the plan is of no
+    /// method that could divide products of other shapes, it is squaring.
     ///
     /// # Errors
     /// As [`simulate`](crate::simulate::simulate), on all ranks.
@@ -127,14 +127,13 @@ pub fn matrix_closure<T: Element>(
 ) -> Result<(LocalBlocks<T>, RunReport)> {
     let (platform, world) = (session.platform(), session.world());
     let method = job.closure.map_or_else(|| ClosureMethod::of(job, platform, world), Ok)?;
-    let closure = closure_of(a, method, job, session).map_err(|error| match error {
+    let (closure, report) = closure_of(a, method, job, session).map_err(|error| match error {
         // All ranks derive these errors from the same sums.
         Error::Infeasible { .. } | Error::Input { .. } if session.world().size() > 1 => {
             Error::Agreed { code: error.exit_code(), text: error.to_string() }
         }
         mine => mine,
-    });
-    let (closure, report) = closure?;
+    })?;
     Ok((closure, RunReport { closure: Some(method), ..report }))
 }
 

@@ -1,13 +1,17 @@
 //! The report of a run: `run.json` and the table, with measured and predicted values.
 
 use super::table;
-use crate::product::RunReport;
+use crate::product::{ClosureMethod, RunReport};
 use crate::units::{show_bytes, show_count, show_seconds};
 use crate::verify::WRONG_FRACTION;
 use serde_json::{Value, json};
 
 impl RunReport {
+    /// `None` for an elimination, whose products are not those of the plan.
     fn volume_lower_bound(&self) -> Option<u64> {
+        if self.closure == Some(ClosureMethod::Elimination) {
+            return None;
+        }
         let one = crate::plan::volume_lower_bound(self.plan.layout().ok()?);
         Some(one * self.products)
     }
@@ -172,7 +176,7 @@ impl RunReport {
             ["processor", "share", "of all", "compute", "communicate", "idle", "memory", "predicted"];
         let seconds = self.seconds();
         let volume = self.volume();
-        let least = self.volume_lower_bound().unwrap_or(0);
+        let least = self.volume_lower_bound();
         let verified = self.verified();
         if self.products == 0 {
             return "nothing was left to compute\n".into();
@@ -211,9 +215,11 @@ impl RunReport {
             (
                 "volume",
                 format!(
-                    "{} elements (lower bound {})",
+                    "{} elements{}",
                     show_count(u128::from(volume)),
-                    show_count(u128::from(least))
+                    least.map_or_else(String::new, |least| {
+                        format!(" (lower bound {})", show_count(u128::from(least)))
+                    })
                 ),
             ),
             ("verified", verified),

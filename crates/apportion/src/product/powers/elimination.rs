@@ -186,8 +186,11 @@ pub(super) fn closure<T: Element>(
     eliminate(all, &mut state, &mut Elimination::product, &mut Elimination::leaf)?;
     // Draws in proportion to the elements of each product find a thousandth of wrong ones in all products
     // at least as surely as as many draws from a single matrix: the logarithm is concave.
-    let error_probability = Some((1.0 - WRONG_FRACTION).powf(state.drawn as f64));
-    Ok((state.matrix, RunReport { error_probability, ..state.report }))
+    let missed = (1.0 - WRONG_FRACTION).powf(state.drawn as f64);
+    // A single leaf, which counts as a product, is checked in full.
+    let error_probability = Some(if state.report.products == 0 { 0.0 } else { missed });
+    let products = state.report.products.max(1);
+    Ok((state.matrix, RunReport { error_probability, products, ..state.report }))
 }
 
 impl<T: Element> Elimination<'_, T> {
@@ -236,6 +239,7 @@ impl<T: Element> Elimination<'_, T> {
         let begin = Instant::now();
         check(kernel, span, &edges, &block[0].1)?;
         self.report.verify_seconds += begin.elapsed().as_secs_f64();
+        self.report.sampled = Some(self.report.sampled.unwrap_or(0) + span.len() * span.len());
         let shifted = |(rect, elements): &(Rect, Vec<T>)| (moved(*rect, [span.start; 2]), elements.clone());
         let block = block.iter().map(shifted).collect::<LocalBlocks<T>>();
         copy(&block, &mut self.matrix);

@@ -21,6 +21,24 @@ fn list_names_every_experiment() {
     assert!(experiments.len() >= 25);
 }
 
+/// The index that is kept beside the pages is written by `run all`, which takes minutes: an experiment that was
+/// added later must be in it.
+#[test]
+fn the_kept_index_names_every_experiment() {
+    let pages = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/literature");
+    let index = std::fs::read_to_string(pages.join("README.md")).expect("the index");
+    let object: Value = serde_json::from_slice(&literature(&["list", "--json"]).stdout).expect("one object");
+    let experiments = object["experiments"].as_array().expect("a list");
+    for experiment in experiments {
+        let id = experiment["ids"][0].as_str().expect("a name");
+        assert!(
+            index.contains(&format!("| [{id}]({id}.md) |")) && pages.join(format!("{id}.md")).is_file(),
+            "{id}"
+        );
+    }
+    assert!(index.contains(&format!(" of {} experiments meet", experiments.len())));
+}
+
 #[test]
 fn bad_names_are_one_line_and_exit_code_2() {
     for arguments in [&["run", "becker-9.99"][..], &["run", "becker-5.13", "--quick"], &["run"]] {

@@ -187,6 +187,21 @@ impl Trace {
         }
     }
 
+    /// Replaces the events of each lane by one of each activity, with the same sums and the same end, and drops
+    /// the times of messages: the trace of a long run then takes little memory.
+    pub fn condense(&mut self) {
+        let end = self.seconds();
+        for lane in &mut self.lanes {
+            let [compute, communicate] =
+                [Activity::Compute, Activity::Communicate].map(|activity| lane.seconds(activity));
+            lane.events.clear();
+            lane.flights.clear();
+            lane.push(Activity::Compute, 0.0, compute, None);
+            lane.push(Activity::Communicate, compute, compute + communicate, None);
+            lane.push(Activity::Idle, compute + communicate, end, None);
+        }
+    }
+
     /// Seconds from the start to the end of the last event.
     pub fn seconds(&self) -> f64 {
         self.lanes.iter().filter_map(|l| l.events.last()).map(|e| e.end).fold(0.0, f64::max)
@@ -245,6 +260,10 @@ mod tests {
         assert_eq!(twice.seconds(), 8.0);
         assert_eq!(twice.compute(), [4.0, 8.0]);
         assert_eq!(twice.lanes[0].events[2].start, 4.0);
+        let sums = (twice.seconds(), twice.compute(), twice.communicate(), twice.idle());
+        twice.condense();
+        assert_eq!(sums, (twice.seconds(), twice.compute(), twice.communicate(), twice.idle()));
+        assert!(twice.lanes.iter().all(|lane| lane.events.len() <= 3));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `apportion advect`.
 
-use super::numbers::within;
+use super::numbers::{memory, within};
 use super::{EngineArgs, SchemeArgs, Sources};
 use clap::Args;
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use std::path::PathBuf;
     apportion advect --field psi.npy --courant 0.3,-0.2 --steps 100 -o out.npy\n  \
     apportion advect --field psi.npy --courant cx.npy,cy.npy,cz.npy --steps 500 --nonoscillatory \
     --boundary periodic,periodic,zero --every 50 --frames pictures -o out.npy\n  \
+    apportion advect --field large.npy --courant cx.npy,cy.npy,cz.npy --steps 500 --memory 2GiB -o out.npy\n  \
     mpirun -n 4 apportion advect --field psi.npy --courant 0.3,-0.2 --steps 100 --engine mpi -o out.npy")]
 pub struct AdvectArgs {
     /// Field at the centres of the cells (.npy, f32 or f64, one to three dimensions).
@@ -34,6 +35,10 @@ pub struct AdvectArgs {
     /// beginning, at the end, and after every --every steps.
     #[arg(long, value_name = "DIR")]
     pub frames: Option<PathBuf>,
+    /// Memory limit of the process, such as 2GiB: slabs of planes across the first axis are streamed from and to disk,
+    /// between files beside the output (or in the directory of the checkpoint).
+    #[arg(long, value_name = "SIZE", value_parser = memory, conflicts_with = "plan")]
+    pub memory: Option<u64>,
     /// Keep the field in this directory after every --every steps (default: a tenth of all), so that --resume
     /// can continue.
     #[arg(long, value_name = "DIR")]

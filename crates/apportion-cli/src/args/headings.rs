@@ -79,7 +79,7 @@ const HEADINGS: [(&str, &[&str]); 13] = [
             "network",
         ],
     ),
-    ("Panels and checkpoints", &["memory", "panels", "checkpoint", "resume"]),
+    ("Memory and checkpoints", &["memory", "panels", "checkpoint", "resume"]),
     (
         "Measuring",
         &[

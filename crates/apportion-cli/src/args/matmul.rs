@@ -1,10 +1,9 @@
 //! `apportion matmul`.
 
 use super::RunningArgs;
-use super::numbers::{self, within};
+use super::numbers::{self, memory, within};
 use super::running::semiring;
 use apportion::kernels::Semiring;
-use apportion::units::{self, Dimension};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -98,11 +97,6 @@ impl PanelArgs {
     pub fn directory(&self) -> Option<&PathBuf> {
         self.checkpoint.as_ref().or(self.resume.as_ref())
     }
-}
-
-fn memory(text: &str) -> Result<u64, String> {
-    let bytes = units::parse(text, Dimension::Bytes)?;
-    if bytes >= 1.0 { Ok(bytes as u64) } else { Err("give a size such as 64MiB".into()) }
 }
 
 /// A number; infinities are for those semirings whose zero they are.

@@ -38,6 +38,12 @@ pub fn within_u32(
     move |text| wide(text).map(|x| x as u32)
 }
 
+/// A limit of memory in bytes, such as `64MiB`.
+pub fn memory(text: &str) -> Result<u64, String> {
+    let bytes = parse(text, Dimension::Bytes)?;
+    if bytes >= 1.0 { Ok(bytes as u64) } else { Err("give a size such as 64MiB".into()) }
+}
+
 /// Reads a size in bytes: `4096`, `64k`, `64 KiB`, `16 MB`.
 pub fn bytes(text: &str) -> Result<u64, String> {
     number(text).or_else(|_| parse(text, Dimension::Bytes)).and_then(|bytes| {

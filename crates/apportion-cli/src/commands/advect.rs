@@ -1,13 +1,18 @@
 //! `apportion advect`: MPDATA on unequal processors.
 
+use super::slabs;
 use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
-use crate::output::advect::{keep, kept, snapshot, write_field, write_frame};
+use crate::output::advect::{Kept, keep, kept, snapshot, write_field, write_frame};
+use crate::output::slabs::SlabReport;
 use crate::output::{appear, open, picture, timeline};
+use crate::prepare;
 use crate::prepare::advect::{ArrayFile, CourantInput, Inputs, Prepared, inputs, settle};
 use crate::prepare::quick::warn;
 use crate::prepare::world::on_engine;
-use apportion::advect::{AdvectJob, AdvectReport, advect, check_flow, file_hash, moments};
+use apportion::advect::{
+    AdvectJob, AdvectReport, FlowCheck, Moments, advect, check_flow, file_hash, moments,
+};
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 use apportion::kernels::mpdata::Advectable;
@@ -15,6 +20,7 @@ use apportion::run::{Session, World};
 use apportion::schedule::{AdvectSchedule, Application};
 use apportion::trace::Trace;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// A divergence above this fraction of a cell's content per step is worth a warning.
@@ -23,9 +29,11 @@ const DIVERGENT: f64 = 1e-6;
 pub fn run(args: &AdvectArgs, console: &Console) -> Result<()> {
     on_engine(args.engine.patient(), console, |world, console| {
         let inputs = world.all_ok(inputs(args).and_then(|inputs| refuse(args).map(|()| inputs)))?;
-        match inputs.field.header.dtype {
-            "f32" => on_world::<f32>(args, &inputs, world, console),
-            _ => on_world::<f64>(args, &inputs, world, console),
+        match (inputs.field.header.dtype, args.memory) {
+            ("f32", None) => on_world::<f32>(args, &inputs, world, console),
+            (_, None) => on_world::<f64>(args, &inputs, world, console),
+            ("f32", Some(memory)) => slabs::run::<f32>(args, &inputs, memory, (world, console)),
+            (_, Some(memory)) => slabs::run::<f64>(args, &inputs, memory, (world, console)),
         }
     })
 }
@@ -37,7 +45,72 @@ fn refuse(args: &AdvectArgs) -> Result<()> {
     if args.every.is_some() && !used {
         return Err(Error::input("--every", "nothing is written", "add -o, --frames or --checkpoint"));
     }
-    Ok(())
+    prepare::slabs::refuse(args)
+}
+
+/// What is known before the processors are.
+pub struct Begun<'a> {
+    /// Where fields are kept, if anywhere.
+    pub directory: Option<&'a PathBuf>,
+    pub identity: Value,
+    /// Where an earlier run stands.
+    pub kept: Option<Kept>,
+}
+
+impl<'a> Begun<'a> {
+    /// Reads the checkpoint, and checks what can be checked at once.
+    pub fn new<T: Advectable>(
+        args: &'a AdvectArgs,
+        inputs: &Inputs,
+        (world, console): (&World, &Console),
+    ) -> Result<Self> {
+        let directory = args.checkpoint.as_ref().or(args.resume.as_ref());
+        let identity = world.all_ok(directory.map(|_| identity(inputs)).transpose())?.unwrap_or_default();
+        let kept =
+            world.all_ok(args.resume.as_ref().map(|from| kept(from, &identity)).transpose())?.flatten();
+        if let Some(directory) = args.resume.as_ref().filter(|_| kept.is_none()) {
+            console.note(format!("there is no checkpoint in {}: from the first step", directory.display()));
+        }
+        world.all_ok(if world.rank() == 0 { inputs.check_periodic::<T>() } else { Ok(()) })?;
+        let outputs = [args.report.as_ref(), args.trace.as_ref(), args.svg.as_ref(), args.output.as_ref()];
+        let tried = || outputs.iter().try_for_each(|path| open(*path).map(drop));
+        world.all_ok(if world.rank() == 0 { tried() } else { Ok(()) })?;
+        Ok(Self { directory, identity, kept })
+    }
+
+    /// The step from which the run goes on.
+    pub fn step(&self, args: &AdvectArgs) -> Result<u64> {
+        let step = self.kept.as_ref().map_or(0, |kept| kept.step);
+        if step > args.steps {
+            let what = format!("the checkpoint is at step {step}, beyond --steps {}", args.steps);
+            return Err(Error::input("--resume", what, "give more steps"));
+        }
+        Ok(step)
+    }
+
+    /// The number of steps after which something is written.
+    pub fn every(&self, args: &AdvectArgs) -> u64 {
+        args.every.unwrap_or(if self.directory.is_some() { args.steps.div_ceil(10) } else { args.steps })
+    }
+
+    /// The field from which the run goes on.
+    pub fn field<'f>(&'f self, inputs: &'f Inputs) -> &'f ArrayFile {
+        self.kept.as_ref().map_or(&inputs.field, |kept| &kept.field)
+    }
+}
+
+/// Warns of a flow that diverges, and of a field of both signs.
+pub fn warn_of(flow: &FlowCheck, start: &Moments, args: &AdvectArgs, console: &Console) {
+    if flow.divergence > DIVERGENT {
+        console.note(format!(
+            "apportion: warning: the flow diverges: up to {:.1e} of a cell's content per step flows out on \
+             balance; constants do not stay constant",
+            flow.divergence
+        ));
+    }
+    if start.least < 0.0 && start.most > 0.0 && !args.scheme.infinite_gauge {
+        console.note("the field has both signs: magnitudes are in the denominators (see --infinite-gauge)");
+    }
 }
 
 /// What determines the bytes of the result.
@@ -67,43 +140,21 @@ fn on_world<T: Advectable>(
     console: &Console,
 ) -> Result<()> {
     let begin = Instant::now();
-    let directory = args.checkpoint.as_ref().or(args.resume.as_ref());
-    let identity = world.all_ok(directory.map(|_| identity(inputs)).transpose())?.unwrap_or_default();
-    let kept = world.all_ok(args.resume.as_ref().map(|from| kept(from, &identity)).transpose())?.flatten();
-    if let Some(directory) = args.resume.as_ref().filter(|_| kept.is_none()) {
-        console.note(format!("there is no checkpoint in {}: from the first step", directory.display()));
-    }
-    world.all_ok(if world.rank() == 0 { inputs.check_periodic::<T>() } else { Ok(()) })?;
-    let outputs = [args.report.as_ref(), args.trace.as_ref(), args.svg.as_ref(), args.output.as_ref()];
-    let tried = || outputs.iter().try_for_each(|path| open(*path).map(drop));
-    world.all_ok(if world.rank() == 0 { tried() } else { Ok(()) })?;
+    let begun = Begun::new::<T>(args, inputs, (world, console))?;
+    let Begun { directory, identity, kept } = &begun;
     let prepared = settle::<T>(args, &inputs.problem, world, console)?;
     let best = &prepared.choices[0];
     let layout = best.plan.rectangles().expect("an advection's plan is of a grid");
     let schedule = world.all_ok(AdvectSchedule::new(&inputs.problem, layout, best.order, args.steps))?;
-    let from: &ArrayFile = kept.as_ref().map_or(&inputs.field, |kept| &kept.field);
-    let mut field = world.all_ok(inputs.read_field::<T>(from, &schedule, world))?;
+    let mut field = world.all_ok(inputs.read_field::<T>(begun.field(inputs), &schedule, world))?;
     let faces = world.all_ok(inputs.read_courant::<T>(&schedule, world))?;
     let courant = inputs.courant(&faces);
     let flow = check_flow(&schedule, &courant, world)?;
-    if flow.divergence > DIVERGENT {
-        console.note(format!(
-            "apportion: warning: the flow diverges: up to {:.1e} of a cell's content per step flows out on \
-             balance; constants do not stay constant",
-            flow.divergence
-        ));
-    }
     let start = moments(&field, world)?;
+    warn_of(&flow, &start, args, console);
     let before = kept.as_ref().map_or(start, |kept| kept.before);
     let signed = kept.as_ref().map_or(start.least < 0.0, |kept| kept.signed);
-    if start.least < 0.0 && start.most > 0.0 && !args.scheme.infinite_gauge {
-        console.note("the field has both signs: magnitudes are in the denominators (see --infinite-gauge)");
-    }
-    let mut step = kept.as_ref().map_or(0, |kept| kept.step);
-    if step > args.steps {
-        let what = format!("the checkpoint is at step {step}, beyond --steps {}", args.steps);
-        return world.all_ok(Err(Error::input("--resume", what, "give more steps")));
-    }
+    let mut step = world.all_ok(begun.step(args))?;
     let io = begin.elapsed().as_secs_f64();
     let problem = &inputs.problem;
     let colours = [before.least, before.most];
@@ -115,7 +166,7 @@ fn on_world<T: Advectable>(
         frame(0, &field)?;
     }
     let first = step;
-    let every = args.every.unwrap_or(if directory.is_some() { args.steps.div_ceil(10) } else { args.steps });
+    let every = begun.every(args);
     let job = AdvectJob { problem, plan: &best.plan, order: best.order, signed };
     let work: f64 = (0..schedule.processors()).map(|rank| schedule.work(Rank(rank))).sum();
     let work = work * (args.steps - first) as f64 / args.steps as f64;
@@ -130,7 +181,7 @@ fn on_world<T: Advectable>(
             step += count;
             if let Some(directory) = directory {
                 let state = (step, signed, before);
-                keep(directory, &identity, state, (&field, problem), world)?;
+                keep(directory, identity, state, (&field, problem), world)?;
             }
             if let (Some(_), Some(output), true) = (args.every, &args.output, step < args.steps) {
                 write_field(&snapshot(output, step), &field, problem, world)?;
@@ -163,13 +214,13 @@ fn on_world<T: Advectable>(
         moments: [before, after],
         io_seconds: io + writing.elapsed().as_secs_f64(),
     };
-    tell(args, &report, &prepared, flow.largest, (world, console))
+    tell(args, (&report, None), &prepared, flow.largest, (world, console))
 }
 
 /// Prints the report, and writes the files about the run, on rank 0.
-fn tell(
+pub fn tell(
     args: &AdvectArgs,
-    report: &AdvectReport,
+    (report, slabs): (&AdvectReport, Option<&SlabReport>),
     prepared: &Prepared,
     largest: f64,
     (world, console): (&World, &Console),
@@ -183,6 +234,9 @@ fn tell(
                 "overlap": choice.order.overlap, "forecast_seconds": forecast})
         });
         value["candidates"] = candidates.collect();
+        if let Some(slabs) = slabs {
+            value["slabs"] = slabs.value();
+        }
         appear([
             (open(args.report.as_ref())?, &|| format!("{value:#}\n")),
             (open(args.trace.as_ref())?, &|| {
@@ -194,7 +248,7 @@ fn tell(
             || value.clone(),
             || {
                 let sum = format!("Courant numbers add up to at most {largest:.4} in a cell\n");
-                report.to_text() + &sum
+                report.to_text() + &sum + &slabs.map_or_else(String::new, SlabReport::text)
             },
         );
         if let Some(quick) = &prepared.quick {

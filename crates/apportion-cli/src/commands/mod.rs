@@ -24,6 +24,7 @@ pub mod random;
 mod replay;
 pub mod run;
 pub mod simulate;
+mod slabs;
 pub mod study;
 mod sweep;
 mod units;

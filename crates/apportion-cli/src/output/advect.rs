@@ -57,10 +57,20 @@ pub fn write_frame<T: Advectable>(
     let write = || {
         let Some((rect, values)) = found.first() else { return Ok(()) };
         let size = (rect.rows.len() as usize, rect.cols.len() as usize);
-        std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
-        write_whole(directory.join(format!("frame-{step:06}.png")), &field_png(values, size, [least, most]))
+        write_picture(directory, step, (values, size), [least, most])
     };
     world.all_ok(write())
+}
+
+/// Writes a picture of rows of values.
+pub fn write_picture(
+    directory: &Path,
+    step: u64,
+    (values, size): (&[f64], (usize, usize)),
+    extremes: [f64; 2],
+) -> Result<()> {
+    std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
+    write_whole(directory.join(format!("frame-{step:06}.png")), &field_png(values, size, extremes))
 }
 
 /// Where a run stands.
@@ -84,29 +94,42 @@ pub fn keep<T: Advectable>(
     (field, problem): (&LocalBlocks<T>, &AdvectProblem),
     world: &World,
 ) -> Result<()> {
-    let path = directory.join(name(step));
-    world.all_ok(std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e)))?;
+    let path = world.all_ok(place_to_keep(directory, step))?;
     write_field(&path, field, problem, world)?;
-    let note = || {
-        let manifest = json!({
-            "format": "apportion-advect-checkpoint",
-            "version": 1,
-            "identity": identity,
-            "step": step,
-            "signed": signed,
-            "hash": format!("{:016x}", file_hash(&path)?),
-            "before": [before.mass, before.least, before.most],
-        });
-        write_whole(directory.join(MANIFEST), format!("{manifest:#}\n").as_bytes())?;
-        let older = |name: &str| name.starts_with("field-") && name < self::name(step).as_str();
-        let entries = std::fs::read_dir(directory).map_err(|e| Error::file(directory, "read", e))?;
-        for entry in entries.flatten().filter(|entry| older(&entry.file_name().to_string_lossy())) {
-            // What cannot be removed does no harm.
-            let _ = std::fs::remove_file(entry.path());
-        }
-        Ok(())
-    };
+    let note = || note_kept(directory, identity, (step, signed, before));
     world.all_ok(if world.rank() == 0 { note() } else { Ok(()) })
+}
+
+/// The file for the field after a step, in a directory that is there.
+pub fn place_to_keep(directory: &Path, step: u64) -> Result<PathBuf> {
+    std::fs::create_dir_all(directory).map_err(|e| Error::file(directory, "create", e))?;
+    Ok(directory.join(name(step)))
+}
+
+/// Writes that the field after a step is there, and forgets the one before.
+pub fn note_kept(
+    directory: &Path,
+    identity: &Value,
+    (step, signed, before): (u64, bool, Moments),
+) -> Result<()> {
+    let path = directory.join(name(step));
+    let manifest = json!({
+        "format": "apportion-advect-checkpoint",
+        "version": 1,
+        "identity": identity,
+        "step": step,
+        "signed": signed,
+        "hash": format!("{:016x}", file_hash(&path)?),
+        "before": [before.mass, before.least, before.most],
+    });
+    write_whole(directory.join(MANIFEST), format!("{manifest:#}\n").as_bytes())?;
+    let older = |name: &str| name.starts_with("field-") && name < self::name(step).as_str();
+    let entries = std::fs::read_dir(directory).map_err(|e| Error::file(directory, "read", e))?;
+    for entry in entries.flatten().filter(|entry| older(&entry.file_name().to_string_lossy())) {
+        // What cannot be removed does no harm.
+        let _ = std::fs::remove_file(entry.path());
+    }
+    Ok(())
 }
 
 /// Finds what a checkpoint kept, if there is one.

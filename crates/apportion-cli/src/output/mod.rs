@@ -20,6 +20,7 @@ pub mod panels;
 pub mod plan;
 pub mod results;
 pub mod run;
+pub mod slabs;
 pub mod study;
 pub mod sweep;
 pub mod units;

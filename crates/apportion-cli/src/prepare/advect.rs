@@ -8,19 +8,25 @@ use crate::prepare::world::note_absent_cores;
 use apportion::advect::{AdvectChoice, Courant, needed_faces, own_cells, plan_advection};
 use apportion::error::{Error, Result};
 use apportion::geometry::{Rect, Span};
-use apportion::kernels::mpdata::{Advectable, Boundary, Place};
+use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
 use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
 use apportion::measure::{QuickSpeeds, advection_kernel, measure_advection_quickly};
 use apportion::model::{Model, WorkUnit, only_ratios};
 use apportion::plan::Plan;
 use apportion::platform::Platform;
 use apportion::run::World;
-use apportion::schedule::{AdvectProblem, AdvectSchedule, Plane};
+use apportion::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Sizes of the quick measurement: cells.
 const SIZES: [f64; 3] = [65_536.0, 1_048_576.0, 4_194_304.0];
+
+/// The smallest of them where memory is short.
+const LEAST: f64 = 4096.0;
+
+/// Arrays of a box that is measured, and what surrounds it.
+const ARRAYS: u64 = 8;
 
 /// A file whose header has been read.
 pub struct ArrayFile {
@@ -134,14 +140,22 @@ impl Inputs {
                 }
                 continue;
             }
-            // The distance between the first and the last face in a row of the matrix, and how often.
-            let (apart, width, every) = match (axis, self.problem.sizes.len()) {
-                (1, _) => {
-                    let deep = cols / (n as u64 + 1);
-                    (n as u64 * deep, deep, cols)
+            if axis == 2 && self.problem.sizes.len() < 3 {
+                // Such a line may be all of the file.
+                for i in 0..rows {
+                    let one = |at: u64| Rect::new(row(i), Span::new(at, at + 1));
+                    if read(one(0))? != read(one(n as u64))? {
+                        return refuse();
+                    }
                 }
-                (_, 3) => (n as u64, 1, n as u64 + 1),
-                _ => (n as u64, 1, cols),
+                continue;
+            }
+            // The distance between the first and the last face in a row of the matrix, and how often.
+            let (apart, width, every) = if axis == 1 {
+                let deep = cols / (n as u64 + 1);
+                (n as u64 * deep, deep, cols)
+            } else {
+                (n as u64, 1, n as u64 + 1)
             };
             for i in 0..rows {
                 let line = read(Rect::new(row(i), all))?;
@@ -167,23 +181,29 @@ impl Inputs {
         world: &World,
     ) -> Result<LocalBlocks<T>> {
         let blocks = read_tiles::<T>(&file.path, &file.header, &own_cells(schedule, world))?;
-        let levels = if self.problem.sizes.len() == 3 { self.problem.sizes[2] as u64 } else { 1 };
-        for (rect, elements) in &blocks {
-            let fits = |x: &T| x.to_f64().abs() <= T::LIMIT;
-            let Some(bad) = elements.iter().position(|x| !fits(x)) else { continue };
-            let (i, col) = (bad as u64 / rect.cols.len(), rect.cols.start + bad as u64 % rect.cols.len());
-            let at = match self.problem.sizes.len() {
-                1 => format!("({col})"),
-                2 => format!("({}, {col})", rect.rows.start + i),
-                _ => format!("({}, {}, {})", rect.rows.start + i, col / levels, col % levels),
-            };
-            return Err(Error::input(
-                format!("{}: element {at}", file.path.display()),
-                format!("is {}, not a finite number of at most {:e}", elements[bad], T::LIMIT),
-                "replace it, or rescale the field",
-            ));
-        }
+        blocks.iter().try_for_each(|block| self.check_values(&file.path, block))?;
         Ok(blocks)
+    }
+
+    /// Checks a block of a field.
+    ///
+    /// # Errors
+    /// A value that is not finite or too large, with its place.
+    pub fn check_values<T: Advectable>(&self, file: &Path, (rect, elements): &(Rect, Vec<T>)) -> Result<()> {
+        let fits = |x: &T| x.to_f64().abs() <= T::LIMIT;
+        let Some(bad) = elements.iter().position(|x| !fits(x)) else { return Ok(()) };
+        let levels = if self.problem.sizes.len() == 3 { self.problem.sizes[2] as u64 } else { 1 };
+        let (i, col) = (bad as u64 / rect.cols.len(), rect.cols.start + bad as u64 % rect.cols.len());
+        let at = match self.problem.sizes.len() {
+            1 => format!("({col})"),
+            2 => format!("({}, {col})", rect.rows.start + i),
+            _ => format!("({}, {}, {})", rect.rows.start + i, col / levels, col % levels),
+        };
+        Err(Error::input(
+            format!("{}: element {at}", file.display()),
+            format!("is {}, not a finite number of at most {:e}", elements[bad], T::LIMIT),
+            "replace it, or rescale the field",
+        ))
     }
 
     /// The faces that this process needs.
@@ -222,6 +242,18 @@ pub struct Prepared {
     pub quick: Option<QuickSpeeds>,
 }
 
+/// Processors and their speeds.
+pub struct Known {
+    pub platform: Platform,
+    plan: Option<Plan>,
+    /// In cells per second, by rank.
+    pub models: Vec<Model>,
+    /// False if only their ratios are known.
+    pub timed: bool,
+    /// The speeds, if they were measured for this run.
+    pub quick: Option<QuickSpeeds>,
+}
+
 /// Finds processors, speeds, layout and order; the same on all ranks.
 ///
 /// # Errors
@@ -232,15 +264,27 @@ pub fn settle<T: Advectable>(
     world: &World,
     console: &Console,
 ) -> Result<Prepared> {
-    let given = given_in(args.plan.as_deref(), &args.sources, world)?;
-    note_absent_cores(&given.platform, world, console);
-    let (models, timed, quick) = speeds::<T>(&given, problem, world, console)?;
-    let Given { platform, plan, .. } = given;
+    let known = known::<T>(args, problem.scheme, None, (world, console))?;
+    let orders = args.scheme.orders(args.overlap);
+    let choices = choose::<T>(args, problem, (&known, &orders), world)?;
+    known.settled(args, problem, choices, console)
+}
+
+/// The layouts and orders, the best first; on ranks other than 0 only the best.
+///
+/// # Errors
+/// No feasible plan; known to all ranks.
+pub fn choose<T: Advectable>(
+    args: &AdvectArgs,
+    problem: &AdvectProblem,
+    (known, orders): (&Known, &[AdvectOrder]),
+    world: &World,
+) -> Result<Vec<AdvectChoice>> {
+    let Known { platform, plan, models, timed, .. } = known;
     let choose = || {
         let method = method_at("--method", &args.method)?;
-        let orders = args.scheme.orders(args.overlap);
         let amount = (args.steps, size_of::<T>() as u64);
-        plan_advection(problem, (&platform, &models), (method, &orders), plan.as_ref(), amount)
+        plan_advection(problem, (platform, models), (method, orders), plan.as_ref(), amount)
     };
     let mut choices = world.all_ok(if world.rank() == 0 { choose() } else { Ok(Vec::new()) })?;
     if !timed {
@@ -256,30 +300,76 @@ pub fn settle<T: Advectable>(
         let plan = Plan::parse(&value["plan"].to_string(), "rank 0's plan")?;
         choices.push(AdvectChoice { plan, order, step_seconds: value["step"].as_f64().unwrap_or(0.0) });
     }
-    for (place, choice) in choices.iter().enumerate() {
-        let mark = if place == 0 { "chosen" } else { "against" };
-        let seconds = if timed { format!("{:.6} s a step", choice.step_seconds) } else { "-".into() };
-        console.detail(format!(
-            "{mark}: {:12} {:24} {seconds}",
-            choice.plan.method,
-            choice.order.to_string()
-        ));
+    Ok(choices)
+}
+
+impl Known {
+    /// Everything decided; says what there was to choose from.
+    pub fn settled(
+        self,
+        args: &AdvectArgs,
+        problem: &AdvectProblem,
+        choices: Vec<AdvectChoice>,
+        console: &Console,
+    ) -> Result<Prepared> {
+        for (place, choice) in choices.iter().enumerate() {
+            let mark = if place == 0 { "chosen" } else { "against" };
+            let seconds =
+                if self.timed { format!("{:.6} s a step", choice.step_seconds) } else { "-".into() };
+            console.detail(format!(
+                "{mark}: {:12} {:24} {seconds}",
+                choice.plan.method,
+                choice.order.to_string()
+            ));
+        }
+        let ideal = problem.cells() as f64 * args.steps as f64 / self.rate(problem, &choices[0]);
+        let Self { platform, timed, quick, .. } = self;
+        Ok(Prepared { platform, choices, ideal_seconds: timed.then_some(ideal), quick })
     }
-    let levels = Plane::of(&problem.sizes).levels();
-    let rates = models.iter().zip(&choices[0].plan.shares).map(|(m, s)| m.speed((s * levels).max(1) as f64));
-    let ideal = problem.cells() as f64 * args.steps as f64 / rates.sum::<f64>();
-    Ok(Prepared { platform, choices, ideal_seconds: timed.then_some(ideal), quick })
+
+    /// The cells that all processors together advance by a step per second.
+    pub fn rate(&self, problem: &AdvectProblem, choice: &AdvectChoice) -> f64 {
+        let levels = Plane::of(&problem.sizes).levels();
+        let shares = self.models.iter().zip(&choice.plan.shares);
+        shares.map(|(model, share)| model.speed((share * levels).max(1) as f64)).sum()
+    }
+}
+
+/// Finds processors and speeds; those that are not known are measured, within a limit of memory.
+///
+/// # Errors
+/// A file that cannot be read or does not fit; known to all ranks.
+pub fn known<T: Advectable>(
+    args: &AdvectArgs,
+    scheme: Scheme,
+    memory: Option<u64>,
+    (world, console): (&World, &Console),
+) -> Result<Known> {
+    let given = given_in(args.plan.as_deref(), &args.sources, world)?;
+    note_absent_cores(&given.platform, world, console);
+    let sizes = sizes(memory, given.platform.len() as u64 * size_of::<T>() as u64);
+    let (models, timed, quick) = speeds::<T>(&given, (scheme, &sizes), world, console)?;
+    let Given { platform, plan, .. } = given;
+    Ok(Known { platform, plan, models, timed, quick })
+}
+
+/// Sizes of the quick measurement that take at most half of a memory on all processors together, of `element` bytes.
+fn sizes(memory: Option<u64>, element: u64) -> Vec<f64> {
+    let most = memory.map_or(f64::INFINITY, |memory| (memory / 2 / (ARRAYS * element)) as f64);
+    let mut sizes: Vec<f64> = SIZES.iter().map(|size| size.min(most).max(LEAST)).collect();
+    sizes.dedup();
+    sizes
 }
 
 /// Speed functions in cells per second, by rank; false if only their ratios are known; their origin, if they
 /// were measured now.
 fn speeds<T: Advectable>(
     given: &Given,
-    problem: &AdvectProblem,
+    (scheme, sizes): (Scheme, &[f64]),
     world: &World,
     console: &Console,
 ) -> Result<(Vec<Model>, bool, Option<QuickSpeeds>)> {
-    let (platform, kernel) = (&given.platform, advection_kernel::<T>(&problem.scheme));
+    let (platform, kernel) = (&given.platform, advection_kernel::<T>(&scheme));
     if let Some(models) = &given.models {
         warn_of_another_kernel(models, &kernel, console);
         return Ok((world.all_ok(models.in_order(&platform.names()))?, true, None));
@@ -292,7 +382,7 @@ fn speeds<T: Advectable>(
     }
     let monitor = monitor();
     let speeds = console.watch("measuring", monitor, || {
-        measure_advection_quickly::<T>(problem.scheme, platform, &SIZES, world, monitor)
+        measure_advection_quickly::<T>(scheme, platform, sizes, world, monitor)
     })?;
     let models = speeds.now().and_then(|models| models.in_order(&platform.names()));
     Ok((world.all_ok(models)?, true, Some(speeds)))

@@ -24,6 +24,7 @@ pub mod sections;
 pub mod sharing;
 pub mod simulate;
 mod sizes;
+pub mod slabs;
 pub mod sweep;
 pub mod task;
 pub mod units;

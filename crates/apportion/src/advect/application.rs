@@ -1,10 +1,16 @@
 //! An advection as an [`Executable`]: each processor's boxes, and how halos are packed and unpacked.
 
-use crate::geometry::{Rank, Rect};
-use crate::kernels::mpdata::{Advectable, Cells, Part, Place, Subdomain, sources};
+mod held;
+
+pub use held::Held;
+pub(super) use held::run_of;
+
+use crate::geometry::Rank;
+use crate::kernels::mpdata::{Advectable, Part, Place, Subdomain};
 use crate::matrix::LocalBlocks;
 use crate::run::parallel;
 use crate::schedule::{Advance, AdvectSchedule, Application, Executable, HaloPiece, Plane, Region, StepOf};
+use std::sync::{Mutex, PoisonError};
 
 /// The Courant numbers along an axis, on the faces of the cells.
 #[derive(Debug, Clone, Copy)]
@@ -19,10 +25,16 @@ pub enum Courant<'a, T> {
 #[derive(Debug)]
 pub struct Advection<'a, T> {
     schedule: &'a AdvectSchedule,
-    plane: Plane,
-    field: &'a LocalBlocks<T>,
-    courant: Vec<Courant<'a, T>>,
-    signed: bool,
+    origin: Origin<'a, T>,
+}
+
+/// Where the boxes of the processors come from.
+#[derive(Debug)]
+enum Origin<'a, T> {
+    /// Blocks of the field and of the Courant numbers, and whether the field has values of both signs.
+    Blocks(&'a LocalBlocks<T>, Vec<Courant<'a, T>>, bool),
+    /// They are there, by rank; each is taken once.
+    Ready(Vec<Mutex<Option<Held<T>>>>),
 }
 
 impl<'a, T: Advectable> Advection<'a, T> {
@@ -35,95 +47,28 @@ impl<'a, T: Advectable> Advection<'a, T> {
         courant: &[Courant<'a, T>],
         signed: bool,
     ) -> Self {
-        let plane = Plane::of(&schedule.problem().sizes);
-        Self { schedule, plane, field, courant: courant.to_vec(), signed }
+        Self { schedule, origin: Origin::Blocks(field, courant.to_vec(), signed) }
     }
 
-    /// The number of an axis among those of the grid.
-    fn number(&self, axis: usize) -> usize {
-        self.schedule.domain().axes().iter().position(|a| *a == axis).expect("the grid has the axis")
-    }
-
-    /// Copies elements from blocks into a box, plane by plane.
-    fn fill(
-        &self,
-        blocks: &LocalBlocks<T>,
-        place: Place,
-        (here, there): (&Cells, &Cells),
-        subdomain: &mut Subdomain<T>,
-    ) {
-        let along = there.lengths()[2];
-        let mut plane = Vec::with_capacity(there.lengths()[1] * along);
-        for i in there.lo[0]..there.hi[0] {
-            plane.clear();
-            for j in there.lo[1]..there.hi[1] {
-                plane.extend_from_slice(run_of(blocks, &self.plane, place, [i, j, there.lo[2]], along));
-            }
-            let mut slice = *here;
-            slice.lo[0] = here.lo[0] + (i - there.lo[0]);
-            slice.hi[0] = slice.lo[0] + 1;
-            subdomain.unpack(place, 1, &slice, &plane);
+    /// An advection of boxes that hold the field and the Courant numbers, by rank. It can run once.
+    pub(super) fn of(schedule: &'a AdvectSchedule, held: Vec<Held<T>>) -> Self {
+        Self {
+            schedule,
+            origin: Origin::Ready(held.into_iter().map(|held| Mutex::new(Some(held))).collect()),
         }
-    }
-
-    fn subdomain(&self, cells: &Cells) -> Subdomain<T> {
-        let (schedule, domain) = (self.schedule, *self.schedule.domain());
-        let (with, undivided) = (schedule.with(), schedule.undivided());
-        let mut subdomain = Subdomain::new(domain, with, *cells, undivided, self.signed);
-        self.fill(self.field, Place::Centre, (cells, cells), &mut subdomain);
-        let room = Subdomain::<T>::room(&domain, with, cells, undivided);
-        for axis in domain.axes().iter().copied() {
-            let place = Place::Face(axis);
-            match self.courant[self.number(axis)] {
-                Courant::Constant(value) => subdomain.fill_courant(axis, value),
-                Courant::Faces(blocks) => {
-                    for source in sources(&domain, place, &room, false) {
-                        self.fill(blocks, place, (&source.here, &source.there()), &mut subdomain);
-                    }
-                }
-            }
-            subdomain.close(place, 1);
-        }
-        subdomain
     }
 
     /// The field in a processor's boxes after a run, as blocks of the matrix that files hold.
-    pub fn result(&self, held: Held<T>) -> LocalBlocks<T> {
-        let one = |mut subdomain: Subdomain<T>| {
+    pub fn result(&self, mut held: Held<T>) -> LocalBlocks<T> {
+        let plane = Plane::of(&self.schedule.problem().sizes);
+        let mut one = |subdomain: &mut Subdomain<T>| {
             let cells = *subdomain.cells();
             let mut elements = vec![T::ZERO; cells.count()];
             subdomain.pack(Place::Centre, 1, &cells, &mut elements);
-            (self.plane.rect(Place::Centre, &cells), elements)
+            (plane.rect(Place::Centre, &cells), elements)
         };
-        held.boxes.into_iter().map(one).collect()
+        held.boxes.iter_mut().map(&mut one).collect()
     }
-}
-
-/// `length` elements of a row, which are in one block.
-pub(super) fn run_of<'b, T>(
-    blocks: &'b LocalBlocks<T>,
-    plane: &Plane,
-    place: Place,
-    at: [isize; 3],
-    length: usize,
-) -> &'b [T] {
-    let (row, col) = plane.position(place, at);
-    let holds = |rect: &Rect| {
-        (rect.rows.start..rect.rows.end).contains(&row)
-            && rect.cols.start <= col
-            && col + length as u64 <= rect.cols.end
-    };
-    let block = blocks.iter().find(|(rect, _)| holds(rect));
-    let (rect, elements) = block.expect("a row of cells is in a block of this process");
-    let first = (row - rect.rows.start) * rect.cols.len() + col - rect.cols.start;
-    &elements[first as usize..first as usize + length]
-}
-
-/// The data of one processor.
-#[derive(Debug)]
-pub struct Held<T> {
-    rank: Rank,
-    boxes: Vec<Subdomain<T>>,
 }
 
 impl<T: Advectable> Application for Advection<'_, T> {
@@ -159,8 +104,17 @@ impl<T: Advectable> Executable for Advection<'_, T> {
         Self: 'l;
 
     fn hold(&self, rank: Rank) -> Held<T> {
-        let boxes = self.schedule.boxes(rank).iter().map(|cells| self.subdomain(cells)).collect();
-        Held { rank, boxes }
+        match &self.origin {
+            Origin::Blocks(field, courant, signed) => {
+                let mut held = Held::new(self.schedule, rank, *signed);
+                held.fill(self.schedule, field, courant);
+                held
+            }
+            Origin::Ready(held) => {
+                let mut held = held[rank.0].lock().unwrap_or_else(PoisonError::into_inner);
+                held.take().expect("each processor's boxes are taken once")
+            }
+        }
     }
 
     fn pack(&self, held: &mut Held<T>, piece: &HaloPiece, out: &mut [T]) {

@@ -1,6 +1,7 @@
 //! An advection once everything is decided: run it, and report.
 
 use super::application::{Advection, Courant};
+use crate::advect::Moments;
 use crate::error::{Error, Result};
 use crate::geometry::{Rank, Rect};
 use crate::kernels::mpdata::{Advectable, Place, Subdomain, sources};
@@ -54,40 +55,6 @@ pub struct AdvectReport {
     pub moments: [Moments; 2],
     /// Seconds spent reading and writing files.
     pub io_seconds: f64,
-}
-
-/// The content of a field and its extremes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Moments {
-    /// The sum of all values.
-    pub mass: f64,
-    /// The smallest value.
-    pub least: f64,
-    /// The largest value.
-    pub most: f64,
-}
-
-/// The content and the extremes of a field of which each process has blocks. Every rank must call it.
-///
-/// # Errors
-/// Interrupted, or another rank failed.
-pub fn moments<T: Advectable>(field: &LocalBlocks<T>, world: &World) -> Result<Moments> {
-    let (mut sum, mut rest) = (0.0_f64, 0.0_f64);
-    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-    for x in field.iter().flat_map(|(_, elements)| elements).map(|x| x.to_f64()) {
-        // Neumaier's sum: its rounding does not grow with the number of cells.
-        let next = sum + x;
-        rest += if sum.abs() >= x.abs() { (sum - next) + x } else { (x - next) + sum };
-        sum = next;
-        least = least.min(x);
-        most = most.max(x);
-    }
-    let add = |x: u64, y: u64| (f64::from_bits(x) + f64::from_bits(y)).to_bits();
-    let less = |x: u64, y: u64| f64::from_bits(x).min(f64::from_bits(y)).to_bits();
-    let mass = world.all_reduce(&[(sum + rest).to_bits()], add)?[0];
-    let ends = world.all_reduce(&[least.to_bits(), (-most).to_bits()], less)?;
-    let [mass, least, most] = [mass, ends[0], ends[1]].map(f64::from_bits);
-    Ok(Moments { mass, least, most: -most })
 }
 
 /// A hash of a file, for the identity of a run.

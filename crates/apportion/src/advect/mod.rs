@@ -4,11 +4,18 @@ mod application;
 mod check;
 mod choose;
 mod job;
+mod moments;
+mod slabs;
 
-pub use application::{Advection, Courant};
+pub use application::{Advection, Courant, Held};
 pub use check::{FlowCheck, check_flow};
 pub use choose::{AdvectChoice, advection_rates, plan_advection};
-pub use job::{AdvectJob, AdvectReport, Moments, advect, file_hash, moments, needed_faces, own_cells};
+pub use job::{AdvectJob, AdvectReport, advect, file_hash, needed_faces, own_cells};
+pub use moments::{Moments, MomentsSoFar, moments};
+pub use slabs::{
+    CourantFile, DiskUse, SlabCosts, SlabRun, Slabs, Window, check_flow_in_file, each_band, least_memory,
+    slab_bytes, tallest_slab,
+};
 
 #[cfg(test)]
 mod tests;

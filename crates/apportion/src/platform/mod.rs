@@ -22,7 +22,7 @@ pub use link_bookings::{LinkBookings, Load, Transit};
 pub(crate) use network::Place;
 pub use network::{Crossing, Cut, Direction, Link, Network, PairLink, Route, Topology, Wire};
 pub use parse::{parse_platform, read_platform};
-pub use resident::{forget_peak_memory, peak_memory, return_freed_memory};
+pub use resident::{forget_peak_memory, peak_memory, return_freed_blocks, return_freed_memory};
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;

@@ -11,6 +11,12 @@ pub fn forget_peak_memory() {
 /// blocks of up to 32 MiB in case they are needed again, half as much again as a product with little memory
 /// holds. Elsewhere nothing changes.
 pub fn return_freed_memory() {
+    return_freed_blocks(128 << 10);
+}
+
+/// The same for blocks of at least this number of bytes, at most 32 MiB: smaller ones, which are needed again and
+/// again, are kept.
+pub fn return_freed_blocks(bytes: u32) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         // From glibc's malloc.h.
@@ -21,9 +27,11 @@ pub fn return_freed_memory() {
             safe fn mallopt(parameter: i32, value: i32) -> i32;
         }
         for parameter in [M_TRIM_THRESHOLD, M_MMAP_THRESHOLD] {
-            let _ = mallopt(parameter, 128 << 10);
+            let _ = mallopt(parameter, bytes.min(32 << 20) as i32);
         }
     }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = bytes;
 }
 
 /// The largest number of bytes of memory that this process has held at once, including code and mapped files;

@@ -21,7 +21,7 @@ pub use events::events_svg;
 pub use gantt::{Timeline, timeline_svg, trace_svg};
 use plot::spread;
 pub use plot::{Plot, Series, plot_svg, plot_svg_on, wide_axes};
-pub use png::field_png;
+pub use png::{field_png, field_png_spacing};
 pub use run::off;
 pub use sheet::{Candidate, sheet_svg};
 pub use svg::plan_svg;

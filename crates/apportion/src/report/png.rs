@@ -12,12 +12,18 @@ const COLOURS: [[f64; 3]; 5] = [
 /// The most pixels along a side.
 const MOST: usize = 2048;
 
+/// The distance of the values that [`field_png`] shows of a field of `rows` x `cols`, along either side. A picture
+/// of every value at multiples of it is the picture of the whole field.
+pub fn field_png_spacing(rows: usize, cols: usize) -> usize {
+    rows.max(cols).div_ceil(MOST).max(1)
+}
+
 /// A picture of a field of `rows` x `cols` values, row 0 above, coloured from `least` to `most`. Small fields
 /// are magnified; of large ones, evenly spaced values are shown.
 pub fn field_png(values: &[f64], (rows, cols): (usize, usize), [least, most]: [f64; 2]) -> Vec<u8> {
     assert_eq!(values.len(), rows * cols, "a value per pixel");
     let zoom = (512 / rows.max(cols).max(1)).clamp(1, 16);
-    let step = rows.max(cols).div_ceil(MOST).max(1);
+    let step = field_png_spacing(rows, cols);
     let (height, width) = (rows.div_ceil(step) * zoom, cols.div_ceil(step) * zoom);
     let mut raw = Vec::with_capacity(height * (1 + 3 * width));
     for y in 0..height {

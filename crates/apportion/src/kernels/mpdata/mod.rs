@@ -9,6 +9,7 @@
 mod array;
 mod flat;
 mod frame;
+mod memory;
 mod number;
 mod options;
 mod step;

@@ -130,6 +130,15 @@ impl<T: Advectable> Passes<'_, T> {
         (cache::second_level() / 5 * fifths / row.max(1)).max(LEAST_ROWS) as isize
     }
 
+    /// Bytes of the arrays between the passes, while a strip of a box is computed: an upper bound.
+    pub fn between_bytes(&self, cells: &Cells) -> usize {
+        let mut strip = *cells;
+        strip.hi[1] = strip.hi[1].min(strip.lo[1] + self.rows_of_a_strip(cells));
+        let (first, last) = self.passes;
+        let arrays: usize = (first..=last).map(|pass| self.arrays(pass)).sum();
+        arrays * Frame::ring(&self.room(&strip), self.planes()).length() * size_of::<T>()
+    }
+
     /// Number of arrays of a pass.
     fn arrays(&self, pass: usize) -> usize {
         let numbers = 3 * usize::from(self.keeps(pass));

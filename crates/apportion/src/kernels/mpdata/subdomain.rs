@@ -149,7 +149,7 @@ impl<T: Advectable> Subdomain<T> {
     }
 
     /// True if the ends of axis 2 are closed within each box.
-    fn wraps(domain: &Domain, undivided: [bool; 3]) -> bool {
+    pub(super) fn wraps(domain: &Domain, undivided: [bool; 3]) -> bool {
         undivided[2] && domain.boundary[2] == Boundary::Periodic
     }
 

@@ -81,7 +81,12 @@ fn read_any(path: &Path, header: NpyHeader, mut file: File) -> Result<AnyMatrix>
 /// # Errors
 /// Those of [`read_npy_header`] but for the number of dimensions; three dimensions in Fortran order.
 pub fn read_npy_array(path: &Path) -> Result<(NpyHeader, Vec<usize>)> {
-    let (header, _, sizes) = open_array(path, 1..=3)?;
+    open_npy_array(path).map(|(header, _, sizes)| (header, sizes))
+}
+
+/// The same with the file.
+pub(in crate::matrix) fn open_npy_array(path: &Path) -> Result<(NpyHeader, File, Vec<usize>)> {
+    let (header, file, sizes) = open_array(path, 1..=3)?;
     if sizes.len() == 3 && header.fortran {
         return Err(Error::input(
             path.display().to_string(),
@@ -89,7 +94,7 @@ pub fn read_npy_array(path: &Path) -> Result<(NpyHeader, Vec<usize>)> {
             "save it in C order: numpy.save(path, numpy.ascontiguousarray(a))",
         ));
     }
-    Ok((header, sizes))
+    Ok((header, file, sizes))
 }
 
 /// The checked header of a matrix, and the file.

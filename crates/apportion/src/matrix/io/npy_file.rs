@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::Rect;
-use crate::matrix::io::npy::{NpyHeader, open_npy};
+use crate::matrix::io::npy::{NpyHeader, open_npy, open_npy_array};
 use crate::matrix::io::rectangles::read_rectangle;
 use crate::matrix::{Element, Matrix};
 use std::fs::File;
@@ -27,6 +27,16 @@ impl NpyFile {
     pub fn open(path: &Path, transposed: bool) -> Result<Self> {
         let (header, file) = open_npy(path)?;
         let header = if transposed { header.transposed() } else { header };
+        Ok(Self { path: path.to_path_buf(), header, file })
+    }
+
+    /// Opens the file of an array of one to three dimensions as that of a matrix; see
+    /// [`read_npy_array`](super::read_npy_array).
+    ///
+    /// # Errors
+    /// As [`read_npy_array`](super::read_npy_array).
+    pub fn open_array(path: &Path) -> Result<Self> {
+        let (header, file, _) = open_npy_array(path)?;
         Ok(Self { path: path.to_path_buf(), header, file })
     }
 

@@ -1,0 +1,129 @@
+//! How a field larger than memory is cut into slabs.
+
+use super::advect::{CourantInput, Inputs, Known, choose, known};
+use crate::args::{AdvectArgs, ExchangeName};
+use crate::console::Console;
+use apportion::advect::{AdvectChoice, CourantFile, SlabCosts, Slabs, slab_bytes, tallest_slab};
+use apportion::error::{Error, Result};
+use apportion::kernels::mpdata::{Advectable, Exchange};
+use apportion::matrix::NpyFile;
+use apportion::run::World;
+use apportion::schedule::{AdvectProblem, AdvectSchedule};
+
+/// Seconds for a cell and a step where no speed is known.
+const CELL_SECONDS: f64 = 1e-8;
+
+/// Slabs that fit, and the plan of one.
+pub struct Cut {
+    pub known: Known,
+    pub slabs: Slabs,
+    /// The candidates for a slab, the best first.
+    pub choices: Vec<AdvectChoice>,
+    /// Predicted bytes of the process.
+    pub predicted: u64,
+}
+
+/// Candidates for a slab, and the bytes that the best needs.
+type Made = (u64, Vec<AdvectChoice>);
+
+/// The highest slabs with which the process stays within the limit. `aside` are bytes for other things.
+///
+/// # Errors
+/// Not even the lowest slab fits (exit code 1).
+pub fn cut<T: Advectable>(
+    args: &AdvectArgs,
+    problem: &AdvectProblem,
+    (memory, aside): (u64, u64),
+    (world, console): (&World, &Console),
+) -> Result<Cut> {
+    let known = known::<T>(args, problem.scheme, Some(memory), (world, console))?;
+    let (slabs, made) = tallest_slab(problem, memory, &mut |slabs| {
+        let made = make::<T>(args, problem, (&known, aside), slabs, world)?;
+        Ok((made.0, made))
+    })?;
+    Ok(Cut { known, slabs, choices: made.1, predicted: made.0 })
+}
+
+impl Cut {
+    /// Takes no more memory than slabs of which a sweep of `steps` steps has as many.
+    ///
+    /// # Errors
+    /// No feasible plan.
+    pub fn lower<T: Advectable>(
+        &mut self,
+        args: &AdvectArgs,
+        problem: &AdvectProblem,
+        (steps, aside): (u64, u64),
+        world: &World,
+    ) -> Result<()> {
+        let lowered = self.slabs.lowered(steps.min(self.slabs.most_steps()));
+        if lowered != self.slabs {
+            let made = make::<T>(args, problem, (&self.known, aside), lowered, world)?;
+            if made.0 <= self.predicted {
+                (self.slabs, self.predicted, self.choices) = (lowered, made.0, made.1);
+            }
+        }
+        Ok(())
+    }
+
+    /// What sweeps cost, if a byte takes so many seconds to or from the disk.
+    pub fn costs<T: Advectable>(&self, inputs: &Inputs, byte: f64) -> SlabCosts {
+        let files = inputs.courant.iter().filter(|input| matches!(input, CourantInput::File(_))).count();
+        let element = size_of::<T>() as f64;
+        let rate = self.known.rate(&inputs.problem, &self.choices[0]);
+        let cell = if self.known.timed { 1.0 / rate } else { CELL_SECONDS };
+        SlabCosts { cell, byte, read: element * (1 + files) as f64, written: element }
+    }
+}
+
+fn make<T: Advectable>(
+    args: &AdvectArgs,
+    problem: &AdvectProblem,
+    (known, aside): (&Known, u64),
+    slabs: Slabs,
+    world: &World,
+) -> Result<Made> {
+    let slab = slabs.problem(problem);
+    // Halos between threads cost little; a narrow exchange holds more arrays.
+    let narrow = args.scheme.exchange == Some(ExchangeName::Narrow);
+    let mut orders = args.scheme.orders(args.overlap);
+    orders.retain(|order| narrow || order.exchange == Exchange::Wide);
+    let choices = choose::<T>(args, &slab, (known, &orders), world)?;
+    let layout = choices[0].plan.rectangles().expect("an advection's plan is of a grid");
+    let schedule = AdvectSchedule::new(&slab, layout, choices[0].order, 1)?;
+    Ok((slab_bytes::<T>(&schedule, &known.platform) + aside, choices))
+}
+
+/// Opens the files of the Courant numbers.
+///
+/// # Errors
+/// One cannot be read.
+pub fn courant_files(inputs: &Inputs) -> Result<Vec<CourantFile>> {
+    let one = |input: &CourantInput| match input {
+        CourantInput::Constant(value) => Ok(CourantFile::Constant(*value)),
+        CourantInput::File(file) => NpyFile::open_array(&file.path).map(CourantFile::Faces),
+    };
+    inputs.courant.iter().map(one).collect()
+}
+
+/// Refuses a limit where nothing can be streamed.
+///
+/// # Errors
+/// Several processes, or no place for the states between sweeps.
+pub fn refuse(args: &AdvectArgs) -> Result<()> {
+    if args.memory.is_none() {
+        return Ok(());
+    }
+    if args.engine.name == crate::args::EngineName::Mpi {
+        return Err(Error::input(
+            "--memory",
+            "streams the field through one process; with --engine mpi each process holds its part in memory",
+            "leave it out and start more processes, or leave out --engine mpi",
+        ));
+    }
+    if args.output.is_none() && args.checkpoint.is_none() && args.resume.is_none() {
+        let what = "the states between two sweeps need a place on a disk";
+        return Err(Error::input("--memory", what, "add -o or --checkpoint: they are kept beside it"));
+    }
+    Ok(())
+}

@@ -6,7 +6,7 @@ use apportion::kernels::mpdata::Advectable;
 use apportion::matrix::npy_array_header;
 
 /// Writes an array.
-fn array<T: Advectable>(bench: &Bench, name: &str, sizes: &[usize], value: impl Fn(usize) -> f64) {
+pub fn array<T: Advectable>(bench: &Bench, name: &str, sizes: &[usize], value: impl Fn(usize) -> f64) {
     let mut bytes = npy_array_header::<T>(sizes);
     for x in (0..sizes.iter().product()).map(value) {
         match T::NAME {

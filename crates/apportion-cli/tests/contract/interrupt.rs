@@ -20,7 +20,7 @@ fn interrupted(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, sign
 }
 
 /// The output on stderr of a run that is stopped in this way.
-fn stopped(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: Signal) -> String {
+pub fn stopped(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, signal: Signal) -> String {
     let mut child = bench.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let patience = Instant::now();
     while !begun() {

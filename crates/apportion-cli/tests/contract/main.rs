@@ -49,6 +49,8 @@ mod scaled;
 mod semirings;
 mod shares;
 mod simulate;
+#[cfg(unix)]
+mod slabs;
 mod sources;
 mod subsets;
 mod sweeps;

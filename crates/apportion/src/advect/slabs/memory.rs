@@ -9,7 +9,7 @@ use crate::platform::Platform;
 use crate::schedule::{Advance, AdvectProblem, AdvectSchedule, Region};
 
 /// Bytes that a process needs for any computation: the program and what is written at once.
-const BASE: u64 = 20 << 20;
+const BASE: u64 = 16 << 20;
 
 /// Bytes that a thread keeps, besides the arrays between the passes.
 const THREAD: u64 = 2 << 20;

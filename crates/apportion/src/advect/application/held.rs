@@ -2,7 +2,7 @@
 
 use super::Courant;
 use crate::geometry::{Rank, Rect};
-use crate::kernels::mpdata::{Advectable, Place, Source, Subdomain, sources};
+use crate::kernels::mpdata::{Advectable, Cells, Place, Source, Subdomain, sources};
 use crate::matrix::LocalBlocks;
 use crate::schedule::{AdvectSchedule, Plane};
 
@@ -98,7 +98,7 @@ fn places<'c, C>(
     std::iter::once((Place::Centre, None)).chain(faces)
 }
 
-/// Copies elements from blocks into a box, plane by plane.
+/// Copies elements from blocks into a box, row by row.
 fn copy<T: Advectable>(
     blocks: &LocalBlocks<T>,
     (plane, place): (&Plane, Place),
@@ -107,16 +107,11 @@ fn copy<T: Advectable>(
 ) {
     let (here, there) = (&source.here, &source.there());
     let along = there.lengths()[2];
-    let mut elements = Vec::with_capacity(there.lengths()[1] * along);
-    for i in there.lo[0]..there.hi[0] {
-        elements.clear();
-        for j in there.lo[1]..there.hi[1] {
-            elements.extend_from_slice(run_of(blocks, plane, place, [i, j, there.lo[2]], along));
+    for (to_i, i) in (here.lo[0]..here.hi[0]).zip(there.lo[0]..) {
+        for (to_j, j) in (here.lo[1]..here.hi[1]).zip(there.lo[1]..) {
+            let row = Cells { lo: [to_i, to_j, here.lo[2]], hi: [to_i + 1, to_j + 1, here.hi[2]] };
+            subdomain.unpack(place, 1, &row, run_of(blocks, plane, place, [i, j, there.lo[2]], along));
         }
-        let mut slice = *here;
-        slice.lo[0] = here.lo[0] + (i - there.lo[0]);
-        slice.hi[0] = slice.lo[0] + 1;
-        subdomain.unpack(place, 1, &slice, &elements);
     }
 }
 

@@ -34,16 +34,17 @@ pub struct DiskUse {
 }
 
 impl DiskUse {
-    /// Reads planes of an array in a file: a block of its matrix.
+    /// Reads planes of an array in a file, a block of its matrix, into the memory of a vector if it has room.
     pub(super) fn read_planes<T: Element>(
         &mut self,
         file: &mut NpyFile,
         (problem, place): (&AdvectProblem, Place),
         planes: Span,
+        spare: Vec<T>,
     ) -> Result<(Rect, Vec<T>)> {
         let begin = Instant::now();
         let rect = planes_of(problem, place, planes);
-        let elements = file.read::<T>(rect)?.into_elements();
+        let elements = file.read_into::<T>(rect, spare)?;
         self.seconds += begin.elapsed().as_secs_f64();
         self.read += rect.area() * size_of::<T>() as u64;
         Ok((rect, elements))
@@ -84,10 +85,12 @@ pub fn each_band<T: Advectable>(
     (disk, monitor): (&mut DiskUse, &Monitor),
     look: &mut dyn FnMut(&(Rect, Vec<T>)) -> Result<()>,
 ) -> Result<()> {
-    let planes = Span::new(0, problem.sizes[0] as u64);
+    let (planes, mut spare) = (Span::new(0, problem.sizes[0] as u64), Vec::new());
     for some in planes.blocks(chunk_planes(problem, Place::Centre, size_of::<T>() as u64)) {
         heed(monitor)?;
-        look(&disk.read_planes(field, (problem, Place::Centre), some)?)?;
+        let block = disk.read_planes(field, (problem, Place::Centre), some, spare)?;
+        look(&block)?;
+        spare = block.1;
         monitor.advance(some.len());
     }
     Ok(())
@@ -112,10 +115,15 @@ pub fn check_flow_in_file<T: Advectable>(
             if let CourantFile::Faces(file) = file {
                 let upper = u64::from(*axis == first);
                 let of = (problem, Place::Face(*axis));
-                blocks.push(disk.read_planes(file, of, Span::new(some.start, some.end + upper))?);
+                blocks.push(disk.read_planes(
+                    file,
+                    of,
+                    Span::new(some.start, some.end + upper),
+                    Vec::new(),
+                )?);
                 // The last face of a periodic axis is its first one.
                 if *axis == first && some.end == planes && some.start > 0 {
-                    blocks.push(disk.read_planes(file, of, Span::new(0, 1))?);
+                    blocks.push(disk.read_planes(file, of, Span::new(0, 1), Vec::new())?);
                 }
             }
             faces.push(blocks);

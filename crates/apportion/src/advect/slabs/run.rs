@@ -167,15 +167,17 @@ impl<T: Advectable> Parts<'_, '_, T> {
             None => slab.sizes[0] as u64,
         };
         let chunk = chunk_planes(problem, place, size_of::<T>() as u64);
+        let mut spare = Vec::new();
         for some in Span::new(0, planes).blocks(chunk) {
             heed(self.session.monitor())?;
             for (here, there) in runs(some, self.first, self.all(place)) {
-                let (_, elements) = self.disk.read_planes(file, (problem, place), there)?;
-                let blocks = vec![(planes_of(slab, place, here), elements)];
+                let (_, elements) = self.disk.read_planes(file, (problem, place), there, spare)?;
+                let mut blocks = vec![(planes_of(slab, place, here), elements)];
                 let range = (here.start as isize, here.end as isize);
                 self.held
                     .iter_mut()
                     .for_each(|held| held.fill_planes(self.schedule, place, &blocks, (axis, range)));
+                spare = blocks.swap_remove(0).1;
             }
         }
         if place != Place::Centre {

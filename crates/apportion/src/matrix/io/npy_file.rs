@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::geometry::Rect;
 use crate::matrix::io::npy::{NpyHeader, open_npy, open_npy_array};
-use crate::matrix::io::rectangles::read_rectangle;
+use crate::matrix::io::rectangles::{read_rectangle, read_rectangle_into};
 use crate::matrix::{Element, Matrix};
 use std::fs::File;
 use std::hash::Hasher;
@@ -62,6 +62,17 @@ impl NpyFile {
         read_rectangle(&self.path, &mut self.file, &self.header, rect)
     }
 
+    /// The elements of a rectangle, row by row, in the memory of a vector if it has room.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    ///
+    /// # Panics
+    /// As [`read`](Self::read).
+    pub fn read_into<T: Element>(&mut self, rect: Rect, spare: Vec<T>) -> Result<Vec<T>> {
+        read_rectangle_into(&self.path, &mut self.file, &self.header, rect, spare).map(Matrix::into_elements)
+    }
+
     /// A hash of the file's bytes (XXH64): it distinguishes files, but does not protect from forgery.
     ///
     /// # Errors
@@ -111,6 +122,10 @@ mod tests {
                 {
                     let rect = Rect::new(Span::new(top, bottom), Span::new(left, right));
                     let block: Matrix<f64> = file.read(rect).unwrap();
+                    for room in [0, 3, 100] {
+                        let spare = vec![-1.0; room];
+                        assert_eq!(file.read_into(rect, spare).unwrap(), block.as_slice());
+                    }
                     for (i, row) in (top..bottom).enumerate() {
                         let wanted = &whole.row(row as usize)[left as usize..right as usize];
                         assert_eq!(block.row(i), wanted);

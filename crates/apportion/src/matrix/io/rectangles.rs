@@ -51,6 +51,17 @@ pub(in crate::matrix) fn read_rectangle<T: Element>(
     header: &NpyHeader,
     rect: Rect,
 ) -> Result<Matrix<T>> {
+    read_rectangle_into(path, file, header, rect, Vec::new())
+}
+
+/// The same in the memory of a vector, if it has room.
+pub(in crate::matrix) fn read_rectangle_into<T: Element>(
+    path: &Path,
+    file: &mut File,
+    header: &NpyHeader,
+    rect: Rect,
+    mut spare: Vec<T>,
+) -> Result<Matrix<T>> {
     let truth = header.dtype == "bool";
     assert!(header.dtype == T::NAME || (truth && size_of::<T>() == 1), "the file holds {}", header.dtype);
     assert!(
@@ -60,7 +71,16 @@ pub(in crate::matrix) fn read_rectangle<T: Element>(
         header.cols
     );
     let (rows, cols) = (rect.rows.len() as usize, rect.cols.len() as usize);
-    let mut matrix = allocate::<T>(path, rows, cols)?;
+    let mut matrix = match rows.checked_mul(cols).filter(|n| *n <= spare.capacity()) {
+        Some(elements) => {
+            spare.resize(elements, T::ZERO);
+            Matrix { rows, cols, data: spare }
+        }
+        None => {
+            drop(spare);
+            allocate::<T>(path, rows, cols)?
+        }
+    };
     let body = Body { header, size: size_of::<T>() as u64 };
     let read = if rect.is_empty() {
         Ok(())

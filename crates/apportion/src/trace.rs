@@ -187,8 +187,8 @@ impl Trace {
         }
     }
 
-    /// Replaces the events of each lane by one of each activity, with the same sums and the same end, and drops
-    /// the times of messages: the trace of a long run then takes little memory.
+    /// Replaces the events of each lane by one of each activity, with the same sums and the same end, and
+    /// drops the times of messages: the trace of a long run then takes little memory.
     pub fn condense(&mut self) {
         let end = self.seconds();
         for lane in &mut self.lanes {

@@ -21,8 +21,8 @@ fn list_names_every_experiment() {
     assert!(experiments.len() >= 25);
 }
 
-/// The index that is kept beside the pages is written by `run all`, which takes minutes: an experiment that was
-/// added later must be in it.
+/// The index that is kept beside the pages is written by `run all`, which takes minutes: an experiment that
+/// was added later must be in it.
 #[test]
 fn the_kept_index_names_every_experiment() {
     let pages = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/literature");

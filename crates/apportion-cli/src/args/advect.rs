@@ -35,8 +35,8 @@ pub struct AdvectArgs {
     /// beginning, at the end, and after every --every steps.
     #[arg(long, value_name = "DIR")]
     pub frames: Option<PathBuf>,
-    /// Memory limit of the process, such as 2GiB: slabs of planes across the first axis are streamed from and to disk,
-    /// between files beside the output (or in the directory of the checkpoint).
+    /// Memory limit of the process, such as 2GiB: slabs of planes across the first axis are streamed from and
+    /// to disk, between files beside the output (or in the directory of the checkpoint).
     #[arg(long, value_name = "SIZE", value_parser = memory, conflicts_with = "plan")]
     pub memory: Option<u64>,
     /// Keep the field in this directory after every --every steps (default: a tenth of all), so that --resume

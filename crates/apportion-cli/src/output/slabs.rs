@@ -86,7 +86,8 @@ pub fn scratch(output: Option<&PathBuf>, directory: Option<&PathBuf>) -> PathBuf
     place.join(".apportion-state.npy")
 }
 
-/// The values of a picture, gathered while a field passes by: of the middle level, as far apart as they are shown.
+/// The values of a picture, gathered while a field passes by: of the middle level, as far apart as they are
+/// shown.
 pub struct Sampler {
     /// Rows and columns of the level.
     size: (usize, usize),

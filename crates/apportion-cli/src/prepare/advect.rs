@@ -353,7 +353,8 @@ pub fn known<T: Advectable>(
     Ok(Known { platform, plan, models, timed, quick })
 }
 
-/// Sizes of the quick measurement that take at most half of a memory on all processors together, of `element` bytes.
+/// Sizes of the quick measurement that take at most half of a memory on all processors together, of `element`
+/// bytes.
 fn sizes(memory: Option<u64>, element: u64) -> Vec<f64> {
     let most = memory.map_or(f64::INFINITY, |memory| (memory / 2 / (ARRAYS * element)) as f64);
     let mut sizes: Vec<f64> = SIZES.iter().map(|size| size.min(most).max(LEAST)).collect();

@@ -1,5 +1,5 @@
-//! `advect --memory`: the bytes of the run in memory, within the limit, from disk to disk; what is left behind by
-//! a full disk and by Ctrl-C.
+//! `advect --memory`: the bytes of the run in memory, within the limit, from disk to disk; what is left
+//! behind by a full disk and by Ctrl-C.
 
 use super::Bench;
 use super::advect::array;

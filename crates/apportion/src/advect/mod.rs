@@ -13,8 +13,8 @@ pub use choose::{AdvectChoice, advection_rates, plan_advection};
 pub use job::{AdvectJob, AdvectReport, advect, file_hash, needed_faces, own_cells};
 pub use moments::{Moments, MomentsSoFar, moments};
 pub use slabs::{
-    CourantFile, DiskUse, SlabCosts, SlabRun, Slabs, Window, check_flow_in_file, each_band, least_memory,
-    slab_bytes, tallest_slab,
+    Band, CourantFile, DiskUse, SlabCosts, SlabRun, Slabs, Window, check_flow_in_file, each_band,
+    least_memory, slab_bytes, tallest_slab,
 };
 
 #[cfg(test)]

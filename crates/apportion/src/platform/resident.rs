@@ -14,8 +14,8 @@ pub fn return_freed_memory() {
     return_freed_blocks(128 << 10);
 }
 
-/// The same for blocks of at least this number of bytes, at most 32 MiB: smaller ones, which are needed again and
-/// again, are kept.
+/// The same for blocks of at least this number of bytes, at most 32 MiB: smaller ones, which are needed again
+/// and again, are kept.
 pub fn return_freed_blocks(bytes: u32) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

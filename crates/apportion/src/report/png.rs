@@ -12,8 +12,8 @@ const COLOURS: [[f64; 3]; 5] = [
 /// The most pixels along a side.
 const MOST: usize = 2048;
 
-/// The distance of the values that [`field_png`] shows of a field of `rows` x `cols`, along either side. A picture
-/// of every value at multiples of it is the picture of the whole field.
+/// The distance of the values that [`field_png`] shows of a field of `rows` x `cols`, along either side. A
+/// picture of every value at multiples of it is the picture of the whole field.
 pub fn field_png_spacing(rows: usize, cols: usize) -> usize {
     rows.max(cols).div_ceil(MOST).max(1)
 }

@@ -58,8 +58,8 @@ impl<T: Advectable> Held<T> {
         self.boxes.iter_mut().for_each(|subdomain| subdomain.close(place, 1));
     }
 
-    /// Copies what the boxes need of an array from blocks with the elements whose coordinates along `axis` are from
-    /// `first` to before `end`.
+    /// Copies what the boxes need of an array from blocks with the elements whose coordinates along `axis`
+    /// are from `first` to before `end`.
     pub(in crate::advect) fn fill_planes(
         &mut self,
         schedule: &AdvectSchedule,

@@ -75,6 +75,9 @@ pub(super) fn heed(monitor: &Monitor) -> Result<()> {
     if monitor.is_stopped() { Err(Error::Interrupted) } else { Ok(()) }
 }
 
+/// Some planes of an array: their rectangle of its matrix, and their elements.
+pub type Band<T> = (Rect, Vec<T>);
+
 /// Reads a field a few planes at a time: the block of the matrix, and its elements.
 ///
 /// # Errors
@@ -83,7 +86,7 @@ pub fn each_band<T: Advectable>(
     problem: &AdvectProblem,
     field: &mut NpyFile,
     (disk, monitor): (&mut DiskUse, &Monitor),
-    look: &mut dyn FnMut(&(Rect, Vec<T>)) -> Result<()>,
+    look: &mut dyn FnMut(&Band<T>) -> Result<()>,
 ) -> Result<()> {
     let (planes, mut spare) = (Span::new(0, problem.sizes[0] as u64), Vec::new());
     for some in planes.blocks(chunk_planes(problem, Place::Centre, size_of::<T>() as u64)) {

@@ -14,8 +14,8 @@ const BASE: u64 = 16 << 20;
 /// Bytes that a thread keeps, besides the arrays between the passes.
 const THREAD: u64 = 2 << 20;
 
-/// Predicted peak memory of the process in bytes: the boxes, the arrays between the passes on every thread, halos under
-/// way, and the planes that are read or written.
+/// Predicted peak memory of the process in bytes: the boxes, the arrays between the passes on every thread,
+/// halos under way, and the planes that are read or written.
 pub fn slab_bytes<T: Advectable>(schedule: &AdvectSchedule, platform: &Platform) -> u64 {
     let (problem, element) = (schedule.problem(), size_of::<T>() as u64);
     let one = schedule.with_steps(1);
@@ -36,8 +36,8 @@ pub fn slab_bytes<T: Advectable>(schedule: &AdvectSchedule, platform: &Platform)
     BASE + 3 * plane.max(CHUNK) + (0..schedule.boxes_by_rank()).map(of).sum::<u64>()
 }
 
-/// The height of the highest slabs with which a process stays within `memory` bytes, and what `make` made for them:
-/// the need that it returns grows with the height.
+/// The height of the highest slabs with which a process stays within `memory` bytes, and what `make` made for
+/// them: the need that it returns grows with the height.
 ///
 /// # Errors
 /// Not even the lowest slab fits: exit code 1, with the bytes that it needs.

@@ -1,9 +1,9 @@
 //! Fields larger than memory: a grid is advected slab by slab, from one file into the next.
 //!
-//! A slab is a window of planes across the first axis with which some steps are computed in memory. What is beyond
-//! its cut ends is not known, and what is computed there is wrong: with every step the error moves inwards by the
-//! scheme's halo. The planes that it has not reached are kept. They are those of the whole grid, bit for bit. More
-//! steps a sweep move fewer bytes and compute more planes twice.
+//! A slab is a window of planes across the first axis with which some steps are computed in memory. What is
+//! beyond its cut ends is not known, and what is computed there is wrong: with every step the error moves
+//! inwards by the scheme's halo. The planes that it has not reached are kept. They are those of the whole
+//! grid, bit for bit. More steps a sweep move fewer bytes and compute more planes twice.
 
 mod files;
 mod memory;
@@ -11,7 +11,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use files::{CourantFile, DiskUse, check_flow_in_file, each_band};
+pub use files::{Band, CourantFile, DiskUse, check_flow_in_file, each_band};
 pub use memory::{least_memory, slab_bytes, tallest_slab};
 pub use run::SlabRun;
 
@@ -85,8 +85,8 @@ impl Slabs {
         if self.is_whole() { u64::MAX } else { (self.height - 1) / (2 * self.halo) }
     }
 
-    /// The advection of a slab as that of a grid of its own. A cut end is extrapolated, or is as the real ends of
-    /// the axis are: it does not matter.
+    /// The advection of a slab as that of a grid of its own. A cut end is extrapolated, or is as the real
+    /// ends of the axis are: it does not matter.
     pub fn problem(&self, whole: &AdvectProblem) -> AdvectProblem {
         let mut problem = whole.clone();
         problem.sizes[0] = self.height as usize;
@@ -134,8 +134,8 @@ impl Slabs {
         }
     }
 
-    /// The number of steps a sweep, at most `most`, with the least time for each step. `cells` is the number of
-    /// cells of a plane.
+    /// The number of steps a sweep, at most `most`, with the least time for each step. `cells` is the number
+    /// of cells of a plane.
     pub fn best_steps(&self, most: u64, cells: f64, costs: SlabCosts) -> u64 {
         let most = most.max(1);
         if self.is_whole() {

@@ -11,8 +11,8 @@ use crate::run::{Session, run};
 use crate::schedule::{AdvectProblem, AdvectSchedule, Plane};
 use crate::trace::Trace;
 
-/// The advection of a grid in slabs, on the processors of this process. The boxes of a slab stay in memory from one
-/// slab to the next.
+/// The advection of a grid in slabs, on the processors of this process. The boxes of a slab stay in memory
+/// from one slab to the next.
 #[derive(Debug)]
 pub struct SlabRun<'a, T> {
     problem: &'a AdvectProblem,
@@ -28,8 +28,8 @@ pub struct SlabRun<'a, T> {
 }
 
 impl<'a, T: Advectable> SlabRun<'a, T> {
-    /// A run. `problem` is that of the grid, `schedule` that of a slab. `signed` says that the field has values of
-    /// both signs.
+    /// A run. `problem` is that of the grid, `schedule` that of a slab. `signed` says that the field has
+    /// values of both signs.
     ///
     /// # Panics
     /// If the schedule is not that of a slab, or the session's world has several processes.
@@ -57,9 +57,9 @@ impl<'a, T: Advectable> SlabRun<'a, T> {
         self.slabs
     }
 
-    /// Advances the field by some steps, and hands the result to `keep`: planes of the matrix, in order, row by row,
-    /// with the number of the first one. The field comes from `source`; if one slab is the whole grid, only
-    /// the first time.
+    /// Advances the field by some steps, and hands the result to `keep`: planes of the matrix, in order, row
+    /// by row, with the number of the first one. The field comes from `source`; if one slab is the whole
+    /// grid, only the first time.
     ///
     /// # Errors
     /// The source cannot be read; what `keep` finds; a lost worker; interrupted.
@@ -87,7 +87,8 @@ impl<'a, T: Advectable> SlabRun<'a, T> {
         Ok(trace)
     }
 
-    /// Fills the boxes with the field of a slab and, if they have those of another slab, with its Courant numbers.
+    /// Fills the boxes with the field of a slab and, if they have those of another slab, with its Courant
+    /// numbers.
     fn fill(&mut self, source: &mut NpyFile, first: i64) -> Result<()> {
         let mut parts = Parts {
             problem: self.problem,
@@ -194,8 +195,8 @@ impl<T: Advectable> Parts<'_, '_, T> {
     }
 }
 
-/// Planes of a slab whose first one is the grid's plane `first`, by their places in the grid of `all` planes: around
-/// a periodic axis.
+/// Planes of a slab whose first one is the grid's plane `first`, by their places in the grid of `all` planes:
+/// around a periodic axis.
 fn runs(planes: Span, first: i64, all: u64) -> Vec<(Span, Span)> {
     let (mut at, mut found) = (planes.start, Vec::new());
     while at < planes.end {

@@ -239,9 +239,18 @@ fn sum<T: Element>(row: &[T], column: &[T]) -> T {
     T::from_f64(row.iter().zip(column).map(|(x, y)| x.to_f64() * y.to_f64()).sum())
 }
 
-/// The best of the pairs' sums; the first among equals wins.
+/// The best of the pairs' sums.
 fn best<T: Tropical, const MIN: bool>(row: &[T], column: &[T]) -> T {
-    row.iter().zip(column).fold(T::zero::<MIN>(), |best, (x, &y)| x.times::<MIN>(y).over::<MIN>(best))
+    // Independent of each other, so that they are compared side by side.
+    let mut lanes = [T::zero::<MIN>(); 16];
+    let ((rows, row), (columns, column)) = (row.as_chunks::<16>(), column.as_chunks::<16>());
+    for (xs, ys) in rows.iter().zip(columns) {
+        for (lane, (x, &y)) in lanes.iter_mut().zip(xs.iter().zip(ys)) {
+            *lane = x.times::<MIN>(y).over::<MIN>(*lane);
+        }
+    }
+    let rest = row.iter().zip(column).map(|(x, &y)| x.times::<MIN>(y));
+    rest.chain(lanes).fold(T::zero::<MIN>(), |best, x| x.over::<MIN>(best))
 }
 
 /// The best of the pairs' paths.

@@ -3,8 +3,9 @@
 
 use super::clock;
 use super::mailboxes::{Mailboxes, StartBarrier, StopSignal};
+use super::messages::Messages;
 use super::session::Session;
-use super::transport::{Messages, Parcels, SharedMemory};
+use super::transport::{Parcels, SharedMemory};
 use super::worker::{Finished, Worker, lost};
 use super::world::{World, first_failure};
 use crate::error::Result;
@@ -135,7 +136,7 @@ fn on_rank<'a, E: Executable>(app: &'a E, session: &Session<'_>, part: [f64; 2])
         worker.work(epoch, &mut Messages::new(world, epoch, in_turns))
     };
     threads::scope(|scope| {
-        if app.overlaps() && world.can_progress() {
+        if app.overlaps() && world.needs_progress() {
             // Messages also progress without it, more slowly.
             let _ = threads::start(scope, || {
                 // On its own worker's cores, not on another's.

@@ -3,7 +3,7 @@
 
 use super::clock;
 use super::mailboxes::{Mailboxes, StartBarrier, StopSignal};
-use super::messages::Messages;
+use super::messages::{Messages, reserve};
 use super::session::Session;
 use super::transport::{Parcels, SharedMemory};
 use super::worker::{Finished, Worker, lost};
@@ -128,6 +128,7 @@ fn on_rank<'a, E: Executable>(app: &'a E, session: &Session<'_>, part: [f64; 2])
         clock::pin(&processor.cores);
         clock::wake_promptly();
         let local = app.hold(rank);
+        reserve(world, app, rank)?;
         world.barrier()?;
         let epoch = Instant::now();
         let worker = Worker { app, session, rank, stop: &stop, local, part };

@@ -9,7 +9,7 @@ use super::transport::{Transport, pack_into};
 use super::world::{TAGS, Transfer, Waiting, World};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::schedule::{Executable, Message, MessageOf, Parcel, Piece};
+use crate::schedule::{Executable, Message, MessageOf, Parcel, Piece, Step};
 use bytemuck::Pod;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +17,33 @@ use std::time::Instant;
 
 /// Messages with fewer words travel whole.
 const LEAST_SHARED: usize = 4096 / size_of::<u64>();
+
+/// Steps among which the first messages are looked for.
+const FIRST_STEPS: usize = 1000;
+
+/// Messages besides those before the first computation that may be in shared memory at once: one is used, one is ready.
+const IN_TURN: usize = 2;
+
+/// Makes room in shared memory for the messages that this rank sends first, before the clock starts, as for the
+/// application's data.
+pub(super) fn reserve<E: Executable>(world: &World, app: &E, rank: Rank) -> Result<()> {
+    let Some(shared) = world.shared() else { return Ok(()) };
+    let (mut lengths, mut left) = (Vec::new(), None);
+    for step in app.steps(rank).take(FIRST_STEPS) {
+        if matches!(step, Step::Compute(_)) {
+            left.get_or_insert(IN_TURN);
+        }
+        for length in step.sent().iter().map(words_of::<E>).filter(|length| *length >= LEAST_SHARED) {
+            match &mut left {
+                Some(0) => return shared.reserve(&lengths),
+                Some(left) => *left -= 1,
+                None => {}
+            }
+            lengths.push(length);
+        }
+    }
+    shared.reserve(&lengths)
+}
 
 /// Carries the messages of this rank.
 pub(super) struct Messages<'a, P> {

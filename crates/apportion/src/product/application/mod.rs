@@ -231,7 +231,7 @@ impl<T: Element> Executable for Product<'_, T> {
         let elements = own_a.iter().chain(own_b).map(|part| part.rect().area()).sum::<u64>()
             + self.schedule.rects(rank).iter().map(|rect| rect.area()).sum::<u64>();
         let own_bytes = elements * size_of::<T>() as u64;
-        Held { c, panels: Panels::new(self.schedule, rank), own_bytes }
+        Held { c, panels: Panels::new(self.schedule, rank, self.path), own_bytes }
     }
 
     fn pack(&self, held: &mut Held<'_, T>, piece: &OperandPiece, out: &mut [T]) {

@@ -7,7 +7,7 @@ use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::{View, ViewMut, prefetch};
 use crate::matrix::Element;
 use crate::run::Spare;
-use crate::schedule::{MatmulSchedule, Operand, OperandPiece, Parcel, Update};
+use crate::schedule::{DataPath, MatmulSchedule, Operand, OperandPiece, Parcel, Update};
 use panel::Panel;
 use std::collections::BTreeMap;
 
@@ -24,9 +24,13 @@ pub(super) struct Panels<'a, T> {
 }
 
 impl<'a, T: Element> Panels<'a, T> {
-    /// Creates an empty set of panels.
-    pub fn new(schedule: &'a MatmulSchedule, rank: Rank) -> Self {
-        Self { schedule, rank, panels: BTreeMap::new(), spare: Spare::default(), bytes: 0, peak: 0 }
+    /// Creates an empty set of panels, with memory for the first copies.
+    pub fn new(schedule: &'a MatmulSchedule, rank: Rank, path: DataPath) -> Self {
+        let mut spare = Spare::default();
+        if path == DataPath::Packed {
+            spare.0.extend(first_copies(schedule, rank));
+        }
+        Self { schedule, rank, panels: BTreeMap::new(), spare, bytes: 0, peak: 0 }
     }
 
     /// Peak number of bytes of panels.
@@ -150,6 +154,28 @@ impl<'a, T: Element> Panels<'a, T> {
         });
         key
     }
+}
+
+/// Pivot blocks among which the first that is copied is looked for.
+const FIRST_BLOCKS: usize = 64;
+
+/// Memory for the operands of the first pivot block of which a rank has a part and receives another: those must be
+/// copied together. Its pages are touched here, before the clock starts.
+fn first_copies<T: Element>(schedule: &MatmulSchedule, rank: Rank) -> Vec<Vec<T>> {
+    let mut copies = Vec::new();
+    for operand in [Operand::A, Operand::B] {
+        let lengths = schedule.pivots().take(FIRST_BLOCKS).filter_map(|inner| {
+            let panel: Panel<T> = Panel::new(schedule, rank, inner, schedule.group(0));
+            panel.is_mixed(schedule, operand).then(|| panel.elements(operand) as usize)
+        });
+        if let Some(length) = lengths.max() {
+            let mut copy = vec![T::ZERO; length];
+            // Zeros that nobody has read may still be without memory.
+            std::hint::black_box(&mut copy).fill(T::ZERO);
+            copies.push(copy);
+        }
+    }
+    copies
 }
 
 /// A column of the group that a piece belongs to: pieces of A travel only if all columns are one group.

@@ -150,15 +150,15 @@ impl SharedMemory {
         let mut segments = locked(&self.mine.segments);
         let free = |segment: &&Segment| segment.memory.head().state.load(Ordering::Acquire) == FREE;
         let fit = segments.all.iter().filter(free).filter(|segment| segment.memory.bytes as u64 >= bytes);
-        let segment = match fit.min_by_key(|segment| segment.memory.bytes).cloned() {
-            Some(segment) => segment,
+        let (segment, is_new) = match fit.min_by_key(|segment| segment.memory.bytes).cloned() {
+            Some(segment) => (segment, false),
             None => {
                 let all = &segments.all;
                 let unused = (0..all.len()).filter(|&i| free(&&all[i]));
                 if let Some(longest) = unused.max_by_key(|&i| all[i].memory.bytes) {
                     self.mine.give_up(&segments.all.swap_remove(longest));
                 }
-                self.mine.new_segment(&mut segments, bytes).map_err(|why| refused(bytes, &why))?
+                (self.mine.new_segment(&mut segments, bytes).map_err(|why| refused(bytes, &why))?, true)
             }
         };
         segments.sent += 1;
@@ -166,7 +166,22 @@ impl SharedMemory {
         head.state.store(CLAIMED, Ordering::Relaxed);
         head.number.store(segments.sent, Ordering::Relaxed);
         head.words.store(words as u64, Ordering::Relaxed);
-        Ok(Outgoing { segment, words, number: segments.sent })
+        Ok(Outgoing { segment, words, number: segments.sent, is_new })
+    }
+
+    /// Makes room for messages of these many words, so that the first ones need not wait for the system's memory.
+    ///
+    /// # Errors
+    /// The system has no more memory.
+    pub fn reserve(&self, lengths: &[usize]) -> Result<()> {
+        let claimed: Vec<Outgoing> = lengths.iter().map(|words| self.claim(*words)).collect::<Result<_>>()?;
+        for mut message in claimed {
+            if message.is_new {
+                message.words().fill(0);
+            }
+            message.segment.memory.head().state.store(FREE, Ordering::Release);
+        }
+        Ok(())
     }
 
     /// Takes the message that a notice announces; `None` if it is not there, or is not of this many words: the notice
@@ -220,6 +235,8 @@ pub(super) struct Outgoing {
     segment: Segment,
     words: usize,
     number: u64,
+    /// True if the system has not given the memory yet.
+    is_new: bool,
 }
 
 impl Outgoing {

@@ -5,6 +5,7 @@ use crate::geometry::{Rank, Rect, Span, SpanSet};
 use crate::kernels::{View, ViewMut};
 use crate::matrix::Element;
 use crate::product::application::Product;
+use crate::plan::Part;
 use crate::run::Spare;
 use crate::schedule::{MatmulSchedule, Operand, OperandPiece, Parcel};
 
@@ -51,7 +52,8 @@ impl<T: Element> Panel<T> {
         (self.elements(Operand::A) + self.elements(Operand::B)) * size_of::<T>() as u64
     }
 
-    fn elements(&self, operand: Operand) -> u64 {
+    /// Elements of an operand.
+    pub fn elements(&self, operand: Operand) -> u64 {
         self.lines(operand).len() * self.inner.len()
     }
 
@@ -117,21 +119,30 @@ impl<T: Element> Panel<T> {
             Side::Own | Side::Kept { .. } => unreachable!("a complete operand gets no more pieces"),
         }
         *self.side_mut(operand) = Side::Copied(spare.take(self.elements(operand)));
-        let (own_a, own_b) = product.schedule.own(self.rank);
-        let (inner, group) = (self.inner, self.group);
-        let parts = if operand == Operand::B { own_b } else { own_a };
-        // Of A, all rows that a processor owns are needed, unless it reads A in place.
-        let is_needed = self.elements(operand) > 0;
-        for part in parts.iter().filter(|_| is_needed) {
-            let rect = match operand {
-                Operand::B => Rect::new(part.rows.intersect(inner), part.cols.intersect(group)),
-                _ => Rect::new(part.rows, part.cols.intersect(inner)),
-            };
-            let piece = OperandPiece { operand, rect };
-            if !rect.is_empty() {
-                self.copy_in(&piece, product.view(&piece));
-            }
+        for piece in self.own_parts(product.schedule, operand) {
+            self.copy_in(&piece, product.view(&piece));
         }
+    }
+
+    /// The parts of an operand that the processor owns.
+    fn own_parts(&self, schedule: &MatmulSchedule, operand: Operand) -> Vec<OperandPiece> {
+        if self.elements(operand) == 0 {
+            return Vec::new();
+        }
+        let (own_a, own_b) = schedule.own(self.rank);
+        // Of A, all rows that a processor owns are needed.
+        let rect = |part: &Part| match operand {
+            Operand::B => Rect::new(part.rows.intersect(self.inner), part.cols.intersect(self.group)),
+            _ => Rect::new(part.rows, part.cols.intersect(self.inner)),
+        };
+        let rects = if operand == Operand::B { own_b } else { own_a }.iter().map(rect);
+        rects.filter(|rect| !rect.is_empty()).map(|rect| OperandPiece { operand, rect }).collect()
+    }
+
+    /// True if the processor owns a part of an operand and receives the rest.
+    pub fn is_mixed(&self, schedule: &MatmulSchedule, operand: Operand) -> bool {
+        let own: u64 = self.own_parts(schedule, operand).iter().map(|piece| piece.rect.area()).sum();
+        own > 0 && own < self.elements(operand)
     }
 
     fn copy_in(&mut self, piece: &OperandPiece, source: View<T>) {

@@ -58,6 +58,23 @@ fn a_longer_message_takes_the_place_of_a_shorter_one() {
 }
 
 #[test]
+fn what_is_reserved_is_there_and_free() {
+    let [sender, receiver] = pair();
+    sender.reserve(&[30_000, 10, 30_000]).unwrap();
+    let blocks = fstat(&sender.mine.file).unwrap().st_blocks as u64 * 512;
+    assert!(blocks >= 2 * 30_000 * 8, "{blocks}");
+    let (first, _) = sent(&sender, 30_000, 1);
+    let (second, _) = sent(&sender, 30_000, 2);
+    assert_eq!(sender.mine.segments.lock().unwrap().all.len(), 3);
+    for (notice, value) in [(first, 1), (second, 2)] {
+        assert_eq!(receiver.take(0, notice, 30_000).unwrap().unwrap().words()[0], value);
+    }
+    // What was used is not written again.
+    sender.reserve(&[30_000]).unwrap();
+    assert_eq!(sender.claim(30_000).unwrap().words()[1], 2);
+}
+
+#[test]
 fn a_notice_of_another_message_takes_nothing() {
     let [sender, receiver] = pair();
     let (notice, message) = sent(&sender, 100, 0);

@@ -261,9 +261,7 @@ impl<E: Executable> Transport<E> for Messages<'_, E::Piece> {
                 locked(&self.spare).0.push(words);
                 (sent, Memory::Shared(message))
             }
-            None => {
-                (f64::from_bits(words[words.len() - 1]), Memory::Buffer(words, self.spare.clone()))
-            }
+            None => (f64::from_bits(words[words.len() - 1]), Memory::Buffer(words, self.spare.clone())),
         };
         let parcel = Parcel::new(Arc::new(Received { memory, bytes }));
         let mut first = 0;

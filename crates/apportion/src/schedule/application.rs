@@ -56,7 +56,7 @@ pub trait Application {
     }
 
     /// True if messages travel while processors compute. Under MPI, a second thread then drives their
-    /// progress.
+    /// progress, unless the ranks are on one host and share memory.
     fn overlaps(&self) -> bool {
         false
     }

@@ -11,7 +11,8 @@ use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::{BlockViews, Element, LocalBlocks};
 use crate::run::{Session, parallel, run};
 use crate::schedule::{
-    Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Parcel, Update, Work,
+    Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Parcel, Update,
+    Work,
 };
 use crate::trace::Lane;
 use boxes::BoxProduct;

@@ -269,7 +269,7 @@ impl World {
     /// they need no library to advance.
     pub(super) fn needs_progress(&self) -> bool {
         match &self.engine {
-            _ if self.shared().is_some() => false,
+            _ if self.shares_memory() => false,
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
             Engine::Mpi(mpi) => mpi.size > 1 && mpi.any_thread(),
             _ => false,

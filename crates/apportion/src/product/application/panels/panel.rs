@@ -4,8 +4,8 @@ use super::copy;
 use crate::geometry::{Rank, Rect, Span, SpanSet};
 use crate::kernels::{View, ViewMut};
 use crate::matrix::Element;
-use crate::product::application::Product;
 use crate::plan::Part;
+use crate::product::application::Product;
 use crate::run::Spare;
 use crate::schedule::{MatmulSchedule, Operand, OperandPiece, Parcel};
 

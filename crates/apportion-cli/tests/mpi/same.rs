@@ -226,8 +226,8 @@ fn long_messages_and_the_trace() {
     }
 }
 
-/// Messages of more than a few KiB go through memory that the ranks share, or, where files are limited, through the
-/// library: in both cases the same bytes.
+/// Messages of more than a few KiB go through memory that the ranks share, or, where files are limited,
+/// through the library: in both cases the same bytes.
 fn shared_memory(mpi: Mpi) {
     let bench = Bench::new();
     bench.matrix("a.npy", "<f8", (211, 211), false);

@@ -36,7 +36,8 @@ pub struct RunOutput<L> {
 /// Compute times follow each processor's `slowdown`, or its given speed function. A processor is pinned to
 /// its `cores` and uses the same number of threads. In a single process, messages follow the platform's
 /// network if it says `emulate`. Under MPI, if the application overlaps communication and computation, a
-/// second thread drives the progress of messages meanwhile, unless the ranks are on one host and share memory.
+/// second thread drives the progress of messages meanwhile, unless the ranks are on one host and share
+/// memory.
 ///
 /// # Errors
 /// [`Error::Interrupted`](crate::Error::Interrupted) if the monitor was stopped;

@@ -1,7 +1,8 @@
-//! Messages between the ranks of a world: the pieces one after the other, then one word with the sender's time.
+//! Messages between the ranks of a world: the pieces one after the other, then one word with the sender's
+//! time.
 //!
-//! Where all ranks share memory, a message above the size that MPI libraries send at once is packed into it and read
-//! there. A notice travels instead: the sender's time, and where the words are.
+//! Where all ranks share memory, a message above the size that MPI libraries send at once is packed into it
+//! and read there. A notice travels instead: the sender's time, and where the words are.
 
 use super::shared::{Incoming, NOTICE, Sent};
 use super::spare::Spare;
@@ -21,11 +22,12 @@ const LEAST_SHARED: usize = 4096 / size_of::<u64>();
 /// Steps among which the first messages are looked for.
 const FIRST_STEPS: usize = 1000;
 
-/// Messages besides those before the first computation that may be in shared memory at once: one is used, one is ready.
+/// Messages besides those before the first computation that may be in shared memory at once: one is used, one
+/// is ready.
 const IN_TURN: usize = 2;
 
-/// Makes room in shared memory for the messages that this rank sends first, before the clock starts, as for the
-/// application's data.
+/// Makes room in shared memory for the messages that this rank sends first, before the clock starts, as for
+/// the application's data.
 pub(super) fn reserve<E: Executable>(world: &World, app: &E, rank: Rank) -> Result<()> {
     let Some(shared) = world.shared() else { return Ok(()) };
     let (mut lengths, mut left) = (Vec::new(), None);
@@ -54,8 +56,8 @@ pub(super) struct Messages<'a, P> {
     in_turns: bool,
     held: Vec<Message<P>>,
     sending: Vec<Transfer>,
-    /// Messages in shared memory that may not be taken yet, with their receivers: those that were sent before the last
-    /// flush, and later ones.
+    /// Messages in shared memory that may not be taken yet, with their receivers: those that were sent before
+    /// the last flush, and later ones.
     untaken: [Vec<(Rank, Sent)>; 2],
     receiving: BTreeMap<(Rank, u64), Receiving>,
     spare: Pool,
@@ -212,7 +214,8 @@ impl<P> Messages<'_, P> {
         Ok(())
     }
 
-    /// Takes all messages in shared memory that have come, so that their senders need not wait until they are used.
+    /// Takes all messages in shared memory that have come, so that their senders need not wait until they are
+    /// used.
     fn take_all(&mut self) -> Result<()> {
         let mut receiving = std::mem::take(&mut self.receiving);
         for ((from, _), expected) in &mut receiving {
@@ -277,8 +280,8 @@ impl<E: Executable> Transport<E> for Messages<'_, E::Piece> {
         Ok([sent.min(arrived), arrived])
     }
 
-    /// In shared memory, what was sent before the flush before this one must have been taken: a sender is ahead of its
-    /// receivers by the messages between two flushes, and does not wait while they compute.
+    /// In shared memory, what was sent before the flush before this one must have been taken: a sender is
+    /// ahead of its receivers by the messages between two flushes, and does not wait while they compute.
     fn flush(&mut self) -> Result<()> {
         for mut transfer in self.sending.drain(..) {
             self.world.wait(&mut transfer)?;

@@ -54,7 +54,8 @@ impl<'a, T: Element> Panels<'a, T> {
         }
     }
 
-    /// The same for a piece in memory that may be kept: what is all of an operand of a pivot block stays there.
+    /// The same for a piece in memory that may be kept: what is all of an operand of a pivot block stays
+    /// there.
     pub fn keep(&mut self, product: &Product<'_, T>, piece: &OperandPiece, parcel: &Parcel<T>) {
         for (start, part) in self.by_panel(piece) {
             let key = self.panel(start, column_of(piece));
@@ -159,8 +160,8 @@ impl<'a, T: Element> Panels<'a, T> {
 /// Pivot blocks among which the first that is copied is looked for.
 const FIRST_BLOCKS: usize = 64;
 
-/// Memory for the operands of the first pivot block of which a rank has a part and receives another: those must be
-/// copied together. Its pages are touched here, before the clock starts.
+/// Memory for the operands of the first pivot block of which a rank has a part and receives another: those
+/// must be copied together. Its pages are touched here, before the clock starts.
 fn first_copies<T: Element>(schedule: &MatmulSchedule, rank: Rank) -> Vec<Vec<T>> {
     let mut copies = Vec::new();
     for operand in [Operand::A, Operand::B] {
@@ -189,8 +190,8 @@ const AHEAD: usize = 2;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Copies one tile to another of the same size. Rows of a few cache lines and more are fetched ahead: processors
-/// foresee the next line, but not the next row of a strided tile.
+/// Copies one tile to another of the same size. Rows of a few cache lines and more are fetched ahead:
+/// processors foresee the next line, but not the next row of a strided tile.
 pub(super) fn copy<T: Copy>(source: View<T>, mut target: ViewMut<T>) {
     let bytes = source.cols() * size_of::<T>();
     let lines = if bytes >= 4 * LINE && source.rows() > AHEAD { bytes.div_ceil(LINE) } else { 0 };

@@ -113,7 +113,8 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// Ranks that share memory compute what others do: in messages above and below the size from which they use it.
+    /// Ranks that share memory compute what others do: in messages above and below the size from which they
+    /// use it.
     #[test]
     fn ranks_that_share_memory_compute_the_same(
         m in 30u64..120, k in 30u64..120, n in 30u64..120, block in 5u64..120, look_ahead in 0u64..4,
@@ -123,8 +124,10 @@ proptest! {
         let (a, b) = factors(shape);
         let expected = naive(&a, &b);
         let (platform, monitor) = (platform(weights.len()), Monitor::new());
-        for (layout, flow) in layouts(shape, &weights).into_iter().flat_map(|l| Flow::ALL.map(|f| (l.clone(), f))) {
-            let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(flow, block).with_look_ahead(look_ahead));
+        let layouts = layouts(shape, &weights).into_iter();
+        for (layout, flow) in layouts.flat_map(|layout| Flow::ALL.map(|flow| (layout.clone(), flow))) {
+            let order = ScheduleOptions::new(flow, block).with_look_ahead(look_ahead);
+            let schedule = MatmulSchedule::new(&layout, order);
             let run = |shares: bool| {
                 let blocks = World::threads(weights.len(), &monitor, |world| {
                     if shares {

@@ -1,9 +1,10 @@
-//! Memory that the ranks of one host share. Each rank has a file in memory that no folder names, and that ends with
-//! the last process that has it open. It grows by segments, each of which carries one message at a time: the sender
-//! packs into it, the receiver reads it in place, and then gives it back.
+//! Memory that the ranks of one host share. Each rank has a file in memory that no folder names, and that
+//! ends with the last process that has it open. It grows by segments, each of which carries one message at a
+//! time: the sender packs into it, the receiver reads it in place, and then gives it back.
 //!
-//! A segment begins with its state, by which the two processes agree whose it is. A notice, which travels as an
-//! ordinary message, says which segment carries what, so that messages are ordered, counted and missed as others are.
+//! A segment begins with its state, by which the two processes agree whose it is. A notice, which travels as
+//! an ordinary message, says which segment carries what, so that messages are ordered, counted and missed as
+//! others are.
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
@@ -40,7 +41,8 @@ struct Head {
     words: AtomicU64,
 }
 
-/// The words of a notice that say which segment carries a message: its place, its bytes, the message's number.
+/// The words of a notice that say which segment carries a message: its place, its bytes, the message's
+/// number.
 pub(super) const NOTICE: usize = 3;
 
 /// This rank's file, and those of the others.
@@ -97,7 +99,8 @@ impl Mine {
         [u64::from(std::process::id()), self.file.as_raw_fd() as u64, self.name]
     }
 
-    /// With the files of all ranks, by rank; `None` if one of them cannot be opened here, as in another container.
+    /// With the files of all ranks, by rank; `None` if one of them cannot be opened here, as in another
+    /// container.
     pub fn with(self, addresses: &[[u64; 3]]) -> Option<SharedMemory> {
         let theirs = addresses.iter().map(|address| Theirs::open(*address)).collect::<Option<_>>()?;
         Some(SharedMemory { mine: self, theirs })
@@ -140,8 +143,8 @@ impl Theirs {
 }
 
 impl SharedMemory {
-    /// Memory for a message of this many words. It is that of an earlier message, if one has been given back that is
-    /// long enough; a shorter one makes room for it.
+    /// Memory for a message of this many words. It is that of an earlier message, if one has been given back
+    /// that is long enough; a shorter one makes room for it.
     ///
     /// # Errors
     /// The system has no more memory.
@@ -169,7 +172,8 @@ impl SharedMemory {
         Ok(Outgoing { segment, words, number: segments.sent, is_new })
     }
 
-    /// Makes room for messages of these many words, so that the first ones need not wait for the system's memory.
+    /// Makes room for messages of these many words, so that the first ones need not wait for the system's
+    /// memory.
     ///
     /// # Errors
     /// The system has no more memory.
@@ -184,8 +188,8 @@ impl SharedMemory {
         Ok(())
     }
 
-    /// Takes the message that a notice announces; `None` if it is not there, or is not of this many words: the notice
-    /// is another message's.
+    /// Takes the message that a notice announces; `None` if it is not there, or is not of this many words:
+    /// the notice is another message's.
     ///
     /// # Errors
     /// The system has no more memory.
@@ -243,8 +247,8 @@ impl Outgoing {
     /// The words to be filled; they have any value.
     pub fn words(&mut self) -> &mut [u64] {
         let first = self.segment.memory.words();
-        // SAFETY: the mapping is longer than the words, which are aligned; while the segment is claimed, no process but
-        // this one has a reference to them, and in this one only the claim, which is borrowed.
+        // SAFETY: the mapping is longer than the words, which are aligned; while the segment is claimed, no
+        // process but this one has a reference to them, and in this one only the claim, which is borrowed.
         unsafe { std::slice::from_raw_parts_mut(first, self.words) }
     }
 
@@ -281,7 +285,8 @@ pub(super) struct Incoming {
 
 impl Incoming {
     pub fn words(&self) -> &[u64] {
-        // SAFETY: the mapping is longer than the words, which are aligned; the sender writes again only after `drop`.
+        // SAFETY: the mapping is longer than the words, which are aligned; the sender writes again only after
+        // `drop`.
         unsafe { std::slice::from_raw_parts(self.memory.words(), self.words) }
     }
 }
@@ -299,7 +304,8 @@ struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: the memory is reached through atomics, and through references that the state of its segment permits.
+// SAFETY: the memory is reached through atomics, and through references that the state of its segment
+// permits.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}

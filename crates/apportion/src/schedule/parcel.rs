@@ -52,7 +52,8 @@ mod tests {
         let part = whole.part(2..9).part(1..3);
         drop(whole);
         assert_eq!(part.elements(), [3, 4]);
-        assert_eq!((part.part(2..2).elements().len(), Arc::strong_count(&memory)), (0, 2));
+        assert!(part.part(2..2).elements().is_empty());
+        assert_eq!(Arc::strong_count(&memory), 2);
         drop(part);
         assert_eq!(Arc::strong_count(&memory), 1);
     }

@@ -97,7 +97,8 @@ fn attack(
 fn prepared(tool: &Tool) -> Result<tempfile::TempDir, String> {
     let bench = tempfile::tempdir().map_err(|e| e.to_string())?;
     fs::write(bench.path().join("three.toml"), THREE).map_err(|e| e.to_string())?;
-    tool.must(bench.path(), &["random", "40", "40", "-o", "a.npy"])?;
+    // Large enough that some messages are in shared memory, and their notices are disturbed.
+    tool.must(bench.path(), &["random", "80", "80", "-o", "a.npy"])?;
     Ok(bench)
 }
 

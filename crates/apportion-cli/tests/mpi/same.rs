@@ -206,7 +206,7 @@ fn the_choice_is_told() {
     assert!(std::fs::read_to_string(bench.path("trace.svg")).unwrap().starts_with("<svg"));
 }
 
-/// Half of B is more than one MPI message may hold here (8 MiB): it travels in parts.
+/// Half of B is more than one MPI message may hold (8 MiB): it travels in shared memory, or in parts.
 #[test]
 fn long_messages_and_the_trace() {
     let bench = Bench::new();
@@ -224,6 +224,41 @@ fn long_messages_and_the_trace() {
     for lane in [0, 1] {
         assert!(events.iter().any(|e| e["tid"] == lane && e["ph"] == "X"), "lane {lane} has events");
     }
+}
+
+/// Messages of more than a few KiB go through memory that the ranks share, or, where files are limited,
+/// through the library: in both cases the same bytes.
+fn shared_memory(mpi: Mpi) {
+    let bench = Bench::new();
+    bench.matrix("a.npy", "<f8", (211, 211), false);
+    let flows = ["one-to-all", "ring --overlap", "bulk --overlap", "broadcast", "one-to-all --overlap"];
+    for (turn, flow) in flows.into_iter().enumerate() {
+        let (processes, method) = (2 + turn % 3, ["columns", "rows", "recursive"][turn % 3]);
+        bench.platform(processes, false);
+        let arguments =
+            format!("matmul a.npy a.npy --platform platform.toml --method {method} --flow {flow} --block 64");
+        if both(&bench, mpi, processes, &arguments).is_none() {
+            return;
+        }
+        let limited = format!("{arguments} --engine mpi -o limited.npy");
+        let mut command = mpi.program(processes, "sh").unwrap();
+        command.args(["-c", "ulimit -f 4000000 && exec \"$0\" \"$@\""]).arg(apportion_testing::binary());
+        command.args(limited.split(' ')).current_dir(bench.path(".")).env("XDG_CACHE_HOME", bench.cache());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+        assert!(read("limited.npy") == read("threads.npy"), "{mpi:?} {arguments}");
+    }
+}
+
+#[test]
+fn shared_memory_under_open_mpi() {
+    shared_memory(Mpi::Open);
+}
+
+#[test]
+fn shared_memory_under_mpich() {
+    shared_memory(Mpi::Mpich);
 }
 
 /// Several threads in each process: the same bytes, on the cores that the platform names.

@@ -3,8 +3,9 @@
 
 use super::clock;
 use super::mailboxes::{Mailboxes, StartBarrier, StopSignal};
+use super::messages::{Messages, reserve};
 use super::session::Session;
-use super::transport::{Messages, Parcels, SharedMemory};
+use super::transport::{Parcels, SharedMemory};
 use super::worker::{Finished, Worker, lost};
 use super::world::{World, first_failure};
 use crate::error::Result;
@@ -35,7 +36,8 @@ pub struct RunOutput<L> {
 /// Compute times follow each processor's `slowdown`, or its given speed function. A processor is pinned to
 /// its `cores` and uses the same number of threads. In a single process, messages follow the platform's
 /// network if it says `emulate`. Under MPI, if the application overlaps communication and computation, a
-/// second thread drives the progress of messages meanwhile.
+/// second thread drives the progress of messages meanwhile, unless the ranks are on one host and share
+/// memory.
 ///
 /// # Errors
 /// [`Error::Interrupted`](crate::Error::Interrupted) if the monitor was stopped;
@@ -127,6 +129,7 @@ fn on_rank<'a, E: Executable>(app: &'a E, session: &Session<'_>, part: [f64; 2])
         clock::pin(&processor.cores);
         clock::wake_promptly();
         let local = app.hold(rank);
+        reserve(world, app, rank)?;
         world.barrier()?;
         let epoch = Instant::now();
         let worker = Worker { app, session, rank, stop: &stop, local, part };
@@ -135,7 +138,7 @@ fn on_rank<'a, E: Executable>(app: &'a E, session: &Session<'_>, part: [f64; 2])
         worker.work(epoch, &mut Messages::new(world, epoch, in_turns))
     };
     threads::scope(|scope| {
-        if app.overlaps() && world.can_progress() {
+        if app.overlaps() && world.needs_progress() {
             // Messages also progress without it, more slowly.
             let _ = threads::start(scope, || {
                 // On its own worker's cores, not on another's.

@@ -4,11 +4,19 @@ pub(crate) mod clock;
 mod engine;
 mod launch;
 pub(crate) mod mailboxes;
+mod messages;
 mod monitor;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
 pub(crate) mod parallel;
 mod session;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+#[path = "mpi/shared.rs"]
+mod shared;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
+#[path = "unshared.rs"]
+mod shared;
+mod spare;
 mod sync;
 pub(crate) mod throttle;
 mod transport;
@@ -21,6 +29,6 @@ pub use engine::{RunOutput, run};
 pub use launch::MpiLaunch;
 pub use monitor::Monitor;
 pub use session::Session;
-pub(crate) use transport::Spare;
+pub(crate) use spare::Spare;
 pub(crate) use world::redistribute_views;
 pub use world::{World, redistribute};

@@ -1,7 +1,7 @@
 //! Interface of a distributed computation, independent of where it runs. Schedules, the simulator and the
 //! engines are generic over it.
 
-use super::{Message, Step};
+use super::{Message, Parcel, Step};
 use crate::geometry::Rank;
 use crate::platform::Direction;
 use std::fmt::Debug;
@@ -56,7 +56,7 @@ pub trait Application {
     }
 
     /// True if messages travel while processors compute. Under MPI, a second thread then drives their
-    /// progress.
+    /// progress, unless the ranks are on one host and share memory.
     fn overlaps(&self) -> bool {
         false
     }
@@ -101,6 +101,12 @@ pub trait Executable: Application + Sync {
 
     /// Stores a piece that has arrived.
     fn unpack(&self, local: &mut Self::Local<'_>, piece: &Self::Piece, elements: &[Self::Element]);
+
+    /// Stores a piece that has arrived in memory which the processor may keep: it may compute with the elements
+    /// where they are, and drops the parcel when it needs them no more. Default: [`unpack`](Self::unpack).
+    fn accept(&self, local: &mut Self::Local<'_>, piece: &Self::Piece, parcel: &Parcel<Self::Element>) {
+        self.unpack(local, piece, parcel.elements());
+    }
 
     /// Computes a unit of work on up to `threads` threads. Returns the CPU seconds of the longest-running
     /// thread that it started, or 0 if it started none.

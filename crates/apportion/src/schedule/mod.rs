@@ -8,6 +8,7 @@ mod application;
 mod matmul;
 mod medium;
 mod options;
+mod parcel;
 mod step;
 mod tail;
 
@@ -19,5 +20,6 @@ pub use matmul::{
 pub(crate) use matmul::{Exchange, Traffic};
 pub(crate) use medium::{Medium, Posting};
 pub use options::{Flow, Messages, ScheduleOptions};
+pub use parcel::Parcel;
 pub use step::{Broadcast, Message, Step};
 pub use tail::{TailCut, TailQueue};

@@ -11,7 +11,8 @@ use crate::kernels::{Kernel, View, ViewMut};
 use crate::matrix::{BlockViews, Element, LocalBlocks};
 use crate::run::{Session, parallel, run};
 use crate::schedule::{
-    Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, Work,
+    Application, DataPath, Executable, MatmulSchedule, MatmulStep, Operand, OperandPiece, Parcel, Update,
+    Work,
 };
 use crate::trace::Lane;
 use boxes::BoxProduct;
@@ -99,10 +100,19 @@ impl<'a, T: Element> Product<'a, T> {
     /// # Panics
     /// If this process does not hold it in one block.
     fn view(&self, piece: &OperandPiece) -> View<'a, T> {
+        self.view_if_held(piece).expect("a piece is read where it is held, one block at a time")
+    }
+
+    /// A view of a piece in place, if this process holds it in one block.
+    fn view_if_held(&self, piece: &OperandPiece) -> Option<View<'a, T>> {
         let blocks = self.blocks(piece.operand);
-        let holds = blocks.iter().find(|(held, _)| held.intersect(piece.rect) == piece.rect);
-        let (held, elements) = holds.expect("a piece is read where it is held, one block at a time");
-        tile_of(*held, elements, piece.rect)
+        let (held, elements) = blocks.iter().find(|(held, _)| held.intersect(piece.rect) == piece.rect)?;
+        Some(tile_of(*held, elements, piece.rect))
+    }
+
+    /// The same for a rank, which holds its own parts only; `None` where processors copy what they use.
+    fn own_view(&self, piece: &OperandPiece) -> Option<View<'a, T>> {
+        if self.path == DataPath::Packed { self.view_if_held(piece) } else { None }
     }
 }
 
@@ -222,7 +232,7 @@ impl<T: Element> Executable for Product<'_, T> {
         let elements = own_a.iter().chain(own_b).map(|part| part.rect().area()).sum::<u64>()
             + self.schedule.rects(rank).iter().map(|rect| rect.area()).sum::<u64>();
         let own_bytes = elements * size_of::<T>() as u64;
-        Held { c, panels: Panels::new(self.schedule, rank), own_bytes }
+        Held { c, panels: Panels::new(self.schedule, rank, self.path), own_bytes }
     }
 
     fn pack(&self, held: &mut Held<'_, T>, piece: &OperandPiece, out: &mut [T]) {
@@ -231,6 +241,10 @@ impl<T: Element> Executable for Product<'_, T> {
 
     fn unpack(&self, held: &mut Held<'_, T>, piece: &OperandPiece, elements: &[T]) {
         held.panels.take(self, piece, |part| tile_of(piece.rect, elements, part.rect));
+    }
+
+    fn accept(&self, held: &mut Held<'_, T>, piece: &OperandPiece, parcel: &Parcel<T>) {
+        held.panels.keep(self, piece, parcel);
     }
 
     fn compute(&self, held: &mut Held<'_, T>, update: &Update, threads: usize) -> f64 {

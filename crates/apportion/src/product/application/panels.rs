@@ -1,22 +1,15 @@
-//! Copies of the operands that one processor needs, by pivot block: its own parts and received pieces.
+//! The operands that one processor needs, by pivot block: its own parts and received pieces.
+
+mod panel;
 
 use super::Product;
-use crate::geometry::{Rank, Rect, Span, SpanSet};
-use crate::kernels::{View, ViewMut};
+use crate::geometry::{Rank, Rect, Span};
+use crate::kernels::{View, ViewMut, prefetch};
 use crate::matrix::Element;
 use crate::run::Spare;
-use crate::schedule::{MatmulSchedule, Operand, OperandPiece, Update};
+use crate::schedule::{DataPath, MatmulSchedule, Operand, OperandPiece, Parcel, Update};
+use panel::Panel;
 use std::collections::BTreeMap;
-
-/// One pivot block's operands for one group of columns, both row-major: A's needed rows x inner (empty if A
-/// is read in place), and inner x B's needed columns of the group.
-#[derive(Debug)]
-struct Panel<T> {
-    inner: Span,
-    cols: SpanSet,
-    a: Vec<T>,
-    b: Vec<T>,
-}
 
 /// The panels of one processor.
 #[derive(Debug)]
@@ -31,9 +24,13 @@ pub(super) struct Panels<'a, T> {
 }
 
 impl<'a, T: Element> Panels<'a, T> {
-    /// Creates an empty set of panels.
-    pub fn new(schedule: &'a MatmulSchedule, rank: Rank) -> Self {
-        Self { schedule, rank, panels: BTreeMap::new(), spare: Spare::default(), bytes: 0, peak: 0 }
+    /// Creates an empty set of panels, with memory for the first copies.
+    pub fn new(schedule: &'a MatmulSchedule, rank: Rank, path: DataPath) -> Self {
+        let mut spare = Spare::default();
+        if path == DataPath::Packed {
+            spare.0.extend(first_copies(schedule, rank));
+        }
+        Self { schedule, rank, panels: BTreeMap::new(), spare, bytes: 0, peak: 0 }
     }
 
     /// Peak number of bytes of panels.
@@ -41,7 +38,7 @@ impl<'a, T: Element> Panels<'a, T> {
         self.peak
     }
 
-    /// Stores a piece that has arrived where updates expect it; `view` returns parts of the piece.
+    /// Copies a piece that has arrived to where updates expect it; `view` returns parts of the piece.
     pub fn take<'v>(
         &mut self,
         product: &Product<'_, T>,
@@ -51,10 +48,22 @@ impl<'a, T: Element> Panels<'a, T> {
         T: 'v,
     {
         for (start, part) in self.by_panel(piece) {
-            let key = self.panel(product, start, column_of(piece));
-            let (schedule, rank) = (self.schedule, self.rank);
+            let key = self.panel(start, column_of(piece));
             let panel = self.panels.get_mut(&key).expect("the panel was made before");
-            panel.fill(schedule, rank, &part, view(&part));
+            panel.fill(product, (&part, view(&part)), &mut self.spare);
+        }
+    }
+
+    /// The same for a piece in memory that may be kept: what is all of an operand of a pivot block stays
+    /// there.
+    pub fn keep(&mut self, product: &Product<'_, T>, piece: &OperandPiece, parcel: &Parcel<T>) {
+        for (start, part) in self.by_panel(piece) {
+            let key = self.panel(start, column_of(piece));
+            let panel = self.panels.get_mut(&key).expect("the panel was made before");
+            if !panel.keep(&part, piece.rect, parcel) {
+                let view = super::tile_of(piece.rect, parcel.elements(), part.rect);
+                panel.fill(product, (&part, view), &mut self.spare);
+            }
         }
     }
 
@@ -62,12 +71,16 @@ impl<'a, T: Element> Panels<'a, T> {
     pub fn give(&mut self, product: &Product<'_, T>, piece: &OperandPiece, out: &mut [T]) {
         let (rows, cols) = (piece.rect.rows.len() as usize, piece.rect.cols.len() as usize);
         let mut out = ViewMut::dense(out, rows, cols);
+        if let Some(own) = product.own_view(piece) {
+            return copy(own, out);
+        }
         for (start, part) in self.by_panel(piece) {
-            let key = self.panel(product, start, column_of(piece));
-            let panel = &self.panels[&key];
+            let key = self.panel(start, column_of(piece));
+            let panel = self.panels.get_mut(&key).expect("the panel was made before");
+            panel.complete(product, part.operand, &mut self.spare);
             let place = part.rect.relative_to(piece.rect);
             let [i, j] = [place.rows.start as usize, place.cols.start as usize];
-            let source = panel.view(self.schedule, self.rank, &part);
+            let source = panel.view(product, &part);
             copy(source, out.tile(i, j, source.rows(), source.cols()));
         }
     }
@@ -79,14 +92,18 @@ impl<'a, T: Element> Panels<'a, T> {
         for key in keys {
             if let Some(panel) = self.panels.remove(&key) {
                 self.bytes -= panel.bytes();
-                self.spare.0.extend([panel.a, panel.b]);
+                self.spare.0.extend(panel.into_copies());
             }
         }
     }
 
     /// Prepares the operands of an update: copies own parts in at first use.
     pub fn gather(&mut self, product: &Product<'_, T>, update: &Update) {
-        self.panel(product, update.inner.start, update.rect.cols.start);
+        let key = self.panel(update.inner.start, update.rect.cols.start);
+        let panel = self.panels.get_mut(&key).expect("the panel was made before");
+        for operand in [Operand::A, Operand::B] {
+            panel.complete(product, operand, &mut self.spare);
+        }
     }
 
     /// The operands of an update; [`Panels::gather`] must have been called for it.
@@ -96,12 +113,11 @@ impl<'a, T: Element> Panels<'a, T> {
         update: &Update,
     ) -> (View<'s, T>, View<'s, T>) {
         let panel = &self.panels[&self.key(update.inner.start, update.rect.cols.start)];
-        assert!(panel.inner.contains(update.inner), "an update is within a pivot block");
+        assert!(panel.inner().contains(update.inner), "an update is within a pivot block");
         let a = OperandPiece { operand: Operand::A, rect: Rect::new(update.rect.rows, update.inner) };
         let b = OperandPiece { operand: Operand::B, rect: Rect::new(update.inner, update.rect.cols) };
-        let (schedule, rank) = (self.schedule, self.rank);
-        let a = if schedule.a_stays() { product.view(&a) } else { panel.view(schedule, rank, &a) };
-        (a, panel.view(schedule, rank, &b))
+        let a = if self.schedule.a_stays() { product.view(&a) } else { panel.view(product, &a) };
+        (a, panel.view(product, &b))
     }
 
     /// The key of a panel.
@@ -126,38 +142,41 @@ impl<'a, T: Element> Panels<'a, T> {
         (first..inner.end).step_by(usize::try_from(block).unwrap_or(usize::MAX)).map(cut).collect()
     }
 
-    /// The key of the panel of an inner index and a column. A new panel is created from the processor's own
-    /// parts.
-    fn panel(&mut self, product: &Product<'_, T>, inner: u64, column: u64) -> (u64, u64) {
+    /// The key of the panel of an inner index and a column, which is made if there is none.
+    fn panel(&mut self, inner: u64, column: u64) -> (u64, u64) {
         let key = self.key(inner, column);
-        if self.panels.contains_key(&key) {
-            return key;
-        }
         let (schedule, rank) = (self.schedule, self.rank);
-        let end = key.0.saturating_add(schedule.order().block).min(schedule.inner().end);
-        let inner = Span::new(key.0, end);
-        let group = schedule.group(column);
-        let cols = SpanSet::union(schedule.cols(rank).intersect(group));
-        let rows = if schedule.a_stays() { 0 } else { schedule.rows(rank).len() };
-        let (a, b) = (self.spare.take(rows * inner.len()), self.spare.take(inner.len() * cols.len()));
-        let mut panel = Panel { inner, cols, a, b };
-        self.bytes += panel.bytes();
-        self.peak = self.peak.max(self.bytes);
-        let (own_a, own_b) = schedule.own(rank);
-        let own_a = own_a.iter().filter(|_| !schedule.a_stays()).map(|part| {
-            let rect = Rect::new(part.rows, part.cols.intersect(inner));
-            OperandPiece { operand: Operand::A, rect }
+        self.panels.entry(key).or_insert_with(|| {
+            let end = key.0.saturating_add(schedule.order().block).min(schedule.inner().end);
+            let panel = Panel::new(schedule, rank, Span::new(key.0, end), schedule.group(column));
+            self.bytes += panel.bytes();
+            self.peak = self.peak.max(self.bytes);
+            panel
         });
-        let own_b = own_b.iter().map(|part| {
-            let rect = Rect::new(part.rows.intersect(inner), part.cols.intersect(group));
-            OperandPiece { operand: Operand::B, rect }
-        });
-        for piece in own_a.chain(own_b).filter(|piece| !piece.rect.is_empty()) {
-            panel.fill(schedule, rank, &piece, product.view(&piece));
-        }
-        self.panels.insert(key, panel);
         key
     }
+}
+
+/// Pivot blocks among which the first that is copied is looked for.
+const FIRST_BLOCKS: usize = 64;
+
+/// Memory for the operands of the first pivot block of which a rank has a part and receives another: those
+/// must be copied together. Its pages are touched here, before the clock starts.
+fn first_copies<T: Element>(schedule: &MatmulSchedule, rank: Rank) -> Vec<Vec<T>> {
+    let mut copies = Vec::new();
+    for operand in [Operand::A, Operand::B] {
+        let lengths = schedule.pivots().take(FIRST_BLOCKS).filter_map(|inner| {
+            let panel: Panel<T> = Panel::new(schedule, rank, inner, schedule.group(0));
+            panel.is_mixed(schedule, operand).then(|| panel.elements(operand) as usize)
+        });
+        if let Some(length) = lengths.max() {
+            let mut copy = vec![T::ZERO; length];
+            // Zeros that nobody has read may still be without memory.
+            std::hint::black_box(&mut copy).fill(T::ZERO);
+            copies.push(copy);
+        }
+    }
+    copies
 }
 
 /// A column of the group that a piece belongs to: pieces of A travel only if all columns are one group.
@@ -165,41 +184,25 @@ fn column_of(piece: &OperandPiece) -> u64 {
     if piece.operand == Operand::B { piece.rect.cols.start } else { 0 }
 }
 
-impl<T: Element> Panel<T> {
-    fn bytes(&self) -> u64 {
-        ((self.a.len() + self.b.len()) * size_of::<T>()) as u64
-    }
+/// Rows that are fetched ahead of the copy, with both of their ends.
+const AHEAD: usize = 2;
 
-    /// Offset of a piece within the panel, and the distance between its rows.
-    fn place(&self, schedule: &MatmulSchedule, rank: Rank, piece: &OperandPiece) -> (usize, usize) {
-        // A piece is in one span of the needed rows or columns: its lines are adjacent in the panel too.
-        let rect = piece.rect;
-        let (row, col, stride) = if piece.operand == Operand::B {
-            let first = self.cols.position(rect.cols.start).expect("only needed columns arrive");
-            (rect.rows.start - self.inner.start, first, self.cols.len())
-        } else {
-            let first = schedule.rows(rank).position(rect.rows.start).expect("only needed rows arrive");
-            (first, rect.cols.start - self.inner.start, self.inner.len())
-        };
-        ((row * stride + col) as usize, stride as usize)
-    }
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
-    /// A piece within the panel.
-    fn view(&self, schedule: &MatmulSchedule, rank: Rank, piece: &OperandPiece) -> View<'_, T> {
-        let (first, stride) = self.place(schedule, rank, piece);
-        let data = if piece.operand == Operand::B { &self.b[first..] } else { &self.a[first..] };
-        View::new(data, piece.rect.rows.len() as usize, piece.rect.cols.len() as usize, stride)
-    }
-
-    /// Copies a piece within the panel from its source.
-    fn fill(&mut self, schedule: &MatmulSchedule, rank: Rank, piece: &OperandPiece, source: View<T>) {
-        let (first, stride) = self.place(schedule, rank, piece);
-        let data = if piece.operand == Operand::B { &mut self.b[first..] } else { &mut self.a[first..] };
-        copy(source, ViewMut::new(data, source.rows(), source.cols(), stride));
-    }
-}
-
-/// Copies one tile to another of the same size.
+/// Copies one tile to another of the same size. Rows of a few cache lines and more are fetched ahead:
+/// processors foresee the next line, but not the next row of a strided tile.
 pub(super) fn copy<T: Copy>(source: View<T>, mut target: ViewMut<T>) {
-    (0..source.rows()).for_each(|i| target.row(i).copy_from_slice(source.row(i)));
+    let bytes = source.cols() * size_of::<T>();
+    let lines = if bytes >= 4 * LINE && source.rows() > AHEAD { bytes.div_ceil(LINE) } else { 0 };
+    for i in 0..source.rows() {
+        if lines > 0 && i + AHEAD < source.rows() {
+            let (from, to) = (source.row(i + AHEAD).as_ptr(), target.row(i + AHEAD).as_ptr());
+            for line in 0..lines {
+                prefetch(from.cast::<u8>().wrapping_add(line * LINE));
+                prefetch(to.cast::<u8>().wrapping_add(line * LINE));
+            }
+        }
+        target.row(i).copy_from_slice(source.row(i));
+    }
 }

@@ -13,9 +13,10 @@ use crate::product::multiply::{data_path, empty_blocks};
 use crate::product::tests::{PATHS, on, parts, whole};
 use crate::run::trace_of_all;
 use crate::run::{Monitor, World};
-use crate::schedule::{Flow, ScheduleOptions};
+use crate::schedule::{Flow, ScheduleOptions, Step};
 use crate::trace::Trace;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 /// C and the traces of all processors.
 pub(super) fn product<T: Element>(
@@ -108,6 +109,94 @@ proptest! {
             }
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    /// Ranks that share memory compute what others do: in messages above and below the size from which they
+    /// use it.
+    #[test]
+    fn ranks_that_share_memory_compute_the_same(
+        m in 30u64..120, k in 30u64..120, n in 30u64..120, block in 5u64..120, look_ahead in 0u64..4,
+        weights in prop::collection::vec(0.1f64..10.0, 1..5),
+    ) {
+        let shape = Shape::new(m, k, n, "test").unwrap();
+        let (a, b) = factors(shape);
+        let expected = naive(&a, &b);
+        let (platform, monitor) = (platform(weights.len()), Monitor::new());
+        let layouts = layouts(shape, &weights).into_iter();
+        for (layout, flow) in layouts.flat_map(|layout| Flow::ALL.map(|flow| (layout.clone(), flow))) {
+            let order = ScheduleOptions::new(flow, block).with_look_ahead(look_ahead);
+            let schedule = MatmulSchedule::new(&layout, order);
+            let run = |shares: bool| {
+                let blocks = World::threads(weights.len(), &monitor, |world| {
+                    if shares {
+                        world.share_memory()?;
+                        assert_eq!(world.shares_memory(), cfg!(target_os = "linux") && world.size() > 1);
+                    }
+                    let session = Session::new(world, &platform, &monitor, 1.0);
+                    let own = OwnRects::of(&schedule, world);
+                    let (a, b) = (parts(&a, &own.a), parts(&b, &own.b));
+                    let sides = || [views_of(&a), views_of(&b)];
+                    let mut c = empty_blocks(&own.c);
+                    // Twice: the second time in memory that was used before.
+                    for _ in 0..2 {
+                        let how = (&session, DataPath::Packed, 0.0);
+                        computed(Kernel::plus_times(), &schedule, sides(), &mut c, how)?;
+                    }
+                    Ok((c, world.received_words()))
+                });
+                let (blocks, received): (Vec<_>, Vec<u64>) = blocks.unwrap().into_iter().unzip();
+                (whole((a.rows(), b.cols()), &blocks), received)
+            };
+            let (c, received) = run(true);
+            // Small whole numbers: exact.
+            prop_assert_eq!(c.as_slice(), &expected[..]);
+            let elements = 2 * Metrics::of_layout(&layout, 1.0).volume.unwrap();
+            prop_assert!(received.iter().sum::<u64>() >= elements);
+        }
+    }
+}
+
+/// A message that is all of an operand stays where it arrived until the operand is freed; another is copied.
+#[test]
+fn a_whole_operand_stays_where_it_arrived() {
+    let shape = Shape::new(4, 10, 6, "test").unwrap();
+    let (a, b) = factors(shape);
+    let layout = shapes::columns(shape, &[1.0, 1.0]).unwrap();
+    // Rank 0 owns the columns of A up to 5: of block 0 all, of block 1 one, of block 2 none.
+    let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::OneToAll, 4));
+    let own = [Rect::new(Span::new(0, 4), Span::new(0, 5)), Rect::new(Span::new(0, 10), Span::new(0, 3))];
+    let half = [parts(&a, &own[..1]), parts(&b, &own[1..])];
+    let mut kept = Vec::new();
+    let mut c = empty_blocks(&[Rect::new(Span::new(0, 4), Span::new(0, 3))]);
+    let sides = [views_of(&half[0]), views_of(&half[1])];
+    let product = Product::new(Kernel::plus_times(), &schedule, sides, &mut c, (0..1, DataPath::Packed));
+    let mut held = product.hold(Rank(0));
+    for step in schedule.steps(Rank(0)) {
+        match step {
+            Step::PostReceive(message) => {
+                for piece in &message.pieces {
+                    let memory = Arc::new(parts(&a, &[piece.rect]).remove(0).1);
+                    product.accept(&mut held, piece, &Parcel::new(memory.clone()));
+                    let stays = piece.rect.cols.start == 8;
+                    assert_eq!(Arc::strong_count(&memory), 1 + usize::from(stays), "{piece:?}");
+                    kept.push(memory);
+                }
+            }
+            Step::Compute(update) => {
+                product.compute(&mut held, &update, 1);
+            }
+            Step::Free(piece) => product.free(&mut held, &piece),
+            _ => {}
+        }
+    }
+    assert!(kept.len() == 2 && kept.iter().all(|memory| Arc::strong_count(memory) == 1));
+    drop(held);
+    drop(product);
+    let expected = naive(&a, &b);
+    let right = (0..4).flat_map(|i| expected[6 * i..6 * i + 3].to_vec());
+    assert!(c[0].1.iter().copied().eq(right));
 }
 
 /// Every semiring on every flow and layout, one or three threads per processor, against the definition.

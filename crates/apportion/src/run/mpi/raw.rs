@@ -287,6 +287,12 @@ impl Mpi {
 }
 
 impl Transfer {
+    /// The words; [`Mpi::done`] must have returned true.
+    pub fn words(&self) -> &[u64] {
+        assert!(self.requests.is_empty(), "MPI may still write what is under way");
+        &self.words
+    }
+
     /// Returns the memory; [`Mpi::done`] must have returned true.
     pub fn into_words(mut self) -> Vec<u64> {
         assert!(self.requests.is_empty(), "MPI needs the memory of what is under way");

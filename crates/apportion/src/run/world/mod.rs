@@ -7,6 +7,7 @@ mod collectives;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
 mod redistribute;
+mod shared;
 mod threads;
 mod transfer;
 
@@ -18,6 +19,8 @@ pub(super) use transfer::Transfer;
 
 use crate::error::{Error, Result};
 use crate::run::Monitor;
+use crate::run::shared::SharedMemory;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use threads::ThreadRank;
@@ -55,6 +58,21 @@ pub struct World {
     monitor: Monitor,
     received: AtomicU64,
     stall_timeout: Option<Duration>,
+    /// Where all ranks are on one host, and can.
+    shared: OnceLock<SharedMemory>,
+}
+
+/// For how long something has been waited for.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    begun: Instant,
+    tries: u32,
+}
+
+impl Waiting {
+    pub fn new() -> Self {
+        Self { begun: Instant::now(), tries: 0 }
+    }
 }
 
 #[derive(Debug)]
@@ -67,7 +85,8 @@ enum Engine {
 
 impl World {
     fn new(engine: Engine, monitor: &Monitor) -> Self {
-        Self { engine, monitor: monitor.clone(), received: AtomicU64::new(0), stall_timeout: None }
+        let (monitor, received, shared) = (monitor.clone(), AtomicU64::new(0), OnceLock::new());
+        Self { engine, monitor, received, stall_timeout: None, shared }
     }
 
     /// A world of this process only. `monitor` interrupts all waits.
@@ -203,22 +222,37 @@ impl World {
 
     /// Waits for a transfer without occupying the core.
     pub(super) fn wait(&self, transfer: &mut Transfer) -> Result<()> {
-        let mut tries = 0;
-        let begun = Instant::now();
+        let mut waiting = Waiting::new();
         while !self.is_done(transfer)? {
-            self.check()?;
-            if self.stall_timeout.is_some_and(|limit| begun.elapsed() > limit) {
-                return Err(stalled(transfer.peer, begun.elapsed()));
-            }
-            tries += 1;
-            match &self.engine {
-                Engine::Threads(rank) => rank.wait_for_news(&transfer.state),
-                _ if tries < EAGER => std::thread::yield_now(),
-                // Sleeps longer each time, up to half a millisecond.
-                _ => std::thread::sleep(Duration::from_micros((u64::from(tries - EAGER) / 8 + 20).min(500))),
+            self.pause(&mut waiting, transfer.peer, Some(transfer))?;
+        }
+        Ok(())
+    }
+
+    /// Pauses while something is waited for, from or at this rank: briefly at first, longer and longer then, or until
+    /// there is news of the transfer.
+    pub(super) fn pause(&self, waiting: &mut Waiting, peer: usize, on: Option<&Transfer>) -> Result<()> {
+        self.check()?;
+        let elapsed = waiting.begun.elapsed();
+        if self.stall_timeout.is_some_and(|limit| elapsed > limit) {
+            return Err(stalled(peer, elapsed));
+        }
+        waiting.tries += 1;
+        match (&self.engine, on) {
+            (Engine::Threads(rank), Some(transfer)) => rank.wait_for_news(&transfer.state),
+            _ if waiting.tries < EAGER => std::thread::yield_now(),
+            // Sleeps longer each time, up to half a millisecond.
+            _ => {
+                let micros = u64::from(waiting.tries - EAGER) / 8 + 20;
+                std::thread::sleep(Duration::from_micros(micros.min(500)));
             }
         }
         Ok(())
+    }
+
+    /// Counts words that came otherwise than in a message's transfer.
+    pub(super) fn count_received(&self, words: usize) {
+        self.received.fetch_add(words as u64, Ordering::Relaxed);
     }
 
     /// True if any thread of this process may use the world, one at a time. False if another program has
@@ -231,9 +265,11 @@ impl World {
         }
     }
 
-    /// True if a second thread can drive the progress of messages while this one computes.
-    pub(super) fn can_progress(&self) -> bool {
+    /// True if a second thread can drive the progress of messages while this one computes, and must: in shared memory
+    /// they need no library to advance.
+    pub(super) fn needs_progress(&self) -> bool {
         match &self.engine {
+            _ if self.shares_memory() => false,
             #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
             Engine::Mpi(mpi) => mpi.size > 1 && mpi.any_thread(),
             _ => false,

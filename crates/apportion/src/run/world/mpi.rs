@@ -89,6 +89,7 @@ impl World {
             && one_host
         {
             mpi.on_one_host();
+            world.share_memory()?;
         }
         Ok(world)
     }

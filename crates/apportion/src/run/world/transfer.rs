@@ -27,6 +27,15 @@ pub(crate) enum State {
 }
 
 impl Transfer {
+    /// The words that have come; the transfer must be done.
+    pub fn words(&self) -> &[u64] {
+        match &self.state {
+            State::Threads { words, .. } => words,
+            #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
+            State::Mpi(transfer) => transfer.words(),
+        }
+    }
+
     /// Returns the memory; the transfer must be done.
     pub fn into_words(self) -> Vec<u64> {
         match self.state {

@@ -16,8 +16,9 @@
 //! Broadcast on strips is Tinetti, section 3.4.4: N blocks mean b = k / N. With boxes, the own parts include
 //! the faces of C of which a processor computes partial sums. In place, nothing is held in addition to
 //! the own parts. If the processors of one process copy operands, look-ahead needs no further memory; between
-//! processes the blocks of the look-ahead are held too. Not counted are the kernel's packing buffers (a few
-//! hundred KiB per thread), messages in flight, and the assembled product.
+//! processes the blocks of the look-ahead are held too; lines that a process uses where it owns them, or in the
+//! memory of a message, count as if they were copied. Not counted are the kernel's packing buffers (a few hundred
+//! KiB per thread), messages in flight, and the assembled product.
 
 use super::broadcast::columns_of_b;
 use super::inner::Boxes;

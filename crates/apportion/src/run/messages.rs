@@ -1,0 +1,299 @@
+//! Messages between the ranks of a world: the pieces one after the other, then one word with the sender's
+//! time.
+//!
+//! Where all ranks share memory, a message above the size that MPI libraries send at once is packed into it
+//! and read there. A notice travels instead: the sender's time, and where the words are.
+
+use super::shared::{Incoming, NOTICE, Sent};
+use super::spare::Spare;
+use super::transport::{Transport, pack_into};
+use super::world::{TAGS, Transfer, Waiting, World};
+use crate::error::{Error, Result};
+use crate::geometry::Rank;
+use crate::schedule::{Executable, Message, MessageOf, Parcel, Piece, Step};
+use bytemuck::Pod;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Messages with fewer words travel whole.
+const LEAST_SHARED: usize = 4096 / size_of::<u64>();
+
+/// Steps among which the first messages are looked for.
+const FIRST_STEPS: usize = 1000;
+
+/// Messages besides those before the first computation that may be in shared memory at once: one is used, one
+/// is ready.
+const IN_TURN: usize = 2;
+
+/// Makes room in shared memory for the messages that this rank sends first, before the clock starts, as for
+/// the application's data.
+pub(super) fn reserve<E: Executable>(world: &World, app: &E, rank: Rank) -> Result<()> {
+    let Some(shared) = world.shared() else { return Ok(()) };
+    let (mut lengths, mut left) = (Vec::new(), None);
+    for step in app.steps(rank).take(FIRST_STEPS) {
+        if matches!(step, Step::Compute(_)) {
+            left.get_or_insert(IN_TURN);
+        }
+        for length in step.sent().iter().map(words_of::<E>).filter(|length| *length >= LEAST_SHARED) {
+            match &mut left {
+                Some(0) => return shared.reserve(&lengths),
+                Some(left) => *left -= 1,
+                None => {}
+            }
+            lengths.push(length);
+        }
+    }
+    shared.reserve(&lengths)
+}
+
+/// Carries the messages of this rank.
+pub(super) struct Messages<'a, P> {
+    world: &'a World,
+    epoch: Instant,
+    /// True on a bus: a message of a later turn starts once those of earlier turns have been received, so
+    /// that they do not share the bus (Tinetti, Figure 3.12).
+    in_turns: bool,
+    held: Vec<Message<P>>,
+    sending: Vec<Transfer>,
+    /// Messages in shared memory that may not be taken yet, with their receivers: those that were sent before
+    /// the last flush, and later ones.
+    untaken: [Vec<(Rank, Sent)>; 2],
+    receiving: BTreeMap<(Rank, u64), Receiving>,
+    spare: Pool,
+}
+
+/// Buffers that are free, also those that an application has kept for a while.
+type Pool = Arc<Mutex<Spare<u64>>>;
+
+/// A message that is expected, and its number of words.
+struct Receiving {
+    transfer: Transfer,
+    words: usize,
+    /// In shared memory: the sender's time and the words, once they have been taken.
+    taken: Option<(f64, Incoming)>,
+}
+
+/// The bytes of a message, in memory that goes back to where it is from.
+struct Received {
+    memory: Memory,
+    bytes: usize,
+}
+
+enum Memory {
+    Buffer(Vec<u64>, Pool),
+    Shared(Incoming),
+}
+
+impl<T: Pod> AsRef<[T]> for Received {
+    fn as_ref(&self) -> &[T] {
+        let words = match &self.memory {
+            Memory::Buffer(words, _) => words,
+            Memory::Shared(message) => message.words(),
+        };
+        let bytes: &[u8] = bytemuck::cast_slice(words);
+        bytemuck::cast_slice(&bytes[..self.bytes])
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        if let Memory::Buffer(words, pool) = &mut self.memory {
+            locked(pool).0.push(std::mem::take(words));
+        }
+    }
+}
+
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a, P> Messages<'a, P> {
+    /// No messages yet; `in_turns` if the tags number turns on a bus.
+    pub fn new(world: &'a World, epoch: Instant, in_turns: bool) -> Self {
+        Self {
+            world,
+            epoch,
+            in_turns,
+            held: Vec::new(),
+            sending: Vec::new(),
+            untaken: [Vec::new(), Vec::new()],
+            receiving: BTreeMap::new(),
+            spare: Pool::default(),
+        }
+    }
+
+    fn now(&self) -> f64 {
+        self.epoch.elapsed().as_secs_f64()
+    }
+}
+
+/// Bytes of a message's elements.
+fn bytes_of<E: Executable>(message: &MessageOf<E>) -> usize {
+    message.elements() as usize * size_of::<E::Element>()
+}
+
+/// Number of words of a message without its time.
+fn words_of<E: Executable>(message: &MessageOf<E>) -> usize {
+    bytes_of::<E>(message).div_ceil(size_of::<u64>())
+}
+
+/// The tag in the world. Two messages of a pair may share it: both ends handle them in the schedule's order,
+/// and the world preserves that order.
+fn tag_of(tag: u64) -> u16 {
+    (tag % TAGS) as u16
+}
+
+/// The error of a notice that announces another message than the expected one.
+fn out_of_step(from: Rank) -> Error {
+    let why = "it announces another message than the one that is due: it has lost the others' step".into();
+    Error::WorkerLost { processor: format!("of rank {}", from.0), why }
+}
+
+impl<P> Messages<'_, P> {
+    /// True if a message of this many words travels in shared memory; both ends decide alike.
+    fn is_shared(&self, words: usize) -> bool {
+        words >= LEAST_SHARED && self.world.shared().is_some()
+    }
+
+    /// Starts a send.
+    fn start<E: Executable<Piece = P>>(
+        &mut self,
+        message: &MessageOf<E>,
+        app: &E,
+        local: &mut E::Local<'_>,
+    ) -> Result<()> {
+        let world = self.world;
+        let mut failure = Ok(());
+        let gone = self.sending.extract_if(.., |transfer| {
+            world.is_done(transfer).unwrap_or_else(|error| {
+                failure = Err(error);
+                false
+            })
+        });
+        locked(&self.spare).0.extend(gone.map(Transfer::into_words));
+        failure?;
+        let (bytes, length) = (bytes_of::<E>(message), words_of::<E>(message));
+        let mut pack = |words: &mut [u64]| {
+            let room: &mut [u8] = bytemuck::cast_slice_mut(words);
+            pack_into(bytemuck::cast_slice_mut(&mut room[..bytes]), message, app, local);
+        };
+        let mut words;
+        match world.shared().filter(|_| self.is_shared(length)) {
+            Some(shared) => {
+                let mut outgoing = shared.claim(length)?;
+                pack(outgoing.words());
+                let (notice, sent) = outgoing.send();
+                words = locked(&self.spare).take(1 + NOTICE as u64);
+                words[..NOTICE].copy_from_slice(&notice);
+                self.untaken[1].push((message.to, sent));
+            }
+            None => {
+                words = locked(&self.spare).take(1 + length as u64);
+                pack(&mut words);
+            }
+        }
+        *words.last_mut().expect("there is the time's word") = self.now().to_bits();
+        self.sending.push(world.start_send(words, message.to.0, tag_of(message.tag))?);
+        Ok(())
+    }
+
+    /// True if a message of this turn may start.
+    fn is_due(&self, turn: u64) -> bool {
+        !self.in_turns || self.receiving.keys().all(|(_, tag)| *tag >= turn)
+    }
+
+    /// Takes a message in shared memory whose notice has come.
+    fn take(&self, from: Rank, receiving: &mut Receiving) -> Result<()> {
+        let words = receiving.transfer.words();
+        let (notice, time) = words.split_first_chunk::<NOTICE>().expect("a notice has these words");
+        let shared = self.world.shared().expect("a notice comes where memory is shared");
+        let message = shared.take(from.0, *notice, receiving.words)?.ok_or_else(|| out_of_step(from))?;
+        self.world.count_received(receiving.words);
+        receiving.taken = Some((f64::from_bits(time[0]), message));
+        Ok(())
+    }
+
+    /// Takes all messages in shared memory that have come, so that their senders need not wait until they are
+    /// used.
+    fn take_all(&mut self) -> Result<()> {
+        let mut receiving = std::mem::take(&mut self.receiving);
+        for ((from, _), expected) in &mut receiving {
+            let is_notice = self.is_shared(expected.words);
+            if is_notice && expected.taken.is_none() && self.world.is_done(&mut expected.transfer)? {
+                self.take(*from, expected)?;
+            }
+        }
+        self.receiving = receiving;
+        Ok(())
+    }
+}
+
+impl<E: Executable> Transport<E> for Messages<'_, E::Piece> {
+    fn send(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<()> {
+        if self.is_due(message.tag) {
+            return self.start(message, app, local);
+        }
+        self.held.push(message.clone());
+        Ok(())
+    }
+
+    fn post_receive(&mut self, message: &MessageOf<E>) -> Result<()> {
+        let words = words_of::<E>(message);
+        let room = if self.is_shared(words) { NOTICE } else { words };
+        let room = locked(&self.spare).take(1 + room as u64);
+        let transfer = self.world.start_receive(room, message.from.0, tag_of(message.tag))?;
+        self.receiving.insert((message.from, message.tag), Receiving { transfer, words, taken: None });
+        Ok(())
+    }
+
+    fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<[f64; 2]> {
+        let key = (message.from, message.tag);
+        let mut expected = self.receiving.remove(&key).expect("a receive is posted before it is waited for");
+        let bytes = bytes_of::<E>(message);
+        if expected.taken.is_none() {
+            self.world.wait(&mut expected.transfer)?;
+            if self.is_shared(expected.words) {
+                self.take(message.from, &mut expected)?;
+            }
+        }
+        let arrived = self.now();
+        let words = expected.transfer.into_words();
+        let (sent, memory) = match expected.taken {
+            Some((sent, message)) => {
+                locked(&self.spare).0.push(words);
+                (sent, Memory::Shared(message))
+            }
+            None => (f64::from_bits(words[words.len() - 1]), Memory::Buffer(words, self.spare.clone())),
+        };
+        let parcel = Parcel::new(Arc::new(Received { memory, bytes }));
+        let mut first = 0;
+        for piece in &message.pieces {
+            let end = first + piece.elements() as usize;
+            app.accept(local, piece, &parcel.part(first..end));
+            first = end;
+        }
+        for message in std::mem::take(&mut self.held) {
+            self.send(&message, app, local)?;
+        }
+        // Clocks start together at a barrier, up to the time of its messages.
+        Ok([sent.min(arrived), arrived])
+    }
+
+    /// In shared memory, what was sent before the flush before this one must have been taken: a sender is
+    /// ahead of its receivers by the messages between two flushes, and does not wait while they compute.
+    fn flush(&mut self) -> Result<()> {
+        for mut transfer in self.sending.drain(..) {
+            self.world.wait(&mut transfer)?;
+        }
+        let mut waiting = Waiting::new();
+        loop {
+            self.untaken[0].retain(|(_, sent)| !sent.is_taken());
+            let Some((to, _)) = self.untaken[0].first() else { break };
+            self.world.pause(&mut waiting, to.0, None)?;
+            self.take_all()?;
+        }
+        self.untaken.swap(0, 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! Memory that is used again.
+
+/// Unused buffers, kept for reuse.
+#[derive(Debug)]
+pub(crate) struct Spare<T>(pub Vec<Vec<T>>);
+
+impl<T> Default for Spare<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: bytemuck::Pod> Spare<T> {
+    /// Returns the smallest buffer that is long enough, or a new one: pages in use cost nothing more. If none
+    /// is long enough, the longest is extended, so that the spare memory never exceeds the memory that was in
+    /// use.
+    pub fn take(&mut self, length: u64) -> Vec<T> {
+        let length = length as usize;
+        let fit = (0..self.0.len()).filter(|&i| self.0[i].capacity() >= length);
+        let longest = || (0..self.0.len()).max_by_key(|&i| self.0[i].capacity());
+        let best = fit.min_by_key(|&i| self.0[i].capacity()).or_else(longest);
+        let Some(best) = best else { return vec![T::zeroed(); length] };
+        let mut buffer = self.0.swap_remove(best);
+        buffer.resize(length, T::zeroed());
+        buffer
+    }
+}

@@ -1,0 +1,70 @@
+//! Where ranks share no memory between processes: the same names, and no values.
+
+use crate::error::Result;
+
+pub(super) const NOTICE: usize = 3;
+
+/// Private in the others, so that code that handles them does not count as unreachable.
+#[derive(Debug)]
+enum Never {}
+
+#[derive(Debug)]
+pub(super) struct Mine(Never);
+#[derive(Debug)]
+pub(super) struct SharedMemory(Never);
+#[derive(Debug)]
+pub(super) struct Outgoing(Never);
+#[derive(Debug)]
+pub(super) struct Sent(Never);
+#[derive(Debug)]
+pub(super) struct Incoming(Never);
+
+impl Mine {
+    pub fn new() -> Option<Self> {
+        None
+    }
+
+    pub fn address(&self) -> [u64; 3] {
+        match self.0 {}
+    }
+
+    pub fn with(self, _: &[[u64; 3]]) -> Option<SharedMemory> {
+        match self.0 {}
+    }
+}
+
+impl SharedMemory {
+    pub fn claim(&self, _: usize) -> Result<Outgoing> {
+        match self.0 {}
+    }
+
+    pub fn reserve(&self, _: &[usize]) -> Result<()> {
+        match self.0 {}
+    }
+
+    pub fn take(&self, _: usize, _: [u64; NOTICE], _: usize) -> Result<Option<Incoming>> {
+        match self.0 {}
+    }
+}
+
+impl Outgoing {
+    pub fn words(&mut self) -> &mut [u64] {
+        match self.0 {}
+    }
+
+    pub fn send(self) -> ([u64; NOTICE], Sent) {
+        match self.0 {}
+    }
+}
+
+impl Sent {
+    pub fn is_taken(&self) -> bool {
+        match self.0 {}
+    }
+}
+
+impl Incoming {
+    pub fn words(&self) -> &[u64] {
+        match self.0 {}
+    }
+}

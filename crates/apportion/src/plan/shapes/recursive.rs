@@ -213,27 +213,38 @@ impl<'a> Search<'a> {
         let Run { from, to, high } = run;
         let total = self.areas.total;
         let own = high + self.areas.area(from, to) / high;
-        let (own, parts) = match choice {
+        // Without allocation: this is the search's innermost step.
+        let (cut, one, two);
+        let (own, parts): (f64, &[Run]) = match choice {
             Choice::Columns { .. } => return self.best(run, 0).0,
             Choice::Squares => {
                 return self.areas.total.of(own, self.areas.bound(Run { from: from + 1, ..run }));
             }
-            Choice::Cut { rows, at } => (0.0, self.areas.cut(run, rows, at).to_vec()),
-            Choice::Block { ratio } => (own, vec![self.areas.block(from + 1, to, ratio)]),
+            Choice::Cut { rows, at } => {
+                cut = self.areas.cut(run, rows, at);
+                (0.0, &cut)
+            }
+            Choice::Block { ratio } => {
+                one = [self.areas.block(from + 1, to, ratio)];
+                (own, &one)
+            }
             Choice::TwoBlocks { at } => {
-                (own, vec![self.areas.block(from + 1, at, 1.0), self.areas.block(at, to, 1.0)])
+                two = [self.areas.block(from + 1, at, 1.0), self.areas.block(at, to, 1.0)];
+                (own, &two)
             }
         };
         // The parts' bounds are replaced by their costs one after the other.
-        let mut costs: Vec<f64> = parts.iter().map(|&part| self.areas.bound(part)).collect();
+        let mut costs = [0.0; 2];
+        let costs = &mut costs[..parts.len()];
+        costs.iter_mut().zip(parts).for_each(|(cost, &part)| *cost = self.areas.bound(part));
         let sum = |costs: &[f64]| costs.iter().fold(own, |sum, &cost| total.of(sum, cost));
-        for (i, part) in parts.into_iter().enumerate() {
-            if sum(&costs) >= limit {
+        for (i, &part) in parts.iter().enumerate() {
+            if sum(costs) >= limit {
                 break;
             }
             costs[i] = self.best(part, depth).0;
         }
-        sum(&costs)
+        sum(costs)
     }
 }
 

@@ -10,16 +10,12 @@ mod monitor;
 mod mpi;
 pub(crate) mod parallel;
 mod session;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
-#[path = "mpi/shared.rs"]
-mod shared;
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
-#[path = "unshared.rs"]
-mod shared;
 mod spare;
 mod sync;
 pub(crate) mod throttle;
 mod transport;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
+mod unshared;
 pub(crate) mod worker;
 mod world;
 
@@ -28,7 +24,11 @@ pub(crate) use engine::trace_of_all;
 pub use engine::{RunOutput, run};
 pub use launch::MpiLaunch;
 pub use monitor::Monitor;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+use mpi::shared;
 pub use session::Session;
 pub(crate) use spare::Spare;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
+use unshared as shared;
 pub(crate) use world::redistribute_views;
 pub use world::{World, redistribute};

@@ -2,22 +2,22 @@
 
 use crate::error::Result;
 
-pub(super) const NOTICE: usize = 3;
+pub(in crate::run) const NOTICE: usize = 3;
 
 /// Private in the others, so that code that handles them does not count as unreachable.
 #[derive(Debug)]
 enum Never {}
 
 #[derive(Debug)]
-pub(super) struct Mine(Never);
+pub(in crate::run) struct Mine(Never);
 #[derive(Debug)]
-pub(super) struct SharedMemory(Never);
+pub(in crate::run) struct SharedMemory(Never);
 #[derive(Debug)]
-pub(super) struct Outgoing(Never);
+pub(in crate::run) struct Outgoing(Never);
 #[derive(Debug)]
-pub(super) struct Sent(Never);
+pub(in crate::run) struct Sent(Never);
 #[derive(Debug)]
-pub(super) struct Incoming(Never);
+pub(in crate::run) struct Incoming(Never);
 
 impl Mine {
     pub fn new() -> Option<Self> {

@@ -43,11 +43,11 @@ struct Head {
 
 /// The words of a notice that say which segment carries a message: its place, its bytes, the message's
 /// number.
-pub(super) const NOTICE: usize = 3;
+pub(in crate::run) const NOTICE: usize = 3;
 
 /// This rank's file, and those of the others.
 #[derive(Debug)]
-pub(super) struct SharedMemory {
+pub(in crate::run) struct SharedMemory {
     mine: Mine,
     /// By rank.
     theirs: Vec<Theirs>,
@@ -55,7 +55,7 @@ pub(super) struct SharedMemory {
 
 /// This rank's file, before the others have it.
 #[derive(Debug)]
-pub(super) struct Mine {
+pub(in crate::run) struct Mine {
     file: File,
     name: u64,
     segments: Mutex<Segments>,
@@ -235,7 +235,7 @@ impl Mine {
 
 /// A message that is being packed.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(in crate::run) struct Outgoing {
     segment: Segment,
     words: usize,
     number: u64,
@@ -263,7 +263,7 @@ impl Outgoing {
 
 /// A message that was handed over.
 #[derive(Debug)]
-pub(super) struct Sent {
+pub(in crate::run) struct Sent {
     memory: Arc<Mapping>,
     number: u64,
 }
@@ -278,7 +278,7 @@ impl Sent {
 
 /// A received message. Its memory is the sender's again once this is dropped.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(in crate::run) struct Incoming {
     memory: Arc<Mapping>,
     words: usize,
 }
@@ -345,5 +345,4 @@ fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-#[path = "shared/tests.rs"]
 mod tests;

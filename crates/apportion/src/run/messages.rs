@@ -252,7 +252,10 @@ impl<E: Executable> Transport<E> for Messages<'_, E::Piece> {
         let mut expected = self.receiving.remove(&key).expect("a receive is posted before it is waited for");
         let bytes = bytes_of::<E>(message);
         if expected.taken.is_none() {
-            self.world.wait(&mut expected.transfer)?;
+            match self.world.shared() {
+                Some(_) => self.world.wait_and(&mut expected.transfer, || self.take_all())?,
+                None => self.world.wait(&mut expected.transfer)?,
+            }
             if self.is_shared(expected.words) {
                 self.take(message.from, &mut expected)?;
             }

@@ -229,6 +229,20 @@ impl World {
         Ok(())
     }
 
+    /// The same, and does something else again and again until then.
+    pub(super) fn wait_and(
+        &self,
+        transfer: &mut Transfer,
+        mut meanwhile: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let mut waiting = Waiting::new();
+        while !self.is_done(transfer)? {
+            meanwhile()?;
+            self.pause(&mut waiting, transfer.peer, None)?;
+        }
+        Ok(())
+    }
+
     /// Pauses while something is waited for, from or at this rank: briefly at first, longer and longer then, or until
     /// there is news of the transfer.
     pub(super) fn pause(&self, waiting: &mut Waiting, peer: usize, on: Option<&Transfer>) -> Result<()> {

@@ -142,7 +142,7 @@ fn on_world<T: Advectable>(
     let begin = Instant::now();
     let begun = Begun::new::<T>(args, inputs, (world, console))?;
     let Begun { directory, identity, kept } = &begun;
-    let prepared = settle::<T>(args, &inputs.problem, world, console)?;
+    let prepared = settle::<T>(args, inputs, world, console)?;
     let best = &prepared.choices[0];
     let layout = best.plan.rectangles().expect("an advection's plan is of a grid");
     let schedule = world.all_ok(AdvectSchedule::new(&inputs.problem, layout, best.order, args.steps))?;

@@ -136,13 +136,17 @@ fn sweep_named(
         KernelName::MinPlusI64 => sweep_kernel(Kernel::<i64>::min_plus(), on, sweep, keep, monitor),
         KernelName::StencilF64 => sweep_stencil::<f64>(platform, sweep, keep, monitor),
         KernelName::StencilF32 => sweep_stencil::<f32>(platform, sweep, keep, monitor),
-        KernelName::MpdataF64 => sweep_advection::<f64>(platform, two_passes(false), sweep, keep, monitor),
-        KernelName::MpdataF32 => sweep_advection::<f32>(platform, two_passes(false), sweep, keep, monitor),
+        KernelName::MpdataF64 => {
+            sweep_advection::<f64>(platform, (two_passes(false), false), sweep, keep, monitor)
+        }
+        KernelName::MpdataF32 => {
+            sweep_advection::<f32>(platform, (two_passes(false), false), sweep, keep, monitor)
+        }
         KernelName::MpdataNonoscillatoryF64 => {
-            sweep_advection::<f64>(platform, two_passes(true), sweep, keep, monitor)
+            sweep_advection::<f64>(platform, (two_passes(true), false), sweep, keep, monitor)
         }
         KernelName::MpdataNonoscillatoryF32 => {
-            sweep_advection::<f32>(platform, two_passes(true), sweep, keep, monitor)
+            sweep_advection::<f32>(platform, (two_passes(true), false), sweep, keep, monitor)
         }
         KernelName::OrAnd => sweep_kernel(Kernel::or_and(), on, sweep, keep, monitor),
     }

@@ -35,7 +35,7 @@ pub fn run<T: Advectable>(
     let begun = Begun::new::<T>(args, inputs, (world, console))?;
     let (problem, first, every) = (&inputs.problem, begun.step(args)?, begun.every(args));
     let aside = if args.frames.is_some() { Sampler::new(problem).bytes() } else { 0 };
-    let mut cut = cut::<T>(args, problem, (memory, aside), (world, console))?;
+    let mut cut = cut::<T>(args, inputs, (memory, aside), (world, console))?;
     let mut seen = look::<T>(args, inputs, &begun, console)?;
     let byte = seen.disk.seconds / seen.disk.read.max(1) as f64;
     let most = every.min(args.steps - first);

@@ -260,11 +260,12 @@ pub struct Known {
 /// A file that cannot be read or does not fit, no feasible plan; known to all ranks.
 pub fn settle<T: Advectable>(
     args: &AdvectArgs,
-    problem: &AdvectProblem,
+    inputs: &Inputs,
     world: &World,
     console: &Console,
 ) -> Result<Prepared> {
-    let known = known::<T>(args, problem.scheme, None, (world, console))?;
+    let problem = &inputs.problem;
+    let known = known::<T>(args, inputs, None, (world, console))?;
     let orders = args.scheme.orders(args.overlap);
     let choices = choose::<T>(args, problem, (&known, &orders), world)?;
     known.settled(args, problem, choices, console)
@@ -341,13 +342,16 @@ impl Known {
 /// A file that cannot be read or does not fit; known to all ranks.
 pub fn known<T: Advectable>(
     args: &AdvectArgs,
-    scheme: Scheme,
+    inputs: &Inputs,
     memory: Option<u64>,
     (world, console): (&World, &Console),
 ) -> Result<Known> {
     let given = given_in(args.plan.as_deref(), &args.sources, world)?;
     note_absent_cores(&given.platform, world, console);
     let sizes = sizes(memory, given.platform.len() as u64 * size_of::<T>() as u64);
+    // The loops for one Courant number on each face are slower than those for one along each axis.
+    let faces = inputs.courant.iter().any(|input| matches!(input, CourantInput::File(_)));
+    let scheme = (inputs.problem.scheme, faces);
     let (models, timed, quick) = speeds::<T>(&given, (scheme, &sizes), world, console)?;
     let Given { platform, plan, .. } = given;
     Ok(Known { platform, plan, models, timed, quick })
@@ -366,11 +370,11 @@ fn sizes(memory: Option<u64>, element: u64) -> Vec<f64> {
 /// were measured now.
 fn speeds<T: Advectable>(
     given: &Given,
-    (scheme, sizes): (Scheme, &[f64]),
+    (scheme, sizes): ((Scheme, bool), &[f64]),
     world: &World,
     console: &Console,
 ) -> Result<(Vec<Model>, bool, Option<QuickSpeeds>)> {
-    let (platform, kernel) = (&given.platform, advection_kernel::<T>(&scheme));
+    let (platform, kernel) = (&given.platform, advection_kernel::<T>(&scheme.0));
     if let Some(models) = &given.models {
         warn_of_another_kernel(models, &kernel, console);
         return Ok((world.all_ok(models.in_order(&platform.names()))?, true, None));

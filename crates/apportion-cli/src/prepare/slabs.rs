@@ -32,11 +32,12 @@ type Made = (u64, Vec<AdvectChoice>);
 /// Not even the lowest slab fits (exit code 1).
 pub fn cut<T: Advectable>(
     args: &AdvectArgs,
-    problem: &AdvectProblem,
+    inputs: &Inputs,
     (memory, aside): (u64, u64),
     (world, console): (&World, &Console),
 ) -> Result<Cut> {
-    let known = known::<T>(args, problem.scheme, Some(memory), (world, console))?;
+    let problem = &inputs.problem;
+    let known = known::<T>(args, inputs, Some(memory), (world, console))?;
     let (slabs, made) = tallest_slab(problem, memory, &mut |slabs| {
         let made = make::<T>(args, problem, (&known, aside), slabs, world)?;
         Ok((made.0, made))

@@ -29,14 +29,15 @@ pub fn advection_kernel<T: Advectable>(scheme: &Scheme) -> String {
 }
 
 /// Speed functions of whole MPDATA steps. The size is the number of cells, on a periodic grid of 64 levels
-/// that is as square as whole numbers allow. Repetitions go on from the field that the one before left.
+/// that is as square as whole numbers allow. Repetitions go on from the field that the one before left. With
+/// `faces` there is a Courant number for each face, as from files, otherwise one for each axis: that is faster.
 ///
 /// # Errors
 /// No size, one below 1 or too large for memory; known points of another subject; errors of `keep`;
 /// interrupted.
 pub fn sweep_advection<T: Advectable>(
     platform: &Platform,
-    scheme: Scheme,
+    (scheme, faces): (Scheme, bool),
     sweep: &Sweep,
     keep: &mut Keep<'_>,
     monitor: &Monitor,
@@ -66,6 +67,7 @@ pub fn sweep_advection<T: Advectable>(
             ("passes".into(), scheme.passes as f64),
             ("infinite_gauge".into(), option(scheme.infinite_gauge)),
             ("third_order".into(), option(scheme.third_order)),
+            ("courant_on_faces".into(), option(faces)),
         ]),
         rounded: |size| {
             let [side, other, levels] = sides(size).map(|side| side as f64);
@@ -73,7 +75,8 @@ pub fn sweep_advection<T: Advectable>(
         },
         largest: &most,
     };
-    let trial = |processor: &Processor, _, size: f64| Repeated::new(Grid::<T>::new(processor, scheme, size));
+    let trial =
+        |processor: &Processor, _, size: f64| Repeated::new(Grid::<T>::new(processor, (scheme, faces), size));
     sweep::run(&subject, sweep, trial, keep, monitor)
 }
 
@@ -96,21 +99,27 @@ struct Grid<T> {
 }
 
 impl<T: Advectable> Grid<T> {
-    fn new(processor: &Processor, scheme: Scheme, size: f64) -> Self {
+    fn new(processor: &Processor, (scheme, faces): (Scheme, bool), size: f64) -> Self {
         let domain = Domain::new(&sides(size), &[Boundary::Periodic; 3]);
         let (with, cells) = ((scheme, Exchange::Wide), domain.whole());
         let mut subdomain = Subdomain::new(domain, with, cells, [true; 3], false);
         let field: Vec<T> = (0..cells.count()).map(|i| T::from_f64(1.0 + (i % 97) as f64 / 97.0)).collect();
         subdomain.unpack(Place::Centre, 1, &cells, &field);
+        let room = Subdomain::<T>::room(&domain, with, &cells, [true; 3]);
         for (axis, courant) in [0.25, 0.125, 0.1875].into_iter().enumerate() {
-            subdomain.fill_courant(axis, T::from_f64(courant));
+            let courant = T::from_f64(courant);
+            if faces {
+                subdomain.unpack(Place::Face(axis), 1, &room, &vec![courant; room.count()]);
+            } else {
+                subdomain.fill_courant(axis, courant);
+            }
         }
         Self {
             threads: processor.cores.len().max(1),
             slowdown: processor.slowdown,
             governor: Throttle::new(processor.slowdown),
             domain,
-            room: Subdomain::<T>::room(&domain, with, &cells, [true; 3]),
+            room,
             cells,
             subdomain,
         }
@@ -152,7 +161,8 @@ mod tests {
         let sweep = Sweep::new(Sizes::Listed(vec![4096.0, 600.0]), options);
         let scheme = Scheme { nonoscillatory: true, ..Scheme::new(2).unwrap() };
         let models =
-            sweep_advection::<f32>(&platform, scheme, &sweep, &mut |_| Ok(()), &Monitor::new()).unwrap();
+            sweep_advection::<f32>(&platform, (scheme, true), &sweep, &mut |_| Ok(()), &Monitor::new())
+                .unwrap();
         assert_eq!((&*models.kernel, models.parameters["passes"]), ("mpdata-nonoscillatory-f32", 2.0));
         for model in &models.models {
             assert_eq!(
@@ -162,7 +172,8 @@ mod tests {
             );
         }
         let bad = Sweep::new(Sizes::Listed(vec![0.0]), options);
-        let error = sweep_advection::<f64>(&platform, scheme, &bad, &mut |_| Ok(()), &Monitor::new());
+        let error =
+            sweep_advection::<f64>(&platform, (scheme, false), &bad, &mut |_| Ok(()), &Monitor::new());
         assert_eq!(error.unwrap_err().exit_code(), 2);
     }
 }

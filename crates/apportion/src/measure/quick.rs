@@ -143,7 +143,8 @@ pub fn measure_quickly<T: Element>(
     settled(effort, || together::with_options(kernel, platform, (sizes, block), options, (world, monitor)))
 }
 
-/// [`measure_quickly`] for whole MPDATA steps; sizes are in cells.
+/// [`measure_quickly`] for whole MPDATA steps of a scheme, with a Courant number on each face (true) or one along each
+/// axis; sizes are in cells.
 ///
 /// # Errors
 /// Those of [`sweep_advection`](super::sweep_advection), on all ranks; interrupted.
@@ -151,7 +152,7 @@ pub fn measure_quickly<T: Element>(
 /// # Panics
 /// If the world has several ranks and their number is not that of the processors.
 pub fn measure_advection_quickly<T: Advectable>(
-    scheme: Scheme,
+    scheme: (Scheme, bool),
     platform: &Platform,
     sizes: &[f64],
     world: &World,

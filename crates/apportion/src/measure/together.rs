@@ -42,7 +42,7 @@ pub(super) fn with_options<T: Element>(
 /// # Panics
 /// As [`with_options`].
 pub(super) fn advection<T: Advectable>(
-    scheme: Scheme,
+    scheme: (Scheme, bool),
     platform: &Platform,
     sizes: &[f64],
     options: MeasureOptions,

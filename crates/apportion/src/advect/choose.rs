@@ -17,8 +17,9 @@ const METHODS: [Method; 4] = [Method::Columns, Method::Grid, Method::Cartesian, 
 /// Steps that are simulated, and then as many again: what the second half takes, every later one takes.
 const SIMULATED: u64 = 4;
 
-/// The part by which the passes of a step take longer one by one, with a narrow exchange before each: the field then goes
-/// through memory in every pass, and otherwise once. 0.25 to 0.38 on a processor with AVX-512.
+/// The part by which the passes of a step take longer one by one, with a narrow exchange before each: the field
+/// then goes through memory in every pass, and otherwise once. 0.25 to 0.38 with two non-oscillatory passes on
+/// a processor with AVX-512; others were not measured.
 const APART: f64 = 0.3;
 
 /// A plan of the horizontal plane, the order of the steps, and the forecast.

@@ -58,17 +58,21 @@ pub fn sweep_advection<T: Advectable>(
         return Err(Error::input("`sizes`", what, "give sizes such as 65536,1048576,16777216"));
     }
     let option = |on: bool| f64::from(u8::from(on));
+    let mut parameters = BTreeMap::from([
+        ("dimensions".into(), 3.0),
+        ("passes".into(), scheme.passes as f64),
+        ("infinite_gauge".into(), option(scheme.infinite_gauge)),
+        ("third_order".into(), option(scheme.third_order)),
+    ]);
+    if faces {
+        // Only then: earlier models are of constants, and do not say so.
+        parameters.insert("courant_on_faces".into(), 1.0);
+    }
     let subject = Subject {
         platform,
         kernel: advection_kernel::<T>(&scheme),
         unit: "grid cells advanced by one step".into(),
-        parameters: BTreeMap::from([
-            ("dimensions".into(), 3.0),
-            ("passes".into(), scheme.passes as f64),
-            ("infinite_gauge".into(), option(scheme.infinite_gauge)),
-            ("third_order".into(), option(scheme.third_order)),
-            ("courant_on_faces".into(), option(faces)),
-        ]),
+        parameters,
         rounded: |size| {
             let [side, other, levels] = sides(size).map(|side| side as f64);
             side * other * levels

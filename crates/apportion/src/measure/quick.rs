@@ -143,8 +143,8 @@ pub fn measure_quickly<T: Element>(
     settled(effort, || together::with_options(kernel, platform, (sizes, block), options, (world, monitor)))
 }
 
-/// [`measure_quickly`] for whole MPDATA steps of a scheme, with a Courant number on each face (true) or one along each
-/// axis; sizes are in cells.
+/// [`measure_quickly`] for whole MPDATA steps of a scheme, with a Courant number on each face (true) or one
+/// along each axis; sizes are in cells.
 ///
 /// # Errors
 /// Those of [`sweep_advection`](super::sweep_advection), on all ranks; interrupted.

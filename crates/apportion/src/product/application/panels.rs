@@ -171,7 +171,7 @@ fn first_copies<T: Element>(schedule: &MatmulSchedule, rank: Rank) -> Vec<Vec<T>
         });
         if let Some(length) = lengths.max() {
             let mut copy = vec![T::ZERO; length];
-            // Zeros that nobody has read may still be without memory.
+            // Zeros that were never read may still be without memory.
             std::hint::black_box(&mut copy).fill(T::ZERO);
             copies.push(copy);
         }

@@ -118,7 +118,7 @@ impl Exchange<'_> {
     }
 
     fn send(&self, (from, to, tag): (Rank, Rank, u64), load: Load, at: f64) {
-        self.post.post(Posting { from, tag, to: vec![(to, load)], once: None, at }, |_| None);
+        self.post.post(Posting { from, tag, to: vec![(to, load)], once: None, at }, &|_| None);
     }
 
     fn begin(&self, rank: usize) -> Result<()> {

@@ -2,21 +2,23 @@
 //! processor.
 
 use super::clock;
+use super::holder::{Held, Holder, Order};
 use super::mailboxes::{Mailboxes, StartBarrier, StopSignal};
 use super::messages::{Messages, reserve};
 use super::session::Session;
 use super::transport::{Parcels, SharedMemory};
-use super::worker::{Finished, Worker, lost};
+use super::worker::{Worker, lost};
 use super::world::{World, first_failure};
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::platform::Topology;
-use crate::schedule::Executable;
+use crate::schedule::{Executable, Piece, Work};
 use crate::threads::{self, Started};
 use crate::trace::{Lane, Trace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
+
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Interval at which the progress of messages is driven during an update.
@@ -48,18 +50,46 @@ pub struct RunOutput<L> {
 /// # Panics
 /// If the sizes of the application, the world and the platform differ.
 pub fn run<'a, E: Executable>(app: &'a E, session: &Session<'_>) -> Result<RunOutput<E::Local<'a>>> {
-    let (p, platform) = (app.processors(), session.platform());
-    assert_eq!(platform.len(), p, "the platform has the application's processors");
-    let work = (0..p).map(|rank| app.work(Rank(rank))).sum();
-    let part = session.begin(work);
-    let finished = if session.world().is_solo() {
-        on_threads(app, session, part)?
-    } else {
-        assert_eq!(session.world().size(), p, "one rank for each processor");
-        vec![on_rank(app, session, part)?]
+    let places: Vec<Mutex<Option<E::Local<'a>>>> = (0..app.processors()).map(|_| Mutex::new(None)).collect();
+    let enter = |rank: Rank, then: &mut Then<'_, E::Piece, E::Work>| {
+        // The thread that uses the memory allocates it, so that it is local to the thread's core.
+        let mut held = Held::new(app, rank);
+        let lane = then(&mut held)?;
+        *places[rank.0].lock().unwrap_or_else(PoisonError::into_inner) = Some(held.local);
+        Ok(lane)
     };
-    let (locals, lanes) = finished.into_iter().unzip();
-    Ok(RunOutput { locals, lanes })
+    let lanes = run_all(&Job { order: app, enter: &enter, element: size_of::<E::Element>() }, session)?;
+    let locals =
+        places.into_iter().filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner));
+    Ok(RunOutput { locals: locals.collect(), lanes })
+}
+
+/// What a worker does with the data of its processor.
+type Then<'t, P, W> = dyn FnMut(&mut dyn Holder<P, W>) -> Result<Lane> + 't;
+
+/// See [`Job::enter`].
+type Enter<'a, P, W> = dyn Fn(Rank, &mut Then<'_, P, W>) -> Result<Lane> + Sync + 'a;
+
+/// An application without the types of its elements and data.
+struct Job<'a, P, W> {
+    order: &'a Order<'a, P, W>,
+    /// Allocates the data of a processor, lends it, and keeps it where nothing failed.
+    enter: &'a Enter<'a, P, W>,
+    /// Bytes of an element.
+    element: usize,
+}
+
+/// Runs the processors of this process. Returns their activities.
+fn run_all<P: Piece, W: Work>(job: &Job<'_, P, W>, session: &Session<'_>) -> Result<Vec<Lane>> {
+    let (p, platform) = (job.order.processors(), session.platform());
+    assert_eq!(platform.len(), p, "the platform has the application's processors");
+    let work = (0..p).map(|rank| job.order.work(Rank(rank))).sum();
+    let part = session.begin(work);
+    if session.world().is_solo() {
+        return on_threads(job, session, part);
+    }
+    assert_eq!(session.world().size(), p, "one rank for each processor");
+    Ok(vec![on_rank(job, session, part)?])
 }
 
 /// The trace of all processors, on every rank.
@@ -75,12 +105,12 @@ pub(crate) fn trace_of_all(lanes: Vec<Lane>, world: &World) -> Result<Trace> {
 }
 
 /// Runs all processors, one thread each; the first failure is the error of the run.
-fn on_threads<'a, E: Executable>(
-    app: &'a E,
+fn on_threads<P: Piece, W: Work>(
+    job: &Job<'_, P, W>,
     session: &Session<'_>,
     part: [f64; 2],
-) -> Result<Vec<Finished<'a, E>>> {
-    let (p, platform) = (app.processors(), session.platform());
+) -> Result<Vec<Lane>> {
+    let (p, platform) = (job.order.processors(), session.platform());
     let (stop, start) = (StopSignal::new(session.monitor()), StartBarrier::new(p));
     let mailboxes = Mailboxes::new(p, &platform.network);
     let (parcels, epoch) = (Parcels::default(), OnceLock::new());
@@ -89,16 +119,16 @@ fn on_threads<'a, E: Executable>(
         clock::pin(&processor.cores);
         clock::wake_promptly();
         let rank = Rank(rank);
-        let work = AssertUnwindSafe(|| -> Result<(E::Local<'a>, Lane)> {
-            // The thread that uses the memory allocates it, so that it is local to the thread's core.
-            let local = app.hold(rank);
+        let mut with = |holder: &mut dyn Holder<P, W>| {
             start.pass(&stop)?;
             // The clock starts when all threads are ready.
             let epoch = *epoch.get_or_init(Instant::now);
             let mut transport =
                 SharedMemory { rank, mailboxes: &mailboxes, parcels: &parcels, stop: &stop, epoch };
-            Worker { app, session, rank, stop: &stop, local, part }.work(epoch, &mut transport)
-        });
+            let worker = Worker { order: job.order, holder, session, rank, stop: &stop, part };
+            worker.work(epoch, &mut transport)
+        };
+        let work = AssertUnwindSafe(|| (job.enter)(rank, &mut with));
         let outcome = catch_unwind(work).unwrap_or_else(|panic| Err(lost(processor, panic)));
         if outcome.is_err() {
             stop.fail();
@@ -120,25 +150,27 @@ fn on_threads<'a, E: Executable>(
 }
 
 /// Runs this rank's processor on this thread.
-fn on_rank<'a, E: Executable>(app: &'a E, session: &Session<'_>, part: [f64; 2]) -> Result<Finished<'a, E>> {
-    let world = session.world();
+fn on_rank<P: Piece, W: Work>(job: &Job<'_, P, W>, session: &Session<'_>, part: [f64; 2]) -> Result<Lane> {
+    let (world, order) = (session.world(), job.order);
     let rank = Rank(world.rank());
     let processor = &session.platform().processors[rank.0];
     let (stop, over) = (StopSignal::new(session.monitor()), AtomicBool::new(false));
+    let mut with = |holder: &mut dyn Holder<P, W>| {
+        reserve(world, order, rank, job.element)?;
+        world.barrier()?;
+        let epoch = Instant::now();
+        let bus = session.platform().network.topology == Topology::Bus;
+        let in_turns = bus && order.senders(0).is_some();
+        let worker = Worker { order, holder, session, rank, stop: &stop, part };
+        worker.work(epoch, &mut Messages::new(world, epoch, in_turns))
+    };
     let work = || {
         clock::pin(&processor.cores);
         clock::wake_promptly();
-        let local = app.hold(rank);
-        reserve(world, app, rank)?;
-        world.barrier()?;
-        let epoch = Instant::now();
-        let worker = Worker { app, session, rank, stop: &stop, local, part };
-        let bus = session.platform().network.topology == Topology::Bus;
-        let in_turns = bus && app.senders(0).is_some();
-        worker.work(epoch, &mut Messages::new(world, epoch, in_turns))
+        (job.enter)(rank, &mut with)
     };
     threads::scope(|scope| {
-        if app.overlaps() && world.needs_progress() {
+        if order.overlaps() && world.needs_progress() {
             // Messages also progress without it, more slowly.
             let _ = threads::start(scope, || {
                 // On its own worker's cores, not on another's.

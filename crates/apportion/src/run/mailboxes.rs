@@ -87,7 +87,7 @@ impl<'a> Mailboxes<'a> {
 
     /// Posts a message at the time that it says. On an emulated bus it waits for its turn, given the senders
     /// of each turn ([`Application::senders`](crate::schedule::Application::senders)).
-    pub fn post(&self, posting: Posting, senders: impl Fn(u64) -> Option<Vec<Rank>>) {
+    pub fn post(&self, posting: Posting, senders: &dyn Fn(u64) -> Option<Vec<Rank>>) {
         let Some(medium) = &self.medium else {
             let now = posting.at;
             let transits = vec![Transit { start: now, sent: now, arrival: now }; posting.to.len()];
@@ -193,7 +193,7 @@ mod tests {
         let senders = |turn: u64| [vec![Rank(0)], vec![Rank(1)]].get(turn as usize).cloned();
         let post = |from: usize, tag: u64, at: f64| {
             let to = vec![(Rank(1 - from), Load { horizontal: 1000.0, vertical: 0.0 })];
-            mailboxes.post(Posting { from: Rank(from), tag, to, once: None, at }, senders);
+            mailboxes.post(Posting { from: Rank(from), tag, to, once: None, at }, &senders);
         };
         post(1, 1, 0.0);
         assert_eq!(locked(&mailboxes.boxes[1].letters).held, 1);

@@ -4,13 +4,14 @@
 //! Where all ranks share memory, a message above the size that MPI libraries send at once is packed into it
 //! and read there. A notice travels instead: the sender's time, and where the words are.
 
+use super::holder::{Holder, Order};
 use super::shared::{Incoming, NOTICE, Sent};
 use super::spare::Spare;
-use super::transport::{Transport, pack_into};
+use super::transport::Transport;
 use super::world::{TAGS, Transfer, Waiting, World};
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
-use crate::schedule::{Executable, Message, MessageOf, Parcel, Piece, Step};
+use crate::schedule::{Message, Piece, Step, Work};
 use bytemuck::Pod;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,14 +29,23 @@ const IN_TURN: usize = 2;
 
 /// Makes room in shared memory for the messages that this rank sends first, before the clock starts, as for
 /// the application's data.
-pub(super) fn reserve<E: Executable>(world: &World, app: &E, rank: Rank) -> Result<()> {
+pub(super) fn reserve<P: Piece, W: Work>(
+    world: &World,
+    order: &Order<'_, P, W>,
+    rank: Rank,
+    element: usize,
+) -> Result<()> {
     let Some(shared) = world.shared() else { return Ok(()) };
     let (mut lengths, mut left) = (Vec::new(), None);
-    for step in app.steps(rank).take(FIRST_STEPS) {
+    for step in order.steps(rank).take(FIRST_STEPS) {
         if matches!(step, Step::Compute(_)) {
             left.get_or_insert(IN_TURN);
         }
-        for length in step.sent().iter().map(words_of::<E>).filter(|length| *length >= LEAST_SHARED) {
+        for message in step.sent() {
+            let length = words_of(message, element);
+            if length < LEAST_SHARED {
+                continue;
+            }
             match &mut left {
                 Some(0) => return shared.reserve(&lengths),
                 Some(left) => *left -= 1,
@@ -75,7 +85,7 @@ struct Receiving {
 }
 
 /// The bytes of a message, in memory that goes back to where it is from.
-struct Received {
+pub(super) struct Received {
     memory: Memory,
     bytes: usize,
 }
@@ -128,14 +138,14 @@ impl<'a, P> Messages<'a, P> {
     }
 }
 
-/// Bytes of a message's elements.
-fn bytes_of<E: Executable>(message: &MessageOf<E>) -> usize {
-    message.elements() as usize * size_of::<E::Element>()
+/// Bytes of a message's elements, each of `element` bytes.
+fn bytes_of<P: Piece>(message: &Message<P>, element: usize) -> usize {
+    message.elements() as usize * element
 }
 
 /// Number of words of a message without its time.
-fn words_of<E: Executable>(message: &MessageOf<E>) -> usize {
-    bytes_of::<E>(message).div_ceil(size_of::<u64>())
+fn words_of<P: Piece>(message: &Message<P>, element: usize) -> usize {
+    bytes_of(message, element).div_ceil(size_of::<u64>())
 }
 
 /// The tag in the world. Two messages of a pair may share it: both ends handle them in the schedule's order,
@@ -150,19 +160,14 @@ fn out_of_step(from: Rank) -> Error {
     Error::WorkerLost { processor: format!("of rank {}", from.0), why }
 }
 
-impl<P> Messages<'_, P> {
+impl<P: Piece> Messages<'_, P> {
     /// True if a message of this many words travels in shared memory; both ends decide alike.
     fn is_shared(&self, words: usize) -> bool {
         words >= LEAST_SHARED && self.world.shared().is_some()
     }
 
     /// Starts a send.
-    fn start<E: Executable<Piece = P>>(
-        &mut self,
-        message: &MessageOf<E>,
-        app: &E,
-        local: &mut E::Local<'_>,
-    ) -> Result<()> {
+    fn start<W>(&mut self, message: &Message<P>, holder: &mut dyn Holder<P, W>) -> Result<()> {
         let world = self.world;
         let mut failure = Ok(());
         let gone = self.sending.extract_if(.., |transfer| {
@@ -173,10 +178,11 @@ impl<P> Messages<'_, P> {
         });
         locked(&self.spare).0.extend(gone.map(Transfer::into_words));
         failure?;
-        let (bytes, length) = (bytes_of::<E>(message), words_of::<E>(message));
+        let element = holder.element_bytes();
+        let (bytes, length) = (bytes_of(message, element), words_of(message, element));
         let mut pack = |words: &mut [u64]| {
             let room: &mut [u8] = bytemuck::cast_slice_mut(words);
-            pack_into(bytemuck::cast_slice_mut(&mut room[..bytes]), message, app, local);
+            holder.pack(&message.pieces, &mut room[..bytes]);
         };
         let mut words;
         match world.shared().filter(|_| self.is_shared(length)) {
@@ -229,17 +235,17 @@ impl<P> Messages<'_, P> {
     }
 }
 
-impl<E: Executable> Transport<E> for Messages<'_, E::Piece> {
-    fn send(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<()> {
+impl<P: Piece, W> Transport<P, W> for Messages<'_, P> {
+    fn send(&mut self, message: &Message<P>, holder: &mut dyn Holder<P, W>) -> Result<()> {
         if self.is_due(message.tag) {
-            return self.start(message, app, local);
+            return self.start(message, holder);
         }
         self.held.push(message.clone());
         Ok(())
     }
 
-    fn post_receive(&mut self, message: &MessageOf<E>) -> Result<()> {
-        let words = words_of::<E>(message);
+    fn post_receive(&mut self, message: &Message<P>, holder: &dyn Holder<P, W>) -> Result<()> {
+        let words = words_of(message, holder.element_bytes());
         let room = if self.is_shared(words) { NOTICE } else { words };
         let room = locked(&self.spare).take(1 + room as u64);
         let transfer = self.world.start_receive(room, message.from.0, tag_of(message.tag))?;
@@ -247,10 +253,10 @@ impl<E: Executable> Transport<E> for Messages<'_, E::Piece> {
         Ok(())
     }
 
-    fn receive(&mut self, message: &MessageOf<E>, app: &E, local: &mut E::Local<'_>) -> Result<[f64; 2]> {
+    fn receive(&mut self, message: &Message<P>, holder: &mut dyn Holder<P, W>) -> Result<[f64; 2]> {
         let key = (message.from, message.tag);
         let mut expected = self.receiving.remove(&key).expect("a receive is posted before it is waited for");
-        let bytes = bytes_of::<E>(message);
+        let bytes = bytes_of(message, holder.element_bytes());
         if expected.taken.is_none() {
             match self.world.shared() {
                 Some(_) => self.world.wait_and(&mut expected.transfer, || self.take_all())?,
@@ -269,15 +275,9 @@ impl<E: Executable> Transport<E> for Messages<'_, E::Piece> {
             }
             None => (f64::from_bits(words[words.len() - 1]), Memory::Buffer(words, self.spare.clone())),
         };
-        let parcel = Parcel::new(Arc::new(Received { memory, bytes }));
-        let mut first = 0;
-        for piece in &message.pieces {
-            let end = first + piece.elements() as usize;
-            app.accept(local, piece, &parcel.part(first..end));
-            first = end;
-        }
+        holder.accept(&message.pieces, Arc::new(Received { memory, bytes }));
         for message in std::mem::take(&mut self.held) {
-            self.send(&message, app, local)?;
+            self.send(&message, holder)?;
         }
         // Clocks start together at a barrier, up to the time of its messages.
         Ok([sent.min(arrived), arrived])

@@ -2,6 +2,7 @@
 
 pub(crate) mod clock;
 mod engine;
+mod holder;
 mod launch;
 pub(crate) mod mailboxes;
 mod messages;

@@ -76,6 +76,17 @@ impl Throttle {
         seconds: Option<f64>,
         work: impl FnOnce() -> Result<f64>,
     ) -> Result<f64> {
+        let mut work = Some(work);
+        self.paced(stop, seconds, &mut || work.take().map_or(Ok(0.0), |work| work()))
+    }
+
+    /// Compiled once for all kinds of work.
+    fn paced(
+        &mut self,
+        stop: &StopSignal<'_>,
+        seconds: Option<f64>,
+        work: &mut dyn FnMut() -> Result<f64>,
+    ) -> Result<f64> {
         let (start, cpu) = (Instant::now(), thread_cpu_seconds());
         let others = work()?;
         let cpu = (thread_cpu_seconds() - cpu).max(others);

@@ -1,40 +1,40 @@
 //! One processor of a run: executes its steps over any transport.
 
+use super::holder::{Holder, Order};
 use super::mailboxes::StopSignal;
 use super::session::Session;
 use super::transport::Transport;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::platform::Processor;
-use crate::schedule::{Executable, MessageOf, Step, Work};
+use crate::schedule::{Message, Piece, Step, Work};
 use crate::trace::{Activity, Lane};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// State of one processor.
-pub(super) struct Worker<'a, 'w, E: Executable> {
-    pub app: &'a E,
+/// State of one processor, with messages of pieces `P` and work `W`.
+pub(super) struct Worker<'w, P, W> {
+    pub order: &'w Order<'w, P, W>,
+    pub holder: &'w mut dyn Holder<P, W>,
     pub session: &'w Session<'w>,
     pub rank: Rank,
     pub stop: &'w StopSignal<'w>,
-    pub local: E::Local<'a>,
     /// The fraction of the job done before this run, and the fraction that this run adds.
     pub part: [f64; 2],
 }
 
-/// A worker's data and activities at its end.
-pub(super) type Finished<'a, E> = (<E as Executable>::Local<'a>, Lane);
-
-impl<'a, E: Executable> Worker<'a, '_, E> {
-    /// Executes all steps; times count from `epoch`.
-    pub fn work<C: Transport<E>>(mut self, epoch: Instant, transport: &mut C) -> Result<Finished<'a, E>> {
-        let (app, now) = (self.app, || epoch.elapsed().as_secs_f64());
+impl<P: Piece, W: Work> Worker<'_, P, W> {
+    /// Executes all steps; times count from `epoch`. Returns the processor's activities.
+    pub fn work(self, epoch: Instant, transport: &mut dyn Transport<P, W>) -> Result<Lane> {
+        let (order, holder, rank) = (self.order, self.holder, self.rank);
+        let now = || epoch.elapsed().as_secs_f64();
         let mut lane = Lane::default();
-        let mut expected: BTreeMap<(Rank, u64), MessageOf<E>> = BTreeMap::new();
-        let (all, share) = (app.work(self.rank), app.share(self.rank));
+        let mut expected: BTreeMap<(Rank, u64), Message<P>> = BTreeMap::new();
+        let (all, share) = (order.work(rank), order.share(rank));
+        let at = (rank, share, self.part);
         let mut done = 0.0;
-        for step in app.steps(self.rank) {
+        for step in order.steps(rank) {
             self.stop.check()?;
             self.session.world().check()?;
             for message in step.sent() {
@@ -44,20 +44,20 @@ impl<'a, E: Executable> Worker<'a, '_, E> {
             match step {
                 Step::Send(message) => {
                     lane.carried += message.elements();
-                    transport.send(&message, app, &mut self.local)?;
+                    transport.send(&message, holder)?;
                 }
                 Step::Broadcast(broadcast) => {
                     lane.carried += broadcast.elements();
-                    transport.broadcast(&broadcast, app, &mut self.local)?;
+                    transport.broadcast(&broadcast, holder)?;
                 }
                 Step::PostReceive(message) => {
-                    transport.post_receive(&message)?;
+                    transport.post_receive(&message, holder)?;
                     expected.insert((message.from, message.tag), message);
                 }
                 Step::WaitReceive { from, tag } => {
                     let message = expected.remove(&(from, tag)).expect("a schedule posts before it waits");
                     let since = now();
-                    let [started, arrived] = transport.receive(&message, app, &mut self.local)?;
+                    let [started, arrived] = transport.receive(&message, holder)?;
                     let under_way = started.max(since);
                     lane.fly(from, started, arrived);
                     lane.received[from.0] += message.elements();
@@ -71,35 +71,33 @@ impl<'a, E: Executable> Worker<'a, '_, E> {
                 }
                 Step::Compute(work) => {
                     let since = now();
-                    let amount = app.amount(&self.local, &work);
+                    let amount = holder.amount(&work);
                     let before = if all > 0.0 { done / all } else { 1.0 };
-                    let (local, rank) = (&mut self.local, self.rank);
-                    let at = (rank, share, self.part);
-                    lane.cpu_seconds += paced(self.session, self.stop, at, (amount, before), |threads| {
-                        app.compute(local, &work, threads)
-                    })?;
+                    lane.cpu_seconds +=
+                        paced(self.session, self.stop, at, (amount, before), &mut |threads| {
+                            holder.compute(&work, threads)
+                        })?;
                     lane.push(Activity::Compute, since, now(), None);
                     done += amount;
                     self.session.monitor().advance(amount as u64);
                 }
-                Step::Free(piece) => app.free(&mut self.local, &piece),
+                Step::Free(piece) => holder.free(&piece),
             }
         }
         transport.flush()?;
-        while let Some(work) = app.take_left(self.rank) {
+        while let Some(work) = holder.take_left() {
             self.stop.check()?;
             let (since, amount) = (now(), work.amount());
             let before = if all > 0.0 { (done / all).min(1.0) } else { 1.0 };
-            let at = (self.rank, share, self.part);
-            lane.cpu_seconds += paced(self.session, self.stop, at, (amount, before), |threads| {
-                app.compute_left(&work, threads)
+            lane.cpu_seconds += paced(self.session, self.stop, at, (amount, before), &mut |threads| {
+                holder.compute_left(&work, threads)
             })?;
             lane.push(Activity::Compute, since, now(), None);
             done += amount;
             self.session.monitor().advance(amount as u64);
         }
-        lane.peak_bytes = app.peak_bytes(&self.local);
-        Ok((self.local, lane))
+        lane.peak_bytes = holder.peak_bytes();
+        Ok(lane)
     }
 }
 
@@ -111,7 +109,7 @@ fn paced(
     stop: &StopSignal<'_>,
     (rank, share, part): (Rank, f64, [f64; 2]),
     (amount, done): (f64, f64),
-    work: impl FnOnce(usize) -> f64,
+    work: &mut dyn FnMut(usize) -> f64,
 ) -> Result<f64> {
     let mut throttle = session.throttle(rank.0);
     throttle.reached(part[0] + part[1] * done);

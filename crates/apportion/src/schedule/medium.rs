@@ -69,7 +69,7 @@ impl<'a> Medium<'a> {
         &mut self,
         posting: Posting,
         now: f64,
-        senders: impl Fn(u64) -> Option<Vec<Rank>>,
+        senders: &dyn Fn(u64) -> Option<Vec<Rank>>,
     ) -> Vec<(Posting, Vec<Transit>)> {
         let due = match &mut self.turns {
             Some(turns) => turns.post(posting, senders),
@@ -95,7 +95,7 @@ impl<'a> Medium<'a> {
 
 impl Turns {
     /// The messages that may be booked now that this one is posted, in their order.
-    fn post(&mut self, posting: Posting, senders: impl Fn(u64) -> Option<Vec<Rank>>) -> Vec<Posting> {
+    fn post(&mut self, posting: Posting, senders: &dyn Fn(u64) -> Option<Vec<Rank>>) -> Vec<Posting> {
         self.held.entry(posting.tag).or_default().push(posting);
         let mut due = Vec::new();
         loop {
@@ -141,7 +141,7 @@ mod tests {
             let mut medium = Medium::new(network);
             let mut booked = Vec::new();
             for (from, tag, at) in [(3, 2, 0.0), (1, 0, 0.5), (0, 0, 1.0)] {
-                let due = medium.post(posting(from, tag, at), at, senders);
+                let due = medium.post(posting(from, tag, at), at, &senders);
                 booked.push(due.iter().map(|(p, times)| (p.from.0, times[0].start)).collect::<Vec<_>>());
             }
             booked
@@ -159,7 +159,7 @@ mod tests {
         network.topology = Topology::Bus;
         let mut medium = Medium::new(&network);
         for (number, from) in [3, 1, 0].into_iter().enumerate() {
-            let due = medium.post(posting(from, from as u64, 0.0), 0.0, |_| None);
+            let due = medium.post(posting(from, from as u64, 0.0), 0.0, &|_| None);
             assert_eq!(due[0].1[0].start, 4.0 * number as f64);
         }
     }

@@ -220,7 +220,7 @@ impl<A: Application> State<'_, A> {
     fn post(&mut self, posting: Posting, now: f64) {
         self.held[posting.from.0] += 1;
         let schedule = self.schedule;
-        for (posting, transits) in self.medium.post(posting, now, |turn| schedule.senders(turn)) {
+        for (posting, transits) in self.medium.post(posting, now, &|turn| schedule.senders(turn)) {
             let from = posting.from;
             self.held[from.0] -= 1;
             for (&(to, load), transit) in posting.to.iter().zip(transits) {

@@ -20,7 +20,7 @@ fn all(workers: usize) -> Arc<All> {
 
 fn post(all: &All, from: usize, to: usize, tag: u64) {
     let to = vec![(Rank(to), crate::platform::Load { horizontal: 1.0, vertical: 0.0 })];
-    all.boxes.post(Posting { from: Rank(from), tag, to, once: None, at: 0.0 }, |_| None);
+    all.boxes.post(Posting { from: Rank(from), tag, to, once: None, at: 0.0 }, &|_| None);
 }
 
 fn receive(all: &All, at: usize, from: usize, tag: u64) {

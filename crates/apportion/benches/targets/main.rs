@@ -9,6 +9,7 @@
 mod clock;
 mod command;
 mod kernels;
+mod m4ri;
 mod mpi;
 mod pdgemm;
 mod planning;

@@ -7,6 +7,7 @@ mod registers;
 
 use super::Row;
 use super::clock::{median, of_all_threads, seconds};
+use super::m4ri::M4ri;
 use apportion::kernels::{BitMatrix, Kernel, View, ViewMut, max_plus, min_plus};
 use apportion::matrix::{Element, Matrix};
 use apportion::model::Model;
@@ -31,7 +32,11 @@ pub fn rows(quick: bool) -> Vec<Row> {
         rows.extend(tropical::<i32>(n));
         rows.extend(tropical::<i64>(n));
     }
-    rows.extend([2, 100, 1000].map(bits));
+    let m4ri = M4ri::load();
+    if m4ri.is_none() {
+        eprintln!("semirings: no M4RI (Debian: libm4ri-dev); its rows are left out");
+    }
+    rows.extend([2, 100, 1000].into_iter().flat_map(|rarity| bits(rarity, m4ri.as_ref())));
     rows.push(closure(1000));
     rows
 }
@@ -60,8 +65,8 @@ fn tropical<T: Peak + Element>(n: usize) -> [Row; 2] {
     [row("max-plus", max_plus), row("min-plus", min_plus)]
 }
 
-/// Or-and as the library chooses to multiply, relative to a plain loop.
-fn bits(rarity: usize) -> Row {
+/// Or-and as the library chooses to multiply, relative to a plain loop and to M4RI.
+fn bits(rarity: usize, m4ri: Option<&M4ri>) -> Vec<Row> {
     let n = 4096;
     let mut random = Random::new(1);
     // Some columns of B are empty, so that no row of C is full early.
@@ -80,17 +85,23 @@ fn bits(rarity: usize) -> Row {
     plain(&x, &y, &mut z, words);
     assert!((0..n).all(|i| c.words(i) == &z[i * words..][..words]), "the products of bits differ");
     let times = (rarity / 10).clamp(1, 20);
-    let mut turn = || {
-        let own = seconds(|| {
+    let mut own = || {
+        seconds(|| {
             (0..times).for_each(|_| black_box(&mut c).or_product(black_box(&a), &b));
-        });
-        let rival = seconds(|| {
-            (0..times).for_each(|_| plain(black_box(&x), &y, black_box(&mut z), words));
-        });
-        rival / own
+        })
     };
-    let ratio = median((0..TURNS).map(|_| turn()).collect());
-    (format!("or-and, n = {n}, one in {rarity}, of plain rows' speed"), ratio, 1.0, ratio >= 1.0)
+    let mut row = |rival: &str, turn: &mut dyn FnMut()| {
+        let mut turn = || seconds(|| (0..times).for_each(|_| turn())) / own();
+        let ratio = median((0..TURNS).map(|_| turn()).collect());
+        (format!("or-and, n = {n}, one in {rarity}, of {rival}' speed"), ratio, 1.0, ratio >= 1.0)
+    };
+    let mut rows = vec![row("plain rows", &mut || plain(black_box(&x), &y, black_box(&mut z), words))];
+    if let Some(m4ri) = m4ri {
+        let mut factors = m4ri.factors(n, [&|i, j| a.get(i, j), &|i, j| b.get(i, j)]);
+        let (target, ratio, limit, met) = row("M4RI", &mut || factors.multiply());
+        rows.push((target.replace("M4RI' speed", "M4RI's speed"), ratio, limit, met));
+    }
+    rows
 }
 
 /// C |= A B by rows of words: what one writes without a library.

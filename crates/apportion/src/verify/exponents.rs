@@ -42,42 +42,33 @@ pub(super) struct Exponents {
 const NONE: i32 = -1000;
 const NO_INITIAL: i32 = -2000;
 
+/// The exponent of a row's finite elements, and 1 if there are others.
+pub(super) type RowNote = [i32; 2];
+/// Of a row of which nothing is known yet.
+pub(super) const NO_NOTE: RowNote = [NONE, 0];
+
+/// Exponents, up or down, of rows that need not be scaled: with [`HEADROOM`] their sums are far from overflow,
+/// and what underflows is below 2^-975 of a row.
+const MODERATE: i32 = 100;
+
 /// B and C are scaled to about 2^500 instead of 1, so that columns that are smaller by 10^450 are not yet
 /// subnormal.
 const HEADROOM: i32 = 500;
 
 impl Exponents {
+    /// Those of a claim. Without an initial C, rows of A are left out: the product with A notes them
+    /// ([`Exponents::with_rows`]).
     pub fn of<T: Element>(parts: &Parts<'_, T>, world: &World) -> Result<Self> {
-        let (m, k, n) = (parts.shape.m as usize, parts.shape.k as usize, parts.shape.n as usize);
+        let n = parts.shape.n as usize;
         let threads = threads(world);
-        let mut of_b = vec![[NONE, 0]; k];
-        each_piece(&parts.b, &mut of_b, threads, &Note);
-        let mut columns = vec![0u8; n];
-        for (rect, elements) in parts.b.iter().filter(|(rect, _)| !rect.is_empty()) {
-            let rows = elements.chunks_exact(rect.cols.len() as usize).zip(rect.rows.start as usize..);
-            for (row, _) in rows.filter(|(_, l)| of_b[*l][1] == 1) {
-                let flags = &mut columns[rect.cols.start as usize..][..row.len()];
-                flags.iter_mut().zip(row).for_each(|(flag, x)| *flag |= u8::from(!x.to_f64().is_finite()));
-            }
-        }
-        let mut of_a = vec![[NONE, 0]; m];
-        each_piece(&parts.a, &mut of_a, threads, &Note);
-        let mut of_initial = vec![NO_INITIAL; m];
-        if let Some(initial) = &parts.initial {
-            each_piece(initial, &mut of_initial, threads, &NoteInitial);
-        }
-        let of_b = of_b.iter().map(|of| of[0]).fold(NONE, i32::max);
-        let rows: Vec<[i32; 3]> =
-            of_a.iter().zip(&of_initial).map(|(a, initial)| [a[0], a[1], *initial]).collect();
-        let greater = |x: [i32; 3], y: [i32; 3]| std::array::from_fn(|i| x[i].max(y[i]));
-        let rows = world.all_reduce(&rows, greater)?.into_iter();
-        let rows = rows.map(|[of_a, flag, of_initial]| Row { of_a, of_initial, exceptional: flag == 1 });
-        let [alpha, beta] = parts.scaling.scalars().map(Element::to_f64);
+        let of_b = Columns::of(&parts.b, n, threads, |_| Scale::down(0));
+        let largest = of_b.largest.iter().copied().fold(0, u64::max);
         let reached_columns: Vec<bool> =
-            world.all_reduce(&columns, u8::max)?.iter().map(|x| *x == 1).collect();
+            world.all_reduce(&of_b.others, u8::max)?.iter().map(|x| *x == 1).collect();
+        let [alpha, beta] = parts.scaling.scalars().map(Element::to_f64);
         let mut exponents = Self {
-            of_b: world.all_reduce(&[of_b], i32::max)?[0],
-            rows: rows.collect(),
+            of_b: world.all_reduce(&[exponent_of(largest).unwrap_or(NONE)], i32::max)?[0],
+            rows: Vec::new(),
             columns: Vec::new(),
             exceptional_columns: reached_columns.clone(),
             reached_columns,
@@ -85,30 +76,49 @@ impl Exponents {
             alpha,
             beta,
         };
-        exponents.columns = exponents.of_columns(parts, threads, world)?;
-        Ok(exponents)
+        let scale = exponents.scale_of_b();
+        let mut columns: Vec<u64> =
+            of_b.largest.iter().map(|bits| scale.of(f64::from_bits(*bits)).to_bits()).collect();
+        if let Some(initial) = &parts.initial {
+            let mut of_a = vec![NO_NOTE; parts.shape.m as usize];
+            each_piece(&parts.a, &mut of_a, threads, &Note);
+            let mut of_initial = vec![NO_INITIAL; of_a.len()];
+            each_piece(initial, &mut of_initial, threads, &NoteInitial);
+            exponents = exponents.with_rows(&of_a, &of_initial, world)?;
+            let of = |i: usize| exponents.scale_of_initial(i).times(exponents.factor_of_initial(i));
+            let of_initial = Columns::of(initial, n, threads, of).largest;
+            columns.iter_mut().zip(of_initial).for_each(|(x, y)| *x = (*x).max(y));
+        }
+        let columns = world.all_reduce(&columns, u64::max)?.into_iter();
+        let relative = |bits| exponent_of(bits).map_or(0, |exponent| (exponent - HEADROOM).min(0));
+        Ok(Self { columns: columns.map(relative).collect(), ..exponents })
     }
 
-    /// The exponent of the largest number in each column, when rows are scaled.
-    fn of_columns<T: Element>(
-        &self,
-        parts: &Parts<'_, T>,
-        threads: usize,
-        world: &World,
-    ) -> Result<Vec<i32>> {
-        let n = parts.shape.n as usize;
-        let of_b = self.scale_of_b();
-        let mut largest = largest_of_columns(&parts.b, n, threads, |_| of_b);
-        if let Some(initial) = &parts.initial {
-            let of = |i: usize| self.scale_of_initial(i).times(self.factor_of_initial(i));
-            let of_initial = largest_of_columns(initial, n, threads, of);
-            largest.iter_mut().zip(of_initial).for_each(|(x, y)| *x = (*x).max(y));
-        }
-        let largest = world.all_reduce(&largest, u64::max)?;
-        Ok(largest
-            .iter()
-            .map(|bits| exponent(&[f64::from_bits(*bits)]).map_or(0, |exponent| (exponent - HEADROOM).min(0)))
-            .collect())
+    /// The same with the rows of A and of the initial C, as this rank has found them.
+    pub fn with_rows(self, of_a: &[RowNote], of_initial: &[i32], world: &World) -> Result<Self> {
+        let rows: Vec<[i32; 3]> =
+            of_a.iter().zip(of_initial).map(|(a, initial)| [a[0], a[1], *initial]).collect();
+        let greater = |x: [i32; 3], y: [i32; 3]| std::array::from_fn(|i| x[i].max(y[i]));
+        let rows = world.all_reduce(&rows, greater)?.into_iter();
+        let rows = rows.map(|[of_a, flag, of_initial]| Row { of_a, of_initial, exceptional: flag == 1 });
+        Ok(Self { rows: rows.collect(), ..self })
+    }
+
+    /// The same with the rows of A, where there is no initial C.
+    pub fn with_rows_of_a(self, of_a: &[RowNote], world: &World) -> Result<Self> {
+        self.with_rows(of_a, &vec![NO_INITIAL; of_a.len()], world)
+    }
+
+    /// True if the rows of A are known.
+    pub fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    /// True if sums of products with A neither overflow nor underflow without scaling: each of its rows is
+    /// zero or within 2^±100, and finite.
+    pub fn moderate_rows(&self) -> bool {
+        let moderate = |row: &Row| !row.exceptional && (row.of_a == NONE || row.of_a.abs() <= MODERATE);
+        self.rows.iter().all(moderate)
     }
 
     /// The same with more exceptional columns, those with a flag of 1.
@@ -173,55 +183,78 @@ impl Exponents {
     }
 }
 
-/// The bits of the largest finite absolute value in each of the `n` columns of a matrix: positive doubles are
-/// ordered as their bits are. `of` returns the scale of a row.
-fn largest_of_columns<T: Element>(
-    blocks: &Blocks<'_, T>,
-    n: usize,
-    threads: usize,
-    of: impl Fn(usize) -> Scale + Sync,
-) -> Vec<u64> {
-    let mut largest = vec![0u64; n];
-    for (rect, elements) in blocks.iter().filter(|(rect, _)| !rect.is_empty()) {
-        let (height, width) = (rect.rows.len() as usize, rect.cols.len() as usize);
-        let rows = height.div_ceil(threads.min(height)).max(WORTH_A_THREAD as usize / width.max(1));
-        let parts = elements.chunks(rows * width).zip((rect.rows.start as usize..).step_by(rows));
-        let found = Mutex::new(&mut largest[rect.cols.start as usize..][..width]);
-        share_out(parts.collect(), threads, |(elements, first)| {
-            let mut own = vec![0u64; width];
-            for (row, i) in elements.chunks_exact(width).zip(first..) {
-                widest(Larger { row, of: &of(i), most: &mut own });
-            }
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            found.iter_mut().zip(own).for_each(|(x, y)| *x = (*x).max(y));
-        });
-    }
-    largest
+/// What a pass finds in the columns of a matrix.
+struct Columns {
+    /// The bits of the largest finite absolute value: positive doubles are ordered as their bits are.
+    largest: Vec<u64>,
+    /// 1 where there are infinities or NaN.
+    others: Vec<u8>,
 }
 
-/// Finds the larger of each column's largest number and a row's.
+impl Columns {
+    /// The `n` columns of a matrix. `of` returns the scale of a row.
+    fn of<T: Element>(
+        blocks: &Blocks<'_, T>,
+        n: usize,
+        threads: usize,
+        of: impl Fn(usize) -> Scale + Sync,
+    ) -> Self {
+        let mut columns = Self { largest: vec![0; n], others: vec![0; n] };
+        for (rect, elements) in blocks.iter().filter(|(rect, _)| !rect.is_empty()) {
+            let (height, width) = (rect.rows.len() as usize, rect.cols.len() as usize);
+            let here = rect.cols.start as usize..rect.cols.end as usize;
+            let rows = height.div_ceil(threads.min(height)).max(WORTH_A_THREAD as usize / width.max(1));
+            let parts = elements.chunks(rows * width).zip((rect.rows.start as usize..).step_by(rows));
+            let found = Mutex::new((&mut columns.largest[here.clone()], &mut columns.others[here]));
+            share_out(parts.collect(), threads, |(elements, first)| {
+                let mut own = vec![0u64; width];
+                let mut others = vec![0u8; width];
+                for (row, i) in elements.chunks_exact(width).zip(first..) {
+                    let mut infinite = false;
+                    widest(Larger { row, of: &of(i), most: &mut own, infinite: &mut infinite });
+                    if infinite {
+                        let flags = others.iter_mut().zip(row);
+                        flags.for_each(|(flag, x)| *flag |= u8::from(!x.to_f64().is_finite()));
+                    }
+                }
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.0.iter_mut().zip(own).for_each(|(x, y)| *x = (*x).max(y));
+                found.1.iter_mut().zip(others).for_each(|(x, y)| *x |= y);
+            });
+        }
+        columns
+    }
+}
+
+/// Finds the larger of each column's largest finite number and a row's.
 struct Larger<'a, T> {
     row: &'a [T],
     of: &'a Scale,
     most: &'a mut [u64],
+    /// True if the row has infinities or NaN, also by scaling.
+    infinite: &'a mut bool,
 }
 
 impl<T: Element> Loop for Larger<'_, T> {
     #[inline(always)]
     fn run(self) {
+        let mut infinite = 0;
         for (most, x) in self.most.iter_mut().zip(self.row) {
             let size = self.of.of(x.to_f64()).abs().to_bits();
-            *most = (*most).max(if size < f64::INFINITY.to_bits() { size } else { 0 });
+            let finite = size < f64::INFINITY.to_bits();
+            *most = (*most).max(if finite { size } else { 0 });
+            infinite |= u64::from(!finite);
         }
+        *self.infinite = infinite != 0;
     }
 }
 
-/// Finds the exponent of each row's finite elements, and 1 if there are others.
-struct Note;
+/// Finds a [`RowNote`] of each row.
+pub(super) struct Note;
 
-impl<T: Element> Pass<T, [i32; 2]> for Note {
+impl<T: Element> Pass<T, RowNote> for Note {
     #[inline(always)]
-    fn add(&self, _: usize, _: usize, row: &[T], found: &mut [i32; 2]) {
+    fn add(&self, _: usize, _: usize, row: &[T], found: &mut RowNote) {
         let (largest, others) = largest_and_others(row);
         found[0] = found[0].max(exponent_of(largest).unwrap_or(NONE));
         found[1] |= i32::from(others);

@@ -14,9 +14,9 @@
 //! minus infinity and NaN stands there, and columns that overflow, are sampled.
 
 use super::exact::{Exact, Share, add_product};
-use super::exponents::Exponents;
+use super::exponents::{Exponents, RowNote};
 use super::parts::{Parts, Place, each_piece, elements_at, threads};
-use super::projection::{LANES, LARGEST, Projection, SIZE, Sums};
+use super::projection::{LANES, LARGEST, Noted, Noting, Projection, SIZE, Sums};
 use super::recompute::{Recipe, recompute};
 use super::samples::DRAWS;
 use super::scale::Scale;
@@ -102,9 +102,7 @@ impl<'a, T: Element> Check<'a, T> {
         each_piece(&parts.b, &mut y, threads, &x.largest_of(|_| of_b));
         let y = Projection::of(&world.all_reduce(&y, |x, y| together(x, y, f64::max))?);
         world.check()?;
-        let mut wanted = zeros(m);
-        let of_a = |i: usize| exponents.scale_of_a(i).times(exponents.factor_of_product(i));
-        each_piece(&parts.a, &mut wanted, threads, &y.sum_of(of_a));
+        let (exponents, wanted) = products_of_rows(parts, exponents, &y, threads, world)?;
         let wanted = world.all_reduce(&wanted, |x, y| together(x, y, plus))?;
         let mut initial = zeros(m);
         if let Some(blocks) = &parts.initial {
@@ -191,8 +189,12 @@ impl<'a, T: Element> Check<'a, T> {
         for (rect, elements) in self.parts.c.iter().filter(|(rect, _)| !rect.is_empty()) {
             let (left, width) = (rect.cols.start as usize, rect.cols.len() as usize);
             let columns = &self.exponents.reached_columns[left..][..width];
+            let any = columns.contains(&true);
             for (row, i) in elements.chunks_exact(width).zip(rect.rows.start as usize..) {
                 let whole = self.exponents.exceptional_row(i);
+                if !whole && !any {
+                    continue;
+                }
                 let finite = |(x, reached): (&T, &bool)| (whole || *reached) && x.to_f64().is_finite();
                 if let Some(at) = row.iter().zip(columns).position(finite) {
                     first = first.min((i * n + left + at) as u64);
@@ -319,6 +321,38 @@ impl<'a, T: Element> Check<'a, T> {
         }
         Ok(None)
     }
+}
+
+/// This rank's rows of alpha A times the sums of B, scaled, and the exponents with those of the rows. Unless
+/// they are known, they are noted on the way: most matrices are read once.
+fn products_of_rows<T: Element>(
+    parts: &Parts<'_, T>,
+    mut exponents: Exponents,
+    y: &Projection,
+    threads: usize,
+    world: &World,
+) -> Result<(Exponents, Vec<Sums>)> {
+    let m = parts.shape.m as usize;
+    if !exponents.has_rows() {
+        let mut noted = vec![Noted::NOTHING; m];
+        each_piece(&parts.a, &mut noted, threads, &Noting(y.sum_of(|_| Scale::down(0))));
+        let notes: Vec<RowNote> = noted.iter().map(|row| row.note).collect();
+        exponents = exponents.with_rows_of_a(&notes, world)?;
+        if exponents.moderate_rows() {
+            let scaled = |(i, row): (usize, &Noted)| {
+                let (scale, factor) = (exponents.scale_of_a(i), exponents.factor_of_product(i));
+                // Sizes have no sign.
+                let of = |t: usize| if t < LANES { scale.times(factor) } else { scale.times(factor.abs()) };
+                std::array::from_fn(|t| of(t).of(row.sums[t]))
+            };
+            let wanted = noted.iter().enumerate().map(scaled).collect();
+            return Ok((exponents, wanted));
+        }
+    }
+    let mut wanted = vec![[0.0; LANES + 2]; m];
+    let of_a = |i: usize| exponents.scale_of_a(i).times(exponents.factor_of_product(i));
+    each_piece(&parts.a, &mut wanted, threads, &y.sum_of(of_a));
+    Ok((exponents, wanted))
 }
 
 /// Sums of scaled products in double precision.

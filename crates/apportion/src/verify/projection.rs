@@ -1,5 +1,6 @@
 //! Rows of a matrix times the random vectors of Freivalds' check: its hot loop.
 
+use super::exponents::{NO_NOTE, Note, RowNote};
 use super::parts::{Pass, WIDE};
 use super::scale::Scale;
 use crate::matrix::Element;
@@ -108,6 +109,28 @@ impl<T: Element, F: Fn(usize) -> Scale + Sync, const MAX: bool> Pass<T, Sums> fo
         for (t, sum) in sums[..LANES].iter_mut().enumerate() {
             *sum += own[0][t] + own[1][t];
         }
+    }
+}
+
+/// A row's sums and its exponent, found in one pass.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Noted {
+    pub sums: Sums,
+    pub note: RowNote,
+}
+
+impl Noted {
+    pub const NOTHING: Self = Self { sums: [0.0; LANES + 2], note: NO_NOTE };
+}
+
+/// A pass that also notes exponents.
+pub(super) struct Noting<P>(pub P);
+
+impl<T: Element, P: Pass<T, Sums>> Pass<T, Noted> for Noting<P> {
+    #[inline(always)]
+    fn add(&self, i: usize, from: usize, row: &[T], found: &mut Noted) {
+        self.0.add(i, from, row, &mut found.sums);
+        Note.add(i, from, row, &mut found.note);
     }
 }
 

@@ -98,8 +98,8 @@ impl Part<'_> {
         self.product(kernel, outputs)
     }
 
-    /// The kernel of plus-times where none is named: that of the models, or the winner of a race. A product in
-    /// panels keeps to the built-in one, as it may be continued elsewhere.
+    /// The kernel of plus-times where none is named: that of the models, or the winner of a race on this process's
+    /// processors. A product in panels keeps to the built-in one, as it may be continued elsewhere.
     fn fastest<T: Real>(&self) -> Result<Kernel<T>> {
         let (task, world) = (self.task, self.world);
         let panelled = matches!(task.job, Job::Product(args) if args.panels.asked());
@@ -111,7 +111,7 @@ impl Part<'_> {
             return Ok(of_models(&models.kernel).unwrap_or_else(Kernel::plus_times));
         }
         let work = (self.shape.elements() as f64, task.running.flow.block());
-        fastest(&given.platform, work, task.running.remeasure, (world, self.console))
+        Ok(fastest(&given.platform, work, task.running.remeasure, (world, self.console))?.own)
     }
 
     fn whole_numbers<T: Element + Tropical>(&self, outputs: Outputs) -> Result<()> {

@@ -58,10 +58,19 @@ pub fn to_measure<T: Real>(
         return Ok(Kernel::plus_times());
     }
     let elements = largest * platform.len() as f64;
-    fastest(platform, (elements, args.block.unwrap_or(BLOCK)), false, (world, console))
+    // A file of models names one kernel.
+    Ok(fastest(platform, (elements, args.block.unwrap_or(BLOCK)), false, (world, console))?.common)
 }
 
-/// The fastest kernel: by an earlier race on this machine, or by one now. The same on all ranks.
+/// The fastest kernels of plus-times.
+pub struct Fastest<T> {
+    /// Of those that all ranks have: the same on all ranks.
+    pub common: Kernel<T>,
+    /// On this process's processors.
+    pub own: Kernel<T>,
+}
+
+/// The fastest kernels: by an earlier race on this machine, or by one now.
 ///
 /// # Errors
 /// Those of [`measure::fastest`].
@@ -70,14 +79,14 @@ pub fn fastest<T: Real>(
     (elements, block): (f64, u64),
     again: bool,
     (world, console): (&World, &Console),
-) -> Result<Kernel<T>> {
+) -> Result<Fastest<T>> {
     let built_in = Kernel::<T>::plus_times();
     let path = cache::race_path(platform, &built_in.name(), block).filter(|_| world.is_solo());
     if let Some(path) = path.as_ref().filter(|_| !again)
         && let Some(kernel) = remembered(path)
     {
         console.detail(format!("kernel: {} ({}; --remeasure to race again)", kernel.name(), path.display()));
-        return Ok(kernel);
+        return Ok(Fastest { common: kernel, own: kernel });
     }
     let kernels: Vec<Kernel<T>> =
         std::iter::once(built_in).chain(Blas::all().into_iter().map(Kernel::by_blas)).collect();
@@ -87,14 +96,20 @@ pub fn fastest<T: Real>(
     })?;
     let rates: Vec<String> =
         race.rates.iter().map(|(name, rate)| format!("{name} {:.1}", rate / 1e9)).collect();
-    console.detail(format!("kernel: {}, of {} Gflop/s", race.fastest.name(), rates.join(", ")));
+    let own: Vec<String> = world
+        .all_gather(race.own.name().as_bytes())?
+        .iter()
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect();
+    let by_rank = if own.len() > 1 { format!("; by rank: {}", own.join(", ")) } else { String::new() };
+    console.detail(format!("kernel: {}, of {} Gflop/s{by_rank}", race.fastest.name(), rates.join(", ")));
     if let Some(path) = path {
         cache::store_text(
             &path,
             &json!({"fastest": race.fastest.name(), "flops": rates_of(&race.rates)}).to_string(),
         );
     }
-    Ok(race.fastest)
+    Ok(Fastest { common: race.fastest, own: race.own })
 }
 
 fn rates_of(rates: &[(String, f64)]) -> Value {

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::kernels::Kernel;
 use crate::matrix::Element;
 use crate::measure::{MeasureOptions, together};
+use crate::model::Model;
 use crate::platform::Platform;
 use crate::run::{Monitor, World};
 
@@ -18,15 +19,17 @@ const CLEARLY: f64 = 1.02;
 /// The outcome of a race.
 #[derive(Debug, Clone)]
 pub struct Race<T> {
-    /// The fastest kernel; the first unless another is clearly faster (2 %).
+    /// Of the kernels that all ranks have, the fastest in total; the first unless another is clearly faster (2 %).
     pub fastest: Kernel<T>,
-    /// The name of each kernel that took part, and its flop/s on all processors at once, in its better round.
+    /// The fastest kernel on this process's processors, by the same rule: ranks on unlike hosts may differ.
+    pub own: Kernel<T>,
+    /// The name of each kernel that all ranks have, and its flop/s on all processors at once, in its better round.
     pub rates: Vec<(String, f64)>,
 }
 
 /// Runs each kernel on all processors at once, on tiles of C of `size` elements by pivot blocks of `block`, as a
-/// product does, and finds the fastest in total. On several ranks only kernels that all have take part, and all
-/// ranks learn the same outcome. A quarter of a second for each kernel.
+/// product does, and finds the fastest. Ranks may have different kernels: each runs its own. A quarter of a second
+/// for each kernel.
 ///
 /// # Errors
 /// Those of [`measure_kernel`](crate::measure::measure_kernel), on all ranks; interrupted.
@@ -40,45 +43,68 @@ pub fn fastest<T: Element>(
     world: &World,
     monitor: &Monitor,
 ) -> Result<Race<T>> {
-    let kernels = on_all_ranks(kernels, world)?;
-    let mut rates: Vec<(String, f64)> = kernels.iter().map(|kernel| (kernel.name(), 0.0)).collect();
+    let Entrants { kernels, common, most } = Entrants::of(kernels, world)?;
+    let here = world.processors_here(platform.len());
+    // In total and of this process, in the better round.
+    let mut rates = vec![[0.0f64; 2]; most];
     let options = MeasureOptions { seconds_per_size: SECONDS, ..MeasureOptions::quick() };
-    for _ in 0..if kernels.len() > 1 { ROUNDS } else { 0 } {
-        for (kernel, (_, rate)) in kernels.iter().zip(&mut rates) {
+    for _ in 0..if most > 1 { ROUNDS } else { 0 } {
+        for (i, rates) in rates.iter_mut().enumerate() {
+            // A rank with fewer kernels keeps its processors busy meanwhile.
+            let kernel = kernels.get(i).copied().unwrap_or(kernels[0]);
             let models =
-                together::with_options(*kernel, platform, (&[size], block), options, (world, monitor))?;
-            let speeds = models.models.iter().map(|model| {
-                let point = model.points()[0];
-                point.size / point.seconds
-            });
-            *rate = rate.max(2.0 * block as f64 * speeds.sum::<f64>());
+                together::with_options(kernel, platform, (&[size], block), options, (world, monitor))?;
+            let speed = |model: &Model| model.points()[0].size / model.points()[0].seconds;
+            let total = |models: &[Model]| 2.0 * block as f64 * models.iter().map(speed).sum::<f64>();
+            let found = [total(&models.models), total(&models.models[here.clone()])];
+            *rates = std::array::from_fn(|t| rates[t].max(found[t]));
         }
     }
-    let mut best = 0;
-    for (i, (_, rate)) in rates.iter().enumerate().skip(1) {
-        if *rate > CLEARLY * rates[0].1 && *rate > rates[best].1 {
-            best = i;
+    let best = |among: &[Kernel<T>], t: usize| {
+        let mut best = 0;
+        for i in 1..among.len() {
+            if rates[i][t] > CLEARLY * rates[0][t] && rates[i][t] > rates[best][t] {
+                best = i;
+            }
         }
-    }
-    Ok(Race { fastest: kernels[best], rates })
+        among[best]
+    };
+    let named = kernels[..common].iter().zip(&rates).map(|(kernel, rates)| (kernel.name(), rates[0]));
+    Ok(Race { fastest: best(&kernels[..common], 0), own: best(&kernels, 1), rates: named.collect() })
 }
 
-/// The kernels whose names all ranks have.
-fn on_all_ranks<T: Element>(kernels: &[Kernel<T>], world: &World) -> Result<Vec<Kernel<T>>> {
-    if world.is_solo() {
-        return Ok(kernels.to_vec());
+/// The kernels of a race on this rank.
+struct Entrants<T> {
+    /// Those that all ranks have, in the order of rank 0, and then this rank's others.
+    kernels: Vec<Kernel<T>>,
+    /// Number of those that all ranks have.
+    common: usize,
+    /// The largest number of kernels of a rank.
+    most: usize,
+}
+
+impl<T: Element> Entrants<T> {
+    fn of(kernels: &[Kernel<T>], world: &World) -> Result<Self> {
+        if world.is_solo() {
+            return Ok(Self { kernels: kernels.to_vec(), common: kernels.len(), most: kernels.len() });
+        }
+        let names: Vec<String> = kernels.iter().map(Kernel::name).collect();
+        let everyone = world.all_gather(names.join("\n").as_bytes())?;
+        let everyone: Vec<String> =
+            everyone.iter().map(|names| String::from_utf8_lossy(names).into_owned()).collect();
+        let known = |name: &str| everyone.iter().all(|names| names.lines().any(|other| other == name));
+        let (mut entrants, mut rest) = (Vec::new(), kernels.to_vec());
+        for name in everyone[0].lines().filter(|name| known(name)) {
+            if let Some(at) = rest.iter().position(|kernel| kernel.name() == name) {
+                entrants.push(rest.remove(at));
+            }
+        }
+        let common = entrants.len();
+        assert!(common > 0, "all ranks have the first kernel");
+        entrants.extend(rest);
+        let most = everyone.iter().map(|names| names.lines().count()).max().unwrap_or(common);
+        Ok(Self { kernels: entrants, common, most })
     }
-    let names: Vec<String> = kernels.iter().map(Kernel::name).collect();
-    let everyone = world.all_gather(names.join("\n").as_bytes())?;
-    let everyone: Vec<String> =
-        everyone.iter().map(|names| String::from_utf8_lossy(names).into_owned()).collect();
-    let known = |name: &str| everyone.iter().all(|names| names.lines().any(|other| other == name));
-    // In the order of rank 0, which is the same on all ranks.
-    let order = everyone[0].lines().filter(|name| known(name));
-    let kernels: Vec<Kernel<T>> =
-        order.filter_map(|name| kernels.iter().find(|kernel| kernel.name() == name)).copied().collect();
-    assert!(!kernels.is_empty(), "all ranks have the first kernel");
-    Ok(kernels)
 }
 
 #[cfg(test)]
@@ -107,7 +133,27 @@ mod tests {
             assert_eq!(format!("{:?}", race.fastest), format!("{:?}", kernels[best]));
             assert_eq!(format!("{:?}", race.fastest), format!("{quick:?}"), "twenty times the work");
         }
+        for kernels in [[quick, slow], [slow, quick]] {
+            let race = run(&kernels);
+            assert_eq!(format!("{:?}", race.own), format!("{quick:?}"), "one process has all processors");
+        }
         let alone = run(&[slow]);
         assert_eq!((alone.rates.len(), alone.rates[0].1), (1, 0.0), "nothing to race against");
+    }
+    /// Rank 1 has a slow kernel that all have, and a quick one of its own; on rank 0 the common one is quick.
+    #[test]
+    fn ranks_keep_their_own_winners() {
+        let (monitor, platform) = (Monitor::new(), Platform::from_speeds(&[1.0, 1.0]).unwrap());
+        let quick = Kernel::<f64>::plus_times();
+        let slow = quick.with_update(slow::<f64>);
+        let races = World::threads(2, &monitor, |world| {
+            let kernels = if world.rank() == 0 { vec![quick] } else { vec![slow, quick] };
+            let race = fastest(&kernels, &platform, (65_536.0, 64), world, &monitor)?;
+            Ok((format!("{:?}", race.own), race.rates.len(), format!("{:?}", race.fastest)))
+        })
+        .unwrap();
+        let [of_quick, of_slow] = [quick, slow].map(|kernel| format!("{kernel:?}"));
+        assert_eq!(races[0], (of_quick.clone(), 1, of_quick.clone()));
+        assert_eq!(races[1], (of_quick, 1, of_slow), "the only common kernel is rank 1's slow one");
     }
 }

@@ -2,13 +2,13 @@
 
 use super::{Adaptation, ClosureMethod, MatmulJob, TailOutcome};
 use crate::error::Result;
-use crate::kernels::Semiring;
+use crate::kernels::{Kernel, Semiring};
 use crate::matrix::Element;
 use crate::plan::Plan;
 use crate::run::Session;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::trace::Trace;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The report of a run.
 #[derive(Debug, Clone)]
@@ -65,6 +65,19 @@ pub struct RunReport {
     pub verify_seconds: f64,
 }
 
+/// What computed: this rank's kernel, and those of all ranks in `by_rank` if they differ. Every rank calls it.
+fn about_kernels<T: Element>(kernel: Kernel<T>, session: &Session<'_>) -> Result<Value> {
+    let (mut about, world) = (kernel.about(), session.world());
+    if !world.is_solo() {
+        let names = world.all_gather(kernel.name().as_bytes())?;
+        if names.iter().any(|name| *name != names[0]) {
+            let names: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name)).collect();
+            about["by_rank"] = json!(names);
+        }
+    }
+    Ok(about)
+}
+
 impl RunReport {
     /// The report of a job that has computed nothing yet.
     ///
@@ -75,7 +88,7 @@ impl RunReport {
         Ok(Self {
             engine: session.world().engine(),
             semiring: job.kernel.semiring(),
-            kernel: job.kernel.about(),
+            kernel: about_kernels(job.kernel, session)?,
             element: T::NAME,
             element_bytes: size_of::<T>() as u64,
             plan: job.plan.clone(),

@@ -1,7 +1,7 @@
 //! `apportion simulate` of an advection: halos and boxes against a clock.
 
 use crate::args::SimulateArgs;
-use crate::output::forecast::{Forecast, Order};
+use crate::output::forecast::{Forecast, Keep, Order, Simulated};
 use crate::prepare::scheme::grid_sizes;
 use crate::prepare::sharing::Rule;
 use crate::prepare::simulate::processors;
@@ -10,7 +10,7 @@ use apportion::error::Result;
 use apportion::plan::Plan;
 use apportion::schedule::{AdvectProblem, AdvectSchedule};
 use apportion::select::preferred;
-use apportion::simulate::{CostModel, Outcome, simulate, simulate_explained, simulate_fluid};
+use apportion::simulate::CostModel;
 
 /// The forecast of the time steps of a grid by a plan, or by the fastest without one. Of the orders that the
 /// flags leave open, the fastest by the rule is kept.
@@ -35,28 +35,23 @@ pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule) -> Result<
     let choices = plan_advection(&problem, (platform, models), (None, &orders), plan, amount)?;
     let best = &choices[0].plan;
     let layout = best.rectangles().expect("an advection's plan is of a grid");
-    let mut fastest: Option<(_, Outcome)> = None;
+    let mut fastest: Option<(_, Simulated)> = None;
     for choice in choices.iter().filter(|choice| choice.plan.method == best.method) {
         let schedule = AdvectSchedule::new(&problem, layout, choice.order, steps)?;
         schedule.check_size()?;
         let rates = advection_rates(models, &schedule);
         let costs = CostModel { rates: &rates, network: &platform.network, element: args.element() };
-        let explain = args.explain.is_some();
-        let outcome = match rule {
-            Rule::Fluid(rules) => simulate_fluid(&schedule, costs, &best.processors, rules, explain),
-            Rule::Fifo if explain => simulate_explained(&schedule, costs),
-            Rule::Fifo => simulate(&schedule, costs).map(|trace| Outcome { trace, history: None }),
-        }?;
-        let cost = |outcome: &Outcome| Some((outcome.trace.seconds(), 0));
-        let better = |(_, kept): &(_, Outcome)| preferred(&[cost(kept), cost(&outcome)], 0.0) == Some(1);
+        let simulated = Simulated::new(&schedule, costs, &best.processors, rule, Keep::of(args))?;
+        let cost = |simulated: &Simulated| Some((simulated.times.seconds, 0));
+        let better = |(_, best): &(_, Simulated)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
         if fastest.as_ref().is_none_or(better) {
-            fastest = Some((choice.order, outcome));
+            fastest = Some((choice.order, simulated));
         }
     }
-    let (order, outcome) = fastest.expect("the best choice is among them");
+    let (order, simulated) = fastest.expect("the best choice is among them");
     let order = Order::Advection { layout: best.method.clone(), order, scheme, steps };
     Ok(Forecast {
-        outcome,
+        simulated,
         order: Some(order),
         names: best.processors.clone(),
         command: None,

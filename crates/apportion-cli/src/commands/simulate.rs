@@ -5,7 +5,7 @@ use super::replay::of_traces;
 use super::sweep;
 use crate::args::SimulateArgs;
 use crate::console::{Console, monitor};
-use crate::output::forecast::{Forecast, Order};
+use crate::output::forecast::{Forecast, Keep, Order, Simulated};
 use crate::output::{appear, explain, open, timeline_of};
 use crate::prepare::processors::Processors;
 use crate::prepare::sharing::Rule;
@@ -16,7 +16,7 @@ use apportion::platform::{Topology, read_platform};
 use apportion::report::Timeline;
 use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
 use apportion::select::{preferred, rates};
-use apportion::simulate::{CostModel, Outcome, export_simgrid, simulate, simulate_explained, simulate_fluid};
+use apportion::simulate::{CostModel, Outcome, export_simgrid};
 use apportion::trace::{Activity, Lane, Trace};
 use std::path::Path;
 
@@ -34,19 +34,21 @@ pub fn run(args: &SimulateArgs, console: &Console) -> Result<()> {
     let rule = args.network.rule(referee)?;
     monitor().begin(0);
     let forecast = console.watch("simulating", monitor(), || forecast(args, &rule))?;
-    if !forecast.outcome.trace.seconds().is_finite() {
+    if !forecast.simulated.times.seconds.is_finite() {
         let what = "the simulated time exceeds the range of numbers";
         return Err(Error::input("--platform", what, "raise the smallest speed or bandwidth"));
     }
     let explained = args.explain.as_deref().map(|who| rank_of(who, &forecast.names)).transpose()?;
-    let trace = &forecast.outcome.trace;
     let title = forecast.title();
-    let shown = Timeline { title: [&title, "forecast"], ..Timeline::new(trace, &forecast.names) };
-    appear([(output, &|| timeline_of(args.trace.as_ref(), &shown))])?;
+    if let Some(Outcome { trace, .. }) = &forecast.simulated.outcome {
+        let shown = Timeline { title: [&title, "forecast"], ..Timeline::new(trace, &forecast.names) };
+        appear([(output, &|| timeline_of(args.trace.as_ref(), &shown))])?;
+    }
     if forecast.taken_apart {
         console.note("SimGrid has no broadcast on a bus: exported and forecast as one message per receiver");
     }
-    let story = explained.map(|rank| (rank, forecast.outcome.history.clone().unwrap_or_default()));
+    let history = || forecast.simulated.outcome.as_ref()?.history.clone();
+    let story = explained.map(|rank| (rank, history().unwrap_or_default()));
     console.result(
         || {
             let mut object = forecast.to_value();
@@ -97,11 +99,10 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
         refuse_for_units(args)?;
     }
     let processors = processors(args, Some(&plan))?;
-    let explain = args.explain.is_some();
     let Ok(layout) = plan.layout() else {
         let outcome = Outcome { trace: of_units(&plan, &processors), history: None };
         return Ok(Forecast {
-            outcome,
+            simulated: outcome.into(),
             names: plan.processors,
             order: None,
             command: None,
@@ -113,21 +114,17 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let rates = rates(&processors.models, &plan.sizes(), processors.block);
     let network = &processors.platform.network;
     let conditions = CostModel { rates: &rates, network, element: args.element() };
-    let forecast = |order: ScheduleOptions, explain: bool| {
+    let forecast = |order: ScheduleOptions| {
         let schedule = MatmulSchedule::new(layout, order);
         schedule.check_size()?;
-        match rule {
-            Rule::Fluid(rules) => simulate_fluid(&schedule, conditions, &plan.processors, rules, explain),
-            Rule::Fifo if explain => simulate_explained(&schedule, conditions),
-            Rule::Fifo => simulate(&schedule, conditions).map(|trace| Outcome { trace, history: None }),
-        }
+        Simulated::new(&schedule, conditions, &plan.processors, rule, Keep::of(args))
     };
     // Only the preferred one is kept: traces of many processors are large.
-    let mut fastest: Option<(ScheduleOptions, Outcome)> = None;
+    let mut fastest: Option<(ScheduleOptions, Simulated)> = None;
     let mut refused = None;
     for order in args.flow.orders(layout.shape().k)? {
-        let outcome = match forecast(order, explain) {
-            Ok(outcome) => outcome,
+        let simulated = match forecast(order) {
+            Ok(simulated) => simulated,
             // Another flow may have fewer steps.
             Err(error @ Error::Infeasible { .. }) => {
                 refused = refused.or(Some(error));
@@ -135,13 +132,13 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
             }
             Err(error) => return Err(error),
         };
-        let cost = |outcome: &Outcome| Some((outcome.trace.seconds(), 0));
-        let better = |(_, best): &(_, Outcome)| preferred(&[cost(best), cost(&outcome)], 0.0) == Some(1);
+        let cost = |simulated: &Simulated| Some((simulated.times.seconds, 0));
+        let better = |(_, best): &(_, Simulated)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
         if fastest.as_ref().is_none_or(better) {
-            fastest = Some((order, outcome));
+            fastest = Some((order, simulated));
         }
     }
-    let Some((order, outcome)) = fastest else { return Err(refused.expect("at least one flow")) };
+    let Some((order, simulated)) = fastest else { return Err(refused.expect("at least one flow")) };
     let command = match (&args.export_simgrid, rule) {
         (Some(directory), Rule::Fluid(rules)) => {
             let schedule = MatmulSchedule::new(layout, order);
@@ -152,7 +149,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let broadcasts = matches!(order.flow, Flow::OneToAll | Flow::Broadcast);
     let taken_apart = command.is_some() && broadcasts && network.topology == Topology::Bus;
     let order = Some(Order::Product(order));
-    Ok(Forecast { outcome, order, command, taken_apart, alone, names: plan.processors })
+    Ok(Forecast { simulated, order, command, taken_apart, alone, names: plan.processors })
 }
 
 /// Independent units: all processors compute, none communicates.

@@ -1,10 +1,15 @@
 //! A simulated run.
 
+use crate::args::SimulateArgs;
 use crate::prepare::sharing::Rule;
+use apportion::error::Result;
 use apportion::kernels::mpdata::Scheme;
+use apportion::plan;
 use apportion::report::{pairs, table};
-use apportion::schedule::{AdvectOrder, ScheduleOptions};
-use apportion::simulate::Outcome;
+use apportion::schedule::{AdvectOrder, Application, ScheduleOptions};
+use apportion::simulate::{
+    CostModel, Outcome, forecast, forecast_fluid, simulate, simulate_explained, simulate_fluid,
+};
 use apportion::units;
 use serde_json::{Value, json};
 
@@ -57,10 +62,73 @@ impl Order {
     }
 }
 
+/// How much of a simulation is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// The times: those of many processors have millions of events.
+    Times,
+    /// Every event, for a picture.
+    Events,
+    /// Every event and every wait, to explain them.
+    Waits,
+}
+
+impl Keep {
+    /// What the flags show of a simulation besides its times.
+    pub fn of(args: &SimulateArgs) -> Self {
+        match (&args.explain, &args.trace) {
+            (Some(_), _) => Self::Waits,
+            (None, Some(_)) => Self::Events,
+            (None, None) => Self::Times,
+        }
+    }
+}
+
+/// The times of a simulation, and its events if they were kept.
+pub struct Simulated {
+    pub times: plan::Forecast,
+    pub outcome: Option<Outcome>,
+}
+
+impl Simulated {
+    /// Simulates a schedule by a rule.
+    pub fn new<A: Application>(
+        schedule: &A,
+        costs: CostModel<'_>,
+        names: &[String],
+        rule: &Rule,
+        keep: Keep,
+    ) -> Result<Self> {
+        let outcome = match (rule, keep) {
+            (Rule::Fifo, Keep::Times) => {
+                return Ok(Self { times: forecast(schedule, costs)?, outcome: None });
+            }
+            (Rule::Fluid(rules), Keep::Times) => {
+                return Ok(Self { times: forecast_fluid(schedule, costs, names, rules)?, outcome: None });
+            }
+            (Rule::Fifo, Keep::Events) => Outcome { trace: simulate(schedule, costs)?, history: None },
+            (Rule::Fifo, Keep::Waits) => simulate_explained(schedule, costs)?,
+            (Rule::Fluid(rules), _) => simulate_fluid(schedule, costs, names, rules, keep == Keep::Waits)?,
+        };
+        Ok(outcome.into())
+    }
+}
+
+impl From<Outcome> for Simulated {
+    fn from(outcome: Outcome) -> Self {
+        let trace = &outcome.trace;
+        let (compute, communicate) = (trace.compute(), trace.communicate());
+        Self {
+            times: plan::Forecast { seconds: trace.seconds(), compute, communicate },
+            outcome: Some(outcome),
+        }
+    }
+}
+
 /// A forecast and its subject.
 pub struct Forecast {
     pub names: Vec<String>,
-    pub outcome: Outcome,
+    pub simulated: Simulated,
     pub order: Option<Order>,
     pub command: Option<String>,
     /// True if broadcasts on a bus were exported as one message per receiver.
@@ -72,13 +140,12 @@ pub struct Forecast {
 impl Forecast {
     /// The JSON for programs.
     pub fn to_value(&self) -> Value {
-        let trace = &self.outcome.trace;
-        let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
+        let plan::Forecast { seconds, compute, communicate } = &self.simulated.times;
         let each = self.names.iter().enumerate().map(|(i, name)| {
             let compute = (!self.alone).then_some(compute[i]);
-            json!({"name": name, "compute": compute, "communicate": communicate[i], "idle": idle[i]})
+            json!({"name": name, "compute": compute, "communicate": communicate[i], "idle": self.idle(i)})
         });
-        let mut object = json!({"seconds": trace.seconds(), "flow": null, "overlap": null,
+        let mut object = json!({"seconds": seconds, "flow": null, "overlap": null,
             "processors": each.collect::<Vec<_>>(), "communication_only": self.alone});
         if let Some(order) = &self.order {
             order.note(&mut object);
@@ -89,28 +156,34 @@ impl Forecast {
         object
     }
 
+    /// Seconds in which a processor neither computes nor communicates.
+    fn idle(&self, rank: usize) -> f64 {
+        let times = &self.simulated.times;
+        (times.seconds - (times.compute[rank] + times.communicate[rank])).max(0.0)
+    }
+
     /// The heading of its picture: the order of steps, the processors and the time.
     pub fn title(&self) -> String {
         let count = self.names.len();
         let plural = if count == 1 { "" } else { "s" };
         let flow = self.order.as_ref().map_or_else(String::new, Order::title);
-        let seconds = units::show_seconds(self.outcome.trace.seconds());
+        let seconds = units::show_seconds(self.simulated.times.seconds);
         format!("{flow}{count} processor{plural}, {seconds}")
     }
 
     /// The text for readers.
     pub fn to_text(&self, rule: &Rule) -> String {
-        let trace = &self.outcome.trace;
-        let (compute, communicate, idle) = (trace.compute(), trace.communicate(), trace.idle());
+        let plan::Forecast { seconds, compute, communicate } = &self.simulated.times;
         let rows = self.names.iter().enumerate().map(|(i, name)| {
             let compute = if self.alone { "-".into() } else { units::show_seconds(compute[i]) };
-            vec![name.clone(), compute, units::show_seconds(communicate[i]), units::show_seconds(idle[i])]
+            let [communicate, idle] = [communicate[i], self.idle(i)].map(units::show_seconds);
+            vec![name.clone(), compute, communicate, idle]
         });
         let mut facts = self.order.as_ref().map_or_else(Vec::new, Order::facts);
         if *rule != Rule::Fifo {
             facts.push(("sharing", rule.to_string()));
         }
-        facts.push(("forecast", units::show_seconds(trace.seconds())));
+        facts.push(("forecast", units::show_seconds(*seconds)));
         facts.extend(self.alone.then(|| ("times", COMMUNICATION_ALONE.into())));
         let mut out =
             format!("{}\n{}", table(&["processor", "compute", "communicate", "idle"], rows), pairs(&facts));

@@ -15,7 +15,7 @@ use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::select::{
     PlanOptions, areas, check_has_times, communication_of, forecast, plan_matmul, preferred, rates,
 };
-use crate::simulate::{CostModel, Fluid, simulate_fluid};
+use crate::simulate::{CostModel, Fluid, forecast_fluid};
 
 /// Relative accuracy of a crossover.
 const NEAR: f64 = 1e-4;
@@ -280,7 +280,7 @@ impl Race<'_> {
                 None => forecast(layout, order, conditions)?.seconds,
                 Some(rules) => {
                     let schedule = MatmulSchedule::new(layout, order);
-                    simulate_fluid(&schedule, conditions, &platform.names(), rules, false)?.trace.seconds()
+                    forecast_fluid(&schedule, conditions, &platform.names(), rules)?.seconds
                 }
             };
             all.push(CandidateForecast { seconds, order, volume });

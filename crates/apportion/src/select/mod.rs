@@ -37,8 +37,7 @@ use crate::plan::shapes::{Communication, Method, MethodOptions, Objective};
 use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape, shares};
 use crate::platform::{Network, Platform, Topology};
 use crate::schedule::{Flow, MatmulSchedule, Messages, ScheduleOptions};
-use crate::simulate::{CostModel, apart, simulate_within};
-use crate::trace::Trace;
+use crate::simulate::{self, CostModel, apart};
 
 /// Limit for simulating candidates, in pairs of processors x pivot blocks x candidates (a few seconds). Above
 /// it, candidates are ranked by volume, and only the chosen one is simulated if it is within the limit.
@@ -191,9 +190,7 @@ pub(crate) fn forecast_within(
     if apart::serves(schedule, conditions) {
         return Ok(apart::timed(schedule, conditions, limit));
     }
-    let trace = simulate_within(schedule, conditions, limit)?;
-    let of = |t: Trace| Forecast { seconds: t.seconds(), compute: t.compute(), communicate: t.communicate() };
-    Ok(trace.map(of))
+    simulate::forecast_within(schedule, conditions, limit)
 }
 
 /// Maps `shape` to the platform's processors by their models (`size` in elements of C, for pivot blocks of

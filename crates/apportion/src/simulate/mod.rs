@@ -9,13 +9,15 @@ mod broadcast_time;
 mod collectives;
 mod explain;
 mod fluid;
+mod record;
 mod replay;
 mod simgrid;
 
 pub use broadcast_time::BroadcastTime;
 pub use explain::{Cause, Doing, History, Wait};
 pub use fluid::{
-    Action, Deployment, Fluid, Host, Outcome, Tcp, Then, Weights, simulate_actions, simulate_fluid,
+    Action, Deployment, Fluid, Host, Outcome, Tcp, Then, Weights, forecast_fluid, simulate_actions,
+    simulate_fluid,
 };
 
 pub use replay::{parse_traces, read_traces};
@@ -23,9 +25,11 @@ pub use simgrid::export_simgrid;
 
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
+use crate::plan::Forecast;
 use crate::platform::{Network, Transit};
-use crate::schedule::{Application, Medium, Message, Posting, Step, StepOf, Work};
-use crate::trace::{Activity, Lane, Trace};
+use crate::schedule::{Application, Medium, Posting, Step, StepOf, Work};
+use crate::trace::{Activity, Trace};
+use record::{Events, Record, Totals};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -41,24 +45,34 @@ pub struct CostModel<'a> {
 }
 
 /// Simulates the schedule with a virtual clock. O(steps log p). Deterministic: among simultaneous events the
-/// lowest rank is first.
+/// lowest rank is first. Every event is kept: up to 300 bytes a message. [`forecast`] keeps their sums.
 ///
 /// # Errors
 /// A rate that is not positive for a processor that computes; a schedule that deadlocks (exit code 1; the
 /// message names the processors that wait for each other).
 pub fn simulate<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Trace> {
-    run(schedule, conditions, None, f64::INFINITY).map(|o| o.trace)
+    let events = Events::new(schedule.processors(), false);
+    run(schedule, conditions, events, f64::INFINITY).map(|events| events.outcome().trace)
 }
 
-/// As [`simulate`], but gives up as soon as some processor is busy after `limit`: `None`. Cheap where the
+/// The times of [`simulate`], bit for bit, without its events: about 100 bytes for each message that was sent and
+/// that its receiver has not waited for yet, and for each pair of processors that has exchanged any.
+///
+/// # Errors
+/// Those of [`simulate`].
+pub fn forecast<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Forecast> {
+    run(schedule, conditions, Totals::new(schedule.processors()), f64::INFINITY).map(Totals::forecast)
+}
+
+/// As [`forecast`], but gives up as soon as some processor is busy after `limit`: `None`. Cheap where the
 /// schedule takes much longer than that.
-pub(crate) fn simulate_within<A: Application>(
+pub(crate) fn forecast_within<A: Application>(
     schedule: &A,
     conditions: CostModel<'_>,
     limit: f64,
-) -> Result<Option<Trace>> {
-    let trace = run(schedule, conditions, None, limit)?.trace;
-    Ok((trace.seconds() <= limit).then_some(trace))
+) -> Result<Option<Forecast>> {
+    let totals = run(schedule, conditions, Totals::new(schedule.processors()), limit)?;
+    Ok((totals.seconds() <= limit).then(|| totals.forecast()))
 }
 
 /// Like [`simulate`], and also returns every wait of every processor.
@@ -66,15 +80,15 @@ pub(crate) fn simulate_within<A: Application>(
 /// # Errors
 /// Those of [`simulate`].
 pub fn simulate_explained<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Outcome> {
-    run(schedule, conditions, Some(History::new(schedule.processors())), f64::INFINITY)
+    run(schedule, conditions, Events::new(schedule.processors(), true), f64::INFINITY).map(Events::outcome)
 }
 
-fn run<A: Application>(
+fn run<A: Application, R: Record>(
     schedule: &A,
     conditions: CostModel<'_>,
-    history: Option<History>,
+    record: R,
     limit: f64,
-) -> Result<Outcome> {
+) -> Result<R> {
     let p = schedule.processors();
     assert_eq!(conditions.rates.len(), p, "one rate per processor");
     let mut ready: BinaryHeap<Reverse<(Clock, usize)>> = (0..p).map(|i| Reverse((Clock(0.0), i))).collect();
@@ -87,19 +101,18 @@ fn run<A: Application>(
         flushing: vec![None; p],
         inboxes: vec![BTreeMap::new(); p],
         waiting: vec![None; p],
-        lanes: vec![Lane::default(); p],
         last_sent: vec![None; p],
         woken: Vec::new(),
         taken: vec![0; p],
-        history,
+        record,
     };
     while let Some(Reverse((Clock(now), i))) = ready.pop() {
         if now > limit {
-            // What this processor has just ended is on its lane: the trace is longer than the limit.
-            return Ok(Outcome { trace: Trace { lanes: state.lanes }, history: state.history });
+            // What this processor has just ended is on record: it takes longer than the limit.
+            return Ok(state.record);
         }
         let Some(step) = steps[i].next() else {
-            state.history.iter_mut().for_each(|h| h.ends[i] = now);
+            state.record.ends(Rank(i), now);
             continue;
         };
         state.taken[i] += 1;
@@ -115,28 +128,41 @@ fn run<A: Application>(
             "this is a defect of the schedule: please report it",
         ));
     }
-    let first = (0..p).filter_map(|to| Some((state.waiting[to]?.0.0.0, to))).min();
+    let first = (0..p).filter_map(|to| Some((state.waiting[to]?.0.0, to))).min();
     if let Some((from, to)) = first {
         return Err(Error::infeasible(
             format!("deadlock: processor {to} waits for a message that processor {from} never sends"),
             "this is a defect of the schedule: please report it",
         ));
     }
-    Ok(Outcome { trace: Trace { lanes: state.lanes }, history: state.history })
+    Ok(state.record)
 }
 
-/// The sender and the tag of a message.
-type Key = (Rank, u64);
+/// The sender and the tag of a message. Millions are in inboxes at once: ranks are below 2^32.
+type Key = (u32, u64);
 
-/// A message in flight, as its receiver and sender see it.
+fn key(from: Rank, tag: u64) -> Key {
+    (from.0 as u32, tag)
+}
+
+/// A message in flight, as its receiver sees it, and `D` for the record.
 #[derive(Debug, Clone, Copy)]
-struct Sent {
-    bytes: f64,
-    posted: f64,
-    transit: Transit,
+struct Sent<D> {
+    start: f64,
+    arrival: f64,
+    detail: D,
 }
 
-struct State<'a, A> {
+/// The message of a sender whose last byte leaves last.
+#[derive(Debug, Clone, Copy)]
+struct Last<D> {
+    to: Rank,
+    tag: u64,
+    leaves: f64,
+    sent: Sent<D>,
+}
+
+struct State<'a, A, R: Record> {
     schedule: &'a A,
     conditions: CostModel<'a>,
     medium: Medium<'a>,
@@ -145,43 +171,41 @@ struct State<'a, A> {
     /// By rank: since when the processor has waited for such messages to leave.
     flushing: Vec<Option<f64>>,
     /// By receiver: messages that were booked, and that it has not waited for yet.
-    inboxes: Vec<BTreeMap<Key, Sent>>,
+    inboxes: Vec<BTreeMap<Key, Sent<R::Detail>>>,
     /// By receiver: the message that it waits for, and since when.
     waiting: Vec<Option<(Key, f64)>>,
-    lanes: Vec<Lane>,
-    /// By rank: the processor's message whose last byte leaves last.
-    last_sent: Vec<Option<(Rank, u64, Sent)>>,
+    /// By rank.
+    last_sent: Vec<Option<Last<R::Detail>>>,
     woken: Vec<(f64, Rank)>,
     /// Number of steps begun.
     taken: Vec<usize>,
-    history: Option<History>,
+    record: R,
 }
 
-impl<A: Application> State<'_, A> {
+impl<A: Application, R: Record> State<'_, A, R> {
     /// Performs one step at `now`. Returns the time at which the processor continues, or `None` if it is
     /// blocked.
     fn step(&mut self, rank: Rank, step: StepOf<A>, now: f64) -> Result<Option<f64>> {
-        self.count(rank, step.sent());
         let element = self.conditions.element;
         Ok(match step {
             Step::Send(message) => {
-                self.lanes[rank.0].carried += message.elements();
+                self.record.sends(rank, std::slice::from_ref(&message), || message.elements());
                 self.post(Posting::message(&message, element, now), now);
                 Some(now)
             }
             Step::Broadcast(broadcast) => {
-                self.lanes[rank.0].carried += broadcast.elements();
+                self.record.sends(rank, &broadcast.messages, || broadcast.elements());
                 self.post(Posting::broadcast(&broadcast, element, now), now);
                 Some(now)
             }
             Step::PostReceive(message) => {
-                self.lanes[rank.0].received[message.from.0] += message.elements();
+                self.record.expects(&message);
                 Some(now)
             }
-            Step::WaitReceive { from, tag } => match self.inboxes[rank.0].remove(&(from, tag)) {
+            Step::WaitReceive { from, tag } => match self.inboxes[rank.0].remove(&key(from, tag)) {
                 Some(sent) => Some(self.arrive((from, rank, tag), sent, now)),
                 None => {
-                    self.waiting[rank.0] = Some(((from, tag), now));
+                    self.waiting[rank.0] = Some((key(from, tag), now));
                     None
                 }
             },
@@ -199,20 +223,11 @@ impl<A: Application> State<'_, A> {
                     ));
                 }
                 let end = now + update.amount() / rate;
-                self.lanes[rank.0].push(Activity::Compute, now, end, None);
+                self.record.push(rank, Activity::Compute, now, end, None);
                 Some(end)
             }
             Step::Free(_) => Some(now),
         })
-    }
-
-    /// Counts messages that a processor posts.
-    fn count(&mut self, rank: Rank, messages: &[Message<A::Piece>]) {
-        let lane = &mut self.lanes[rank.0];
-        for message in messages {
-            lane.sent[message.to.0] += message.elements();
-            lane.messages[message.to.0] += 1;
-        }
     }
 
     /// Posts a message. It is booked at once unless it waits for its turn on a bus; messages that waited for
@@ -224,8 +239,9 @@ impl<A: Application> State<'_, A> {
             let from = posting.from;
             self.held[from.0] -= 1;
             for (&(to, load), transit) in posting.to.iter().zip(transits) {
-                let sent = Sent { bytes: load.bytes(), posted: posting.at, transit };
-                self.send((from, to, posting.tag), sent);
+                let Transit { start, sent: leaves, arrival } = transit;
+                let sent = Sent { start, arrival, detail: R::detail(load.bytes(), posting.at) };
+                self.send(from, Last { to, tag: posting.tag, leaves, sent });
             }
             if self.held[from.0] == 0
                 && let Some(since) = self.flushing[from.0].take()
@@ -239,41 +255,40 @@ impl<A: Application> State<'_, A> {
     /// Waits since `since` until every message has left. Returns the time of that.
     fn flush(&mut self, rank: Rank, since: f64) -> f64 {
         let last = self.last_sent[rank.0];
-        let end = last.map_or(since, |(_, _, sent)| since.max(sent.transit.sent));
-        self.lanes[rank.0].push(Activity::Communicate, since, end, None);
-        if let Some((to, tag, sent)) = last {
-            self.note(rank, (rank, to, tag), &sent, (since, end));
+        let end = last.map_or(since, |last| since.max(last.leaves));
+        self.record.push(rank, Activity::Communicate, since, end, None);
+        if let Some(Last { to, tag, sent, .. }) = last {
+            self.note(rank, (rank, to, tag), sent, (since, end));
         }
         end
     }
 
     /// Wakes the receiver of a message that was booked if it is already waiting.
-    fn send(&mut self, (from, to, tag): (Rank, Rank, u64), sent: Sent) {
-        self.lanes[to.0].fly(from, sent.transit.start, sent.transit.arrival);
+    fn send(&mut self, from: Rank, message: Last<R::Detail>) {
+        let Last { to, tag, leaves, sent } = message;
+        self.record.fly(from, to, sent.start, sent.arrival);
         let last = &mut self.last_sent[from.0];
-        if last.is_none_or(|(_, _, l)| l.transit.sent <= sent.transit.sent) {
-            *last = Some((to, tag, sent));
+        if last.is_none_or(|last| last.leaves <= leaves) {
+            *last = Some(message);
         }
-        match self.waiting[to.0].take_if(|(key, _)| *key == (from, tag)) {
+        match self.waiting[to.0].take_if(|(awaited, _)| *awaited == key(from, tag)) {
             Some((_, since)) => {
                 let at = self.arrive((from, to, tag), sent, since);
                 self.woken.push((at, to));
             }
             None => {
-                self.inboxes[to.0].insert((from, tag), sent);
+                self.inboxes[to.0].insert(key(from, tag), sent);
             }
         }
     }
 
     /// The receiver has waited since `since`: it is idle until the message starts and communicates until it
     /// arrives.
-    fn arrive(&mut self, (from, to, tag): (Rank, Rank, u64), sent: Sent, since: f64) -> f64 {
-        let transit = sent.transit;
-        let end = since.max(transit.arrival);
-        let lane = &mut self.lanes[to.0];
-        lane.push(Activity::Idle, since, transit.start, Some(from));
-        lane.push(Activity::Communicate, since.max(transit.start), end, Some(from));
-        self.note(to, (from, to, tag), &sent, (since, end));
+    fn arrive(&mut self, (from, to, tag): (Rank, Rank, u64), sent: Sent<R::Detail>, since: f64) -> f64 {
+        let end = since.max(sent.arrival);
+        self.record.push(to, Activity::Idle, since, sent.start, Some(from));
+        self.record.push(to, Activity::Communicate, since.max(sent.start), end, Some(from));
+        self.note(to, (from, to, tag), sent, (since, end));
         end
     }
 
@@ -282,25 +297,22 @@ impl<A: Application> State<'_, A> {
         &mut self,
         rank: Rank,
         (from, to, tag): (Rank, Rank, u64),
-        sent: &Sent,
+        Sent { start, detail, .. }: Sent<R::Detail>,
         (since, until): (f64, f64),
     ) {
-        if let Some(history) = &mut self.history
-            && until > since
-        {
-            history.waits[rank.0].push(Wait {
-                step: self.taken[rank.0] - 1,
-                from,
-                to,
-                tag,
-                bytes: sent.bytes,
-                since,
-                until,
-                sent: sent.posted,
-                received: f64::NAN,
-                started: sent.transit.start,
-            });
-        }
+        let step = self.taken[rank.0] - 1;
+        self.record.waits(rank, detail, |bytes, sent| Wait {
+            step,
+            from,
+            to,
+            tag,
+            bytes,
+            since,
+            until,
+            sent,
+            received: f64::NAN,
+            started: start,
+        });
     }
 }
 

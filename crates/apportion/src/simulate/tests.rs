@@ -79,7 +79,55 @@ fn a_bus_carries_all_one_after_the_other() {
     assert!((trace.seconds() - volume * 8.0 / 1e3).abs() < 1e-3);
 }
 
+/// A network whose messages compete for wires of every kind.
+fn crowded() -> Network {
+    let mut text = String::from("[network]\nlatency = \"1 ms\"\nbandwidth = \"80 kB/s\"\n");
+    for i in 0..6 {
+        text += &format!("[[processor]]\nname = \"p{i}\"\ncluster = \"c{}\"\n", i / 2);
+    }
+    for (of, speed) in [("c0", 30), ("c1", 20), ("p4", 10)] {
+        text +=
+            &format!("[[network.uplink]]\nof = \"{of}\"\nbandwidth = \"{speed} kB/s\"\nlatency = \"1 ms\"\n");
+    }
+    crate::platform::parse_platform(&text, "crowded").unwrap().network
+}
+
+/// Messages in inboxes are what a simulation of 10,000 processors holds most of: millions in the bulk flow.
+#[test]
+fn a_message_that_is_waited_for_takes_32_bytes() {
+    assert_eq!(size_of::<(Key, Sent<<Totals as Record>::Detail>)>(), 32);
+}
+
 proptest! {
+    /// Sums kept instead of events are those of the events, to the last bit.
+    #[test]
+    fn forecasts_are_the_sums_of_events(
+        weights in prop::collection::vec(0.5f64..10.0, 1..7), n in 4u64..40, block in 1u64..20, ahead in 0u64..3,
+        topology in 0..4, fluid: bool,
+    ) {
+        let layout = shapes::columns(cube(n), &weights).unwrap();
+        let mut network = if topology == 3 { crowded() } else { Network::uniform(1e-3, 1e4) };
+        match topology {
+            1 => network.topology = Topology::Star { centre: Rank(0) },
+            2 => network.topology = Topology::Bus,
+            _ => {}
+        }
+        let conditions = CostModel { rates: &weights, network: &network, element: 8 };
+        let names: Vec<String> = (0..weights.len()).map(|i| format!("p{i}")).collect();
+        for flow in Flow::ALL {
+            let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(flow, block).with_look_ahead(ahead));
+            let (trace, found) = if fluid {
+                let rules = Fluid::fair();
+                let outcome = simulate_fluid(&schedule, conditions, &names, &rules, false).unwrap();
+                (outcome.trace, forecast_fluid(&schedule, conditions, &names, &rules).unwrap())
+            } else {
+                (simulate(&schedule, conditions).unwrap(), forecast(&schedule, conditions).unwrap())
+            };
+            let (compute, communicate) = (trace.compute(), trace.communicate());
+            prop_assert_eq!(found, Forecast { seconds: trace.seconds(), compute, communicate });
+        }
+    }
+
     /// No forecast is below the slowest processor's work or its traffic, and counts agree with the formula.
     #[test]
     fn forecasts_respect_their_bounds(

@@ -5,43 +5,11 @@ use crate::plan::Forecast;
 use crate::platform::Link;
 use crate::schedule::{Application, MatmulSchedule};
 use crate::simulate::CostModel;
+use crate::simulate::record::{Record, Totals};
 use crate::trace::Activity;
 
 /// A part of the rest of the work that is not counted on: rounding.
 const ROUNDING: f64 = 1e-9;
-
-/// Sums of the events of a [lane](crate::trace::Lane), which are merged and added as there.
-#[derive(Debug, Clone, Default)]
-struct Sums {
-    last: Option<(Activity, Option<Rank>)>,
-    start: f64,
-    end: f64,
-    compute: f64,
-    communicate: f64,
-}
-
-impl Sums {
-    fn push(&mut self, activity: Activity, start: f64, end: f64, peer: Option<Rank>) {
-        if end <= start {
-            return;
-        }
-        if self.last == Some((activity, peer)) && start <= self.end {
-            self.end = end;
-            return;
-        }
-        self.close();
-        (self.last, self.start, self.end) = (Some((activity, peer)), start, end);
-    }
-
-    fn close(&mut self) {
-        match self.last {
-            Some((Activity::Compute, _)) => self.compute += self.end - self.start,
-            Some((Activity::Communicate, _)) => self.communicate += self.end - self.start,
-            _ => {}
-        }
-        self.last = None;
-    }
-}
 
 /// A message on its way.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +29,7 @@ pub(super) struct Clocks<'a> {
     sent: Vec<f64>,
     /// By rank: seconds of the work that is not done yet.
     left: Vec<f64>,
-    sums: Vec<Sums>,
+    totals: Totals,
 }
 
 impl<'a> Clocks<'a> {
@@ -77,7 +45,7 @@ impl<'a> Clocks<'a> {
             now: vec![0.0; p],
             sent: vec![0.0; p],
             left: (0..p).map(left).collect(),
-            sums: vec![Sums::default(); p],
+            totals: Totals::new(p),
         }
     }
 
@@ -104,10 +72,11 @@ impl<'a> Clocks<'a> {
 
     /// The receiver waits for a message.
     pub fn arrive(&mut self, flight: &Flight) {
-        let (now, sums) = (&mut self.now[flight.to.0], &mut self.sums[flight.to.0]);
-        let (since, end) = (*now, now.max(flight.arrival));
-        sums.push(Activity::Idle, since, flight.start, Some(flight.from));
-        sums.push(Activity::Communicate, since.max(flight.start), end, Some(flight.from));
+        let &Flight { from, to, start, arrival } = flight;
+        let now = &mut self.now[to.0];
+        let (since, end) = (*now, now.max(arrival));
+        self.totals.push(to, Activity::Idle, since, start, Some(from));
+        self.totals.push(to, Activity::Communicate, since.max(start), end, Some(from));
         *now = end;
     }
 
@@ -115,7 +84,7 @@ impl<'a> Clocks<'a> {
     pub fn flush(&mut self, rank: Rank) {
         let now = &mut self.now[rank.0];
         let end = now.max(self.sent[rank.0]);
-        self.sums[rank.0].push(Activity::Communicate, *now, end, None);
+        self.totals.push(rank, Activity::Communicate, *now, end, None);
         *now = end;
     }
 
@@ -124,7 +93,7 @@ impl<'a> Clocks<'a> {
         let seconds = rect.area() as f64 * inner as f64 / self.conditions.rates[rank.0];
         let now = &mut self.now[rank.0];
         let end = *now + seconds;
-        self.sums[rank.0].push(Activity::Compute, *now, end, None);
+        self.totals.push(rank, Activity::Compute, *now, end, None);
         *now = end;
         self.left[rank.0] -= seconds;
     }
@@ -136,13 +105,7 @@ impl<'a> Clocks<'a> {
     }
 
     /// The forecast, if it is within the limit.
-    pub fn forecast(mut self) -> Option<Forecast> {
-        let seconds = self.sums.iter().map(|sums| sums.end).fold(0.0, f64::max);
-        self.sums.iter_mut().for_each(Sums::close);
-        (seconds <= self.limit).then(|| Forecast {
-            seconds,
-            compute: self.sums.iter().map(|sums| sums.compute).collect(),
-            communicate: self.sums.iter().map(|sums| sums.communicate).collect(),
-        })
+    pub fn forecast(self) -> Option<Forecast> {
+        (self.totals.seconds() <= self.limit).then(|| self.totals.forecast())
     }
 }

@@ -5,7 +5,7 @@ use crate::plan::Shape;
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::platform::{Network, parse_platform};
 use crate::schedule::ScheduleOptions;
-use crate::simulate::{simulate, simulate_within};
+use crate::simulate::{forecast_within, simulate};
 use proptest::prelude::*;
 
 fn forecast(schedule: &MatmulSchedule, conditions: CostModel<'_>) -> Forecast {
@@ -55,7 +55,7 @@ proptest! {
         let quick = timed(&schedule, conditions, f64::INFINITY).unwrap();
         prop_assert_eq!(&quick, &slow);
         let limit = slow.seconds * share;
-        let within = simulate_within(&schedule, conditions, limit).unwrap();
+        let within = forecast_within(&schedule, conditions, limit).unwrap();
         prop_assert_eq!(timed(&schedule, conditions, limit).is_some(), within.is_some());
         prop_assert!(timed(&schedule, conditions, slow.seconds).is_some());
     }

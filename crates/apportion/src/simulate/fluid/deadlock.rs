@@ -9,7 +9,7 @@ const SHOWN: usize = 12;
 
 /// The error of a simulation in which some ranks are blocked forever. It shows the cycle in which they wait,
 /// or the chain that leads to a rank that has ended. O(ranks + messages).
-pub(super) fn deadlock(engine: &Engine<'_>, names: &[String]) -> Option<Error> {
+pub(super) fn deadlock<R>(engine: &Engine<'_, R>, names: &[String]) -> Option<Error> {
     let mut rank = engine.ranks.iter().position(|r| !r.ended)?;
     let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
     let mut chain: Vec<(usize, String)> = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn deadlock(engine: &Engine<'_>, names: &[String]) -> Option<Error> {
 
 /// The rank that a blocked rank waits for, and the reason. A receiver waits for its sender, and a sender for
 /// its receiver.
-fn cause(engine: &Engine<'_>, rank: usize) -> (usize, String) {
+fn cause<R>(engine: &Engine<'_, R>, rank: usize) -> (usize, String) {
     let (_, on) = engine.ranks[rank].blocked.expect("a rank that has not ended is blocked");
     let message = match on {
         On::Message { id, .. } => engine.messages.get(id),

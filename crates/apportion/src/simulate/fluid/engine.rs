@@ -8,8 +8,9 @@ use super::queue::{Queue, What};
 use super::rules::Fluid;
 use super::{Action, Deployment, Then};
 use crate::error::{Error, Result};
-use crate::simulate::explain::History;
-use crate::trace::{Activity, Lane};
+use crate::geometry::Rank;
+use crate::simulate::record::Record;
+use crate::trace::Activity;
 use std::collections::VecDeque;
 
 /// The event that a rank waits for.
@@ -39,7 +40,7 @@ pub(super) struct State {
 }
 
 /// The state of a simulation.
-pub(super) struct Engine<'a> {
+pub(super) struct Engine<'a, R> {
     pub(super) rules: &'a Fluid,
     pub(super) fabric: Fabric<'a>,
     pub(super) flows: Flows,
@@ -54,12 +55,11 @@ pub(super) struct Engine<'a> {
     /// Ranks that can continue, each at most once.
     pub(super) ready: Vec<u32>,
     pub(super) now: f64,
-    pub lanes: Vec<Lane>,
-    pub history: Option<History>,
+    pub record: R,
 }
 
-impl<'a> Engine<'a> {
-    pub fn new(on: &Deployment<'a>, rules: &'a Fluid, explain: bool) -> Self {
+impl<'a, R: Record> Engine<'a, R> {
+    pub fn new(on: &Deployment<'a>, rules: &'a Fluid, record: R) -> Self {
         let ranks = on.placement.len();
         Self {
             rules,
@@ -73,8 +73,7 @@ impl<'a> Engine<'a> {
             stale: 0,
             ready: (0..ranks as u32).collect(),
             now: 0.0,
-            lanes: vec![Lane::default(); ranks],
-            history: explain.then(|| History::new(ranks)),
+            record,
         }
     }
 
@@ -130,7 +129,7 @@ impl<'a> Engine<'a> {
                 });
                 let rank = rank as usize;
                 if let Some((since, _)) = self.ranks[rank].blocked.take() {
-                    self.lanes[rank].push(Activity::Compute, since, self.now, None);
+                    self.record.push(Rank(rank), Activity::Compute, since, self.now, None);
                 }
                 self.ready.push(rank as u32);
             }
@@ -149,9 +148,7 @@ impl<'a> Engine<'a> {
             }
         }
         self.ranks[rank].ended = true;
-        if let Some(history) = &mut self.history {
-            history.ends[rank] = self.now;
-        }
+        self.record.ends(Rank(rank), self.now);
         Ok(())
     }
 

@@ -26,12 +26,15 @@ pub use rules::{Fluid, Tcp, Weights};
 
 use super::CostModel;
 use super::explain::History;
+use super::record::{Events, Record, Totals};
 use crate::error::Result;
 use crate::geometry::Rank;
+use crate::plan::Forecast;
 use crate::platform::{Load, Network, Topology};
 use crate::schedule::Application;
 use crate::trace::Trace;
 use engine::Engine;
+use script::Script;
 
 /// One action of a processor, as far as timing is concerned.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -130,13 +133,23 @@ pub fn simulate_actions<P: Iterator<Item = Action>>(
     rules: &Fluid,
     explain: bool,
 ) -> Result<Outcome> {
+    let record = Events::new(on.placement.len(), explain);
+    perform(scripts, on, rules, record).map(Events::outcome)
+}
+
+fn perform<P: Iterator<Item = Action>, R: Record>(
+    scripts: &mut [P],
+    on: Deployment<'_>,
+    rules: &Fluid,
+    record: R,
+) -> Result<R> {
     assert_eq!(scripts.len(), on.placement.len(), "one script per rank");
-    let mut engine = Engine::new(&on, rules, explain);
+    let mut engine = Engine::new(&on, rules, record);
     engine.run(scripts)?;
-    if let Some(error) = deadlock::deadlock(&engine, on.names) {
-        return Err(error);
+    match deadlock::deadlock(&engine, on.names) {
+        Some(error) => Err(error),
+        None => Ok(engine.record),
     }
-    Ok(Outcome { trace: Trace { lanes: engine.lanes }, history: engine.history })
 }
 
 /// Simulates a schedule in the fluid model; costs and errors of [`simulate_actions`].
@@ -150,6 +163,36 @@ pub fn simulate_fluid<A: Application>(
     rules: &Fluid,
     explain: bool,
 ) -> Result<Outcome> {
+    let events = Events::new(schedule.processors(), explain);
+    let (events, scripts) = scripted(schedule, conditions, names, rules, events)?;
+    let mut outcome = events.outcome();
+    for (lane, script) in outcome.trace.lanes.iter_mut().zip(scripts) {
+        script.count(lane);
+    }
+    Ok(outcome)
+}
+
+/// The times of [`simulate_fluid`], bit for bit, without its events.
+///
+/// # Errors
+/// Those of [`simulate_fluid`].
+pub fn forecast_fluid<A: Application>(
+    schedule: &A,
+    conditions: CostModel<'_>,
+    names: &[String],
+    rules: &Fluid,
+) -> Result<Forecast> {
+    let totals = Totals::new(schedule.processors());
+    scripted(schedule, conditions, names, rules, totals).map(|(totals, _)| totals.forecast())
+}
+
+fn scripted<'a, A: Application, R: Record>(
+    schedule: &'a A,
+    conditions: CostModel<'a>,
+    names: &[String],
+    rules: &Fluid,
+    record: R,
+) -> Result<(R, Vec<Script<'a, A>>)> {
     let p = schedule.processors();
     assert_eq!(conditions.rates.len(), p, "one rate per processor");
     let hosts: Vec<Host> = conditions.rates.iter().map(|&speed| Host { speed, cores: 1 }).collect();
@@ -157,13 +200,10 @@ pub fn simulate_fluid<A: Application>(
     let on = Deployment { hosts: &hosts, placement: &placement, names, network: conditions.network };
     let medium =
         (rules.broadcasts && conditions.network.topology == Topology::Bus).then_some(conditions.network);
-    let mut scripts: Vec<_> =
-        (0..p).map(|i| script::Script::new(schedule, Rank(i), conditions.element, medium)).collect();
-    let mut outcome = simulate_actions(&mut scripts, on, rules, explain)?;
-    for (lane, script) in outcome.trace.lanes.iter_mut().zip(scripts) {
-        script.count(lane);
-    }
-    Ok(outcome)
+    let script = |i| Script::new(schedule, Rank(i), (conditions.element, medium), R::COUNTS);
+    let mut scripts: Vec<_> = (0..p).map(script).collect();
+    let record = perform(&mut scripts, on, rules, record)?;
+    Ok((record, scripts))
 }
 
 #[cfg(test)]

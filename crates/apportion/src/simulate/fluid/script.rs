@@ -16,18 +16,27 @@ pub(super) struct Script<'a, A: Application> {
     medium: Option<&'a Network>,
     /// Remaining actions of a broadcast.
     rest: VecDeque<Action>,
-    counts: Lane,
+    /// Counts of elements and messages, if anyone wants them.
+    counts: Option<Lane>,
 }
 
 impl<'a, A: Application> Script<'a, A> {
-    pub fn new(schedule: &'a A, rank: Rank, element: u64, medium: Option<&'a Network>) -> Self {
-        let counts = Lane::default();
+    /// The actions for elements of so many bytes on a network, which is given if all hear a broadcast.
+    pub fn new(
+        schedule: &'a A,
+        rank: Rank,
+        (element, medium): (u64, Option<&'a Network>),
+        counts: bool,
+    ) -> Self {
+        let counts = counts.then(Lane::default);
         Self { steps: schedule.steps(rank), rank, element, medium, rest: VecDeque::new(), counts }
     }
 
     fn send(&mut self, message: &Message<A::Piece>) -> Action {
-        self.counts.sent[message.to.0] += message.elements();
-        self.counts.messages[message.to.0] += 1;
+        if let Some(counts) = &mut self.counts {
+            counts.sent[message.to.0] += message.elements();
+            counts.messages[message.to.0] += 1;
+        }
         let load = message.load(self.element);
         Action::Send { to: message.to, tag: message.tag, load, then: Then::Forget }
     }
@@ -62,12 +71,16 @@ impl<'a, A: Application> Script<'a, A> {
         }
     }
 
+    fn carries(&mut self, elements: impl FnOnce() -> u64) {
+        if let Some(counts) = &mut self.counts {
+            counts.carried += elements();
+        }
+    }
+
     /// Writes the counts to the lane.
     pub fn count(self, lane: &mut Lane) {
-        lane.sent = self.counts.sent;
-        lane.received = self.counts.received;
-        lane.messages = self.counts.messages;
-        lane.carried = self.counts.carried;
+        let Lane { sent, received, messages, carried, .. } = self.counts.unwrap_or_default();
+        *lane = Lane { sent, received, messages, carried, ..std::mem::take(lane) };
     }
 }
 
@@ -81,16 +94,18 @@ impl<A: Application> Iterator for Script<'_, A> {
             }
             return Some(match self.steps.next()? {
                 Step::Send(message) => {
-                    self.counts.carried += message.elements();
+                    self.carries(|| message.elements());
                     self.send(&message)
                 }
                 Step::Broadcast(broadcast) => {
-                    self.counts.carried += broadcast.elements();
+                    self.carries(|| broadcast.elements());
                     self.broadcast(&broadcast);
                     continue;
                 }
                 Step::PostReceive(message) => {
-                    self.counts.received[message.from.0] += message.elements();
+                    if let Some(counts) = &mut self.counts {
+                        counts.received[message.from.0] += message.elements();
+                    }
                     Action::Receive { from: message.from, tag: message.tag, then: Then::Remember }
                 }
                 Step::WaitReceive { from, tag } => Action::Await { from, to: self.rank, tag },

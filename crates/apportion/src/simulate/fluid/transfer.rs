@@ -5,9 +5,10 @@ use super::queue::What;
 use crate::geometry::Rank;
 use crate::platform::Load;
 use crate::simulate::explain::Wait;
+use crate::simulate::record::Record;
 use crate::trace::Activity;
 
-impl Engine<'_> {
+impl<R: Record> Engine<'_, R> {
     /// Posts a send.
     pub(super) fn send(&mut self, key: (usize, usize, u64), load: Load) -> u32 {
         let id = self.messages.post(key, true);
@@ -108,7 +109,7 @@ impl Engine<'_> {
         let (from, to) = (message.from as usize, message.to as usize);
         let (sends, receives) = (!message.detached, !message.received.is_nan());
         message.holders += 1; // until both ends know
-        self.lanes[to].fly(Rank(from), message.started, self.now);
+        self.record.fly(Rank(from), Rank(to), message.started, self.now);
         if sends {
             self.complete(from, id, true);
         }
@@ -136,24 +137,21 @@ impl Engine<'_> {
         self.ready.push(rank as u32);
         let m = self.messages.get(id);
         let peer = Some(Rank(if sending { m.to } else { m.from } as usize));
-        self.lanes[rank].push(Activity::Idle, since, m.started, peer);
-        self.lanes[rank].push(Activity::Communicate, since.max(m.started), self.now, peer);
-        if let Some(history) = &mut self.history
-            && self.now > since
-        {
-            history.waits[rank].push(Wait {
-                step: self.ranks[rank].step - 1,
-                from: Rank(m.from as usize),
-                to: Rank(m.to as usize),
-                tag: m.tag,
-                bytes: m.load.bytes(),
-                since,
-                until: self.now,
-                sent: m.sent,
-                received: m.received,
-                started: m.started,
-            });
-        }
+        let (now, step) = (self.now, self.ranks[rank].step - 1);
+        self.record.push(Rank(rank), Activity::Idle, since, m.started, peer);
+        self.record.push(Rank(rank), Activity::Communicate, since.max(m.started), now, peer);
+        self.record.waits(Rank(rank), R::detail(m.load.bytes(), m.sent), |bytes, sent| Wait {
+            step,
+            from: Rank(m.from as usize),
+            to: Rank(m.to as usize),
+            tag: m.tag,
+            bytes,
+            since,
+            until: now,
+            sent,
+            received: m.received,
+            started: m.started,
+        });
         if let On::Message { .. } = on {
             self.messages.release(id);
         }

@@ -307,7 +307,7 @@ impl MatmulSchedule {
             .iter()
             .filter(|p| now(p.rows))
             .for_each(|p| self.bands_of_b.needing(p.cols, &mut found));
-        self.in_turn(rank, found)
+        Self::in_turn(rank, found)
     }
 
     /// The ranks that own something with these inner indices that `rank` needs, starting after `rank`.
@@ -315,7 +315,7 @@ impl MatmulSchedule {
         let mut found = Vec::new();
         self.bands_of_a.owning(rank, inner, &mut found);
         self.bands_of_b.owning(rank, inner, &mut found);
-        self.in_turn(rank, found)
+        Self::in_turn(rank, found)
     }
 
     /// The ranks that send something of a pivot block, by ascending rank.
@@ -325,12 +325,14 @@ impl MatmulSchedule {
     }
 
     /// Each other rank once, in cyclic order from the next rank on.
-    fn in_turn(&self, rank: Rank, mut found: Vec<Rank>) -> Vec<Rank> {
-        let p = self.processors();
-        let turn = |other: &Rank| (other.0 + p - rank.0) % p;
+    fn in_turn(rank: Rank, mut found: Vec<Rank>) -> Vec<Rank> {
         found.retain(|other| *other != rank);
-        found.sort_unstable_by_key(turn);
+        found.sort_unstable();
         found.dedup();
+        let later = found.partition_point(|other| *other < rank);
+        found.rotate_left(later);
+        // Ranks are found once for each band; their list lives as long as their messages.
+        found.shrink_to_fit();
         found
     }
 }

@@ -15,9 +15,27 @@ pub(crate) struct Band {
     pub members: Vec<Rank>,
     /// Inner indices that each member owns, ascending: (indices, position of the owner among the members).
     pub owned: Vec<(Span, usize)>,
+    /// The same indices in the order of their owners, and for each member where its own begin.
+    by_owner: Vec<Span>,
+    first_of: Vec<u32>,
 }
 
 impl Band {
+    fn new(lines: Span, members: Vec<Rank>, owned: Vec<(Span, usize)>) -> Self {
+        let mut sorted = owned.clone();
+        sorted.sort_by_key(|&(_, place)| place);
+        let first = |place: usize| sorted.partition_point(|of| of.1 < place) as u32;
+        let first_of = (0..=members.len()).map(first).collect();
+        let by_owner = sorted.into_iter().map(|(span, _)| span).collect();
+        Self { lines, members, owned, by_owner, first_of }
+    }
+
+    /// The parts of these inner indices that the member at a position owns, ascending. O(1) for each part.
+    pub fn owned_by(&self, place: usize, inner: Span) -> impl Iterator<Item = Span> + '_ {
+        let own = &self.by_owner[self.first_of[place] as usize..self.first_of[place + 1] as usize];
+        own.iter().map(move |span| span.intersect(inner)).filter(|span| !span.is_empty())
+    }
+
     /// The owned parts of these inner indices with the positions of their owners. O(log p + results).
     pub fn owned_of(&self, inner: Span) -> impl Iterator<Item = (Span, usize)> + '_ {
         let first = self.owned.partition_point(|(span, _)| span.end <= inner.start);
@@ -85,7 +103,7 @@ impl OwnerIndex {
             pieces.sort_unstable();
             let owned = pieces.into_iter().map(|(span, owner)| (span, place(owner))).collect();
             members.iter().zip(0..).for_each(|(rank, place)| of[rank.0].push((i, place)));
-            bands.push(Band { lines: Span::new(cuts[i], cuts[i + 1]), members, owned });
+            bands.push(Band::new(Span::new(cuts[i], cuts[i + 1]), members, owned));
         }
         Self { bands, of }
     }

@@ -5,132 +5,192 @@
 //! ring. Each piece travels round the ring from its owner until all have it. B's columns travel in the same
 //! way from top to bottom. A processor communicates only with its neighbours in its bands.
 
+use super::owner_index::Band;
 use super::{MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Step, Update};
 use crate::geometry::{Rank, Rect, Span};
 use crate::schedule::Application;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-/// Hops of `rank` for the operands' indices `inner`: by hop number, the data that it sends and receives, by
-/// peer.
-fn hops(schedule: &MatmulSchedule, rank: Rank, inner: Span) -> BTreeMap<u64, Hop> {
-    let mut hops: BTreeMap<u64, Hop> = BTreeMap::new();
-    for (operand, bands) in [(Operand::A, &schedule.bands_of_a), (Operand::B, &schedule.bands_of_b)] {
-        for (band, place) in bands.with(rank).filter(|(band, _)| band.members.len() > 1) {
-            let size = band.members.len();
-            for (indices, owner) in band.owned_of(inner) {
-                let rect = match operand {
-                    Operand::B => Rect::new(indices, band.lines),
-                    _ => Rect::new(band.lines, indices),
-                };
-                let piece = OperandPiece { operand, rect };
-                // Number of hops until the piece reaches this position; the next hop forwards it.
-                let reached = (place + size - owner) % size;
-                if reached > 0 {
-                    let from = band.members[(place + size - 1) % size];
-                    hops.entry(reached as u64).or_default().received.entry(from).or_default().push(piece);
-                }
-                if reached + 1 < size {
-                    let to = band.members[(place + 1) % size];
-                    hops.entry(reached as u64 + 1).or_default().sent.entry(to).or_default().push(piece);
-                }
-            }
-        }
-    }
-    hops
-}
-
-/// The data that one processor sends and receives in one hop, by peer.
-#[derive(Debug, Default)]
-struct Hop {
-    sent: BTreeMap<Rank, Vec<OperandPiece>>,
-    received: BTreeMap<Rank, Vec<OperandPiece>>,
-}
-
-/// Steps of `rank`. With overlap, the first hop of the next pivot block is in flight during an update. With a
-/// look-ahead of several blocks, each update overlaps one hop of each of these blocks, so that the hops of a
-/// block are spread over several updates.
+/// Steps of `rank`, generated hop by hop: with many processors, the pieces of a pivot block do not fit into memory for
+/// all of them. With overlap, the first hop of the next pivot block is in flight during an update. With a look-ahead
+/// of several blocks, each update overlaps one hop of each of these blocks, so that the hops of a block are spread
+/// over several updates.
 pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
     let count = schedule.pivot_count();
     let ahead = schedule.order.ahead();
-    let p = schedule.processors() as u64;
-    let posted = move |t: usize, inner: Span| Posted::new(schedule, rank, inner, t as u64 * p);
     let mut next = 0;
     // What remains of blocks t, t + 1, …
-    let mut under_way: VecDeque<Posted> = VecDeque::new();
+    let mut under_way: VecDeque<Rounds<'_>> = VecDeque::new();
     (0..count).flat_map(move |t| {
-        let mut steps = Vec::new();
-        if t == 0 && count > 0 {
-            under_way.push_back(posted(0, schedule.pivot(0)));
-            next = 1;
-        }
-        let mut now = under_way.pop_front().expect("block t was posted");
-        let talks = now.talks();
-        steps.append(&mut now.starts);
-        steps.extend(now.rest.drain(..).flatten());
-        for block in &mut under_way {
-            steps.extend(block.rest.pop_front().into_iter().flatten());
-        }
-        while next < count && next <= t.saturating_add(ahead) {
-            let mut block = posted(next, schedule.pivot(next));
-            steps.append(&mut block.starts);
-            under_way.push_back(block);
+        let (first, now) = match under_way.pop_front() {
+            Some(now) => (None, now),
+            None => {
+                next = t + 1;
+                let now = Rounds::new(schedule, rank, t);
+                (Some(now), now)
+            }
+        };
+        let mut stages: Vec<(Rounds<'_>, u64)> = now.stages().map(|hop| (now, hop)).collect();
+        let talks = !stages.is_empty();
+        stages.extend(under_way.iter_mut().filter_map(|block| Some((*block, block.take()?))));
+        let mut posted = Vec::new();
+        while ahead > 0 && next < count && next <= t.saturating_add(ahead) {
+            posted.push(Rounds::new(schedule, rank, next));
             next += 1;
         }
-        if t + 1 == count && ahead > 0 || talks && ahead == 0 {
-            steps.push(Step::WaitSends);
-        }
+        under_way.extend(&posted);
+        let flushes = t + 1 == count && ahead > 0 || talks && ahead == 0;
         let inner = schedule.pivot(t);
-        let update = |&rect: &Rect| Step::Compute(Update { rect, inner });
-        steps.extend(schedule.rects(rank).iter().map(update));
-        steps.push(Step::Free(schedule.all(inner)));
-        if ahead == 0 && next < count {
-            under_way.push_back(posted(next, schedule.pivot(next)));
-            next += 1;
-        }
-        steps
+        let update = move |&rect: &Rect| Step::Compute(Update { rect, inner });
+        (first.into_iter().flat_map(Rounds::starts))
+            .chain(stages.into_iter().flat_map(|(block, hop)| block.stage(hop)))
+            .chain(posted.into_iter().flat_map(Rounds::starts))
+            .chain(flushes.then_some(Step::WaitSends))
+            .chain(schedule.rects(rank).iter().map(update))
+            .chain([Step::Free(schedule.all(inner))])
     })
 }
 
-/// The communication of one pivot block: the steps that start it, and the hops that wait for earlier ones.
-struct Posted {
-    starts: Vec<MatmulStep>,
-    /// By hop: the steps that wait for its arrivals and forward them.
-    rest: VecDeque<Vec<MatmulStep>>,
+/// The communication of one processor for one pivot block.
+#[derive(Clone, Copy)]
+struct Rounds<'a> {
+    schedule: &'a MatmulSchedule,
+    rank: Rank,
+    inner: Span,
+    /// Tags count up from here, one per hop.
+    tag: u64,
+    /// The first hop that has not been waited for, and the last of all; hops count from 1.
+    next: u64,
+    last: u64,
 }
 
-impl Posted {
-    /// Tags count up from `tag`, one per hop.
-    fn new(schedule: &MatmulSchedule, rank: Rank, inner: Span, tag: u64) -> Self {
-        let hops = hops(schedule, rank, inner);
-        let last = hops.keys().next_back().copied().unwrap_or(0);
-        let (mut starts, mut rest) = (Vec::new(), VecDeque::new());
-        for (number, hop) in &hops {
-            let received = hop.received.iter().map(|(from, pieces)| {
-                let message =
-                    MatmulMessage { from: *from, to: rank, tag: tag + number, pieces: pieces.clone() };
-                Step::PostReceive(message)
-            });
-            starts.extend(received);
-        }
-        let sends = |number: u64| {
-            let sent = hops.get(&number).into_iter().flat_map(|hop| &hop.sent);
-            sent.map(move |(to, pieces)| {
-                Step::Send(MatmulMessage { from: rank, to: *to, tag: tag + number, pieces: pieces.clone() })
-            })
-        };
-        starts.extend(sends(1));
-        for number in 1..=last {
-            let received = hops.get(&number).into_iter().flat_map(|hop| hop.received.keys());
-            let mut stage: Vec<MatmulStep> =
-                received.map(|from| Step::WaitReceive { from: *from, tag: tag + number }).collect();
-            stage.extend(sends(number + 1));
-            rest.push_back(stage);
-        }
-        Self { starts, rest }
+impl<'a> Rounds<'a> {
+    fn new(schedule: &'a MatmulSchedule, rank: Rank, block: usize) -> Self {
+        let (inner, tag) = (schedule.pivot(block), block as u64 * schedule.processors() as u64);
+        let mut rounds = Self { schedule, rank, inner, tag, next: 1, last: 0 };
+        let hops = rounds.rings().flat_map(|(_, band, place)| {
+            let size = band.members.len();
+            // A piece is sent on in the hop after the one that brought it, unless all have it.
+            let last = move |owner: usize| ((place + size - owner) % size + 1).min(size - 1) as u64;
+            band.owned_of(inner).map(move |(_, owner)| last(owner))
+        });
+        rounds.last = hops.max().unwrap_or(0);
+        rounds
     }
 
-    fn talks(&self) -> bool {
-        !self.starts.is_empty() || !self.rest.is_empty()
+    /// The bands in whose rings the processor is, with its position.
+    fn rings(&self) -> impl Iterator<Item = (Operand, &'a Band, usize)> + use<'a> {
+        let schedule = self.schedule;
+        let of = |operand, bands: &'a super::OwnerIndex, rank| {
+            bands.with(rank).map(move |(band, place)| (operand, band, place))
+        };
+        let a = of(Operand::A, &schedule.bands_of_a, self.rank);
+        a.chain(of(Operand::B, &schedule.bands_of_b, self.rank)).filter(|(_, band, _)| band.members.len() > 1)
+    }
+
+    /// Pieces that have made so many hops when they get here, each with its ring.
+    fn pieces(&self, hops: usize) -> impl Iterator<Item = (&'a Band, usize, OperandPiece)> + use<'a> {
+        let inner = self.inner;
+        self.rings().filter(move |(_, band, _)| hops < band.members.len()).flat_map(
+            move |(operand, band, place)| {
+                let back = if hops <= place { 0 } else { band.members.len() };
+                let piece = move |indices| match operand {
+                    Operand::B => OperandPiece { operand, rect: Rect::new(indices, band.lines) },
+                    _ => OperandPiece { operand, rect: Rect::new(band.lines, indices) },
+                };
+                band.owned_by(place + back - hops, inner).map(move |indices| (band, place, piece(indices)))
+            },
+        )
+    }
+
+    /// All that arrives in a hop.
+    fn received(&self, hop: u64) -> ByPeer {
+        let mut received = ByPeer::default();
+        self.pieces(hop as usize).for_each(|(band, place, piece)| received.add(before(band, place), piece));
+        received.sorted()
+    }
+
+    /// The senders of all that arrives in a hop, and the sends that forward it in the next.
+    fn passed_on(&self, hop: u64) -> (Vec<Rank>, ByPeer) {
+        let (mut from, mut sent) = (Vec::new(), ByPeer::default());
+        for (band, place, piece) in self.pieces(hop as usize) {
+            let sender = before(band, place);
+            if from.last() != Some(&sender) {
+                from.push(sender);
+            }
+            // Unless all have it.
+            if hop as usize + 1 < band.members.len() {
+                sent.add(after(band, place), piece);
+            }
+        }
+        from.sort_unstable();
+        from.dedup();
+        (from, sent.sorted())
+    }
+
+    /// The sends of a hop.
+    fn sends(self, hop: u64, sent: ByPeer) -> impl Iterator<Item = MatmulStep> + use<> {
+        let (from, tag) = (self.rank, self.tag + hop);
+        sent.0.into_iter().map(move |(to, pieces)| Step::Send(MatmulMessage { from, to, tag, pieces }))
+    }
+
+    /// The steps that start the communication: all receives, and the sends of the first hop.
+    fn starts(self) -> impl Iterator<Item = MatmulStep> + use<'a> {
+        let receives = (1..=self.last).flat_map(move |hop| {
+            let (to, tag) = (self.rank, self.tag + hop);
+            let message = move |(from, pieces)| MatmulMessage { from, to, tag, pieces };
+            self.received(hop).0.into_iter().map(message).map(Step::PostReceive)
+        });
+        receives.chain(self.sends(1, self.passed_on(0).1))
+    }
+
+    /// The hops that are still to be waited for.
+    fn stages(&self) -> impl Iterator<Item = u64> + use<> {
+        self.next..=self.last
+    }
+
+    /// The next of them, which then is not any more.
+    fn take(&mut self) -> Option<u64> {
+        let hop = self.stages().next()?;
+        self.next += 1;
+        Some(hop)
+    }
+
+    /// The steps that wait for the arrivals of a hop and forward them.
+    fn stage(self, hop: u64) -> impl Iterator<Item = MatmulStep> + use<'a> {
+        let tag = self.tag + hop;
+        let (from, sent) = self.passed_on(hop);
+        let waits = from.into_iter().map(move |from| Step::WaitReceive { from, tag });
+        waits.chain(self.sends(hop + 1, sent))
+    }
+}
+
+/// The neighbour from which a position of a ring receives.
+fn before(band: &Band, place: usize) -> Rank {
+    band.members[if place == 0 { band.members.len() - 1 } else { place - 1 }]
+}
+
+/// The neighbour to which it sends.
+fn after(band: &Band, place: usize) -> Rank {
+    band.members[if place + 1 == band.members.len() { 0 } else { place + 1 }]
+}
+
+/// Pieces by peer. A processor has few neighbours, and bands that follow each other have the same.
+#[derive(Debug, Default)]
+struct ByPeer(Vec<(Rank, Vec<OperandPiece>)>);
+
+impl ByPeer {
+    fn add(&mut self, peer: Rank, piece: OperandPiece) {
+        match self.0.iter_mut().rev().find(|(known, _)| *known == peer) {
+            Some((_, pieces)) => pieces.push(piece),
+            None => self.0.push((peer, vec![piece])),
+        }
+    }
+
+    /// In the order of peers.
+    fn sorted(mut self) -> Self {
+        self.0.sort_unstable_by_key(|(peer, _)| *peer);
+        self
     }
 }
 

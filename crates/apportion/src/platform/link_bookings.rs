@@ -61,10 +61,10 @@ impl<'a> LinkBookings<'a> {
             let (start, end) = match hop.crossings.as_slice() {
                 [crossing] => self.occupy(crossing.wire, transit.arrival, seconds, now),
                 crossings => {
-                    let taken = |wire: &Wire| self.taken.get(&number(*wire)).copied().unwrap_or(0.0);
+                    let taken = |wire: &Wire| self.taken.get(&wire.number()).copied().unwrap_or(0.0);
                     let free = crossings.iter().map(|c| taken(&c.wire)).fold(0.0, f64::max);
                     let start = transit.arrival.max(free);
-                    self.taken.extend(crossings.iter().map(|c| (number(c.wire), start + seconds)));
+                    self.taken.extend(crossings.iter().map(|c| (c.wire.number(), start + seconds)));
                     (start, start + seconds)
                 }
             };
@@ -78,7 +78,7 @@ impl<'a> LinkBookings<'a> {
 
     /// Books a wire for `seconds` from `ready` on, idle intervals first; returns the start and the end.
     fn occupy(&mut self, wire: Wire, ready: f64, seconds: f64, now: f64) -> (f64, f64) {
-        let taken = self.taken.get(&number(wire)).copied().unwrap_or(0.0);
+        let taken = self.taken.get(&wire.number()).copied().unwrap_or(0.0);
         let (mut left, mut first) = (seconds, None);
         if let Some(gaps) = self.gaps.get_mut(&wire) {
             let mut rest = Vec::new();
@@ -103,7 +103,7 @@ impl<'a> LinkBookings<'a> {
         if start > taken.max(now) {
             self.gaps.entry(wire).or_default().push((taken.max(now), start));
         }
-        self.taken.insert(number(wire), start + left);
+        self.taken.insert(wire.number(), start + left);
         (first.map_or(start, |(start, _)| start), start + left)
     }
 
@@ -119,24 +119,12 @@ impl<'a> LinkBookings<'a> {
         let Some(slowest) = hops.max_by(|a, b| seconds(a).total_cmp(&seconds(b))) else {
             return Vec::new();
         };
-        let taken = |wire: &Wire| self.taken.get(&number(*wire)).copied().unwrap_or(0.0);
+        let taken = |wire: &Wire| self.taken.get(&wire.number()).copied().unwrap_or(0.0);
         let start = slowest.crossings.iter().map(|c| taken(&c.wire)).fold(now, f64::max);
         let end = start + seconds(&slowest);
-        self.taken.extend(slowest.crossings.iter().map(|c| (number(c.wire), end)));
+        self.taken.extend(slowest.crossings.iter().map(|c| (c.wire.number(), end)));
         vec![Transit { start, sent: end, arrival: end }; to.len()]
     }
-}
-
-/// A number for each wire: millions are booked in large simulations, and this takes a third of the memory.
-/// Ranks and places in files are below 2^31.
-fn number(wire: Wire) -> u64 {
-    let (kind, high, low) = match wire {
-        Wire::Pair(from, to) => (0, from.0, to.0),
-        Wire::Bus => (1, 0, 0),
-        Wire::Shared { number, backward } => (2, number, usize::from(backward)),
-        Wire::Uplink { number, down } => (3, number, usize::from(down)),
-    };
-    kind << 62 | (high as u64) << 31 | low as u64
 }
 
 /// A hash of one number. Order plays no part, and the numbers are not chosen by a user who could make them collide.

@@ -40,6 +40,20 @@ pub enum Wire {
     },
 }
 
+impl Wire {
+    /// A number for each wire: millions are known in large simulations, and this takes a third of the memory. Ranks
+    /// and places in files are below 2^31.
+    pub(crate) fn number(self) -> u64 {
+        let (kind, high, low) = match self {
+            Self::Pair(from, to) => (0, from.0, to.0),
+            Self::Bus => (1, 0, 0),
+            Self::Shared { number, backward } => (2, number, usize::from(backward)),
+            Self::Uplink { number, down } => (3, number, usize::from(down)),
+        };
+        kind << 62 | (high as u64) << 31 | low as u64
+    }
+}
+
 /// One of the wires that a hop crosses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {

@@ -52,7 +52,7 @@ fn cause<R>(engine: &Engine<'_, R>, rank: usize) -> (usize, String) {
             engine.messages.unfinished().find(mine).expect("it waits for something that it has posted")
         }
     };
-    let (bytes, tag) = (message.load.bytes(), message.tag);
+    let (bytes, tag) = (message.bytes, message.tag);
     if message.from as usize == rank {
         (message.to as usize, format!("waits to send {bytes} bytes with tag {tag} to"))
     } else {

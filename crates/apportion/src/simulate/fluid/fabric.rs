@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(in crate::simulate) struct Path {
     /// Links, each once, with the bandwidth that a flow takes of each per unit of its rate.
-    pub uses: Vec<(u32, f64)>,
+    pub uses: Box<[(u32, f64)]>,
     /// Latency of the first byte, in seconds.
     pub latency: f64,
     /// Weight of the flow's rate in the sharing problem.
@@ -18,7 +18,7 @@ pub(in crate::simulate) struct Path {
     pub bound: f64,
     /// The links of the hops with their capacities, if contiguous and strided data travel at different
     /// speeds.
-    uneven: Vec<(Link, f64)>,
+    uneven: Box<[(Link, f64)]>,
 }
 
 impl Path {
@@ -43,7 +43,8 @@ pub(in crate::simulate) struct Fabric<'a> {
     /// Each rank's processor.
     placement: &'a [usize],
     rules: &'a Fluid,
-    wires: BTreeMap<Wire, u32>,
+    /// By [`Wire::number`].
+    wires: BTreeMap<u64, u32>,
     capacities: Vec<f64>,
     /// By source, then by destination.
     by_pair: Vec<BTreeMap<u32, u32>>,
@@ -84,7 +85,7 @@ impl<'a> Fabric<'a> {
         }
         let (source, destination) = (self.placement[from], self.placement[to]);
         let path = if source == destination {
-            let (uses, uneven) = (Vec::new(), Vec::new());
+            let (uses, uneven) = (Box::default(), Box::default());
             Path { uses, latency: 0.0, weight: 1.0, bound: f64::INFINITY, uneven }
         } else {
             self.find(Rank(source), Rank(destination))
@@ -124,12 +125,13 @@ impl<'a> Fabric<'a> {
         if latency > 0.0 {
             bound = bound.min(self.rules.tcp.window / (2.0 * latency));
         }
+        let (uses, uneven) = (uses.into_boxed_slice(), uneven.into_boxed_slice());
         Path { uses, latency, weight, bound, uneven }
     }
 
     fn number(&mut self, wire: Wire, capacity: f64) -> u32 {
         let next = self.capacities.len() as u32;
-        let number = *self.wires.entry(wire).or_insert(next);
+        let number = *self.wires.entry(wire.number()).or_insert(next);
         if number == next {
             self.capacities.push(capacity);
         }

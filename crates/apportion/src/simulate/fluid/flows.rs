@@ -91,8 +91,13 @@ impl Flows {
         let alone = route.uses.iter().all(|&(link, _)| self.links[link as usize].count() == 0);
         self.births = self.births.checked_add(1).unwrap_or(1);
         self.count += 1;
-        for &(link, _) in &route.uses {
-            self.links[link as usize].flows.push((id, self.births));
+        for &(link, _) in &*route.uses {
+            let on = &mut self.links[link as usize];
+            if on.flows.capacity() == 0 {
+                // Most links are a pair's own and carry one message at a time.
+                on.flows.reserve_exact(1);
+            }
+            on.flows.push((id, self.births));
             if !alone {
                 self.dirty.push(link);
             }
@@ -114,7 +119,7 @@ impl Flows {
         flow.version = flow.version.wrapping_add(1);
         flow.birth = 0;
         let mut concerned = 0;
-        for &(link, _) in &fabric.path(flow.path).uses {
+        for &(link, _) in &*fabric.path(flow.path).uses {
             let on = &mut self.links[link as usize];
             on.ended += 1;
             if 2 * on.ended as usize > on.flows.len() {
@@ -204,7 +209,7 @@ impl Flows {
                 }
                 flow.mark = self.round;
                 self.members.push(id);
-                for &(other, _) in &fabric.path(flow.path).uses {
+                for &(other, _) in &*fabric.path(flow.path).uses {
                     let on = &mut self.links[other as usize];
                     if on.mark != self.round {
                         on.mark = self.round;

@@ -15,12 +15,12 @@ impl<R: Record> Engine<'_, R> {
         let message = self.messages.get_mut(id);
         let path = self.fabric.between(key.0, key.1);
         let amount = self.fabric.path(path).amount(load);
-        message.load = load;
+        message.bytes = load.bytes();
         message.amount = amount;
         message.path = path;
         message.sent = self.now;
         message.detached = amount < self.rules.detached as f64;
-        message.rider = self.ranks[key.0].riders.take();
+        message.take_along(self.ranks[key.0].riders.take());
         if !message.detached {
             self.ranks[key.0].open[1] += 1;
         }
@@ -34,11 +34,11 @@ impl<R: Record> Engine<'_, R> {
     pub(super) fn ride(&mut self, key: (usize, usize, u64), load: Load) {
         let id = self.messages.post(key, true);
         let message = self.messages.get_mut(id);
-        message.load = load;
+        message.bytes = load.bytes();
         message.sent = self.now;
         message.detached = true;
         message.rides = true;
-        message.rider = self.ranks[key.0].riders.replace(id);
+        message.take_along(self.ranks[key.0].riders.replace(id));
     }
 
     /// Posts a receive.
@@ -63,7 +63,7 @@ impl<R: Record> Engine<'_, R> {
         while let Some(each) = along {
             let message = self.messages.get_mut(each);
             message.started = self.now;
-            along = message.rider;
+            along = message.rider();
         }
         let message = self.messages.get(id);
         let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
@@ -98,7 +98,7 @@ impl<R: Record> Engine<'_, R> {
     pub(super) fn arrive(&mut self, id: u32) {
         let mut along = Some(id);
         while let Some(each) = along {
-            along = self.messages.get(each).rider;
+            along = self.messages.get(each).rider();
             self.conclude(each);
         }
     }
@@ -140,7 +140,7 @@ impl<R: Record> Engine<'_, R> {
         let (now, step) = (self.now, self.ranks[rank].step - 1);
         self.record.push(Rank(rank), Activity::Idle, since, m.started, peer);
         self.record.push(Rank(rank), Activity::Communicate, since.max(m.started), now, peer);
-        self.record.waits(Rank(rank), R::detail(m.load.bytes(), m.sent), |bytes, sent| Wait {
+        self.record.waits(Rank(rank), R::detail(m.bytes, m.sent), |bytes, sent| Wait {
             step,
             from: Rank(m.from as usize),
             to: Rank(m.to as usize),

@@ -1,9 +1,8 @@
-//! How long planning takes on random platforms of 16 to 1,000 processors, compared with its limit: 1 % of the
-//! forecast, or 50 ms.
+//! How long planning takes on random platforms, compared with its limit: 1 % of the forecast, or 50 ms.
 //!
-//! `cargo run --release -p apportion --example planning_time [PLATFORMS] [SEED] [FIRST]` plans each
+//! `cargo run --release -p apportion --example planning_time [PLATFORMS] [SEED] [FIRST] [LEAST] [MOST]` plans each
 //! product as `auto` does, up to three times (the shortest counts), and prints a line for each, from the first
-//! one on. Networks are full, half duplex, buses, stars, clusters, and clusters behind shared uplinks.
+//! one on. Platforms have LEAST to MOST processors (16 to 1,000). Networks are full, half duplex, buses, stars, clusters, and clusters behind shared uplinks.
 
 use apportion::error::Result;
 use apportion::model::{Model, WorkUnit, platform_models};
@@ -26,8 +25,8 @@ struct Case {
     shape: Shape,
 }
 
-fn case(random: &mut Random) -> Result<Case> {
-    let p = (16.0 * (1000.0f64 / 16.0).powf(random.unit())) as usize;
+fn case(random: &mut Random, [least, most]: [f64; 2]) -> Result<Case> {
+    let p = (least * (most / least).powf(random.unit())) as usize;
     let network = NETWORKS[random.below(NETWORKS.len())];
     let side = || BLOCK * 4;
     let mut sides = [0; 3].map(|_| (side() as f64 * 40f64.powf(random.unit())) as u64);
@@ -37,7 +36,7 @@ fn case(random: &mut Random) -> Result<Case> {
     let latency = 1e-6 * 100f64.powf(random.unit());
     let bandwidth = 1e8 * 100f64.powf(random.unit());
     let spread = 50f64.powf(random.unit());
-    let clusters = 2 + random.below(8);
+    let clusters = (2 + random.below(8)).min(p);
     let mut text = format!("[network]\nlatency = {latency:?}\nbandwidth = {bandwidth:?}\n");
     match network {
         "half duplex" => text += "duplex = false\n",
@@ -77,8 +76,9 @@ fn main() -> Result<()> {
     let mut ratios = Vec::new();
     println!("number | p | network | m x k x n | method, flow | forecast s | planning s | of its limit");
     let first = numbers.get(2).map_or(0, |&n| n);
+    let processors = [(3, 16), (4, 1000)].map(|(at, default)| numbers.get(at).map_or(default, |&n| n) as f64);
     for number in first..first + count {
-        let case = case(&mut Random::new(seed * 1_000_003 + number))?;
+        let case = case(&mut Random::new(seed * 1_000_003 + number), processors)?;
         let mut least = f64::INFINITY;
         let options = PlanOptions::open(BLOCK, 8);
         let mut best = None;

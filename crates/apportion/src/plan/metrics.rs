@@ -146,6 +146,17 @@ pub fn lower_bound(shape: Shape, shares: &[u64]) -> f64 {
 }
 
 impl Layout {
+    /// Number of rows and columns of C that several processors share. Times k, these are the elements of A and B that
+    /// some processor needs and another one owns.
+    pub(crate) fn shared_lines(&self) -> u64 {
+        let Shape { m, n, .. } = self.shape();
+        let whole = |own: &Vec<Rect>| {
+            fully_owned(own.iter().map(|r| (r.rows, r.cols.len())), n).len()
+                + fully_owned(own.iter().map(|r| (r.cols, r.rows.len())), m).len()
+        };
+        m + n - self.rects_by_owner().iter().map(whole).sum::<u64>()
+    }
+
     /// Elements that travel: [`Metrics::volume`] alone. O(R log R), with boxes O(R^2).
     pub fn volume(&self) -> u64 {
         match self.boxes() {

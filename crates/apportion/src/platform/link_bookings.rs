@@ -55,32 +55,44 @@ impl<'a> LinkBookings<'a> {
     /// received all of it; until then its wire serves later messages, in pieces if they are longer. The time
     /// at which a wire becomes idle therefore does not depend on the order in which different senders book.
     pub fn book(&mut self, from: Rank, to: Rank, load: Load, now: f64) -> Transit {
-        let mut transit = Transit { start: now, sent: now, arrival: now };
-        for (i, hop) in self.network.route(from, to).iter().enumerate() {
-            let seconds = hop.link.seconds(load.horizontal, load.vertical);
-            let (start, end) = match hop.crossings.as_slice() {
-                [crossing] => self.occupy(crossing.wire, transit.arrival, seconds, now),
-                crossings => {
-                    let taken = |wire: &Wire| self.taken.get(&wire.number()).copied().unwrap_or(0.0);
-                    let free = crossings.iter().map(|c| taken(&c.wire)).fold(0.0, f64::max);
-                    let start = transit.arrival.max(free);
-                    self.taken.extend(crossings.iter().map(|c| (c.wire.number(), start + seconds)));
-                    (start, start + seconds)
-                }
-            };
-            if i == 0 {
-                (transit.start, transit.sent) = (start, end);
+        match self.network.topology {
+            Topology::Star { centre } if from != centre && to != centre => {
+                let (start, sent) = self.cross(from, centre, load, (now, now));
+                let (_, arrival) = self.cross(centre, to, load, (sent, now));
+                Transit { start, sent, arrival }
             }
-            transit.arrival = end;
+            _ => {
+                let (start, sent) = self.cross(from, to, load, (now, now));
+                Transit { start, sent, arrival: sent }
+            }
         }
-        transit
+    }
+
+    /// Books one hop of a message that is `ready` and was posted at `now`; returns the start and the end.
+    fn cross(&mut self, from: Rank, to: Rank, load: Load, (ready, now): (f64, f64)) -> (f64, f64) {
+        if let Some((wire, link)) = self.network.only_wire(from, to) {
+            return self.occupy(wire, ready, link.seconds(load.horizontal, load.vertical), now);
+        }
+        let hop = self.network.hop(from, to);
+        let seconds = hop.link.seconds(load.horizontal, load.vertical);
+        match hop.crossings.as_slice() {
+            [crossing] => self.occupy(crossing.wire, ready, seconds, now),
+            crossings => {
+                let taken = |wire: &Wire| self.taken.get(&wire.number()).copied().unwrap_or(0.0);
+                let free = crossings.iter().map(|c| taken(&c.wire)).fold(0.0, f64::max);
+                let start = ready.max(free);
+                self.taken.extend(crossings.iter().map(|c| (c.wire.number(), start + seconds)));
+                (start, start + seconds)
+            }
+        }
     }
 
     /// Books a wire for `seconds` from `ready` on, idle intervals first; returns the start and the end.
     fn occupy(&mut self, wire: Wire, ready: f64, seconds: f64, now: f64) -> (f64, f64) {
-        let taken = self.taken.get(&wire.number()).copied().unwrap_or(0.0);
+        let until = self.taken.entry(wire.number()).or_insert(0.0);
+        let taken = *until;
         let (mut left, mut first) = (seconds, None);
-        if let Some(gaps) = self.gaps.get_mut(&wire) {
+        if let Some(gaps) = self.gaps.get_mut(&wire).filter(|gaps| !gaps.is_empty()) {
             let mut rest = Vec::new();
             for &(from, to) in gaps.iter().filter(|gap| gap.1 > now) {
                 let start = from.max(ready);
@@ -103,7 +115,7 @@ impl<'a> LinkBookings<'a> {
         if start > taken.max(now) {
             self.gaps.entry(wire).or_default().push((taken.max(now), start));
         }
-        self.taken.insert(wire.number(), start + left);
+        *until = start + left;
         (first.map_or(start, |(start, _)| start), start + left)
     }
 
@@ -129,7 +141,7 @@ impl<'a> LinkBookings<'a> {
 
 /// A hash of one number. Order plays no part, and the numbers are not chosen by a user who could make them collide.
 #[derive(Debug, Clone, Copy, Default)]
-struct Mixed(u64);
+pub(crate) struct Mixed(u64);
 
 impl Hasher for Mixed {
     fn finish(&self) -> u64 {
@@ -138,6 +150,10 @@ impl Hasher for Mixed {
 
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
     }
 
     fn write_u64(&mut self, number: u64) {

@@ -18,6 +18,7 @@ pub use conditions::{Conditions, conditions};
 pub use discover::{Core, Machine, discover};
 pub use emulated::Emulated;
 pub use free_memory::available_memory;
+pub(crate) use link_bookings::Mixed;
 pub use link_bookings::{LinkBookings, Load, Transit};
 pub(crate) use network::Place;
 pub use network::{Crossing, Cut, Direction, Link, Network, PairLink, Route, Topology, Wire};

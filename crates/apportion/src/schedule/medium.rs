@@ -83,6 +83,11 @@ impl<'a> Medium<'a> {
             .collect()
     }
 
+    /// Books one message posted at `now`; `None` on a bus, where it may have to wait for its turn.
+    pub fn book_at_once(&mut self, from: Rank, to: Rank, load: Load, now: f64) -> Option<Transit> {
+        self.turns.is_none().then(|| self.wires.book(from, to, load, now))
+    }
+
     fn book(&mut self, posting: &Posting, now: f64) -> Vec<Transit> {
         match posting.once {
             Some(once) => self.wires.book_broadcast(posting.from, &posting.to, once, now),

@@ -6,6 +6,7 @@ use crate::plan::shapes::{Method, MethodOptions};
 use crate::plan::{Hierarchy, Layout, LayoutConstraints, Shape};
 use crate::platform::{Platform, Processor};
 use crate::schedule::{Flow, ScheduleOptions};
+use crate::select::effort::FEW;
 use crate::select::{MemoryOverrun, MemoryPolicy, PlanOptions, Sizing, boxes, fitted};
 use crate::select::{affordable, areas, corner_for_overlap, forecast, rates};
 use crate::simulate::CostModel;
@@ -140,7 +141,11 @@ fn layouts(
     wishes: &PlanOptions,
 ) -> Result<Vec<(String, Layout)>> {
     let wishes = &PlanOptions {
-        terms: MethodOptions { objective: wishes.minimise.objective(), ..wishes.terms.clone() },
+        terms: MethodOptions {
+            objective: wishes.minimise.objective(),
+            quick: wishes.terms.quick || (wishes.method.is_none() && platform.len() > FEW),
+            ..wishes.terms.clone()
+        },
         ..wishes.clone()
     };
     if let Some(levels) = &wishes.form.levels {

@@ -1,21 +1,29 @@
 //! Forecasts of candidates, without simulating those that cannot win.
 //!
-//! Where every pair of processors has a wire of its own, the times of most flows follow by recurrence, which
-//! costs little. Overlap is never slower there, so that the same flow without it needs no forecast. The others
-//! are taken in the order of lower bounds, and given up once they are slower than the best so far. All of this
-//! is exact: the first candidate is the one that simulating all of them would find.
+//! Candidates are taken in the order of what they need at least: the work of the busiest processor, and what
+//! occupies a wire. They are given up once they are slower than the best so far. Where every pair of processors has a
+//! wire of its own, overlap is never slower, so that the same flow without it needs no forecast. All of this is
+//! exact: the first candidate is the one that simulating all of them would find, unless the work that planning may
+//! cost is spent before.
 
 use super::candidates::Candidate;
+use super::effort::{self, LINES};
+use super::improve::HOPELESS;
+use super::wires::{self, Bounds, Wires};
 use super::{Field, Minimise, forecast_within, rates};
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::plan::{Forecast, Plan};
-use crate::schedule::{Application, Flow, MatmulSchedule};
-use crate::simulate::{CostModel, apart};
+use crate::schedule::{Flow, MatmulSchedule};
+use crate::simulate::{CostModel, Effort, apart};
 use std::rc::Rc;
 
 /// Up to this work, in pairs of processors x pivot blocks, all candidates are simulated.
 pub(super) const ALL: f64 = 5e5;
+/// Part of the work of planning for the contest, beyond the first forecast.
+const PART: f64 = 0.4;
+/// Part of the messages' time that overlap does not hide.
+const SLACK: f64 = 0.05;
 /// Values that differ by less are equal, as for the [order of preference](super::preferred).
 const EQUAL: f64 = 1e-9;
 
@@ -26,7 +34,7 @@ pub(super) enum Outcome {
     Unknown,
     /// Its forecast.
     Simulated(Forecast),
-    /// It takes at least so many seconds, and another one is preferred.
+    /// It takes at least so many seconds; another one is preferred, or the work was spent.
     AtLeast(f64),
 }
 
@@ -44,22 +52,14 @@ pub(super) fn outcomes(
     let timed = field.wishes.minimise == Minimise::Time;
     let mut contest = Contest::new(field, candidates, plans);
     if candidates.iter().map(work).sum::<f64>() <= all {
-        let each = |i: usize| contest.simulate(i, f64::INFINITY);
+        let each = |i: usize| contest.simulate(i, f64::INFINITY, &Effort::unlimited());
         return (0..candidates.len()).map(each).collect();
     }
     if !timed {
         // No time decides: the chosen one is simulated later.
         return Ok(vec![Outcome::Unknown; candidates.len()]);
     }
-    let mut bounded = contest.quick()?;
-    bounded.sort_by(|(x, i), (y, j)| x.total_cmp(y).then(i.cmp(j)));
-    for (bound, i) in bounded {
-        contest.out[i] = match contest.cannot_win(bound, i) {
-            true => Outcome::AtLeast(bound),
-            false => contest.simulate(i, contest.best * (1.0 + 2.0 * EQUAL))?,
-        };
-        contest.note(i);
-    }
+    contest.run()?;
     Ok(contest.out)
 }
 
@@ -72,18 +72,126 @@ struct Contest<'c, 'a> {
     best: f64,
 }
 
+/// A candidate's number with its lower bound, and with a guess that comes closer to its time.
+struct Entry {
+    number: usize,
+    bound: f64,
+    guess: f64,
+}
+
 impl<'c, 'a> Contest<'c, 'a> {
     fn new(field: &'c Field<'a>, candidates: &'c [Candidate], plans: &'c [Rc<Plan>]) -> Self {
         let out = vec![Outcome::Unknown; candidates.len()];
         Self { field, candidates, plans, out, best: f64::INFINITY }
     }
 
+    /// Simulates what may win, the most promising first.
+    fn run(&mut self) -> Result<()> {
+        let unlimited = Effort::unlimited();
+        let entries = self.entries(&unlimited);
+        let least = entries.iter().map(|entry| entry.bound).fold(f64::INFINITY, f64::min);
+        let limited = Effort::new(PART * effort::allowed(least));
+        limited.spend(unlimited.spent());
+        for Entry { number: i, bound, .. } in entries {
+            self.out[i] = match self.overlapped(i) {
+                Some(seconds) => Outcome::AtLeast(bound.max(seconds * (1.0 - EQUAL))),
+                None if self.cannot_win(bound, i) => Outcome::AtLeast(bound),
+                // There is always a forecast.
+                None if self.best.is_infinite() => self.simulate(i, f64::INFINITY, &unlimited)?,
+                None if limited.is_spent() => Outcome::AtLeast(bound),
+                None => match self.simulate(i, self.limit(i), &limited)? {
+                    Outcome::AtLeast(_) if limited.is_spent() => Outcome::AtLeast(bound),
+                    outcome => outcome,
+                },
+            };
+            self.note(i);
+        }
+        Ok(())
+    }
+
+    /// The candidates in the order in which they are simulated.
+    fn entries(&self, effort: &Effort) -> Vec<Entry> {
+        let Field { platform, wishes, .. } = self.field;
+        let (network, p) = (&platform.network, platform.len());
+        let wires = Wires::of(network, p);
+        effort.spend(wires.as_ref().map_or(0.0, |_| wires::PAIR * (p * p) as f64));
+        let mut known: Option<(&Rc<_>, Bounds)> = None;
+        let each = self.candidates.iter().enumerate().map(|(number, (_, layout, order, _))| {
+            let bounds = match known {
+                Some((same, bounds)) if Rc::ptr_eq(same, layout) => bounds,
+                _ => {
+                    let models = (self.field.models, self.field.models_block);
+                    effort.spend(
+                        LINES * p as f64 + wires.as_ref().map_or(0.0, |_| wires::READ * (p * p) as f64),
+                    );
+                    wires::bounds(wires.as_ref(), layout, models, wishes.element)
+                }
+            };
+            known = Some((layout, bounds));
+            let bound = bounds.of(*order, network.topology).max(self.ring(number, effort));
+            Entry { number, bound, guess: self.guess(number, &bounds) }
+        });
+        let mut entries: Vec<Entry> = each.collect();
+        entries.sort_by(|x, y| x.guess.total_cmp(&y.guess).then(x.number.cmp(&y.number)));
+        // The first of each flow, then the others.
+        let mut flows = Vec::new();
+        let is_first = |entry: &Entry| {
+            let flow = self.candidates[entry.number].2.flow;
+            let new = !flows.contains(&flow);
+            flows.extend(new.then_some(flow));
+            new
+        };
+        let (first, others): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_first);
+        first.into_iter().chain(others).collect()
+    }
+
+    /// About the time of a candidate, in seconds: work and messages at the same time or one after the other.
+    fn guess(&self, i: usize, bounds: &Bounds) -> f64 {
+        let Field { platform, wishes, .. } = self.field;
+        let (_, layout, order, _) = &self.candidates[i];
+        let p = platform.len();
+        let link = platform.network.link(Rank(0), Rank(p - 1));
+        let bytes = self.plans[i].metrics.volume.unwrap_or(0) as f64 * wishes.element as f64;
+        let mean = bytes / p as f64 / link.horizontal.max(link.vertical);
+        let messages = match order.flow {
+            Flow::Broadcast | Flow::OneToAll if bounds.broadcast > 0.0 => bounds.broadcast,
+            Flow::Ring => mean,
+            _ => mean.max(bounds.direct),
+        };
+        // Partial sums are sent after everything else.
+        match order.overlaps() && layout.boxes().is_none() {
+            true => bounds.work.max(messages) + SLACK * messages,
+            false => bounds.work + messages,
+        }
+    }
+
+    /// A bound of the ring flow where every pair has a wire of its own.
+    fn ring(&self, i: usize, effort: &Effort) -> f64 {
+        let (_, layout, order, _) = &self.candidates[i];
+        if order.flow != Flow::Ring || !self.field.platform.network.has_a_wire_for_each_pair() {
+            return 0.0;
+        }
+        let rates = rates(self.field.models, &layout.sizes(), self.field.models_block);
+        let schedule = MatmulSchedule::new(layout, *order);
+        effort.spend(2.0 * effort::setting_up(&schedule));
+        apart::least_seconds_of_ring(&schedule, self.conditions(&rates))
+    }
+
+    /// Forecasts beyond this are of no use: by recurrence they cost little, and those near the best are kept.
+    fn limit(&self, i: usize) -> f64 {
+        let (_, layout, order, _) = &self.candidates[i];
+        let quick = self.field.platform.network.has_a_wire_for_each_pair()
+            && layout.boxes().is_none()
+            && order.flow != Flow::Ring;
+        self.best * (1.0 + if quick { HOPELESS } else { 2.0 * EQUAL })
+    }
+
     /// A candidate's forecast if it takes at most `limit` seconds.
-    fn simulate(&self, i: usize, limit: f64) -> Result<Outcome> {
+    fn simulate(&self, i: usize, limit: f64, effort: &Effort) -> Result<Outcome> {
         let (_, layout, order, _) = &self.candidates[i];
         let rates = rates(self.field.models, &layout.sizes(), self.field.models_block);
         let schedule = MatmulSchedule::new(layout, *order);
-        let forecast = forecast_within(&schedule, self.conditions(&rates), limit)?;
+        let forecast = forecast_within(&schedule, self.conditions(&rates), limit, effort)?;
         Ok(forecast.map_or(Outcome::AtLeast(limit), Outcome::Simulated))
     }
 
@@ -91,48 +199,22 @@ impl<'c, 'a> Contest<'c, 'a> {
         CostModel { rates, network: &self.field.platform.network, element: self.field.wishes.element }
     }
 
-    /// Forecasts what recurrences serve, and returns the others with their lower bounds.
-    fn quick(&mut self) -> Result<Vec<(f64, usize)>> {
-        let (mut bounded, mut plain) = (Vec::new(), Vec::new());
-        for i in 0..self.candidates.len() {
-            let (_, layout, order, _) = &self.candidates[i];
-            let rates = rates(self.field.models, &layout.sizes(), self.field.models_block);
-            let schedule = MatmulSchedule::new(layout, *order);
-            let conditions = self.conditions(&rates);
-            if apart::serves(&schedule, conditions) {
-                if order.overlaps() {
-                    let forecast = apart::timed(&schedule, conditions, f64::INFINITY);
-                    self.out[i] = forecast.map_or(Outcome::Unknown, Outcome::Simulated);
-                    self.note(i);
-                } else {
-                    plain.push(i);
-                }
-                continue;
-            }
-            let ring = order.flow == Flow::Ring && self.field.platform.network.has_a_wire_for_each_pair();
-            let bound = if ring { apart::least_seconds_of_ring(&schedule, conditions) } else { 0.0 };
-            bounded.push((bound.max(busiest(&schedule, &rates)), i));
-        }
-        for i in plain {
-            match self.overlapped(i) {
-                Some(seconds) => self.out[i] = Outcome::AtLeast(seconds * (1.0 - EQUAL)),
-                None => {
-                    self.out[i] = self.simulate(i, f64::INFINITY)?;
-                    self.note(i);
-                }
-            }
-        }
-        Ok(bounded)
-    }
-
-    /// The seconds of an earlier candidate that differs by overlap only.
+    /// For an order without overlap that a recurrence serves: what is known of the same one with overlap.
     fn overlapped(&self, i: usize) -> Option<f64> {
         let (_, layout, order, _) = &self.candidates[i];
+        let served = self.field.platform.network.has_a_wire_for_each_pair()
+            && layout.boxes().is_none()
+            && order.flow != Flow::Ring
+            && !order.sends_separately();
         let same = |j: &usize| {
             let (_, other, with, _) = &self.candidates[*j];
             Rc::ptr_eq(layout, other) && with.overlaps() && with.with_look_ahead(0) == *order
         };
-        (0..i).filter(same).find_map(|j| self.seconds(j))
+        (0..i).filter(|_| served && !order.overlaps()).filter(same).find_map(|j| match &self.out[j] {
+            Outcome::Simulated(forecast) => Some(forecast.seconds),
+            Outcome::AtLeast(seconds) => Some(*seconds),
+            Outcome::Unknown => None,
+        })
     }
 
     fn seconds(&self, i: usize) -> Option<f64> {
@@ -154,15 +236,6 @@ impl<'c, 'a> Contest<'c, 'a> {
         let preferred = (0..self.candidates.len()).filter(near).any(|j| (volume(j), j) < (volume(i), i));
         bound > self.best * (1.0 + EQUAL) || (bound >= self.best * (1.0 - EQUAL) && preferred)
     }
-}
-
-/// Seconds that the busiest processor computes; 0 if speeds are ratios only, whose rates are without end.
-fn busiest(schedule: &MatmulSchedule, rates: &[f64]) -> f64 {
-    let seconds = |(rank, rate): (usize, &f64)| match schedule.work(Rank(rank)) {
-        work if work > 0.0 && *rate > 0.0 => work / rate * (1.0 - EQUAL),
-        _ => 0.0,
-    };
-    rates.iter().enumerate().map(seconds).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -16,14 +16,18 @@ use super::{Choice, Field, Minimise, Sizing, in_order_of_preference};
 use crate::error::Result;
 use crate::model::only_ratios;
 use crate::plan::Shape;
+pub(super) use shares::HOPELESS;
 use trials::Trials;
 
 /// Parts of the budget: for subsets; then, for all processors and for the best subset each, for levels, for
 /// shares, and for another mapping.
-const FOR_SUBSETS: f64 = 0.3;
+const FOR_SUBSETS: f64 = 0.25;
 const FOR_LEVELS: f64 = 0.05;
-const FOR_SHARES: f64 = 0.25;
-const FOR_MAPPING: f64 = 0.05;
+const FOR_SHARES: f64 = 0.15;
+/// The same up to [`FEW`] processors, whose forecasts cost less than they are counted for.
+const FOR_FEW_SHARES: f64 = 0.4;
+const FEW: usize = 16;
+const FOR_MAPPING: f64 = 0.03;
 
 /// The candidates with those that improve on the best, which is the first, again in order of preference.
 pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) -> Result<Vec<Choice>> {
@@ -63,7 +67,8 @@ fn refined(field: &Field<'_>, shape: Shape, choices: Vec<Choice>, open: bool) ->
         choices = in_order_of_preference(choices);
     }
     if field.wishes.sizing == Sizing::ByForecast {
-        let found = shares::search(&mut trials(&choices, FOR_SHARES), &choices)?;
+        let part = if field.platform.len() <= FEW { FOR_FEW_SHARES } else { FOR_SHARES };
+        let found = shares::search(&mut trials(&choices, part), &choices)?;
         choices.extend(found);
         choices = in_order_of_preference(choices);
     }

@@ -6,6 +6,7 @@ mod boxes;
 mod candidates;
 mod certificate;
 mod contest;
+mod effort;
 mod field;
 mod improve;
 mod memory_fit;
@@ -14,6 +15,7 @@ mod preference;
 mod rebalance;
 mod surfaces;
 mod times;
+mod wires;
 
 pub use bounds::ideal_seconds_turning;
 pub use boxes::{imbalance_of, relative_times_of};
@@ -37,7 +39,7 @@ use crate::plan::shapes::{Communication, Method, MethodOptions, Objective};
 use crate::plan::{Forecast, Layout, LayoutConstraints, Plan, Shape, shares};
 use crate::platform::{Network, Platform, Topology};
 use crate::schedule::{Flow, MatmulSchedule, Messages, ScheduleOptions};
-use crate::simulate::{self, CostModel, apart};
+use crate::simulate::{self, CostModel, Effort, apart};
 
 /// Limit for simulating candidates, in pairs of processors x pivot blocks x candidates (a few seconds). Above
 /// it, candidates are ranked by volume, and only the chosen one is simulated if it is within the limit.
@@ -177,20 +179,26 @@ pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
 /// As [`simulate`](crate::simulate::simulate) and [`ScheduleOptions::check_layout`].
 pub fn forecast(layout: &Layout, order: ScheduleOptions, conditions: CostModel<'_>) -> Result<Forecast> {
     order.check_layout(layout)?;
-    let forecast = forecast_within(&MatmulSchedule::new(layout, order), conditions, f64::INFINITY)?;
+    let schedule = MatmulSchedule::new(layout, order);
+    let forecast = forecast_within(&schedule, conditions, f64::INFINITY, &Effort::unlimited())?;
     Ok(forecast.expect("nothing exceeds an infinite limit"))
 }
 
-/// The forecast of a schedule if it takes at most `limit` seconds.
-pub(crate) fn forecast_within(
+/// The forecast of a schedule if it takes at most `limit` seconds, and if the work is not spent before.
+fn forecast_within(
     schedule: &MatmulSchedule,
     conditions: CostModel<'_>,
     limit: f64,
+    effort: &Effort,
 ) -> Result<Option<Forecast>> {
-    if apart::serves(schedule, conditions) {
-        return Ok(apart::timed(schedule, conditions, limit));
+    effort.spend(effort::setting_up(schedule));
+    if effort.is_spent() {
+        return Ok(None);
     }
-    simulate::forecast_within(schedule, conditions, limit)
+    if apart::serves(schedule, conditions) {
+        return Ok(apart::timed(schedule, conditions, limit, effort));
+    }
+    simulate::forecast_within(schedule, conditions, limit, effort)
 }
 
 /// Maps `shape` to the platform's processors by their models (`size` in elements of C, for pivot blocks of

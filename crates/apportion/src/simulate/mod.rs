@@ -7,6 +7,7 @@
 pub(crate) mod apart;
 mod broadcast_time;
 mod collectives;
+mod effort;
 mod explain;
 mod fluid;
 mod record;
@@ -14,6 +15,7 @@ mod replay;
 mod simgrid;
 
 pub use broadcast_time::BroadcastTime;
+pub(crate) use effort::Effort;
 pub use explain::{Cause, Doing, History, Wait};
 pub use fluid::{
     Action, Deployment, Fluid, Host, Outcome, Tcp, Then, Weights, forecast_fluid, simulate_actions,
@@ -26,12 +28,14 @@ pub use simgrid::export_simgrid;
 use crate::error::{Error, Result};
 use crate::geometry::Rank;
 use crate::plan::Forecast;
-use crate::platform::{Network, Transit};
+use crate::platform::{Load, Mixed, Network, Transit};
 use crate::schedule::{Application, Medium, Posting, Step, StepOf, Work};
 use crate::trace::{Activity, Trace};
+use effort::{MESSAGE, PIECE, STEP};
 use record::{Events, Record, Totals};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BinaryHeap, HashMap};
+use std::hash::BuildHasherDefault;
 
 /// Inputs of the simulator besides the schedule.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +56,7 @@ pub struct CostModel<'a> {
 /// message names the processors that wait for each other).
 pub fn simulate<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Trace> {
     let events = Events::new(schedule.processors(), false);
-    run(schedule, conditions, events, f64::INFINITY).map(|events| events.outcome().trace)
+    to_the_end(schedule, conditions, events).map(|events| events.outcome().trace)
 }
 
 /// The times of [`simulate`], bit for bit, without its events: about 100 bytes for each message that was sent and
@@ -61,18 +65,19 @@ pub fn simulate<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Resu
 /// # Errors
 /// Those of [`simulate`].
 pub fn forecast<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Forecast> {
-    run(schedule, conditions, Totals::new(schedule.processors()), f64::INFINITY).map(Totals::forecast)
+    to_the_end(schedule, conditions, Totals::new(schedule.processors())).map(Totals::forecast)
 }
 
-/// As [`forecast`], but gives up as soon as some processor is busy after `limit`: `None`. Cheap where the
-/// schedule takes much longer than that.
+/// As [`forecast`], but gives up as soon as some processor is busy after `limit`, which is cheap where the schedule
+/// takes much longer than that, or as soon as the work is spent: `None`.
 pub(crate) fn forecast_within<A: Application>(
     schedule: &A,
     conditions: CostModel<'_>,
     limit: f64,
+    effort: &Effort,
 ) -> Result<Option<Forecast>> {
-    let totals = run(schedule, conditions, Totals::new(schedule.processors()), limit)?;
-    Ok((totals.seconds() <= limit).then(|| totals.forecast()))
+    let totals = run(schedule, conditions, Totals::new(schedule.processors()), limit, effort)?;
+    Ok(totals.filter(|totals| totals.seconds() <= limit).map(Totals::forecast))
 }
 
 /// Like [`simulate`], and also returns every wait of every processor.
@@ -80,15 +85,22 @@ pub(crate) fn forecast_within<A: Application>(
 /// # Errors
 /// Those of [`simulate`].
 pub fn simulate_explained<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Result<Outcome> {
-    run(schedule, conditions, Events::new(schedule.processors(), true), f64::INFINITY).map(Events::outcome)
+    to_the_end(schedule, conditions, Events::new(schedule.processors(), true)).map(Events::outcome)
 }
 
+fn to_the_end<A: Application, R: Record>(schedule: &A, conditions: CostModel<'_>, record: R) -> Result<R> {
+    let record = run(schedule, conditions, record, f64::INFINITY, &Effort::unlimited())?;
+    Ok(record.expect("nothing limits it"))
+}
+
+/// The record up to the end, or up to what happens after `limit`; `None` if the work is spent before.
 fn run<A: Application, R: Record>(
     schedule: &A,
     conditions: CostModel<'_>,
     record: R,
     limit: f64,
-) -> Result<R> {
+    effort: &Effort,
+) -> Result<Option<R>> {
     let p = schedule.processors();
     assert_eq!(conditions.rates.len(), p, "one rate per processor");
     let mut ready: BinaryHeap<Reverse<(Clock, usize)>> = (0..p).map(|i| Reverse((Clock(0.0), i))).collect();
@@ -99,27 +111,40 @@ fn run<A: Application, R: Record>(
         medium: Medium::new(conditions.network),
         held: vec![0; p],
         flushing: vec![None; p],
-        inboxes: vec![BTreeMap::new(); p],
+        inboxes: vec![Inbox::default(); p],
         waiting: vec![None; p],
         last_sent: vec![None; p],
         woken: Vec::new(),
         taken: vec![0; p],
+        spent: 0.0,
         record,
     };
-    while let Some(Reverse((Clock(now), i))) = ready.pop() {
-        if now > limit {
-            // What this processor has just ended is on record: it takes longer than the limit.
-            return Ok(state.record);
+    let scale = effort::scale(p);
+    while let Some(Reverse((Clock(mut now), i))) = ready.pop() {
+        // Most steps take no time, and the same processor goes on.
+        loop {
+            if now > limit {
+                // What this processor has just ended is on record: it takes longer than the limit.
+                return Ok(Some(state.record));
+            }
+            effort.spend(scale * (STEP + std::mem::take(&mut state.spent)));
+            if effort.is_spent() {
+                return Ok(None);
+            }
+            let Some(step) = steps[i].next() else {
+                state.record.ends(Rank(i), now);
+                break;
+            };
+            state.taken[i] += 1;
+            let later = state.step(Rank(i), step, now)?;
+            ready.extend(state.woken.drain(..).map(|(at, rank)| Reverse((Clock(at), rank.0))));
+            let Some(later) = later else { break };
+            if ready.peek().is_some_and(|Reverse(first)| *first < (Clock(later), i)) {
+                ready.push(Reverse((Clock(later), i)));
+                break;
+            }
+            now = later;
         }
-        let Some(step) = steps[i].next() else {
-            state.record.ends(Rank(i), now);
-            continue;
-        };
-        state.taken[i] += 1;
-        if let Some(later) = state.step(Rank(i), step, now)? {
-            ready.push(Reverse((Clock(later), i)));
-        }
-        ready.extend(state.woken.drain(..).map(|(at, rank)| Reverse((Clock(at), rank.0))));
     }
     let waits = |rank: usize| state.waiting[rank].is_some();
     if let Some(rank) = (0..p).find(|&rank| state.flushing[rank].is_some() && !waits(rank)) {
@@ -135,11 +160,14 @@ fn run<A: Application, R: Record>(
             "this is a defect of the schedule: please report it",
         ));
     }
-    Ok(state.record)
+    Ok(Some(state.record))
 }
 
 /// The sender and the tag of a message. Millions are in inboxes at once: ranks are below 2^32.
 type Key = (u32, u64);
+
+/// Messages of one receiver.
+type Inbox<D> = HashMap<Key, Sent<D>, BuildHasherDefault<Mixed>>;
 
 fn key(from: Rank, tag: u64) -> Key {
     (from.0 as u32, tag)
@@ -171,7 +199,7 @@ struct State<'a, A, R: Record> {
     /// By rank: since when the processor has waited for such messages to leave.
     flushing: Vec<Option<f64>>,
     /// By receiver: messages that were booked, and that it has not waited for yet.
-    inboxes: Vec<BTreeMap<Key, Sent<R::Detail>>>,
+    inboxes: Vec<Inbox<R::Detail>>,
     /// By receiver: the message that it waits for, and since when.
     waiting: Vec<Option<(Key, f64)>>,
     /// By rank.
@@ -179,6 +207,8 @@ struct State<'a, A, R: Record> {
     woken: Vec<(f64, Rank)>,
     /// Number of steps begun.
     taken: Vec<usize>,
+    /// Work since the last step, in nominal nanoseconds.
+    spent: f64,
     record: R,
 }
 
@@ -190,15 +220,23 @@ impl<A: Application, R: Record> State<'_, A, R> {
         Ok(match step {
             Step::Send(message) => {
                 self.record.sends(rank, std::slice::from_ref(&message), || message.elements());
-                self.post(Posting::message(&message, element, now), now);
+                self.spent += PIECE * message.pieces.len() as f64;
+                let (to, tag, load) = (message.to, message.tag, message.load(element));
+                match self.medium.book_at_once(rank, to, load, now) {
+                    Some(transit) => self.booked(rank, (to, tag, load), transit, now),
+                    None => self.post(Posting::message(&message, element, now), now),
+                }
                 Some(now)
             }
             Step::Broadcast(broadcast) => {
                 self.record.sends(rank, &broadcast.messages, || broadcast.elements());
+                let pieces: usize = broadcast.messages.iter().map(|message| message.pieces.len()).sum();
+                self.spent += PIECE * pieces as f64;
                 self.post(Posting::broadcast(&broadcast, element, now), now);
                 Some(now)
             }
             Step::PostReceive(message) => {
+                self.spent += PIECE * message.pieces.len() as f64;
                 self.record.expects(&message);
                 Some(now)
             }
@@ -239,9 +277,7 @@ impl<A: Application, R: Record> State<'_, A, R> {
             let from = posting.from;
             self.held[from.0] -= 1;
             for (&(to, load), transit) in posting.to.iter().zip(transits) {
-                let Transit { start, sent: leaves, arrival } = transit;
-                let sent = Sent { start, arrival, detail: R::detail(load.bytes(), posting.at) };
-                self.send(from, Last { to, tag: posting.tag, leaves, sent });
+                self.booked(from, (to, posting.tag, load), transit, posting.at);
             }
             if self.held[from.0] == 0
                 && let Some(since) = self.flushing[from.0].take()
@@ -250,6 +286,14 @@ impl<A: Application, R: Record> State<'_, A, R> {
                 self.woken.push((end, from));
             }
         }
+    }
+
+    /// A message that was posted at `posted` is booked.
+    fn booked(&mut self, from: Rank, (to, tag, load): (Rank, u64, Load), transit: Transit, posted: f64) {
+        let Transit { start, sent: leaves, arrival } = transit;
+        let sent = Sent { start, arrival, detail: R::detail(load.bytes(), posted) };
+        self.spent += MESSAGE;
+        self.send(from, Last { to, tag, leaves, sent });
     }
 
     /// Waits since `since` until every message has left. Returns the time of that.

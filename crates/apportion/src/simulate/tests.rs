@@ -98,6 +98,29 @@ fn a_message_that_is_waited_for_takes_32_bytes() {
     assert_eq!(size_of::<(Key, Sent<<Totals as Record>::Detail>)>(), 32);
 }
 
+/// The same work is counted in every run; a forecast within it is that without a limit, and with less there is none.
+#[test]
+fn work_is_counted() {
+    let layout = shapes::columns(cube(60), &[3.0, 2.0, 1.0, 1.0]).unwrap();
+    let mut network = Network::uniform(1e-3, 1e4);
+    network.duplex = false;
+    let conditions = CostModel { rates: &[3e4, 2e4, 1e4, 1e4], network: &network, element: 8 };
+    for flow in Flow::ALL {
+        let schedule = MatmulSchedule::new(&layout, ScheduleOptions::new(flow, 10));
+        let with = |effort: &Effort| forecast_within(&schedule, conditions, f64::INFINITY, effort).unwrap();
+        let all = Effort::unlimited();
+        assert_eq!(with(&all), Some(forecast(&schedule, conditions).unwrap()));
+        let enough = Effort::new(1e-9 * all.spent() * 1.001);
+        assert!(with(&enough).is_some() && !enough.is_spent());
+        assert_eq!(enough.spent(), all.spent());
+        let little = Effort::new(1e-9 * all.spent() * 0.9);
+        assert!(with(&little).is_none() && little.is_spent() && little.left() == 0.0);
+        // The limit can be moved.
+        little.extend(2.0 * all.spent());
+        assert!(with(&little).is_some());
+    }
+}
+
 proptest! {
     /// Sums kept instead of events are those of the events, to the last bit.
     #[test]

@@ -73,6 +73,9 @@ pub struct MethodOptions {
     pub mesh: Option<[usize; 2]>,
     /// Who gets left-over rows; used by [`Method::Rows`].
     pub left_over: LeftOver,
+    /// True if [`Method::Recursive`] looks ahead as little as possible: a fiftieth of the time, and 0.5 % more
+    /// half-perimeters on the mean for eight processors, less for more.
+    pub quick: bool,
 }
 
 impl Default for MethodOptions {
@@ -85,6 +88,7 @@ impl Default for MethodOptions {
             whole: None,
             mesh: None,
             left_over: LeftOver::default(),
+            quick: false,
         }
     }
 }
@@ -143,7 +147,7 @@ impl Method {
         match self {
             Self::Columns => Ok(columns_for(shape, weights, terms.objective, whole)),
             Self::SquareCorner => square_corner(shape, weights),
-            Self::Recursive => Ok(recursive_for(shape, weights, terms.objective, whole)),
+            Self::Recursive => Ok(recursive_for(shape, weights, terms.objective, whole, terms.quick)),
             Self::StraightLine => straight_line(shape, weights),
             Self::SquareRectangle => square_rectangle(shape, weights),
             Self::BlockRectangle => block_rectangle(shape, weights),

@@ -22,6 +22,9 @@ const MOST_WORK: usize = 20_000_000;
 /// Numbers of processors, each with the number of steps to look ahead up to it; above them, one step.
 const LOOK_AHEAD: [(usize, usize); 5] = [(FEW, FEW - 1), (16, 5), (64, 4), (200, 3), (1000, 2)];
 
+/// Steps to look ahead in a quick search.
+const QUICK: usize = 1;
+
 /// A branch this close to the lower bound is not searched further.
 const CLOSE: f64 = 1e-4;
 
@@ -38,13 +41,22 @@ const CLOSE: f64 = 1e-4;
 /// # Errors
 /// None; the signature is that of every method.
 pub fn recursive(shape: Shape, weights: &[f64]) -> Result<Layout> {
-    Ok(recursive_for(shape, weights, Objective::Volume, shape))
+    Ok(recursive_for(shape, weights, Objective::Volume, shape, false))
 }
 
-/// The same for an objective, on a part of the matrix `whole`.
-pub(super) fn recursive_for(shape: Shape, weights: &[f64], objective: Objective, whole: Shape) -> Layout {
+/// The same for an objective, on a part of the matrix `whole`; `quick` is [`MethodOptions::quick`].
+///
+/// [`MethodOptions::quick`]: super::MethodOptions::quick
+pub(super) fn recursive_for(
+    shape: Shape,
+    weights: &[f64],
+    objective: Objective,
+    whole: Shape,
+    quick: bool,
+) -> Layout {
     let (high, wide, total) = objective.sides(shape, whole);
-    let tiling = search(weights, &descending(weights), high, wide, total);
+    let by = if quick { quickly } else { search };
+    let tiling = by(weights, &descending(weights), high, wide, total);
     in_whole_numbers(&tiling, (shape, weights), (high, wide))
 }
 
@@ -77,6 +89,20 @@ pub(super) fn search(weights: &[f64], order: &[usize], high: f64, wide: f64, tot
     best.1
 }
 
+/// The tiling found with the least look-ahead, in one order of the processors and without polish.
+fn quickly(weights: &[f64], order: &[usize], high: f64, wide: f64, total: Total) -> Tiling {
+    let mut search = Search { most_steps: QUICK, ..Search::new(weights, order, high, wide, Total::Sum) };
+    let (_, tiling) = search.build(Run { from: 0, to: order.len(), high });
+    if total == Total::Sum {
+        return tiling;
+    }
+    // By the sum, and by the largest alone: as in the thorough search.
+    let mut search = Search { most_steps: QUICK, ..Search::new(weights, order, high, wide, total) };
+    let (_, other) = search.build(Run { from: 0, to: order.len(), high });
+    let cost = |tiling: &Tiling| tiling.cost(weights, high, wide, total);
+    if cost(&other) < cost(&tiling) { other } else { tiling }
+}
+
 /// The search for one problem.
 struct Search<'a> {
     weights: &'a [f64],
@@ -84,6 +110,8 @@ struct Search<'a> {
     areas: Areas,
     known: HashMap<(usize, usize, u64, usize), (f64, Choice)>,
     work: usize,
+    /// The most steps to look ahead.
+    most_steps: usize,
 }
 
 impl<'a> Search<'a> {
@@ -94,6 +122,7 @@ impl<'a> Search<'a> {
             areas: Areas::new(weights, order, high * wide, total),
             known: HashMap::new(),
             work: 0,
+            most_steps: usize::MAX,
         }
     }
 
@@ -103,7 +132,7 @@ impl<'a> Search<'a> {
         if self.work > MOST_WORK {
             return 0;
         }
-        LOOK_AHEAD.iter().find(|(most, _)| count <= *most).map_or(1, |&(_, steps)| steps)
+        LOOK_AHEAD.iter().find(|(most, _)| count <= *most).map_or(1, |&(_, steps)| steps).min(self.most_steps)
     }
 
     /// The tiling and its cost. Small runs follow the look-ahead, which sees to their end. In larger ones the
@@ -249,132 +278,4 @@ impl<'a> Search<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::shapes::slicing::tests::all_cuts;
-    use proptest::prelude::*;
-
-    fn cost(weights: &[f64]) -> f64 {
-        search(weights, &descending(weights), 1.0, 1.0, Total::Sum).cost(weights, 1.0, 1.0, Total::Sum)
-    }
-
-    fn bound(weights: &[f64]) -> f64 {
-        let total: f64 = weights.iter().sum();
-        weights.iter().map(|w| 2.0 * (w / total).sqrt()).sum()
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(100))]
-
-        /// Sorting loses little: runs of the sorted processors, followed by exchanges, come within a
-        /// hundredth of all cuts.
-        #[test]
-        fn close_to_all_cuts(weights in prop::collection::vec(0.05f64..1.0, 2..6), wide in 0.3f64..3.0) {
-            let order = descending(&weights);
-            let sum: f64 = weights.iter().sum();
-            let areas: Vec<f64> = weights.iter().map(|w| w / sum * wide).collect();
-            let ours = search(&weights, &order, 1.0, wide, Total::Sum).cost(&weights, 1.0, wide, Total::Sum);
-            let cuts = all_cuts(&areas, 1.0, wide, Total::Sum);
-            prop_assert!(ours <= cuts * 1.01, "{}", ours / cuts);
-            // The largest half-perimeter is never above that of any cuts.
-            let total = Total::Largest;
-            let ours = search(&weights, &order, 1.0, wide, total).cost(&weights, 1.0, wide, total);
-            prop_assert!(ours <= all_cuts(&areas, 1.0, wide, total) * (1.0 + 1e-9));
-        }
-
-        /// Never above the optimal columns, never below the bound, never above the published guarantee.
-        #[test]
-        fn between_the_bound_and_the_columns(
-            weights in prop::collection::vec(0.01f64..1.0, 1..30), skew in 0.2f64..8.0,
-        ) {
-            let skewed: Vec<f64> = weights.iter().map(|w| w.powf(skew)).collect();
-            let ours = cost(&skewed);
-            let columns = columns_cost(&skewed, &descending(&skewed), 1.0, 1.0, Total::Sum);
-            prop_assert!(ours <= columns + 1e-9, "{} {}", ours, columns);
-            prop_assert!(ours >= bound(&skewed) - 1e-9);
-            prop_assert!(ours <= bound(&skewed) * 2.0 / 3.0_f64.sqrt());
-        }
-
-        /// Three processors: never above the closed forms (DeFlumere and Lastovetsky 2014). Up to six: within
-        /// 1.104.
-        #[test]
-        fn few_processors_are_served_best(
-            weights in prop::collection::vec(0.01f64..1.0, 2..7), skew in 0.2f64..8.0,
-        ) {
-            let skewed: Vec<f64> = weights.iter().map(|w| w.powf(skew)).collect();
-            prop_assert!(cost(&skewed) <= 1.104 * bound(&skewed));
-            if let Some(three) = skewed.get(..3) {
-                let sum: f64 = three.iter().sum();
-                let mut area: Vec<f64> = three.iter().map(|w| w / sum).collect();
-                area.sort_by(|a, b| b.total_cmp(a));
-                let roots = [area[1].sqrt(), area[2].sqrt()];
-                let corner = if roots[0] + roots[1] <= 1.0 { 2.0 + 2.0 * (roots[0] + roots[1]) } else { 4.0 };
-                let strip = if roots[1] <= 1.0 - area[1] { 3.0 + 2.0 * roots[1] } else { 4.0 };
-                let closed = corner.min(strip).min(3.0 + area[1] + area[2]);
-                prop_assert!(cost(three) <= closed * (1.0 + CLOSE), "{:?} {} {}", area, cost(three), closed);
-            }
-        }
-
-        /// The price found by looking ahead is never less than that of the tiling built, for either
-        /// objective.
-        #[test]
-        fn prices_are_those_of_tilings(weights in prop::collection::vec(0.01f64..1.0, 2..7), wide in 0.2f64..5.0) {
-            let order = descending(&weights);
-            for total in [Total::Sum, Total::Largest] {
-                let mut search = Search::new(&weights, &order, 1.0, wide, total);
-                let run = Run { from: 0, to: order.len(), high: 1.0 };
-                let depth = search.depth(run);
-                let price = search.best(run, depth).0;
-                let (cost, tiling) = search.build(run);
-                let built = tiling.cost(&weights, 1.0, wide, total);
-                prop_assert!((built - cost).abs() < 1e-9, "{} {}", built, cost);
-                prop_assert!((built - price).abs() < 1e-9, "{} {}", built, price);
-                let polished = super::search(&weights, &order, 1.0, wide, total).cost(&weights, 1.0, wide, total);
-                prop_assert!(polished <= built + 1e-9);
-            }
-        }
-
-        /// No part's half-perimeter is below its square's.
-        #[test]
-        fn the_largest_is_at_least_a_square(weights in prop::collection::vec(0.01f64..1.0, 1..12)) {
-            let order = descending(&weights);
-            let sum: f64 = weights.iter().sum();
-            let tiling = search(&weights, &order, 1.0, 1.0, Total::Largest);
-            let least = 2.0 * (weights[order[0]] / sum).sqrt();
-            let largest = tiling.cost(&weights, 1.0, 1.0, Total::Largest);
-            prop_assert!(largest >= least - 1e-9);
-            let by_sum = search(&weights, &order, 1.0, 1.0, Total::Sum).cost(&weights, 1.0, 1.0, Total::Largest);
-            prop_assert!(largest <= by_sum + 1e-9);
-        }
-    }
-
-    /// Two processors: the closed forms, min(3, 2 + 2 sqrt(a2)).
-    #[test]
-    fn two_processors_are_solved() {
-        for ratio in [1.0, 2.0, 2.9, 3.1, 10.0, 1000.0_f64] {
-            let closed = (2.0 + 2.0 * (1.0 / (1.0 + ratio)).sqrt()).min(3.0);
-            assert!((cost(&[1.0, ratio]) - closed).abs() < 1e-9, "{ratio}");
-        }
-    }
-
-    /// Far more than look-ahead can afford: still no more than columns, and in bounded time.
-    #[test]
-    fn ten_thousand_processors() {
-        let weights: Vec<f64> = (1..=10_000).map(|i| 1.0 / f64::from(i)).collect();
-        let order = descending(&weights);
-        let columns = columns_cost(&weights, &order, 1.0, 1.0, Total::Sum);
-        assert!(cost(&weights) <= columns && cost(&weights) < 1.03 * bound(&weights));
-        let shape = Shape::new(3000, 3000, 3000, "test").unwrap();
-        assert_eq!(recursive(shape, &weights).unwrap().shares().iter().sum::<u64>(), 9_000_000);
-    }
-
-    #[test]
-    fn awkward_inputs() {
-        let shape = Shape::new(3, 2, 5, "test").unwrap();
-        assert_eq!(recursive(shape, &[0.0, 1.0]).unwrap().shares(), [0, 15]);
-        let many = recursive(shape, &[1.0; 40]).unwrap();
-        assert_eq!(many.shares().iter().sum::<u64>(), 15);
-        let steep: Vec<f64> = (0..300).map(|i| 0.1_f64.powi(i)).collect();
-        assert_eq!(recursive(shape, &steep).unwrap().shares()[0], 14);
-    }
-}
+mod tests;

@@ -149,15 +149,28 @@ impl Network {
         }
     }
 
-    pub(super) fn hop(&self, from: Rank, to: Rank) -> Route {
-        let pair = |(from, to): (Rank, Rank)| (Wire::Pair(from, to), self.direct(from, to).horizontal);
-        let (wire, capacity) = match (self.topology, self.trunk(from, to)) {
-            (Topology::Bus, _) => (Wire::Bus, self.direct(Rank(0), Rank(1)).horizontal),
-            (_, Some(t)) => {
-                (Wire::Shared { number: t.number, backward: t.backward && self.duplex }, t.bandwidth)
-            }
-            _ if self.duplex => pair((from, to)),
-            _ => pair((from.min(to), from.max(to))),
+    /// The pair's own wire.
+    fn wire(&self, from: Rank, to: Rank) -> Wire {
+        match (self.topology, self.trunk(from, to)) {
+            (Topology::Bus, _) => Wire::Bus,
+            (_, Some(t)) => Wire::Shared { number: t.number, backward: t.backward && self.duplex },
+            _ if self.duplex => Wire::Pair(from, to),
+            _ => Wire::Pair(from.min(to), from.max(to)),
+        }
+    }
+
+    /// The wire and the cost of a hop that crosses one wire only, without allocation; `None` where there are uplinks.
+    pub(in crate::platform) fn only_wire(&self, from: Rank, to: Rank) -> Option<(Wire, Link)> {
+        self.uplinks.is_empty().then(|| (self.wire(from, to), Link::FREE.then(self.direct(from, to))))
+    }
+
+    pub(in crate::platform) fn hop(&self, from: Rank, to: Rank) -> Route {
+        let wire = self.wire(from, to);
+        let capacity = match (wire, self.trunk(from, to)) {
+            (Wire::Bus, _) => self.direct(Rank(0), Rank(1)).horizontal,
+            (Wire::Pair(from, to), _) => self.direct(from, to).horizontal,
+            (_, Some(t)) => t.bandwidth,
+            (_, None) => self.direct(from, to).horizontal,
         };
         let (up, down) = self.uplinks_between(from, to);
         let uplink = |number: usize, down: bool| {

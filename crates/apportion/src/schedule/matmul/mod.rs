@@ -190,6 +190,14 @@ impl MatmulSchedule {
         }
     }
 
+    /// What the analysis of a schedule grows with: the processors in all bands of lines, and the exchanges of a band's
+    /// lines between an owner and another processor.
+    pub(crate) fn members_and_exchanges(&self) -> (usize, usize) {
+        let bands = || self.bands_of_a.bands().iter().chain(self.bands_of_b.bands());
+        let members = bands().map(|band| band.members.len()).sum();
+        (members, bands().map(|band| band.owned.len() * (band.members.len() - 1)).sum())
+    }
+
     /// Bulk flow with overlap: a processor's rectangles that need no message, and the others.
     pub(crate) fn divided(&self, rank: Rank) -> (Vec<Rect>, Vec<Rect>) {
         bulk::divided(self, rank)

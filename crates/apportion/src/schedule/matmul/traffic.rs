@@ -27,11 +27,13 @@ struct Lines {
     inner: Span,
     lines: u64,
     pair: usize,
+    /// Its place in the order of the exchanges of a window.
+    place: u32,
 }
 
 /// The exchanges of a schedule, window by window of inner indices, in ascending order. Each pair of processors
 /// has one exchange in a window. O(S log S) to set up, for S members of all bands times their owners; a window
-/// takes the number of its exchanges, and their sorting where the owners change.
+/// takes the number of its exchanges, and those that begin with it are sorted in.
 #[derive(Debug)]
 pub(crate) struct Traffic {
     /// By first inner index.
@@ -39,8 +41,6 @@ pub(crate) struct Traffic {
     next: usize,
     /// Those of the present window, in the order of its exchanges.
     active: Vec<Lines>,
-    by_sender: bool,
-    processors: usize,
     pairs: Vec<(Rank, Rank)>,
     found: Vec<Exchange>,
     /// The length of the present window, if every flow covers it.
@@ -55,7 +55,11 @@ impl Traffic {
         let mut flows = Vec::new();
         lines_of(&schedule.bands_of_a, Operand::A, &mut flows);
         lines_of(&schedule.bands_of_b, Operand::B, &mut flows);
-        flows.sort_unstable();
+        let processors = schedule.rects.len();
+        let mut flows = gathered(flows, processors, |flow| flow.from.0);
+        for own in flows.chunk_by_mut(|x, y| x.from == y.from) {
+            own.sort_unstable_by_key(|flow| (flow.to, flow.operand, flow.inner));
+        }
         flows.dedup_by(|next, kept| {
             let same = (next.from, next.to, next.operand, next.inner)
                 == (kept.from, kept.to, kept.operand, kept.inner);
@@ -69,18 +73,16 @@ impl Traffic {
             }
             flow.pair = pairs.len() - 1;
         }
-        flows.sort_by_key(|flow| flow.inner.start);
-        let processors = schedule.rects.len();
-        Self {
-            flows,
-            next: 0,
-            active: Vec::new(),
-            by_sender,
-            processors,
-            pairs,
-            found: Vec::new(),
-            whole: None,
+        if !by_sender {
+            // By receiver: senders remain in order, and begin with the next rank.
+            flows = gathered(flows, processors, |flow| flow.to.0);
+            for own in flows.chunk_by_mut(|x, y| x.to == y.to) {
+                own.rotate_left(own.partition_point(|flow| flow.from < flow.to));
+            }
         }
+        flows.iter_mut().zip(0..).for_each(|(flow, place)| flow.place = place);
+        flows.sort_by_key(|flow| flow.inner.start);
+        Self { flows, next: 0, active: Vec::new(), pairs, found: Vec::new(), whole: None }
     }
 
     /// The pairs that exchange anything, by number.
@@ -101,12 +103,8 @@ impl Traffic {
             }
         }
         if changed {
-            let (by_sender, p) = (self.by_sender, self.processors);
-            let turn = |flow: &Lines| (flow.from.0 + p - flow.to.0) % p;
-            self.active.sort_unstable_by_key(|flow| match by_sender {
-                true => (flow.from.0, flow.to.0, flow.operand, flow.inner.start),
-                false => (flow.to.0, turn(flow), flow.operand, flow.inner.start),
-            });
+            // A few sorted runs, which a stable sort merges.
+            self.active.sort_by_key(|flow| flow.place);
         }
         let whole = self.active.iter().all(|flow| covers(flow.inner, inner)).then(|| inner.len());
         if !changed && whole.is_some() && whole == self.whole {
@@ -138,6 +136,19 @@ impl Traffic {
     }
 }
 
+/// The flows by a rank, otherwise in their order. O(flows + processors).
+fn gathered(flows: Vec<Lines>, processors: usize, rank: impl Fn(&Lines) -> usize) -> Vec<Lines> {
+    let mut first = vec![0; processors + 1];
+    flows.iter().for_each(|flow| first[rank(flow) + 1] += 1);
+    (0..processors).for_each(|rank| first[rank + 1] += first[rank]);
+    let mut order = vec![0; flows.len()];
+    for (at, flow) in flows.iter().enumerate() {
+        order[first[rank(flow)]] = at;
+        first[rank(flow)] += 1;
+    }
+    order.into_iter().map(|at| flows[at]).collect()
+}
+
 fn covers(outer: Span, inner: Span) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
@@ -149,7 +160,7 @@ fn lines_of(index: &OwnerIndex, operand: Operand, flows: &mut Vec<Lines>) {
             let from = band.members[owner];
             let others = band.members.iter().filter(|to| **to != from);
             let lines = band.lines.len();
-            flows.extend(others.map(|&to| Lines { from, to, operand, inner, lines, pair: 0 }));
+            flows.extend(others.map(|&to| Lines { from, to, operand, inner, lines, pair: 0, place: 0 }));
         }
     }
 }

@@ -69,3 +69,37 @@ proptest! {
         prop_assert_eq!(in_order_of_preference(choices.clone()).len(), choices.len());
     }
 }
+
+/// On more processors than planning can simulate all candidates for, the best that was found has a forecast, and
+/// what was left out takes as long as its bound says.
+#[test]
+fn without_work_left_bounds_remain() {
+    let mut random = crate::random::Random::new(2);
+    let speeds: Vec<f64> = (0..90).map(|_| 10f64.powf(random.unit())).collect();
+    let shape = Shape::new(4000, 6000, 5000, "test").unwrap();
+    let mut platform = Platform::from_speeds(&speeds).unwrap();
+    platform.network = Network::uniform(1e-5, 1e9);
+    platform.network.duplex = false;
+    let models: Vec<Model> = speeds.iter().map(|s| Model::constant("p", s * 1e9).unwrap()).collect();
+    let wishes = PlanOptions { keep_all: true, ..PlanOptions::open(250, 8) };
+    let field = Field::new(&platform, &models, 1, &wishes);
+    let all = candidates(shape, &platform, (&models, 1), &wishes).unwrap();
+    let choices = chosen(field.choices_of(all, Some(0.0)).unwrap(), &wishes, false);
+    let best = choices[0].rank.unwrap();
+    let mut below = 0;
+    for choice in &choices {
+        let seconds = field.forecast(choice).unwrap().seconds;
+        match (choice.rank, choice.at_least) {
+            (Some(rank), None) => assert_eq!(rank, seconds),
+            (None, Some(least)) => {
+                assert!(least <= seconds, "{least} {seconds}");
+                below += usize::from(least < best);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(below > 0, "everything was simulated or ruled out: the test has no effect");
+    let again =
+        field.choices_of(candidates(shape, &platform, (&models, 1), &wishes).unwrap(), Some(0.0)).unwrap();
+    assert_eq!(chosen(again, &wishes, false)[0].rank, Some(best));
+}

@@ -11,8 +11,8 @@ use crate::select::{Choice, PlanOptions};
 
 /// Up to this number of processors, other mappings are looked for.
 const MOST_PROCESSORS: usize = 64;
-/// Work of laying out one combination of methods for each processor, in the unit of the budget.
-const LAYOUT_WORK: f64 = 200.0;
+/// Nanoseconds of laying out one combination of methods, or of one mapping, for each processor.
+const LAYOUT_WORK: f64 = 10_000.0;
 /// At most this number of combinations are laid out.
 const MOST_COMBINATIONS: f64 = 121.0;
 
@@ -31,8 +31,10 @@ pub(super) fn by_levels(trials: &mut Trials<'_>, best: &Choice) -> Result<Option
     let names: Vec<String> = active.iter().map(|&i| field.platform.processors[i].name.clone()).collect();
     let models: Vec<_> = active.iter().map(|&i| field.models[i].clone()).collect();
     let centre = field.wishes.terms.centre.and_then(|c| active.iter().position(|&i| i == c));
-    let mut wishes =
-        PlanOptions { terms: MethodOptions { centre, ..field.wishes.terms.clone() }, ..field.wishes.clone() };
+    let mut wishes = PlanOptions {
+        terms: MethodOptions { centre, quick: true, ..field.wishes.terms.clone() },
+        ..field.wishes.clone()
+    };
     wishes.form.levels = Some(vec![None; hierarchy.levels().min(2)]);
     let platform = field.platform.select(&names);
     let Ok(found) = candidates(trials.shape, &platform, (&models, field.models_block), &wishes) else {

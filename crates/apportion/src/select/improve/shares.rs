@@ -14,14 +14,13 @@ use crate::plan::{Forecast, Layout};
 use crate::platform::Platform;
 use crate::random::Random;
 use crate::select::candidates::laid_out;
+use crate::select::effort::{FEWEST, laying_out};
 use crate::select::{Choice, MemoryPolicy, PlanOptions, check_caps};
 
-/// Work of laying out for each processor, in the unit of the budget.
-const LAYOUT_WORK: f64 = 25.0;
 /// Number of candidates whose shares are changed: the best ones.
 const MOST_CANDIDATES: usize = 4;
 /// Candidates that are slower than the best by more than this fraction are not changed.
-pub(super) const HOPELESS: f64 = 0.3;
+pub(in crate::select) const HOPELESS: f64 = 0.3;
 /// Rounds in which all weights follow the forecast.
 const ROUNDS: usize = 12;
 /// Relative changes of single weights, one size after the other.
@@ -32,6 +31,8 @@ const SPREADS: [f64; 5] = [0.3, 0.15, 0.08, 0.04, 0.02];
 const WIDE_SPREADS: [f64; 5] = [0.8, 0.4, 0.2, 0.1, 0.05];
 /// Random changes of each size.
 const DRAWS: usize = 40;
+/// Part of the budget for thorough layouts.
+const FOR_THOROUGH: f64 = 0.4;
 /// Repetitions of all changes while they gain.
 const PASSES: usize = 3;
 
@@ -92,7 +93,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
         let forecast = choice.plan.forecast.clone().filter(|_| active.len() > 1)?;
         let names: Vec<String> = active.iter().map(|&i| field.platform.processors[i].name.clone()).collect();
         let centre = field.wishes.terms.centre.and_then(|c| active.iter().position(|&i| i == c));
-        let terms = MethodOptions { centre, ..field.wishes.terms.clone() };
+        let terms = MethodOptions { centre, quick: active.len() > FEWEST, ..field.wishes.terms.clone() };
         Some(Self {
             choice,
             platform: field.platform.select(&names),
@@ -126,8 +127,23 @@ impl<'t, 'a> Resizing<'t, 'a> {
         Ok(self.state)
     }
 
-    /// After changes of single weights and of all.
+    /// After changes of single weights and of all, and with thorough layouts in the end.
     fn refined(mut self) -> Result<State> {
+        let aside = self.trials.set_aside(FOR_THOROUGH);
+        self.change()?;
+        self.trials.put_back(aside);
+        if self.wishes.terms.quick && self.choice.plan.method.contains("recursive") {
+            self.wishes.terms.quick = false;
+            let weights = self.state.weights.clone();
+            self.attempt(weights)?;
+            self.follow()?;
+        }
+        self.change()?;
+        Ok(self.state)
+    }
+
+    /// Changes single weights and all while that gains.
+    fn change(&mut self) -> Result<()> {
         for pass in 0..PASSES as u64 {
             let before = self.state.forecast.seconds;
             self.change_one_by_one()?;
@@ -136,7 +152,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
                 break;
             }
         }
-        Ok(self.state)
+        Ok(())
     }
 
     /// Tries these weights; true if they are better.
@@ -145,10 +161,13 @@ impl<'t, 'a> Resizing<'t, 'a> {
         if !usable || !self.trials.may_go_on() {
             return Ok(false);
         }
-        if !self.trials.spend(LAYOUT_WORK * self.active.len() as f64) {
+        let (shape, method) = (self.trials.shape, &self.choice.plan.method);
+        if !self
+            .trials
+            .spend(laying_out(method, self.active.len(), self.wishes.terms.quick) * self.active.len() as f64)
+        {
             return Ok(false);
         }
-        let (shape, method) = (self.trials.shape, &self.choice.plan.method);
         // A method may not support these weights, as squares that would overlap.
         let Ok(layout) = laid_out(method, shape, &self.platform, &weights, &self.wishes) else {
             return Ok(false);

@@ -13,6 +13,7 @@ use crate::model::Model;
 use crate::plan::shapes::MethodOptions;
 use crate::plan::{Forecast, Hierarchy, Member, shares};
 use crate::select::candidates::{Candidate, candidates};
+use crate::select::effort::{FEW, laying_out_by_all};
 use crate::select::{Choice, Field, PlanOptions};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -131,6 +132,9 @@ impl Search<'_, '_> {
         if ideal * scale >= self.trials.best {
             return Ok(false);
         }
+        if !self.trials.spend(laying_out_by_all(subset.len()) * subset.len() as f64) {
+            return Ok(false);
+        }
         // A subset that the caps cannot hold is none.
         let Ok(found) = self.candidates(&subset) else { return Ok(false) };
         if let Some((_, layout, ..)) = found.first() {
@@ -166,7 +170,7 @@ impl Search<'_, '_> {
         let names: Vec<String> = subset.iter().map(|&i| field.platform.processors[i].name.clone()).collect();
         let platform = field.platform.select(&names);
         let centre = field.wishes.terms.centre.and_then(|c| subset.iter().position(|&i| i == c));
-        let terms = MethodOptions { centre, ..field.wishes.terms.clone() };
+        let terms = MethodOptions { centre, quick: subset.len() > FEW, ..field.wishes.terms.clone() };
         let wishes = PlanOptions { terms, ..field.wishes.clone() };
         let all = candidates(self.trials.shape, &platform, (&models, field.models_block), &wishes)?;
         let mut once: Vec<Candidate> = Vec::with_capacity(all.len());

@@ -5,19 +5,14 @@ use crate::error::Result;
 use crate::plan::{Forecast, Layout, Shape, interrupts_by_owner};
 use crate::platform::Cut;
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
-use crate::select::{Choice, Field, MOST_SIMULATED, crossing_bound, forecast_within, rates};
-use crate::simulate::CostModel;
+use crate::select::effort::{LINES, allowed};
+use crate::select::{Choice, Field, crossing_bound, forecast_within, rates};
+use crate::simulate::{CostModel, Effort};
 
-/// Work of simulations per second, in pairs of processors x pivot blocks.
-const PER_SECOND: f64 = 2e7;
-/// Work of a simulation of next to nothing.
-const LEAST_WORK: f64 = 300.0;
 /// Up to this number of processors, what crosses the wires around each rules layouts out.
 const MOST_CUTS: usize = 64;
-/// Seconds that planning may always take.
-const ALWAYS: f64 = 0.05;
-/// Fraction of the forecast that planning may take.
-const FRACTION: f64 = 0.01;
+/// Nanoseconds of the wires between two processors.
+const CUT: f64 = 400.0;
 /// A layout must be faster by more than this fraction: less is rounding.
 pub(super) const ROUNDING: f64 = 1e-9;
 
@@ -29,8 +24,7 @@ pub(super) struct Trials<'a> {
     pub best: f64,
     /// The wires around each processor; empty for many processors.
     cuts: Vec<Cut>,
-    /// Work that may still be done.
-    left: f64,
+    effort: Effort,
 }
 
 impl<'a> Trials<'a> {
@@ -41,14 +35,15 @@ impl<'a> Trials<'a> {
             let inside: Vec<bool> = (0..p).map(|j| i == j).collect();
             field.platform.network.cut(&inside)
         };
-        let budget = (ALWAYS.max(FRACTION * best) * PER_SECOND).min(MOST_SIMULATED);
+        let effort = Effort::new(part * allowed(best));
         let known = if p <= MOST_CUTS { p } else { 0 };
-        Self { field, shape, best, cuts: (0..known).map(around).collect(), left: part * budget }
+        effort.spend(CUT * (known * p) as f64);
+        Self { field, shape, best, cuts: (0..known).map(around).collect(), effort }
     }
 
     /// False once the budget is spent.
     pub fn may_go_on(&self) -> bool {
-        self.left > 0.0
+        !self.effort.is_spent()
     }
 
     /// True if a processor with this much of the work (multiply-adds) cannot exchange its data in the best
@@ -59,23 +54,23 @@ impl<'a> Trials<'a> {
         crossing_bound(self.shape, work) * (1.0 - ROUNDING) > elements
     }
 
-    /// Spends work on something else than simulations; false, and nothing is spent, if that is too much.
-    pub fn spend(&mut self, work: f64) -> bool {
-        let enough = self.left >= work;
-        self.left -= if enough { work } else { 0.0 };
+    /// Spends nanoseconds on something else than simulations; false, and nothing is spent, if that is too much.
+    pub fn spend(&mut self, nanoseconds: f64) -> bool {
+        let enough = self.effort.left() >= nanoseconds;
+        self.effort.spend(if enough { nanoseconds } else { 0.0 });
         enough
     }
 
     /// Sets this part of the remaining budget aside; [`Trials::put_back`] adds it again.
     pub fn set_aside(&mut self, part: f64) -> f64 {
-        let aside = self.left.max(0.0) * part;
-        self.left -= aside;
+        let aside = self.effort.left() * part;
+        self.effort.extend(-aside);
         aside
     }
 
     /// Adds what was set aside.
     pub fn put_back(&mut self, aside: f64) {
-        self.left += aside;
+        self.effort.extend(aside);
     }
 
     /// The forecast of a layout if it takes less than `seconds`.
@@ -85,20 +80,15 @@ impl<'a> Trials<'a> {
         layout: &Layout,
         order: ScheduleOptions,
     ) -> Result<Option<Forecast>> {
-        let shares = layout.shares();
-        let active = shares.iter().filter(|share| **share > 0).count() as f64;
-        let blocks = self.shape.k.div_ceil(order.block.max(1)) as f64;
         let limit = seconds * (1.0 - ROUNDING);
         let rates = rates(self.field.models, &layout.sizes(), self.field.models_block);
-        // Looking costs, too.
-        self.left -= LEAST_WORK / 10.0;
+        self.effort.spend(LINES * layout.processors() as f64);
         if self.is_too_slow(layout, &rates, limit) {
             return Ok(None);
         }
-        self.left -= (active * active * blocks).max(LEAST_WORK);
         let (network, element) = (&self.field.platform.network, self.field.wishes.element);
         let conditions = CostModel { rates: &rates, network, element };
-        forecast_within(&MatmulSchedule::new(layout, order), conditions, limit)
+        forecast_within(&MatmulSchedule::new(layout, order), conditions, limit, &self.effort)
     }
 
     /// A layout as a candidate if it beats `self.best`, which then becomes its time.

@@ -4,8 +4,9 @@ use crate::geometry::{Rank, Rect};
 use crate::plan::Forecast;
 use crate::platform::Link;
 use crate::schedule::{Application, MatmulSchedule};
-use crate::simulate::CostModel;
+use crate::simulate::effort::RECURRENCE;
 use crate::simulate::record::{Record, Totals};
+use crate::simulate::{CostModel, Effort};
 use crate::trace::Activity;
 
 /// A part of the rest of the work that is not counted on: rounding.
@@ -30,10 +31,11 @@ pub(super) struct Clocks<'a> {
     /// By rank: seconds of the work that is not done yet.
     left: Vec<f64>,
     totals: Totals,
+    effort: &'a Effort,
 }
 
 impl<'a> Clocks<'a> {
-    pub fn new(schedule: &MatmulSchedule, conditions: CostModel<'a>, limit: f64) -> Self {
+    pub fn new(schedule: &MatmulSchedule, conditions: CostModel<'a>, limit: f64, effort: &'a Effort) -> Self {
         let p = schedule.processors();
         let left = |rank: usize| match schedule.work(Rank(rank)) {
             work if work > 0.0 => work / conditions.rates[rank],
@@ -46,6 +48,7 @@ impl<'a> Clocks<'a> {
             sent: vec![0.0; p],
             left: (0..p).map(left).collect(),
             totals: Totals::new(p),
+            effort,
         }
     }
 
@@ -67,6 +70,7 @@ impl<'a> Clocks<'a> {
         let arrival = start + link.seconds(bytes(horizontal), bytes(vertical));
         *free = arrival;
         self.sent[from.0] = self.sent[from.0].max(arrival);
+        self.effort.spend(RECURRENCE);
         Flight { from, to, start, arrival }
     }
 
@@ -96,10 +100,14 @@ impl<'a> Clocks<'a> {
         self.totals.push(rank, Activity::Compute, *now, end, None);
         *now = end;
         self.left[rank.0] -= seconds;
+        self.effort.spend(RECURRENCE);
     }
 
-    /// True if a processor cannot end within the limit.
+    /// True if a processor cannot end within the limit, or if the work is spent.
     pub fn is_late(&self) -> bool {
+        if self.effort.is_spent() {
+            return true;
+        }
         let late = |(now, left): (&f64, &f64)| now + left * (1.0 - ROUNDING) > self.limit * (1.0 + ROUNDING);
         self.now.iter().zip(&self.left).any(late)
     }

@@ -12,7 +12,8 @@ mod ring;
 mod tests;
 mod turns;
 
-use super::CostModel;
+use super::effort::ANALYSIS;
+use super::{CostModel, Effort};
 use crate::geometry::Rank;
 use crate::plan::Forecast;
 use crate::schedule::{Application, Flow, MatmulSchedule};
@@ -37,12 +38,21 @@ pub(crate) fn serves(schedule: &MatmulSchedule, conditions: CostModel<'_>) -> bo
 }
 
 /// The forecast of a schedule that [`serves`] accepts; `None` if it takes more than `limit` seconds, which is
-/// found as soon as some processor cannot do the rest of its work within the limit.
+/// found as soon as some processor cannot do the rest of its work within the limit, or once the work is spent.
 ///
 /// O(messages + updates + log p for each change of an owner), without allocation for each of them.
-pub(crate) fn timed(schedule: &MatmulSchedule, conditions: CostModel<'_>, limit: f64) -> Option<Forecast> {
+pub(crate) fn timed(
+    schedule: &MatmulSchedule,
+    conditions: CostModel<'_>,
+    limit: f64,
+    effort: &Effort,
+) -> Option<Forecast> {
     assert_eq!(conditions.rates.len(), schedule.processors(), "one rate per processor");
-    let mut clocks = Clocks::new(schedule, conditions, limit);
+    effort.spend(ANALYSIS * schedule.members_and_exchanges().1 as f64);
+    if effort.is_spent() {
+        return None;
+    }
+    let mut clocks = Clocks::new(schedule, conditions, limit, effort);
     match schedule.order().flow {
         Flow::Bulk => bulk::run(schedule, &mut clocks),
         Flow::Broadcast => turns::run(schedule, &mut clocks)?,

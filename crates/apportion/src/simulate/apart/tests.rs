@@ -5,7 +5,7 @@ use crate::plan::Shape;
 use crate::plan::shapes::{Method, MethodOptions};
 use crate::platform::{Network, parse_platform};
 use crate::schedule::ScheduleOptions;
-use crate::simulate::{forecast_within, simulate};
+use crate::simulate::{Effort, forecast_within, simulate};
 use proptest::prelude::*;
 
 fn forecast(schedule: &MatmulSchedule, conditions: CostModel<'_>) -> Forecast {
@@ -52,12 +52,12 @@ proptest! {
         let conditions = CostModel { rates: &rates, network: &network, element: 8 };
         prop_assert!(serves(&schedule, conditions));
         let slow = forecast(&schedule, conditions);
-        let quick = timed(&schedule, conditions, f64::INFINITY).unwrap();
+        let quick = timed(&schedule, conditions, f64::INFINITY, &Effort::unlimited()).unwrap();
         prop_assert_eq!(&quick, &slow);
         let limit = slow.seconds * share;
-        let within = forecast_within(&schedule, conditions, limit).unwrap();
-        prop_assert_eq!(timed(&schedule, conditions, limit).is_some(), within.is_some());
-        prop_assert!(timed(&schedule, conditions, slow.seconds).is_some());
+        let within = forecast_within(&schedule, conditions, limit, &Effort::unlimited()).unwrap();
+        prop_assert_eq!(timed(&schedule, conditions, limit, &Effort::unlimited()).is_some(), within.is_some());
+        prop_assert!(timed(&schedule, conditions, slow.seconds, &Effort::unlimited()).is_some());
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
-use crate::kernels::view::check_shapes;
+use crate::kernels::boolean::{or_and, some_pair};
 use crate::kernels::{
-    BitMatrix, Blas, PathElement, Real, Semiring, Tropical, View, ViewMut, check_max_plus, check_min_plus,
-    gemm, max_plus, min_plus, paths_product,
+    Blas, PathElement, Real, Semiring, Tropical, View, ViewMut, check_max_plus, check_min_plus, gemm,
+    max_plus, min_plus, paths_product,
 };
 use crate::matrix::{Element, Matrix};
 use serde_json::{Value, json};
@@ -137,7 +137,7 @@ impl Kernel<u8> {
             zero: 0,
             one: 1,
             update: Update::BuiltIn(or_and),
-            entry: |row, column| row.iter().zip(column).any(|(x, y)| *x != 0 && *y != 0).into(),
+            entry: some_pair,
             refused: |_| None,
         }
     }
@@ -260,22 +260,6 @@ fn best_path<T: Tropical, const MIN: bool>(
 ) -> PathElement<T> {
     let paths = row.iter().zip(column).map(|(x, &y)| x.times::<MIN>(y));
     paths.fold(PathElement::absent::<MIN>(), |best, path| path.over::<MIN>(best))
-}
-
-/// Packs both factors, multiplies bits, and adds the result to C's bytes. Costs O(m k + k n + m n) bytes in
-/// addition to the product.
-fn or_and(a: View<u8>, b: View<u8>, mut c: ViewMut<u8>) {
-    check_shapes(&a, &b, &c);
-    let (m, k, n) = (a.rows(), a.cols(), b.cols());
-    let mut product = BitMatrix::zeros(m, n);
-    product.or_product(&BitMatrix::from_rows(m, k, |i| a.row(i)), &BitMatrix::from_rows(k, n, |i| b.row(i)));
-    for i in 0..m {
-        for (bytes, &word) in c.row(i).chunks_mut(64).zip(product.words(i)) {
-            if word != 0 {
-                bytes.iter_mut().enumerate().for_each(|(bit, byte)| *byte |= (word >> bit & 1) as u8);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

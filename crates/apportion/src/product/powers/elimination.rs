@@ -34,9 +34,9 @@ pub(super) const FEWEST: u64 = 2 * LEAF;
 
 /// Seconds between two products that no forecast knows: blocks move, a sample is verified, and a thread starts for
 /// each processor.
-const BETWEEN: (f64, f64) = (0.000_3, 0.000_1);
+const BETWEEN: (f64, f64) = (0.000_1, 0.000_05);
 /// Seconds in which a processor closes a leaf.
-const CLOSING: f64 = 0.002;
+const CLOSING: f64 = 0.001;
 
 /// The two halves of some vertices: the first is a multiple of the leaf.
 fn halves(span: Span) -> (Span, Span) {

@@ -193,11 +193,16 @@ fn mpich_starts_as_many_ranks_as_our_machinefile_says() {
     here.done("partition --units 3 --platform hosts.toml --export mpich --export-to machines");
     // Without -n it starts a rank for each slot of the file.
     let out = Command::new(mpirun)
-        .args(["-launcher", "fork", "-f", "machines", "sh", "-c", "echo $PMI_RANK of $PMI_SIZE"])
+        .args(["-launcher", "fork", "-f", "machines", "sh", "-c"])
+        .arg("echo $PMI_RANK of $PMI_SIZE > said.$PMI_RANK")
         .current_dir(here.path("."))
         .output()
         .unwrap();
-    assert_eq!(ranks(&out), ["0 of 3", "1 of 3", "2 of 3"]);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    // Each in a file of its own: lines of several ranks on one pipe may mix.
+    let said = |rank: usize| std::fs::read_to_string(here.join(format!("said.{rank}"))).unwrap();
+    assert_eq!([0, 1, 2].map(said), ["0 of 3\n", "1 of 3\n", "2 of 3\n"]);
+    assert!(!here.join("said.3").exists());
 }
 
 /// Atoms of a lattice of 10 x 5 x 5 cells, four each: three quarters of the cells are 7.5 layers.

@@ -34,7 +34,7 @@ pub(super) enum Outcome {
     Unknown,
     /// Its forecast.
     Simulated(Forecast),
-    /// It takes at least so many seconds; another one is preferred, or the work was spent.
+    /// The least seconds that it takes; another one is preferred, or the work was spent.
     AtLeast(f64),
 }
 

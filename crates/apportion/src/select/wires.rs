@@ -62,7 +62,7 @@ impl Bounds {
 }
 
 impl Wires {
-    /// The wires of a network of so many processors; `None` where no two messages compete, or for many processors.
+    /// The wires of a network; `None` where no two messages compete, or for many processors.
     pub fn of(network: &Network, processors: usize) -> Option<Self> {
         if network.has_a_wire_for_each_pair() || network.is_free() || processors > MOST_PROCESSORS {
             return None;

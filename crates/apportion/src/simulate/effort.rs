@@ -26,7 +26,7 @@ pub(super) fn scale(processors: usize) -> f64 {
 }
 
 impl Effort {
-    /// Work of so many seconds.
+    /// Work of some nominal seconds.
     pub fn new(seconds: f64) -> Self {
         Self { spent: Cell::new(0.0), limit: Cell::new(seconds * 1e9) }
     }

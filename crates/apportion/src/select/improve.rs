@@ -24,9 +24,9 @@ use trials::Trials;
 const FOR_SUBSETS: f64 = 0.25;
 const FOR_LEVELS: f64 = 0.05;
 const FOR_SHARES: f64 = 0.15;
-/// The same up to [`FEW`] processors, whose forecasts cost less than they are counted for.
+/// The same up to [`FEW_PROCESSORS`], whose forecasts cost less than they are counted for.
 const FOR_FEW_SHARES: f64 = 0.4;
-const FEW: usize = 16;
+const FEW_PROCESSORS: usize = 16;
 const FOR_MAPPING: f64 = 0.03;
 
 /// The candidates with those that improve on the best, which is the first, again in order of preference.
@@ -67,7 +67,7 @@ fn refined(field: &Field<'_>, shape: Shape, choices: Vec<Choice>, open: bool) ->
         choices = in_order_of_preference(choices);
     }
     if field.wishes.sizing == Sizing::ByForecast {
-        let part = if field.platform.len() <= FEW { FOR_FEW_SHARES } else { FOR_SHARES };
+        let part = if field.platform.len() <= FEW_PROCESSORS { FOR_FEW_SHARES } else { FOR_SHARES };
         let found = shares::search(&mut trials(&choices, part), &choices)?;
         choices.extend(found);
         choices = in_order_of_preference(choices);

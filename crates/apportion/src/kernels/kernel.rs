@@ -129,7 +129,7 @@ where
 }
 
 impl Kernel<u8> {
-    /// Or of ands, on packed bits by [`BitMatrix`]: any byte but 0 in a factor is true; the product holds 0
+    /// Or of ands, on packed bits by [`BitMatrix`](super::BitMatrix): any byte but 0 in a factor is true; the product holds 0
     /// and 1.
     pub fn or_and() -> Self {
         Self {

@@ -214,6 +214,11 @@ fn a_product_runs_on_a_communicator_of_the_program() {
 fn handles_of_another_mpi_are_refused() {
     each_mpi(0, |mpicc, mpirun, directory| {
         let built = compile(mpicc, &[here("tests/handles.c")], directory);
-        assert_eq!(succeeded(&launched(mpirun, "2", &built, &[])), "refused\nrefused\n");
+        let text = succeeded(&launched(mpirun, "2", &built, &[]));
+        // The lines of two ranks may be mixed.
+        assert!(
+            text.matches("refused").count() == 2 && text.replace("refused", "").trim().is_empty(),
+            "{text}"
+        );
     });
 }

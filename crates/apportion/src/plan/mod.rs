@@ -33,5 +33,4 @@ pub use messages::{message_steps, star_volume};
 pub(crate) use metrics::interrupts_by_owner;
 pub use metrics::{Metrics, communication_free, interrupts, lower_bound, outlines, volume_lower_bound};
 pub use problem::{Problem, Shape};
-pub(crate) use volume_bound::touched_of_sorted;
 pub use volume_bound::{touched_bound, volume_bound};

@@ -11,11 +11,7 @@ use super::Shape;
 pub fn touched_bound(shape: Shape, share: f64) -> f64 {
     let mut sides = [shape.m as f64, shape.n as f64, shape.k as f64];
     sides.sort_by(|x, y| y.total_cmp(x));
-    touched_of_sorted(sides, share)
-}
-
-/// The same of sides sorted from the longest to the shortest.
-pub(crate) fn touched_of_sorted([m, n, k]: [f64; 3], share: f64) -> f64 {
+    let [m, n, k] = sides;
     if share <= 0.0 {
         0.0
     } else if share * m >= n {

@@ -31,6 +31,8 @@ pub(super) struct Members {
     weights: Vec<f64>,
     /// `before[i]`: sum of the first i weights.
     before: Vec<f64>,
+    /// `roots[i]`: sums of the square roots of the first i weights, and of their powers of 2/3.
+    roots: Vec<[f64; 2]>,
 }
 
 impl Members {
@@ -40,7 +42,13 @@ impl Members {
         let weights: Vec<f64> = ranks.iter().map(|&rank| weights[rank] / largest).collect();
         let mut before = vec![0.0];
         weights.iter().for_each(|weight| before.push(before[before.len() - 1] + weight));
-        Self { ranks, weights, before }
+        let mut sums = [0.0; 2];
+        let mut roots = vec![sums];
+        for weight in &weights {
+            sums = [sums[0] + weight.sqrt(), sums[1] + weight.cbrt().powi(2)];
+            roots.push(sums);
+        }
+        Self { ranks, weights, before, roots }
     }
 
     fn len(&self) -> usize {

@@ -6,7 +6,6 @@
 
 use super::{Found, Members, Sides, cut, faces};
 use crate::geometry::Span;
-use crate::plan::touched_of_sorted;
 
 /// Divisions tried at a box with many members: those nearest to equal halves.
 const MOST_DIVISIONS: usize = 48;
@@ -120,12 +119,18 @@ impl Search<'_> {
     /// Numbers of members in the first part: all, or those nearest to equal halves.
     fn divisions(&self, from: usize, to: usize) -> Vec<usize> {
         let half = self.members.sum(from, to) / 2.0;
-        let mut counts: Vec<usize> = (1..to - from).collect();
-        if counts.len() > MOST_DIVISIONS {
-            let off = |count: usize| (self.members.sum(from, from + count) - half).abs();
-            counts.sort_by(|&x, &y| off(x).total_cmp(&off(y)));
-            counts.truncate(MOST_DIVISIONS);
+        let most = to - from - 1;
+        if most <= MOST_DIVISIONS {
+            return (1..=most).collect();
         }
+        let off = |count: usize| (self.members.sum(from, from + count) - half).abs();
+        // The nearest ones are around the first that reaches half.
+        let middle =
+            self.members.before[from + 1..to].partition_point(|sum| sum - self.members.before[from] < half);
+        let window = middle.saturating_sub(MOST_DIVISIONS).max(1)..=(middle + MOST_DIVISIONS + 1).min(most);
+        let mut counts: Vec<usize> = window.collect();
+        counts.sort_by(|&x, &y| off(x).total_cmp(&off(y)));
+        counts.truncate(MOST_DIVISIONS);
         counts
     }
 
@@ -155,20 +160,22 @@ impl Search<'_> {
     }
 
     /// Lower bound of the faces of members in a box with sides in real numbers: each has at least the faces of
-    /// the best box of its volume. O(members).
+    /// the best box of its volume ([`touched_bound`](crate::plan::touched_bound)). Members are in descending
+    /// order, so that the three cases of the bound are one after another. O(log members).
     fn bound(&self, sides: Sides, from: usize, to: usize) -> f64 {
         let mut lengths = sides.map(|side| side.len() as f64);
         lengths.sort_by(|x, y| y.total_cmp(x));
+        let [m, n, k] = lengths;
+        let Members { weights, before, roots, .. } = self.members;
         let total = self.members.sum(from, to);
-        let mut last = (0.0, 0.0);
-        let each = self.members.weights[from..to].iter().map(|&weight| {
-            // Equal members follow one another.
-            if weight != last.0 {
-                last = (weight, touched_of_sorted(lengths, weight / total));
-            }
-            last.1
-        });
-        each.sum()
+        let slabs = from + weights[from..to].partition_point(|weight| weight / total * m >= n);
+        let bars = slabs + weights[slabs..to].partition_point(|weight| weight / total * m * n >= k * k);
+        let (of_slabs, of_bars) = (before[slabs] - before[from], before[bars] - before[slabs]);
+        (slabs - from) as f64 * n * k
+            + of_slabs / total * (m * n + m * k)
+            + of_bars / total * m * n
+            + 2.0 * k * (m * n / total).sqrt() * (roots[bars][0] - roots[slabs][0])
+            + 3.0 * (m * n * k / total).cbrt().powi(2) * (roots[to][1] - roots[bars][1])
     }
 }
 
@@ -202,6 +209,7 @@ fn outer(sides: Sides, corner: Sides) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Shape, touched_bound};
 
     /// A corner of 2 x 2 x 4 in a box of 4 x 4 x 4: the face across its full side loses 4 of 16 elements.
     #[test]
@@ -215,5 +223,22 @@ mod tests {
         assert_eq!(parts.iter().map(volume).sum::<u64>() + volume(&corner), 64);
         assert_eq!(outer(whole, [Span::new(3, 4); 3]), 48.0);
         assert_eq!(around(whole, [Span::new(3, 4); 3]).count(), 3);
+    }
+
+    /// The bound of many members is the sum of each one's, in boxes of any form.
+    #[test]
+    fn bounds_add_up() {
+        let weights: Vec<f64> = (1..40).map(|i| f64::from(i * i)).collect();
+        let members = Members::new(&weights);
+        let search = Search { members: &members, corners: false, left: 0 };
+        for sides in [[100, 100, 100], [1000, 100, 10], [10, 2000, 3], [7, 7, 900]] {
+            let shape = Shape::new(sides[0], sides[1], sides[2], "test").unwrap();
+            for (from, to) in [(0, 39), (0, 1), (3, 20), (30, 39)] {
+                let share = |i: usize| members.weights[i] / members.sum(from, to);
+                let wanted: f64 = (from..to).map(|i| touched_bound(shape, share(i))).sum();
+                let found = search.bound(sides.map(|side| Span::new(0, side)), from, to);
+                assert!((found / wanted - 1.0).abs() < 1e-12, "{sides:?} {from} {to}: {found} {wanted}");
+            }
+        }
     }
 }

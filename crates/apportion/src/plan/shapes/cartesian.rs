@@ -10,6 +10,7 @@ mod order;
 mod rank_one;
 mod whole;
 
+use self::alternate::Depth;
 use super::{consecutive, descending, layout, mesh_shape};
 use crate::error::Result;
 use crate::plan::{Layout, Shape};
@@ -31,11 +32,18 @@ use crate::plan::{Layout, Shape};
 /// # Errors
 /// None; the signature is that of every method.
 pub fn cartesian(shape: Shape, weights: &[f64]) -> Result<Layout> {
-    cartesian_on(shape, weights, None)
+    cartesian_on(shape, weights, None, false)
 }
 
-/// [`cartesian`] with these numbers of rows and columns of processors.
-pub(super) fn cartesian_on(shape: Shape, weights: &[f64], mesh: Option<[usize; 2]>) -> Result<Layout> {
+/// [`cartesian`] with these numbers of rows and columns of processors; `quick` is
+/// [`MethodOptions::quick`](super::MethodOptions::quick).
+pub(super) fn cartesian_on(
+    shape: Shape,
+    weights: &[f64],
+    mesh: Option<[usize; 2]>,
+    quick: bool,
+) -> Result<Layout> {
+    let depth = Depth::of(quick);
     let (rows, cols) = mesh_shape(shape, weights, mesh)?;
     let equal = order::equality(shape, weights);
     let speeds = scaled(weights);
@@ -45,9 +53,9 @@ pub(super) fn cartesian_on(shape: Shape, weights: &[f64], mesh: Option<[usize; 2
         exact::best(&speeds, &given, &sorted, (rows, cols), equal)
     } else {
         rank_one::arrangement(&speeds, &sorted, (rows, cols), equal)
-            .map(|cells| alternate::fitted(&speeds, cells, cols))
+            .map(|cells| alternate::fitted(&speeds, cells, cols, depth))
             .filter(|found| found.time <= 1.0 + equal)
-            .unwrap_or_else(|| alternate::best(&speeds, &given, &sorted, (rows, cols), equal))
+            .unwrap_or_else(|| alternate::best(&speeds, &given, &sorted, (rows, cols), equal, depth))
     };
     let Arrangement { cells, heights, widths, .. } = found;
     let speed = |i: usize, j: usize| speeds[cells[i * cols + j]];

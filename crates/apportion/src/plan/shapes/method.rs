@@ -74,7 +74,8 @@ pub struct MethodOptions {
     /// Who gets left-over rows; used by [`Method::Rows`].
     pub left_over: LeftOver,
     /// True if [`Method::Recursive`] looks ahead as little as possible: a fiftieth of the time, and 0.5 % more
-    /// half-perimeters on the mean for eight processors, less for more.
+    /// half-perimeters on the mean for eight processors, less for more. Beyond 64 processors,
+    /// [`Method::Cartesian`] then starts from fewer arrangements: 0.1 % more time on the mean.
     pub quick: bool,
 }
 
@@ -153,7 +154,7 @@ impl Method {
             Self::BlockRectangle => block_rectangle(shape, weights),
             Self::Grid => grid_for(shape, weights, terms.mesh, terms.objective, whole),
             Self::NagamochiAbe => nagamochi_abe(shape, weights),
-            Self::Cartesian => cartesian_on(shape, weights, terms.mesh),
+            Self::Cartesian => cartesian_on(shape, weights, terms.mesh, terms.quick),
             Self::Rows => Ok(rows_with(shape, weights, terms.left_over)),
             Self::ColumnGroups => match &terms.groups {
                 Some(groups) => column_groups(shape, weights, groups),

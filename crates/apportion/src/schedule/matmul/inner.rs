@@ -223,9 +223,19 @@ impl Boxes {
         MatmulMessage { from, to, tag: turn, pieces }
     }
 
+    /// Number of the messages of a processor's chains.
+    fn hops_of(&self, rank: Rank) -> usize {
+        let of = |&(number, place): &(usize, usize)| {
+            let chain = &self.chains[number];
+            let pieces = chain.cell.rect.rows.len().div_ceil(chain.height) as usize;
+            pieces * (usize::from(place > 0) + usize::from(place + 1 < chain.cell.chain.len()))
+        };
+        self.places[rank.0].iter().map(of).sum()
+    }
+
     /// The messages of a processor's chains, in order.
     fn hops(&self, rank: Rank) -> Vec<Hop> {
-        let mut hops = Vec::new();
+        let mut hops = Vec::with_capacity(self.hops_of(rank));
         for &(number, place) in &self.places[rank.0] {
             let chain = &self.chains[number];
             let ranks = &chain.cell.chain;
@@ -314,28 +324,31 @@ fn posts(
     (starts, awaits)
 }
 
-/// The steps that move partial sums: a receive is posted one ahead of the one that is waited for.
-fn partial_sums(boxes: &Boxes, rank: Rank) -> Vec<MatmulStep> {
+/// The steps that move partial sums, made one by one: a receive is posted one ahead of the one that is waited
+/// for.
+fn partial_sums(boxes: &Boxes, rank: Rank) -> impl Iterator<Item = MatmulStep> {
     let hops = boxes.hops(rank);
-    let message = |hop: &Hop| {
-        let piece = OperandPiece { operand: Operand::C, rect: hop.piece };
-        MatmulMessage { from: hop.from, to: hop.to, tag: hop.tag, pieces: vec![piece] }
-    };
-    let mut later = hops.iter().filter(|hop| hop.to == rank);
-    let mut post = || later.next().map(|hop| Step::PostReceive(message(hop)));
-    let mut steps: Vec<MatmulStep> = post().into_iter().collect();
-    for hop in &hops {
-        if hop.to == rank {
-            steps.extend(post());
-            steps.push(Step::WaitReceive { from: hop.from, tag: hop.tag });
-        } else {
-            steps.push(Step::Send(message(hop)));
+    let sends = hops.iter().any(|hop| hop.from == rank);
+    let mut later = 0;
+    let steps_at = move |i: usize| {
+        let message = |hop: &Hop| {
+            let piece = OperandPiece { operand: Operand::C, rect: hop.piece };
+            MatmulMessage { from: hop.from, to: hop.to, tag: hop.tag, pieces: vec![piece] }
+        };
+        let mut post = || {
+            let next = hops[later..].iter().position(|hop| hop.to == rank);
+            let found = next.map(|skipped| later + skipped);
+            later = found.map_or(hops.len(), |found| found + 1);
+            found.map(|found| Step::PostReceive(message(&hops[found])))
+        };
+        match i.checked_sub(1).map(|i| &hops[i]) {
+            None => [post(), None],
+            Some(hop) if hop.to == rank => [post(), Some(Step::WaitReceive { from: hop.from, tag: hop.tag })],
+            Some(hop) => [Some(Step::Send(message(hop))), None],
         }
-    }
-    if hops.iter().any(|hop| hop.from == rank) {
-        steps.push(Step::WaitSends);
-    }
-    steps
+    };
+    let count = 1 + boxes.hops_of(rank);
+    (0..count).flat_map(steps_at).flatten().chain(sends.then_some(Step::WaitSends))
 }
 
 /// For each processor, the others that need something that it owns, and those that own something that it

@@ -3,19 +3,27 @@
 use super::Arrangement;
 use super::order::classes;
 
-/// Maximum number of rounds of sorting and solving, up to [`MANY`] processors.
+/// Maximum number of rounds of sorting and solving, up to [`Depth::of`] processors.
 const MOST_ROUNDS: usize = 50;
 
-/// Number of lines of each direction that the inner solver starts from, up to [`MANY`] processors.
+/// Number of lines of each direction that the inner solver starts from, up to [`Depth::of`] processors.
 const MOST_STARTS: usize = 16;
 
-/// Beyond this number of processors, rounds and starts become fewer in inverse proportion: the work of the
-/// whole search stays at that of this number.
-const MANY: usize = 4_096;
+/// How much is tried: beyond this number of processors, rounds and starts become fewer in inverse proportion, so
+/// that the work of the whole search stays at that of this number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Depth(usize);
 
-/// `most`, or fewer for many processors; at least `least`.
-fn affordable(most: usize, least: usize, processors: usize) -> usize {
-    (most * MANY / processors.max(MANY)).max(least)
+impl Depth {
+    /// Of a thorough search, or of a quick one.
+    pub fn of(quick: bool) -> Self {
+        Self(if quick { 64 } else { 4_096 })
+    }
+
+    /// `most`, or fewer for many processors; at least `least`.
+    fn affords(self, most: usize, least: usize, processors: usize) -> usize {
+        (most * self.0 / processors.max(self.0)).max(least)
+    }
 }
 
 /// The best of several starts, each improved by sorting the processors by the areas until the arrangement no
@@ -26,6 +34,7 @@ pub(super) fn best(
     sorted: &[usize],
     (rows, cols): (usize, usize),
     equal: f64,
+    depth: Depth,
 ) -> Arrangement {
     let along = |order: Vec<usize>| {
         let mut cells = vec![0; order.len()];
@@ -38,7 +47,7 @@ pub(super) fn best(
     let starts = [given.to_vec(), sorted.to_vec(), along(by_columns), along(by_diagonals)];
     let mut best: Option<Arrangement> = None;
     for start in starts {
-        let found = improved(speeds, start, sorted, cols, equal);
+        let found = improved(speeds, start, sorted, cols, equal, depth);
         if best.as_ref().is_none_or(|b| found.time < b.time * (1.0 - equal)) {
             best = Some(found);
         }
@@ -47,10 +56,17 @@ pub(super) fn best(
 }
 
 /// The best of the rounds from one arrangement.
-fn improved(speeds: &[f64], mut cells: Vec<usize>, sorted: &[usize], cols: usize, equal: f64) -> Arrangement {
+fn improved(
+    speeds: &[f64],
+    mut cells: Vec<usize>,
+    sorted: &[usize],
+    cols: usize,
+    equal: f64,
+    depth: Depth,
+) -> Arrangement {
     let mut best: Option<Arrangement> = None;
-    for _ in 0..affordable(MOST_ROUNDS, 2, cells.len()) {
-        let found = fitted(speeds, cells, cols);
+    for _ in 0..depth.affords(MOST_ROUNDS, 2, cells.len()) {
+        let found = fitted(speeds, cells, cols, depth);
         let area = |at: usize| found.heights[at / cols] * found.widths[at % cols];
         let mut by_area: Vec<usize> = (0..found.cells.len()).collect();
         by_area.sort_by(|&a, &b| area(b).total_cmp(&area(a)).then(a.cmp(&b)));
@@ -73,8 +89,8 @@ fn improved(speeds: &[f64], mut cells: Vec<usize>, sorted: &[usize], cols: usize
 }
 
 /// An arrangement with the heights and widths of [`fit`].
-pub(super) fn fitted(speeds: &[f64], cells: Vec<usize>, cols: usize) -> Arrangement {
-    let (time, heights, widths) = fit(cells.len() / cols, cols, |i, j| speeds[cells[i * cols + j]]);
+pub(super) fn fitted(speeds: &[f64], cells: Vec<usize>, cols: usize, depth: Depth) -> Arrangement {
+    let (time, heights, widths) = fit(cells.len() / cols, cols, |i, j| speeds[cells[i * cols + j]], depth);
     Arrangement { time, cells, heights, widths }
 }
 
@@ -87,6 +103,7 @@ pub(super) fn fit(
     rows: usize,
     cols: usize,
     speed: impl Fn(usize, usize) -> f64,
+    depth: Depth,
 ) -> (f64, Vec<f64>, Vec<f64>) {
     let best_heights = |widths: &[f64]| -> Vec<f64> {
         (0..rows).map(|i| (0..cols).map(|j| speed(i, j) / widths[j]).fold(f64::INFINITY, f64::min)).collect()
@@ -95,7 +112,7 @@ pub(super) fn fit(
         (0..cols).map(|j| (0..rows).map(|i| speed(i, j) / heights[i]).fold(f64::INFINITY, f64::min)).collect()
     };
     let sums = (0..cols).map(|j| (0..rows).map(|i| speed(i, j)).sum()).collect();
-    let most = affordable(MOST_STARTS, 1, rows * cols);
+    let most = depth.affords(MOST_STARTS, 1, rows * cols);
     let tight_rows = spread(rows, most).map(|i| (0..cols).map(|j| speed(i, j)).collect());
     let tight_cols =
         spread(cols, most).map(|j| best_widths(&(0..rows).map(|i| speed(i, j)).collect::<Vec<_>>()));

@@ -119,7 +119,7 @@ fn solve(
     }
     let Some((size, tree)) = best else {
         // Speeds so far apart that products leave the range of numbers.
-        return alternate::fitted(speeds, cells, cols);
+        return alternate::fitted(speeds, cells, cols, alternate::Depth::of(false));
     };
     follow(tree, &mut heights, &mut widths);
     let unit = |lengths: Vec<f64>| {

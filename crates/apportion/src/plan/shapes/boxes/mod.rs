@@ -82,8 +82,8 @@ pub(super) fn cut(span: Span, part: f64) -> [Span; 2] {
 /// The boxes that move least of those that the heuristics find. Multiply-adds are in proportion to the weights
 /// up to rounding of the cuts.
 ///
-/// No worse than [`inner`](super::inner()) by volume. With p processors, O(p^2 log p) on typical weights,
-/// 10 ms for 64 of them.
+/// No worse than [`inner`](super::inner()) by volume. With p processors, O(p log p) for the search on typical weights
+/// and O(p^2) for the volumes.
 ///
 /// # Errors
 /// More than 1,024 processors with a positive weight: exit code 1.

@@ -223,19 +223,9 @@ impl Boxes {
         MatmulMessage { from, to, tag: turn, pieces }
     }
 
-    /// Number of the messages of a processor's chains.
-    fn hops_of(&self, rank: Rank) -> usize {
-        let of = |&(number, place): &(usize, usize)| {
-            let chain = &self.chains[number];
-            let pieces = chain.cell.rect.rows.len().div_ceil(chain.height) as usize;
-            pieces * (usize::from(place > 0) + usize::from(place + 1 < chain.cell.chain.len()))
-        };
-        self.places[rank.0].iter().map(of).sum()
-    }
-
     /// The messages of a processor's chains, in order.
     fn hops(&self, rank: Rank) -> Vec<Hop> {
-        let mut hops = Vec::with_capacity(self.hops_of(rank));
+        let mut hops = Vec::new();
         for &(number, place) in &self.places[rank.0] {
             let chain = &self.chains[number];
             let ranks = &chain.cell.chain;
@@ -329,7 +319,7 @@ fn posts(
 fn partial_sums(boxes: &Boxes, rank: Rank) -> impl Iterator<Item = MatmulStep> {
     let hops = boxes.hops(rank);
     let sends = hops.iter().any(|hop| hop.from == rank);
-    let mut later = 0;
+    let (count, mut later) = (1 + hops.len(), 0);
     let steps_at = move |i: usize| {
         let message = |hop: &Hop| {
             let piece = OperandPiece { operand: Operand::C, rect: hop.piece };
@@ -347,7 +337,6 @@ fn partial_sums(boxes: &Boxes, rank: Rank) -> impl Iterator<Item = MatmulStep> {
             Some(hop) => [Some(Step::Send(message(hop))), None],
         }
     };
-    let count = 1 + boxes.hops_of(rank);
     (0..count).flat_map(steps_at).flatten().chain(sends.then_some(Step::WaitSends))
 }
 

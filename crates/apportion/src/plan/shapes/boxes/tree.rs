@@ -241,4 +241,24 @@ mod tests {
             }
         }
     }
+
+    /// Of many members, the divisions are the first of all sorted by their distance from equal halves.
+    #[test]
+    fn the_nearest_divisions_are_found() {
+        for steep in [0, 1, 3, 9] {
+            let weights: Vec<f64> = (1..200).map(|i| f64::from(i).powi(steep)).collect();
+            let members = Members::new(&weights);
+            let search = Search { members: &members, corners: false, left: 0 };
+            for (from, to) in [(0, 199), (0, 50), (20, 120), (150, 199)] {
+                let half = members.sum(from, to) / 2.0;
+                let off = |count: usize| (members.sum(from, from + count) - half).abs();
+                let mut wanted: Vec<usize> = (1..to - from).collect();
+                if wanted.len() > MOST_DIVISIONS {
+                    wanted.sort_by(|&x, &y| off(x).total_cmp(&off(y)));
+                    wanted.truncate(MOST_DIVISIONS);
+                }
+                assert_eq!(search.divisions(from, to), wanted, "{steep} {from} {to}");
+            }
+        }
+    }
 }

@@ -129,8 +129,8 @@ where
 }
 
 impl Kernel<u8> {
-    /// Or of ands, on packed bits by [`BitMatrix`](super::BitMatrix): any byte but 0 in a factor is true; the product holds 0
-    /// and 1.
+    /// Or of ands, on packed bits by [`BitMatrix`](super::BitMatrix): any byte but 0 in a factor is true; the
+    /// product holds 0 and 1.
     pub fn or_and() -> Self {
         Self {
             semiring: Semiring::OrAnd,

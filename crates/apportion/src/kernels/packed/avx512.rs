@@ -84,15 +84,12 @@ unsafe fn interleave<T>(columns: usize, rows: &[*const T], to: *mut T) {
             } else {
                 let row = |i: usize| _mm512_loadu_pd(rows[i].add(p).cast());
                 // Pairs of rows: columns 0, 2, 4, 6 and 1, 3, 5, 7.
-                let pair = |i: usize| {
+                let pairs: [[__m512d; 2]; 4] = std::array::from_fn(|i| {
                     let (x, y) = (row(2 * i), row(2 * i + 1));
                     [_mm512_unpacklo_pd(x, y), _mm512_unpackhi_pd(x, y)]
-                };
-                // No functions of `std` on arrays: without these instructions, they would pass vectors through
-                // memory where the compiler does not inline them.
-                let pairs = [pair(0), pair(1), pair(2), pair(3)];
+                });
                 for odd in [0, 1] {
-                    let [a, b, c, d] = [pairs[0][odd], pairs[1][odd], pairs[2][odd], pairs[3][odd]];
+                    let [a, b, c, d] = pairs.map(|pair| pair[odd]);
                     let (ab_low, ab_high) =
                         (_mm512_shuffle_f64x2::<0x44>(a, b), _mm512_shuffle_f64x2::<0xee>(a, b));
                     let (cd_low, cd_high) =

@@ -4,12 +4,12 @@
 #![allow(unsafe_code)]
 
 use crate::kernels::cache::second_level;
-use crate::kernels::packed::operation::{Number, Operation};
+use crate::kernels::packed::operation::{Number, Operation, Seen};
 use crate::kernels::packed::tile::MicroKernel;
 use crate::kernels::packed::vector::Vector;
 use crate::kernels::view::check_shapes;
 use crate::kernels::{View, ViewMut};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ops::Range;
 use std::slice::from_raw_parts_mut;
 
@@ -47,25 +47,29 @@ pub(super) fn product<V: Vector, O: Operation<V>>(
     let room = |length: usize, most: usize, unit: usize| deepest * longest(length, most, unit);
     let a_length = room(a.rows(), most_rows, tile.rows);
     let b_length = room(b.cols(), most_cols, tile.cols);
-    with_scratch(a_length, b_length, |a_block, b_block| {
-        for depth in pieces(a.cols(), most, 1) {
-            for rows in pieces(a.rows(), most_rows, tile.rows) {
-                let a_block = &mut a_block[..depth.len() * rows.len().next_multiple_of(tile.rows)];
-                if !pack_cols::<V, O>(tile, a_block, a, &rows, &depth) {
-                    return false;
+    let mut scratch = SCRATCH.take();
+    let (a_block, b_block) = blocks(&mut scratch, a_length, b_length);
+    let mut tame = true;
+    'all: for depth in pieces(a.cols(), most, 1) {
+        for rows in pieces(a.rows(), most_rows, tile.rows) {
+            let a_block = &mut a_block[..depth.len() * rows.len().next_multiple_of(tile.rows)];
+            tame = pack_cols::<V, O>(tile, a_block, a, &rows, &depth);
+            if !tame {
+                break 'all;
+            }
+            for cols in pieces(b.cols(), most_cols, tile.cols) {
+                let b_block = &mut b_block[..depth.len() * cols.len().next_multiple_of(tile.cols)];
+                tame = pack_rows::<V, O>(b_block, b, &depth, &cols, tile.cols);
+                if !tame {
+                    break 'all;
                 }
-                for cols in pieces(b.cols(), most_cols, tile.cols) {
-                    let b_block = &mut b_block[..depth.len() * cols.len().next_multiple_of(tile.cols)];
-                    if !pack_rows::<V, O>(b_block, b, &depth, &cols, tile.cols) {
-                        return false;
-                    }
-                    let part = c.tile(rows.start, cols.start, rows.len(), cols.len());
-                    sweep::<V, O>(tile, depth.len(), a_block, b_block, part);
-                }
+                let part = c.tile(rows.start, cols.start, rows.len(), cols.len());
+                sweep::<V, O>(tile, depth.len(), a_block, b_block, part);
             }
         }
-        true
-    })
+    }
+    SCRATCH.set(scratch);
+    tame
 }
 
 /// The length of each of [`pieces`] but the last.
@@ -86,32 +90,27 @@ struct Line(#[expect(dead_code, reason = "only its room is wanted")] [u8; LINE])
 
 thread_local! {
     /// Each thread's memory for packed blocks. It is kept between products, since fresh pages would cost as
-    /// much as the packing.
-    static SCRATCH: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
+    /// much as the packing. Taken out while a product runs: code within `with` would not be compiled for the
+    /// tile's registers.
+    static SCRATCH: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
 }
 
-/// Calls `work` with two blocks of the given numbers of elements, both aligned to cache lines, so that no
-/// vector straddles two. Their contents are unspecified.
+/// Two blocks of the given numbers of elements, both aligned to cache lines, so that no vector straddles two.
+/// Their contents are unspecified.
 #[inline(always)]
-fn with_scratch<T: Number, R>(a: usize, b: usize, work: impl FnOnce(&mut [T], &mut [T]) -> R) -> R {
+fn blocks<T: Number>(scratch: &mut Vec<Line>, a: usize, b: usize) -> (&mut [T], &mut [T]) {
     let lines = |elements: usize| (elements * size_of::<T>()).div_ceil(LINE);
-    SCRATCH.with_borrow_mut(|scratch| {
-        let needed = lines(a) + lines(b);
-        if scratch.len() < needed {
-            scratch.resize(needed, Line([0; LINE]));
-        }
-        let (for_a, for_b) = scratch.split_at_mut(lines(a));
-        // SAFETY: the lines are initialised bytes, enough of them, and aligned for any number; every bit
-        // pattern is a number of the four types that are `Number`; the two slices do not overlap and live
-        // as long as the borrow.
-        let (for_a, for_b) = unsafe {
-            (
-                from_raw_parts_mut(for_a.as_mut_ptr().cast(), a),
-                from_raw_parts_mut(for_b.as_mut_ptr().cast(), b),
-            )
-        };
-        work(for_a, for_b)
-    })
+    let needed = lines(a) + lines(b);
+    if scratch.len() < needed {
+        scratch.resize(needed, Line([0; LINE]));
+    }
+    let (for_a, for_b) = scratch.split_at_mut(lines(a));
+    // SAFETY: the lines are initialised bytes, enough of them, and aligned for any number; every bit pattern is
+    // a number of the four types that are `Number`; the two slices do not overlap and live as long as the
+    // borrow.
+    unsafe {
+        (from_raw_parts_mut(for_a.as_mut_ptr().cast(), a), from_raw_parts_mut(for_b.as_mut_ptr().cast(), b))
+    }
 }
 
 /// A block of B as strips of `width` columns, row after row, with the last strip padded with zeros. False if
@@ -124,16 +123,46 @@ fn pack_rows<V: Vector, O: Operation<V>>(
     cols: &Range<usize>,
     width: usize,
 ) -> bool {
-    let mut tame = true;
+    // SAFETY: this function is compiled for the registers of `V`.
+    let mut seen = unsafe { Seen::<V>::nothing() };
     for (p, row) in depth.clone().enumerate() {
         for (strip, from) in b.row(row)[cols.clone()].chunks(width).enumerate() {
             let to = &mut block[(strip * depth.len() + p) * width..][..width];
-            to[..from.len()].copy_from_slice(from);
-            to[from.len()..].fill(O::zero());
-            tame &= O::prepare(to);
+            if from.len() < width || !O::PREPARES {
+                to[..from.len()].copy_from_slice(from);
+                to[from.len()..].fill(O::zero());
+                prepare::<V, O>(to, &mut seen);
+                continue;
+            }
+            for (to, from) in to.chunks_exact_mut(V::LANES).zip(from.chunks_exact(V::LANES)) {
+                // SAFETY: both have the elements of a vector; see above.
+                unsafe { O::packed(V::load(from.as_ptr()), &mut seen).store(to.as_mut_ptr()) }
+            }
         }
     }
-    tame
+    // SAFETY: see above.
+    unsafe { O::is_tame(seen) }
+}
+
+/// Turns elements into those of a packed block.
+#[inline(always)]
+fn prepare<V: Vector, O: Operation<V>>(elements: &mut [V::Element], seen: &mut Seen<V>) {
+    if !O::PREPARES {
+        return;
+    }
+    let mut vectors = elements.chunks_exact_mut(V::LANES);
+    for vector in &mut vectors {
+        // SAFETY: there are the elements of a vector; the callers are compiled for its registers.
+        unsafe { O::packed(V::load(vector.as_ptr()), seen).store(vector.as_mut_ptr()) }
+    }
+    let rest = vectors.into_remainder();
+    if !rest.is_empty() {
+        let mut whole = [O::zero(); MOST_COLS];
+        whole[..rest.len()].copy_from_slice(rest);
+        // SAFETY: a vector has fewer elements than a row of a tile; see above.
+        unsafe { O::packed(V::load(whole.as_ptr()), seen).store(whole.as_mut_ptr()) }
+        rest.copy_from_slice(&whole[..rest.len()]);
+    }
 }
 
 /// A block of A as strips of `tile.rows` rows, column after column, with the last strip padded with zeros.
@@ -147,7 +176,8 @@ fn pack_cols<V: Vector, O: Operation<V>>(
     depth: &Range<usize>,
 ) -> bool {
     let height = tile.rows;
-    let mut tame = true;
+    // SAFETY: this function is compiled for the registers of `V`.
+    let mut seen = unsafe { Seen::<V>::nothing() };
     for (strip, whole) in block.chunks_exact_mut(depth.len() * height).enumerate() {
         let first = rows.start + strip * height;
         let (mut done, to) = (0, &mut *whole);
@@ -172,9 +202,10 @@ fn pack_cols<V: Vector, O: Operation<V>>(
             }
         }
         // While the strip is in the first-level cache.
-        tame &= O::prepare(whole);
+        prepare::<V, O>(whole, &mut seen);
     }
-    tame
+    // SAFETY: see above.
+    unsafe { O::is_tame(seen) }
 }
 
 /// All tiles of a part of C, one strip of A at a time.

@@ -26,10 +26,16 @@ pub trait Element: Number + PartialOrd {
     }
     /// The product of two elements, by definition: the zero absorbs, integers saturate.
     fn times<const MIN: bool>(self, other: Self) -> Self;
-    /// Turns elements into [`Element::packed`] ones; false if plain sums with them might overflow.
-    fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool;
-    /// The representation of the element in a packed block.
-    fn packed<const MIN: bool>(self) -> Self;
+    /// Whether plain sums wrap, so that zeros and large elements need care.
+    const WRAPS: bool;
+    /// What stands for a zero in a packed block.
+    fn stand_in<const MIN: bool>() -> Self;
+    /// The number that, added to an element, turns a zero into the best element and any other into its
+    /// neighbour.
+    fn beyond<const MIN: bool>() -> Self;
+    /// Whether plain sums cannot overflow, given the least and the greatest of some elements; the bound on the
+    /// side of the zeros is that of the elements with [`Element::beyond`] added.
+    fn are_tame<const MIN: bool>(least: Self, greatest: Self) -> bool;
     /// Whether a sum of packed elements is an actual sum, and does not involve a packed zero.
     fn is_true<const MIN: bool>(self) -> bool;
     /// Whether the argument checks accept it.
@@ -52,13 +58,18 @@ macro_rules! float {
                 // absorbs.
                 self + other
             }
+            const WRAPS: bool = false;
             #[inline(always)]
-            fn prepare<const MIN: bool>(_: &mut [Self]) -> bool {
-                true
+            fn stand_in<const MIN: bool>() -> Self {
+                Self::zero::<MIN>()
             }
             #[inline(always)]
-            fn packed<const MIN: bool>(self) -> Self {
-                self
+            fn beyond<const MIN: bool>() -> Self {
+                0.0
+            }
+            #[inline(always)]
+            fn are_tame<const MIN: bool>(_: Self, _: Self) -> bool {
+                true
             }
             #[inline(always)]
             fn is_true<const MIN: bool>(self) -> bool {
@@ -89,22 +100,20 @@ macro_rules! integer {
                 let zero = Self::zero::<MIN>();
                 if self == zero || other == zero { zero } else { self.saturating_add(other) }
             }
+            const WRAPS: bool = true;
             #[inline(always)]
-            fn prepare<const MIN: bool>(elements: &mut [Self]) -> bool {
-                let largest = Self::REACH / 2;
-                // A number, and no early return, so that the loop vectorizes.
-                let mut wild: Self = 0;
-                for x in elements {
-                    let too_large = (*x > largest) | (*x < -largest);
-                    wild |= Self::from(too_large & (*x != Self::zero::<MIN>()));
-                    *x = x.packed::<MIN>();
-                }
-                wild == 0
+            fn stand_in<const MIN: bool>() -> Self {
+                Self::zero::<MIN>() / 2
             }
             #[inline(always)]
-            fn packed<const MIN: bool>(self) -> Self {
-                let stand_in = Self::zero::<MIN>() / 2;
-                if self == Self::zero::<MIN>() { stand_in } else { self }
+            fn beyond<const MIN: bool>() -> Self {
+                if MIN { 1 } else { -1 }
+            }
+            #[inline(always)]
+            fn are_tame<const MIN: bool>(least: Self, greatest: Self) -> bool {
+                let largest = Self::REACH / 2;
+                let (low, high) = if MIN { (0, 1) } else { (-1, 0) };
+                least >= low - largest && greatest <= high + largest
             }
             #[inline(always)]
             fn is_true<const MIN: bool>(self) -> bool {

@@ -206,13 +206,12 @@ fn a_late_large_integer_changes_the_way_and_not_the_result() {
 
 #[test]
 fn the_largest_tame_integers_are_told_from_zeros() {
-    fn check<T: Sample, const MIN: bool>(tame: T, opposite: T) {
+    fn check<T: Sample, const MIN: bool>(tame: [T; 2]) {
         let zero = T::zero::<MIN>();
-        for (x, y) in [(tame, tame), (opposite, opposite), (zero, tame), (zero, opposite), (zero, zero)] {
-            assert!(T::prepare::<MIN>(&mut [x, y]));
+        let of = |x: T| [(x, tame[0]), (x, tame[1]), (x, zero), (zero, x)];
+        for (x, y) in tame.into_iter().chain([zero]).flat_map(of) {
             for tile in T::tiles::<MIN>() {
-                let mut c = [zero];
-                let (a, b) = ([x], [y]);
+                let (a, b, mut c) = ([x], [y], [zero]);
                 let one = |x| View::dense(x, 1, 1);
                 let c_view = ViewMut::dense(&mut c, 1, 1);
                 assert!(by(&tile, one(&a), one(&b), c_view));
@@ -221,13 +220,48 @@ fn the_largest_tame_integers_are_told_from_zeros() {
         }
     }
     let tame = i32::REACH / 2;
-    check::<i32, false>(tame, -tame);
-    check::<i32, true>(tame, -tame);
-    assert!(!i32::prepare::<false>(&mut [0, tame + 1]) && !i32::prepare::<true>(&mut [-tame - 1]));
-    assert!(!i32::prepare::<false>(&mut [i32::MAX]) && !i32::prepare::<true>(&mut [i32::MIN]));
+    check::<i32, false>([tame, -tame]);
+    check::<i32, true>([tame, -tame]);
     let tame = i64::REACH / 2;
-    check::<i64, false>(tame, -tame);
-    check::<i64, true>(tame, -tame);
+    check::<i64, false>([tame, -tame]);
+    check::<i64, true>([tame, -tame]);
+}
+
+/// One integer, at any place of A or B, at and beyond either bound, among zeros and the largest tame ones.
+#[test]
+fn an_integer_too_large_is_found_at_any_place() {
+    fn check<T: Sample, const MIN: bool>([least, greatest]: [T; 2], too_large: [T; 3]) {
+        // Whole strips, a narrow one, and columns that the transposition leaves over.
+        let [m, k, n] = [9, 11, 50];
+        let sound = [T::zero::<MIN>(), least, greatest, T::NOUGHT];
+        let fill = |length: usize| (0..length).map(|i| sound[i % 4]).collect::<Vec<T>>();
+        for tile in T::tiles::<MIN>() {
+            let is_done = |a: &[T], b: &[T]| {
+                let mut c = vec![T::NOUGHT; m * n];
+                by(&tile, View::dense(a, m, k), View::dense(b, k, n), ViewMut::dense(&mut c, m, n))
+            };
+            let (mut a, mut b) = (fill(m * k), fill(k * n));
+            assert!(is_done(&a, &b), "{}", tile.name());
+            for wild in too_large {
+                for at in 0..m * k {
+                    let old = std::mem::replace(&mut a[at], wild);
+                    assert!(!is_done(&a, &b), "{wild:?} at {at} of A by {}", tile.name());
+                    a[at] = old;
+                }
+                for at in 0..k * n {
+                    let old = std::mem::replace(&mut b[at], wild);
+                    assert!(!is_done(&a, &b), "{wild:?} at {at} of B by {}", tile.name());
+                    b[at] = old;
+                }
+            }
+        }
+    }
+    let most = i32::REACH / 2;
+    check::<i32, false>([-most, most], [most + 1, -most - 1, i32::MAX]);
+    check::<i32, true>([-most, most], [most + 1, -most - 1, i32::MIN]);
+    let most = i64::REACH / 2;
+    check::<i64, false>([-most, most], [most + 1, -most - 1, i64::MAX]);
+    check::<i64, true>([-most, most], [most + 1, -most - 1, i64::MIN]);
 }
 
 #[test]

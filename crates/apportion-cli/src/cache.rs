@@ -1,6 +1,7 @@
 //! What is measured and cached between runs, one file per machine, kernel and set of processors: speed
 //! functions, and which kernel is the fastest.
 
+use apportion::kernels::Instructions;
 use apportion::measure::{CpuShare, QuickSpeeds};
 use apportion::model::Models;
 use apportion::output::write_whole;
@@ -36,6 +37,11 @@ fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<Pat
         machine.model,
         machine.cores.len()
     );
+    // Other kernels, under the same name.
+    match Instructions::limit() {
+        Ok(Instructions::Avx512) | Err(_) => {}
+        Ok(limit) => drop(write!(key, " {limit:?}")),
+    }
     for p in &platform.processors {
         let _ = write!(key, " {:?} cores={:?} slowdown={}", p.name, p.cores, p.slowdown);
     }

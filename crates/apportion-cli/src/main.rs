@@ -11,6 +11,7 @@ mod output;
 mod prepare;
 
 use apportion::error::Error;
+use apportion::kernels::Instructions;
 use apportion::run::MpiLaunch;
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -49,7 +50,7 @@ fn run(arguments: Arguments) -> ExitCode {
     {
         console::end_at_once();
     }
-    let outcome = match &arguments.command {
+    let outcome = Instructions::limit().and_then(|_| match &arguments.command {
         Command::Detect(a) => commands::detect::run(a, &console),
         Command::Measure(a) => commands::measure::run(a, &console),
         Command::Merge(a) => commands::merge::run(a, &console),
@@ -69,7 +70,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Command::Demo(a) => commands::demo::run(a, &console),
         Command::Completions(a) => commands::completions::run(a, &console),
         Command::Man(a) => commands::completions::man(a, &console),
-    };
+    });
     match outcome.and_then(|()| printed()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -3,6 +3,7 @@
 use crate::args::DetectArgs;
 use crate::console::Console;
 use apportion::error::Result;
+use apportion::kernels::instruction_set;
 use apportion::output::write_whole;
 use apportion::platform::discover;
 use apportion::report::table;
@@ -25,7 +26,8 @@ pub fn run(args: &DetectArgs, console: &Console) -> Result<()> {
                            "max_khz": core.max_khz, "numa_node": core.node})
                 })
                 .collect();
-            json!({"model": machine.model, "memory": machine.memory, "processors": cores})
+            json!({"model": machine.model, "memory": machine.memory, "instructions": instruction_set(),
+                   "processors": cores})
         },
         || {
             let rows = machine.cores.iter().zip(&platform.processors).map(|(core, p)| {
@@ -36,8 +38,9 @@ pub fn run(args: &DetectArgs, console: &Console) -> Result<()> {
                 format!(", {:.1} GiB of memory", bytes as f64 / (1u64 << 30) as f64)
             });
             format!(
-                "{}{memory}\n{}",
+                "{}{memory}; kernels: {}\n{}",
                 machine.model,
+                instruction_set(),
                 table(&["processor", "cpu", "cluster", "top clock"], rows)
             )
         },

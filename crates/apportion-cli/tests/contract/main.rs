@@ -24,6 +24,7 @@ mod focused;
 mod golden;
 mod help;
 #[cfg(unix)]
+mod instructions;
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod launchers;

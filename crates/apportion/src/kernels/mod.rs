@@ -10,6 +10,7 @@ mod boolean;
 mod cache;
 mod donor_cell;
 mod gemm;
+mod instructions;
 mod kernel;
 pub mod mpdata;
 mod packed;
@@ -25,6 +26,9 @@ pub use boolean::BitMatrix;
 pub(crate) use cache::prefetch;
 pub use donor_cell::{Advected, donor_cell};
 pub use gemm::{Real, gemm};
+pub use instructions::Instructions;
+#[cfg(target_arch = "x86_64")]
+use instructions::has;
 pub use kernel::Kernel;
 pub use mpdata::Advectable;
 pub use path_element::PathElement;

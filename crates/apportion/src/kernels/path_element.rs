@@ -3,6 +3,8 @@
 
 #![allow(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::has;
 use crate::kernels::view::check_shapes;
 use crate::kernels::{Tropical, View, ViewMut};
 use crate::matrix::Element;
@@ -117,10 +119,10 @@ pub(in crate::kernels) fn paths_product<T: Tropical, const MIN: bool>(
     c: ViewMut<PathElement<T>>,
 ) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+    if has!(Avx512: "avx512f", "avx512dq") {
         // SAFETY: the feature was just detected.
         return unsafe { avx512::<T, MIN>(a, b, c) };
-    } else if is_x86_feature_detected!("avx2") {
+    } else if has!(Avx2: "avx2") {
         // SAFETY: the feature was just detected.
         return unsafe { avx2::<T, MIN>(a, b, c) };
     }

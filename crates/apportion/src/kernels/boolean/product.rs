@@ -6,6 +6,8 @@ use crate::kernels::boolean::BitMatrix;
 use crate::kernels::boolean::matrix::CHUNK;
 use crate::kernels::boolean::wide::{Chunk, Wide};
 #[cfg(target_arch = "x86_64")]
+use crate::kernels::has;
+#[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256i, __m512i};
 use std::ops::Range;
 
@@ -52,10 +54,10 @@ impl BitMatrix {
         self.check_shapes(a, b);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt") {
-            if is_x86_feature_detected!("avx512f") {
+            if has!(Avx512: "avx512f") {
                 // SAFETY: the features were just detected.
                 return unsafe { by_rows_avx512(self, a, b) };
-            } else if is_x86_feature_detected!("avx2") {
+            } else if has!(Avx2: "avx2") {
                 // SAFETY: the features were just detected.
                 return unsafe { by_rows_avx2(self, a, b) };
             }
@@ -76,10 +78,10 @@ impl BitMatrix {
     pub fn or_product_by_tables(&mut self, a: &Self, b: &Self) {
         self.check_shapes(a, b);
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512f") {
+        if has!(Avx512: "avx512f") {
             // SAFETY: the feature was just detected.
             return unsafe { by_tables_avx512(self, a, b) };
-        } else if is_x86_feature_detected!("avx2") {
+        } else if has!(Avx2: "avx2") {
             // SAFETY: the feature was just detected.
             return unsafe { by_tables_avx2(self, a, b) };
         }

@@ -5,6 +5,8 @@
 
 use super::flat::{self, Faces};
 use super::number::Advectable;
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::has;
 
 /// What the processor offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +26,10 @@ impl Vectors {
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            let wide = is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl");
-            if wide {
+            if has!(Avx512: "avx512f", "avx512dq", "avx512vl") {
                 return Self::Avx512;
             }
-            if is_x86_feature_detected!("avx2") {
+            if has!(Avx2: "avx2") {
                 return Self::Avx2;
             }
         }

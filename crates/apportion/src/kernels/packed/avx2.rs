@@ -1,13 +1,13 @@
-//! Tiles in 256-bit registers: 6 rows of 2 vectors of C in 12 of the 16.
+//! Tiles in 256-bit registers: 6 rows of 2 vectors of C in 12 of the 16, or 4 rows in 8.
 
 #![allow(unsafe_code)]
 
 use crate::kernels::packed::block;
 use crate::kernels::packed::operation::Operation;
 use crate::kernels::packed::tile::{MicroKernel, tile};
-use crate::kernels::packed::vector::{Fused, Ordered, Vector, micro_kernels, vector};
+use crate::kernels::packed::vector::{Fused, Ordered, Tiled, Vector, micro_kernels, vector};
 use crate::kernels::tropical::Element;
-use crate::kernels::{View, ViewMut};
+use crate::kernels::{View, ViewMut, has};
 use std::arch::x86_64::*;
 
 vector!(F64(__m256d) of f64: _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_max_pd,
@@ -19,8 +19,10 @@ vector!(I64(__m256i) of i64: _mm256_set1_epi64x, _mm256_loadu_si256, _mm256_stor
 vector!(I32(__m256i) of i32: _mm256_set1_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_add_epi32,
     _mm256_max_epi32, _mm256_min_epi32, settle: settle_i32);
 
-micro_kernels!("AVX2", "avx2,fma" if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"), 6 x 2,
-    Some(interleave::<V::Element>));
+micro_kernels!("AVX2", "avx2,fma" if has!(Avx2: "avx2", "fma"), 6 x 2 of F64, F32, I32;
+    Some(interleave::<_, 6>));
+// A maximum takes a register for its mask: with six rows, others would be kept in memory.
+micro_kernels!("AVX2", "avx2,fma" if has!(Avx2: "avx2", "fma"), 4 x 2 of I64; Some(interleave::<_, 4>));
 
 /// AVX2 has no maximum of 64-bit integers.
 #[target_feature(enable = "avx2")]
@@ -58,25 +60,29 @@ fn settle_i32<const MIN: bool>(sum: __m256i, over: __m256i, other: __m256i) -> _
     _mm256_blendv_epi8(over, other, untrue)
 }
 
-/// [`MicroKernel::interleave`]: four rows by squares of 4 x 4, and two by pairs.
+/// [`MicroKernel::interleave`] for 4 or 6 rows: four by squares of 4 x 4, and two by pairs.
 ///
 /// # Safety
-/// Six rows of `columns` elements, a multiple of 4, room for them all at `to`, and a processor with AVX2.
+/// The rows have `columns` elements, a multiple of 4; there is room for them all at `to`; the processor has AVX2.
 #[target_feature(enable = "avx2,fma")]
-unsafe fn interleave<T>(columns: usize, rows: &[*const T], to: *mut T) {
+unsafe fn interleave<T, const ROWS: usize>(columns: usize, rows: &[*const T], to: *mut T) {
     for p in (0..columns).step_by(4) {
         // SAFETY: guaranteed by the caller; elements have 4 or 8 bytes, and are only moved.
         unsafe {
-            let to = |column: usize, row: usize| to.add((p + column) * 6 + row);
+            let to = |column: usize, row: usize| to.add((p + column) * ROWS + row);
             if size_of::<T>() == 4 {
                 let row = |i: usize| _mm_loadu_ps(rows[i].add(p).cast());
-                let (a, b, c, d, e, f) = (row(0), row(1), row(2), row(3), row(4), row(5));
+                let (a, b, c, d) = (row(0), row(1), row(2), row(3));
                 let (ab_low, ab_high) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
                 let (cd_low, cd_high) = (_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
                 _mm_storeu_ps(to(0, 0).cast(), _mm_movelh_ps(ab_low, cd_low));
                 _mm_storeu_ps(to(1, 0).cast(), _mm_movehl_ps(cd_low, ab_low));
                 _mm_storeu_ps(to(2, 0).cast(), _mm_movelh_ps(ab_high, cd_high));
                 _mm_storeu_ps(to(3, 0).cast(), _mm_movehl_ps(cd_high, ab_high));
+                if ROWS == 4 {
+                    continue;
+                }
+                let (e, f) = (row(4), row(5));
                 let (low, high) =
                     (_mm_castps_pd(_mm_unpacklo_ps(e, f)), _mm_castps_pd(_mm_unpackhi_ps(e, f)));
                 _mm_storel_pd(to(0, 4).cast(), low);
@@ -87,11 +93,14 @@ unsafe fn interleave<T>(columns: usize, rows: &[*const T], to: *mut T) {
                 let row = |i: usize| _mm256_loadu_pd(rows[i].add(p).cast());
                 let pair = |x, y| (_mm256_unpacklo_pd(x, y), _mm256_unpackhi_pd(x, y));
                 let ((ab_even, ab_odd), (cd_even, cd_odd)) = (pair(row(0), row(1)), pair(row(2), row(3)));
-                let (ef_even, ef_odd) = pair(row(4), row(5));
                 _mm256_storeu_pd(to(0, 0).cast(), _mm256_permute2f128_pd::<0x20>(ab_even, cd_even));
                 _mm256_storeu_pd(to(1, 0).cast(), _mm256_permute2f128_pd::<0x20>(ab_odd, cd_odd));
                 _mm256_storeu_pd(to(2, 0).cast(), _mm256_permute2f128_pd::<0x31>(ab_even, cd_even));
                 _mm256_storeu_pd(to(3, 0).cast(), _mm256_permute2f128_pd::<0x31>(ab_odd, cd_odd));
+                if ROWS == 4 {
+                    continue;
+                }
+                let (ef_even, ef_odd) = pair(row(4), row(5));
                 _mm_storeu_pd(to(0, 4).cast(), _mm256_castpd256_pd128(ef_even));
                 _mm_storeu_pd(to(1, 4).cast(), _mm256_castpd256_pd128(ef_odd));
                 _mm_storeu_pd(to(2, 4).cast(), _mm256_extractf128_pd::<1>(ef_even));

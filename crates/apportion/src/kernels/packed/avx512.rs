@@ -5,9 +5,9 @@
 use crate::kernels::packed::block;
 use crate::kernels::packed::operation::Operation;
 use crate::kernels::packed::tile::{MicroKernel, tile};
-use crate::kernels::packed::vector::{Fused, Ordered, Vector, micro_kernels, vector};
+use crate::kernels::packed::vector::{Fused, Ordered, Tiled, Vector, micro_kernels, vector};
 use crate::kernels::tropical::Element;
-use crate::kernels::{View, ViewMut};
+use crate::kernels::{View, ViewMut, has};
 use std::arch::x86_64::*;
 
 vector!(F64(__m512d) of f64: _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_max_pd,
@@ -19,8 +19,8 @@ vector!(I64(__m512i) of i64: _mm512_set1_epi64, _mm512_loadu_si512, _mm512_store
 vector!(I32(__m512i) of i32: _mm512_set1_epi32, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_add_epi32,
     _mm512_max_epi32, _mm512_min_epi32, settle: settle_i32);
 
-micro_kernels!("AVX-512", "avx512f" if is_x86_feature_detected!("avx512f"), 8 x 3,
-    Some(interleave::<V::Element>));
+micro_kernels!("AVX-512", "avx512f" if has!(Avx512: "avx512f"), 8 x 3 of F64, F32, I64, I32;
+    Some(interleave));
 
 #[target_feature(enable = "avx512f")]
 #[inline]

@@ -26,6 +26,7 @@ pub use operation::Number;
 pub(super) use operation::{Best, PlusTimes};
 pub(super) use portable::{Lanes, tile_of as portable_tile_of};
 pub use tile::MicroKernel;
+pub(super) use vector::Tiled;
 
 /// The micro-kernels that this processor can run, best first and the portable one last, for vectors of one
 /// name in `avx512`, `avx2` and `neon`.
@@ -35,11 +36,11 @@ macro_rules! tiles {
         let mut tiles = Vec::with_capacity(3);
         #[cfg(target_arch = "x86_64")]
         {
-            tiles.extend(packed::avx512::tile_of::<packed::avx512::$vector, $operation>());
-            tiles.extend(packed::avx2::tile_of::<packed::avx2::$vector, $operation>());
+            tiles.extend(<packed::avx512::$vector as packed::Tiled>::tile_of::<$operation>());
+            tiles.extend(<packed::avx2::$vector as packed::Tiled>::tile_of::<$operation>());
         }
         #[cfg(target_arch = "aarch64")]
-        tiles.extend(packed::neon::tile_of::<packed::neon::$vector, $operation>());
+        tiles.extend(<packed::neon::$vector as packed::Tiled>::tile_of::<$operation>());
         tiles.push(packed::portable_tile_of::<packed::Lanes<Self, $lanes>, $operation>());
         tiles
     }};

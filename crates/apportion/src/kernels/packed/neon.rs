@@ -5,9 +5,9 @@
 use crate::kernels::packed::block;
 use crate::kernels::packed::operation::Operation;
 use crate::kernels::packed::tile::{MicroKernel, tile};
-use crate::kernels::packed::vector::{Fused, Ordered, Vector, micro_kernels, vector};
+use crate::kernels::packed::vector::{Fused, Ordered, Tiled, Vector, micro_kernels, vector};
 use crate::kernels::tropical::Element;
-use crate::kernels::{View, ViewMut};
+use crate::kernels::{Instructions, View, ViewMut};
 use std::arch::aarch64::*;
 
 /// The maximum, the minimum and the settling of one type, by comparison: unlike NEON's own maximum, they
@@ -48,7 +48,7 @@ vector!(F32(float32x4_t) of f32: vdupq_n_f32, vld1q_f32, vst1q_f32, vaddq_f32, m
 vector!(I64(int64x2_t) of i64: vdupq_n_s64, vld1q_s64, vst1q_s64, vaddq_s64, max_i64, min_i64, settle: settle_i64);
 vector!(I32(int32x4_t) of i32: vdupq_n_s32, vld1q_s32, vst1q_s32, vaddq_s32, max_i32, min_i32, settle: settle_i32);
 
-micro_kernels!("NEON", "neon" if true, 8 x 2, None);
+micro_kernels!("NEON", "neon" if Instructions::Avx2.is_allowed(), 8 x 2 of F64, F32, I64, I32; None);
 
 /// `x` times `y` plus `sum`: the instruction takes the sum first.
 #[target_feature(enable = "neon")]

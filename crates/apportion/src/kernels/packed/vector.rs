@@ -3,7 +3,8 @@
 
 #![allow(unsafe_code)]
 
-use crate::kernels::packed::operation::Number;
+use crate::kernels::packed::operation::{Number, Operation};
+use crate::kernels::packed::tile::MicroKernel;
 use crate::kernels::tropical::Element;
 
 /// A register full of elements.
@@ -108,46 +109,54 @@ macro_rules! vector {
     };
 }
 
-/// The micro-kernels of an instruction set: `tile_of`, and the functions that it offers, compiled for the
+/// A register with a micro-kernel.
+pub(in crate::kernels) trait Tiled: Vector {
+    /// The micro-kernel of an operation, if this processor has the registers.
+    fn tile_of<O: Operation<Self>>() -> Option<MicroKernel<Self::Element>>;
+}
+
+/// The micro-kernels of an instruction set: [`Tiled`] for some of its vectors, with functions compiled for the
 /// feature. The tile has `$rows` rows of `$wide` vectors.
 macro_rules! micro_kernels {
-    ($name:literal, $feature:literal if $detected:expr, $rows:literal x $wide:literal, $interleave:expr) => {
-        /// The micro-kernel of vectors `V`, if this processor has the registers.
-        pub(in crate::kernels) fn tile_of<V: Vector, O: Operation<V>>() -> Option<MicroKernel<V::Element>> {
-            $detected.then_some(MicroKernel {
-                name: $name,
-                rows: $rows,
-                cols: $wide * V::LANES,
-                update: update::<V, O>,
-                interleave: $interleave,
-                product: product::<V, O>,
-            })
-        }
+    ($name:literal, $feature:literal if $detected:expr, $rows:literal x $wide:literal of $($vector:ident),+;
+     $interleave:expr) => {
+        $(impl Tiled for $vector {
+            fn tile_of<O: Operation<Self>>() -> Option<MicroKernel<Self::Element>> {
+                /// # Safety
+                /// As [`MicroKernel::update`], on a processor that has the feature.
+                #[target_feature(enable = $feature)]
+                unsafe fn update<V: Vector, O: Operation<V>>(
+                    depth: usize,
+                    a: *const V::Element,
+                    b: *const V::Element,
+                    c: *mut V::Element,
+                    stride: usize,
+                ) {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { tile::<V, O, $rows, $wide>(depth, a, b, c, stride) }
+                }
 
-        /// # Safety
-        /// As [`MicroKernel::update`], on a processor that has the feature.
-        #[target_feature(enable = $feature)]
-        unsafe fn update<V: Vector, O: Operation<V>>(
-            depth: usize,
-            a: *const V::Element,
-            b: *const V::Element,
-            c: *mut V::Element,
-            stride: usize,
-        ) {
-            // SAFETY: guaranteed by the caller.
-            unsafe { tile::<V, O, $rows, $wide>(depth, a, b, c, stride) }
-        }
+                /// [`block::product`] on a processor that has the feature.
+                #[target_feature(enable = $feature)]
+                fn product<V: Vector, O: Operation<V>>(
+                    tile: &MicroKernel<V::Element>,
+                    a: View<V::Element>,
+                    b: View<V::Element>,
+                    c: ViewMut<V::Element>,
+                ) -> bool {
+                    block::product::<V, O>(tile, a, b, c)
+                }
 
-        /// [`block::product`] on a processor that has the feature.
-        #[target_feature(enable = $feature)]
-        fn product<V: Vector, O: Operation<V>>(
-            tile: &MicroKernel<V::Element>,
-            a: View<V::Element>,
-            b: View<V::Element>,
-            c: ViewMut<V::Element>,
-        ) -> bool {
-            block::product::<V, O>(tile, a, b, c)
-        }
+                $detected.then_some(MicroKernel {
+                    name: $name,
+                    rows: $rows,
+                    cols: $wide * Self::LANES,
+                    update: update::<Self, O>,
+                    interleave: $interleave,
+                    product: product::<Self, O>,
+                })
+            }
+        })+
     };
 }
 

@@ -196,7 +196,7 @@ impl Network {
 
     /// The network between some of the processors, renumbered in the order given. A star whose centre is
     /// not among them becomes a full network of the same links.
-    pub(super) fn select(&self, ranks: &[Rank]) -> Self {
+    pub(crate) fn select(&self, ranks: &[Rank]) -> Self {
         let topology = match self.topology {
             Topology::Star { centre } => ranks
                 .iter()
@@ -277,8 +277,13 @@ impl Network {
 
     /// True if every pair has a wire of its own in each direction: no messages of two senders compete.
     pub(crate) fn has_a_wire_for_each_pair(&self) -> bool {
-        let shares = self.shared.iter().any(Option::is_some) || !self.uplinks.is_empty();
-        self.topology == Topology::Full && self.duplex && !shares
+        self.duplex && !self.has_common_wires()
+    }
+
+    /// True if some wire carries messages of more than one pair of processors.
+    pub(crate) fn has_common_wires(&self) -> bool {
+        let trunks = self.shared.iter().any(Option::is_some) || !self.uplinks.is_empty();
+        self.topology != Topology::Full || trunks
     }
 
     /// True if no message costs any time.

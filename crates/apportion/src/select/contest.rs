@@ -155,7 +155,8 @@ impl<'c, 'a> Contest<'c, 'a> {
         let mean = bytes / p as f64 / link.horizontal.max(link.vertical);
         let messages = match order.flow {
             Flow::Broadcast | Flow::OneToAll if bounds.broadcast > 0.0 => bounds.broadcast,
-            Flow::Ring => mean,
+            // Neighbours of a ring have wires of their own, or all their messages meet.
+            Flow::Ring if !platform.network.has_common_wires() => mean,
             _ => mean.max(bounds.direct),
         };
         // Partial sums are sent after everything else.

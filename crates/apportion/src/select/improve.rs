@@ -40,14 +40,15 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
     let open = wishes.method.is_none() && wishes.form.levels.is_none();
     let mut some = Vec::new();
     if open && !wishes.keep_all {
-        let mut trials = Trials::new(field, shape, seconds, FOR_SUBSETS);
+        let mut trials = Trials::new(field, shape, seconds, seconds, FOR_SUBSETS);
         some = subsets::search(&mut trials)?;
     }
     // Each with a budget of its own, so that plans of all processors are as good as without subsets.
-    let mut choices = refined(field, shape, choices, open)?;
+    let known = some.iter().filter_map(|choice| choice.rank).fold(seconds, f64::min);
+    let mut choices = refined(field, shape, choices, known, open)?;
     if !some.is_empty() {
         let all = choices[0].rank.unwrap_or(seconds);
-        for choice in refined(field, shape, some, open)? {
+        for choice in refined(field, shape, some, known, open)? {
             let gain = all - choice.rank.unwrap_or(all);
             let left_out = choice.left_out.clone().map(|out| LeftOut { seconds: gain, ..out });
             choices.extend((gain > 0.0).then_some(Choice { left_out, ..choice }));
@@ -56,11 +57,20 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
     Ok(in_order_of_preference(choices))
 }
 
-/// Candidates for the same processors with those that improve on the best of them, in order of preference.
-fn refined(field: &Field<'_>, shape: Shape, choices: Vec<Choice>, open: bool) -> Result<Vec<Choice>> {
+/// Candidates for the same processors with those that improve on the best of them, in order of preference. The budget
+/// is that of a product of `known` seconds.
+fn refined(
+    field: &Field<'_>,
+    shape: Shape,
+    choices: Vec<Choice>,
+    known: f64,
+    open: bool,
+) -> Result<Vec<Choice>> {
     let mut choices = in_order_of_preference(choices);
-    let trials =
-        |choices: &[Choice], part| Trials::new(field, shape, choices[0].rank.unwrap_or(f64::INFINITY), part);
+    let trials = |choices: &[Choice], part| {
+        let best = choices[0].rank.unwrap_or(f64::INFINITY);
+        Trials::new(field, shape, best, known.min(best), part)
+    };
     if open {
         let found = mapping::by_levels(&mut trials(&choices, FOR_LEVELS), &choices[0])?;
         choices.extend(found);

@@ -81,7 +81,7 @@ pub(super) fn arranged(trials: &mut Trials<'_>, best: &Choice) -> Result<Option<
         let layout = found.plan.layout()?;
         if let Some(choice) = trials.attempt(&best.plan.method, layout, best.order)? {
             let Choice { narrowed, left_out, resized, .. } = best.clone();
-            let resized = resized.map(|gain| gain + best.rank.unwrap_or(0.0) - trials.best);
+            let resized = resized.map(|gain| gain + best.rank.unwrap_or(0.0) - trials.best());
             better = Some(Choice { narrowed, left_out, resized, ..choice });
         }
     }

@@ -39,7 +39,7 @@ const PASSES: usize = 3;
 /// The best candidate with other shares, if it beats the best of `choices`. All candidates take the first steps;
 /// the rest of the budget is for the one that is best then.
 pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
-    let first = trials.best;
+    let first = trials.best();
     let near = |c: &&Choice| c.rank.is_some_and(|rank| rank <= first * (1.0 + HOPELESS));
     let candidates: Vec<&Choice> = choices.iter().filter(near).take(MOST_CANDIDATES).collect();
     let mut best: Option<(&Choice, State)> = None;
@@ -58,7 +58,7 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
     if forecast.seconds >= first {
         return Ok(None);
     }
-    trials.best = forecast.seconds;
+    trials.lower(forecast.seconds);
     let resized = choice.rank.map(|rank| rank - forecast.seconds);
     let plan = trials.field.choice(&choice.plan.method, &layout, choice.order, Some(forecast))?;
     Ok(Some(Choice { narrowed: choice.narrowed, left_out: choice.left_out.clone(), resized, ..plan }))

@@ -47,7 +47,7 @@ pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
     } else {
         search.exchange()?;
     }
-    let limit = search.trials.best * (1.0 + HOPELESS);
+    let limit = search.trials.best() * (1.0 + HOPELESS);
     let mut found = search.found;
     found.retain(|found| found.forecast.seconds < limit);
     found.sort_by(|a, b| a.forecast.seconds.total_cmp(&b.forecast.seconds));
@@ -129,7 +129,7 @@ impl Search<'_, '_> {
             return Ok(false);
         };
         let scale = self.trials.shape.k as f64 / field.models_block as f64;
-        if ideal * scale >= self.trials.best {
+        if ideal * scale >= self.trials.best() {
             return Ok(false);
         }
         if !self.trials.spend(laying_out_by_all(subset.len()) * subset.len() as f64) {
@@ -149,11 +149,11 @@ impl Search<'_, '_> {
         let mut better = false;
         for (method, layout, order, narrowed) in found {
             // Other shares may make several processors faster, but not one.
-            let limit = self.trials.best * if subset.len() > 1 { 1.0 + HOPELESS } else { 1.0 };
+            let limit = self.trials.best() * if subset.len() > 1 { 1.0 + HOPELESS } else { 1.0 };
             let layout = layout.among(&subset, self.processors())?;
             let Some(forecast) = self.trials.faster_than(limit, &layout, order)? else { continue };
-            if forecast.seconds < self.trials.best * (1.0 - ROUNDING) {
-                self.trials.best = forecast.seconds;
+            if forecast.seconds < self.trials.best() * (1.0 - ROUNDING) {
+                self.trials.lower(forecast.seconds);
                 self.best = Some(subset.clone());
                 better = true;
             }

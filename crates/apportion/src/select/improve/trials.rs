@@ -2,8 +2,9 @@
 //! it is slower.
 
 use crate::error::Result;
+use crate::geometry::Rank;
 use crate::plan::{Forecast, Layout, Shape, interrupts_by_owner};
-use crate::platform::Cut;
+use crate::platform::{Cut, Topology};
 use crate::schedule::{MatmulSchedule, ScheduleOptions};
 use crate::select::effort::{LINES, allowed};
 use crate::select::{Choice, Field, crossing_bound, forecast_within, rates};
@@ -16,29 +17,56 @@ const CUT: f64 = 400.0;
 /// A layout must be faster by more than this fraction: less is rounding.
 pub(super) const ROUNDING: f64 = 1e-9;
 
+/// Quarters of all processors: if no more are present in a layout, the others are left out of the simulation.
+const MOST_PRESENT: usize = 3;
+
+/// The processors that have a part of a layout, and the centre of a star.
+fn present(layout: &Layout, topology: Topology) -> Vec<Rank> {
+    let mut has_part = vec![false; layout.processors()];
+    layout.parts().iter().for_each(|part| has_part[part.owner.0] = true);
+    layout.boxes().into_iter().flatten().for_each(|one| has_part[one.owner.0] = true);
+    if let Topology::Star { centre } = topology {
+        has_part[centre.0] = true;
+    }
+    (0..has_part.len()).filter(|&i| has_part[i]).map(Rank).collect()
+}
+
 /// Trials with a budget.
 pub(super) struct Trials<'a> {
     pub field: &'a Field<'a>,
     pub shape: Shape,
     /// Seconds of the best so far.
-    pub best: f64,
+    best: f64,
+    /// Part of the budget.
+    part: f64,
     /// The wires around each processor; empty for many processors.
     cuts: Vec<Cut>,
     effort: Effort,
 }
 
 impl<'a> Trials<'a> {
-    /// Trials that are to beat `best` seconds, with this part of the budget.
-    pub fn new(field: &'a Field<'a>, shape: Shape, best: f64, part: f64) -> Self {
+    /// Trials that are to beat `best` seconds, with this part of the budget of a product that takes `known` seconds.
+    pub fn new(field: &'a Field<'a>, shape: Shape, best: f64, known: f64, part: f64) -> Self {
         let p = field.platform.len();
         let around = |i: usize| {
             let inside: Vec<bool> = (0..p).map(|j| i == j).collect();
             field.platform.network.cut(&inside)
         };
-        let effort = Effort::new(part * allowed(best));
-        let known = if p <= MOST_CUTS { p } else { 0 };
-        effort.spend(CUT * (known * p) as f64);
-        Self { field, shape, best, cuts: (0..known).map(around).collect(), effort }
+        let effort = Effort::new(part * allowed(known));
+        let around_each = if p <= MOST_CUTS { p } else { 0 };
+        effort.spend(CUT * (around_each * p) as f64);
+        Self { field, shape, best, part, cuts: (0..around_each).map(around).collect(), effort }
+    }
+
+    /// Seconds of the best so far.
+    pub fn best(&self) -> f64 {
+        self.best
+    }
+
+    /// The best takes fewer seconds now. The budget is what a product of that time allows.
+    pub fn lower(&mut self, seconds: f64) {
+        self.effort.extend(self.part * (allowed(seconds) - allowed(self.best)).min(0.0) * 1e9);
+        self.best = seconds;
     }
 
     /// False once the budget is spent.
@@ -87,8 +115,27 @@ impl<'a> Trials<'a> {
             return Ok(None);
         }
         let (network, element) = (&self.field.platform.network, self.field.wishes.element);
-        let conditions = CostModel { rates: &rates, network, element };
-        forecast_within(&MatmulSchedule::new(layout, order), conditions, limit, &self.effort)
+        let present = present(layout, network.topology);
+        if present.len() > MOST_PRESENT * layout.processors() / 4 {
+            let conditions = CostModel { rates: &rates, network, element };
+            return forecast_within(&MatmulSchedule::new(layout, order), conditions, limit, &self.effort);
+        }
+        // The others would only make the simulation longer.
+        let rates: Vec<f64> = present.iter().map(|&rank| rates[rank.0]).collect();
+        let conditions = CostModel { rates: &rates, network: &network.select(&present), element };
+        let mut number = vec![usize::MAX; layout.processors()];
+        present.iter().enumerate().for_each(|(i, rank)| number[rank.0] = i);
+        let schedule = MatmulSchedule::new(&layout.among(&number, present.len())?, order);
+        let found = forecast_within(&schedule, conditions, limit, &self.effort)?;
+        Ok(found.map(|forecast| {
+            let of_all = |times: Vec<f64>| {
+                let mut all = vec![0.0; layout.processors()];
+                present.iter().zip(times).for_each(|(rank, time)| all[rank.0] = time);
+                all
+            };
+            let Forecast { seconds, compute, communicate } = forecast;
+            Forecast { seconds, compute: of_all(compute), communicate: of_all(communicate) }
+        }))
     }
 
     /// A layout as a candidate if it beats `self.best`, which then becomes its time.
@@ -99,7 +146,7 @@ impl<'a> Trials<'a> {
         order: ScheduleOptions,
     ) -> Result<Option<Choice>> {
         let Some(forecast) = self.faster_than(self.best, layout, order)? else { return Ok(None) };
-        self.best = forecast.seconds;
+        self.lower(forecast.seconds);
         self.field.choice(method, layout, order, Some(forecast)).map(Some)
     }
 

@@ -14,10 +14,10 @@ mod tail;
 
 pub use advect::{Advance, AdvectOrder, AdvectProblem, AdvectSchedule, HaloPiece, Plane, Region};
 pub use application::{Application, Executable, MessageOf, Piece, StepOf, Work};
+pub(crate) use matmul::{Boxes, Exchange, Traffic};
 pub use matmul::{
     DataPath, MatmulMessage, MatmulSchedule, MatmulStep, Operand, OperandPiece, Update, predicted_memory,
 };
-pub(crate) use matmul::{Exchange, Traffic};
 pub(crate) use medium::{Medium, Posting};
 pub use options::{Flow, Messages, ScheduleOptions};
 pub use parcel::Parcel;

@@ -30,7 +30,7 @@ const SMALL_PIECE: u64 = 2048;
 
 /// What a layout with boxes adds to a schedule. All lists are by rank.
 #[derive(Debug, Clone)]
-pub(super) struct Boxes {
+pub(crate) struct Boxes {
     segments: Vec<Vec<Segment>>,
     /// Disjoint rectangles of C that a processor computes; each is in a part that it owns, or in none.
     tiles: Vec<Vec<Rect>>,
@@ -168,6 +168,54 @@ impl Boxes {
         found
     }
 
+    /// The updates of a processor in a turn, in order.
+    pub fn each_update(
+        &self,
+        schedule: &MatmulSchedule,
+        rank: Rank,
+        turn: u64,
+        mut update: impl FnMut(Update),
+    ) {
+        for (segment, inner) in self.turn(rank, turn) {
+            let within = |tile: &&Rect| segment.faces.iter().any(|face| face.intersect(**tile) == **tile);
+            for &rect in self.tiles(rank).iter().filter(within) {
+                inner.blocks(schedule.order.block).for_each(|inner| update(Update { rect, inner }));
+            }
+        }
+    }
+
+    /// Number of turns in which operands travel.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// The processors to which a processor sends operands, in the order of its sends.
+    pub fn receivers(&self, rank: Rank) -> &[Rank] {
+        &self.receivers[rank.0]
+    }
+
+    /// The processors from which it receives operands, in the order of its waits.
+    pub fn senders(&self, rank: Rank) -> &[Rank] {
+        &self.senders[rank.0]
+    }
+
+    /// Elements of A and of B that `from` sends to `to` in a turn: those of [`message`](Self::message).
+    pub fn elements(&self, schedule: &MatmulSchedule, from: Rank, to: Rank, turn: u64) -> [u64; 2] {
+        let (a, b) = schedule.own(from);
+        let mut elements = [0; 2];
+        for (segment, inner) in self.turn(to, turn) {
+            for part in a {
+                let cols = part.cols.intersect(inner).len();
+                elements[0] += if cols > 0 { cols * segment.rows.count_in(part.rows) } else { 0 };
+            }
+            for part in b {
+                let rows = part.rows.intersect(inner).len();
+                elements[1] += if rows > 0 { rows * segment.cols.count_in(part.cols) } else { 0 };
+            }
+        }
+        elements
+    }
+
     /// The inner indices of the turn in which a processor uses one, within the same segment.
     pub fn turn_of(&self, rank: Rank, inner: u64) -> Option<Span> {
         let mut before = 0;
@@ -245,13 +293,7 @@ pub(super) fn steps<'a>(
         if talks && !overlaps {
             steps.push(Step::WaitSends);
         }
-        for (segment, inner) in boxes.turn(rank, turn) {
-            let within = |tile: &&Rect| segment.faces.iter().any(|face| face.intersect(**tile) == **tile);
-            for &rect in boxes.tiles(rank).iter().filter(within) {
-                let update = |inner| Step::Compute(Update { rect, inner });
-                steps.extend(inner.blocks(schedule.order.block).map(update));
-            }
-        }
+        boxes.each_update(schedule, rank, turn, |update| steps.push(Step::Compute(update)));
         let done = boxes.turn(rank, turn);
         steps.extend(done.into_iter().map(|(_, inner)| Step::Free(schedule.all(inner))));
         steps

@@ -11,7 +11,7 @@ mod ring;
 mod size;
 mod traffic;
 
-use inner::Boxes;
+pub(crate) use inner::Boxes;
 pub use memory::{DataPath, predicted_memory};
 use owner_index::{Band, OwnerIndex};
 pub use pieces::{MatmulMessage, MatmulStep, Operand, OperandPiece, Update};
@@ -158,6 +158,11 @@ impl MatmulSchedule {
         let at = Span::new(inner, inner + 1);
         let found = boxes.segments(rank).iter().find(|segment| segment.inner.contains(at))?;
         Some((&found.rows, &found.cols))
+    }
+
+    /// What boxes add, if the layout cuts the inner dimension.
+    pub(crate) fn boxes(&self) -> Option<&Boxes> {
+        self.boxes.as_deref()
     }
 
     /// The inner indices of the turn in which a processor with boxes uses an inner index.

@@ -6,6 +6,7 @@
 
 mod bulk;
 mod clocks;
+mod inner;
 mod pivots;
 mod ring;
 #[cfg(test)]
@@ -30,9 +31,9 @@ pub(crate) fn serves(schedule: &MatmulSchedule, conditions: CostModel<'_>) -> bo
     };
     let usable = |rank: usize| {
         let rate = conditions.rates[rank];
-        !schedule.has_share(Rank(rank)) || (rate.is_finite() && rate > 0.0)
+        schedule.work(Rank(rank)) <= 0.0 || (rate.is_finite() && rate > 0.0)
     };
-    flow && schedule.layout().boxes().is_none()
+    (flow || schedule.boxes().is_some())
         && conditions.network.has_a_wire_for_each_pair()
         && (0..schedule.processors()).all(usable)
 }
@@ -53,6 +54,10 @@ pub(crate) fn timed(
         return None;
     }
     let mut clocks = Clocks::new(schedule, conditions, limit, effort);
+    if let Some(boxes) = schedule.boxes() {
+        inner::run(schedule, boxes, &mut clocks)?;
+        return clocks.forecast();
+    }
     match schedule.order().flow {
         Flow::Bulk => bulk::run(schedule, &mut clocks),
         Flow::Broadcast => turns::run(schedule, &mut clocks)?,

@@ -1,8 +1,8 @@
 //! The recurrences against the simulation of events.
 
 use super::*;
-use crate::plan::Shape;
 use crate::plan::shapes::{Method, MethodOptions};
+use crate::plan::{Shape, random_layout};
 use crate::platform::{Network, parse_platform};
 use crate::schedule::ScheduleOptions;
 use crate::simulate::{Effort, forecast_within, simulate};
@@ -87,6 +87,42 @@ proptest! {
         let ring = MatmulSchedule::new(&layout, ScheduleOptions::new(Flow::Ring, block));
         let least = least_seconds_of_ring(&ring, conditions);
         prop_assert!(least <= seconds(Flow::Ring, 0) && least <= seconds(Flow::Ring, ahead));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// The same for layouts that cut the inner dimension: boxes of two methods, and any boxes.
+    #[test]
+    fn the_recurrence_of_boxes_is_the_simulation(
+        speeds in prop::collection::vec(0.05f64..1.0, 1..10), sides in (10u64..70, 1u64..70, 10u64..70),
+        block in 1u64..40, ahead in 0u64..4, method in 0usize..3, flow in 0usize..4, seed: u64, cuts in 1usize..12,
+        link in prop::option::of((0.0f64..2.0, 1.0f64..100.0)), rate in 1.0f64..1e4, share in 0.3f64..1.5,
+    ) {
+        let shape = Shape::new(sides.0, sides.1, sides.2, "test").unwrap();
+        let layout = match [Some(Method::Inner), Some(Method::Boxes), None][method] {
+            Some(method) => method.layout(shape, &speeds, &MethodOptions::default()),
+            None => Ok(random_layout(shape, speeds.len(), cuts, seed)),
+        };
+        let Ok(layout) = layout else { return Ok(()) };
+        prop_assume!(layout.boxes().is_some());
+        let order = ScheduleOptions::new(Flow::ALL[flow], block).with_look_ahead(ahead);
+        let schedule = MatmulSchedule::new(&layout, order);
+        let network = match link {
+            Some((latency, bandwidth)) => Network::uniform(latency, bandwidth),
+            None => clusters(speeds.len()),
+        };
+        let rates: Vec<f64> = speeds.iter().map(|speed| speed * rate).collect();
+        let conditions = CostModel { rates: &rates, network: &network, element: 8 };
+        prop_assert!(serves(&schedule, conditions));
+        let slow = forecast(&schedule, conditions);
+        let unlimited = Effort::unlimited();
+        let quick = timed(&schedule, conditions, f64::INFINITY, &unlimited);
+        prop_assert_eq!(quick.as_ref(), Some(&slow));
+        let limit = slow.seconds * share;
+        let within = forecast_within(&schedule, conditions, limit, &unlimited).unwrap();
+        prop_assert_eq!(timed(&schedule, conditions, limit, &unlimited).is_some(), within.is_some());
     }
 }
 

@@ -1,6 +1,6 @@
 //! The messages of partial sums.
 
-use super::{Boxes, MatmulMessage, MatmulStep, Operand, OperandPiece, Step};
+use super::{Boxes, Chain, MatmulMessage, MatmulStep, Operand, OperandPiece, Step};
 use crate::geometry::{Rank, Rect};
 
 /// A message of partial sums. Both ends handle messages in this order; each message depends on earlier ones
@@ -15,29 +15,48 @@ struct Hop {
     piece: Rect,
 }
 
+impl Chain {
+    /// A piece's message from the processor at a place to the one before it.
+    fn hop(&self, place: usize, (number, piece): (u64, Rect)) -> Hop {
+        let ranks = &self.cell.chain;
+        Hop {
+            wave: number + (ranks.len() - 1 - place) as u64,
+            tag: self.tag + number,
+            from: ranks[place],
+            to: ranks[place - 1],
+            piece,
+        }
+    }
+}
+
 impl Boxes {
     /// The messages of a processor's chains, in order.
     fn hops(&self, rank: Rank) -> Vec<Hop> {
         let mut hops = Vec::new();
         for &(number, place) in &self.places[rank.0] {
             let chain = &self.chains[number];
-            let ranks = &chain.cell.chain;
-            let last = ranks.len() - 1;
-            for (q, piece) in (0..).zip(chain.pieces()) {
-                // From the processor at this place to the one before it.
-                let hop = |place: usize| Hop {
-                    wave: q + (last - place) as u64,
-                    tag: chain.tag + q,
-                    from: ranks[place],
-                    to: ranks[place - 1],
-                    piece,
-                };
-                hops.extend((place < last).then(|| hop(place + 1)));
-                hops.extend((place > 0).then(|| hop(place)));
+            let last = chain.cell.chain.len() - 1;
+            for piece in (0..).zip(chain.pieces()) {
+                hops.extend((place < last).then(|| chain.hop(place + 1, piece)));
+                hops.extend((place > 0).then(|| chain.hop(place, piece)));
             }
         }
         hops.sort_unstable();
         hops
+    }
+
+    /// The messages of partial sums of all processors, each with its elements, in an order that contains those of
+    /// all processors: both ends have handled all earlier ones.
+    pub fn sums(&self) -> Vec<(Rank, Rank, u64)> {
+        let each = |chain: &'_ Chain| {
+            let places = 1..chain.cell.chain.len();
+            let pieces: Vec<(u64, Rect)> = (0..).zip(chain.pieces()).collect();
+            let hops = pieces.into_iter().flat_map(|piece| places.clone().map(move |place| (place, piece)));
+            hops.map(|(place, piece)| chain.hop(place, piece)).collect::<Vec<Hop>>()
+        };
+        let mut hops: Vec<Hop> = self.chains.iter().flat_map(each).collect();
+        hops.sort_unstable();
+        hops.into_iter().map(|hop| (hop.from, hop.to, hop.piece.area())).collect()
     }
 }
 

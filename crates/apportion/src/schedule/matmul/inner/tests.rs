@@ -2,7 +2,7 @@
 //! arrived, and every partial sum reaches the owner once.
 
 use super::*;
-use crate::plan::{Metrics, Shape, random_layout};
+use crate::plan::{Cuboid, Metrics, Shape, random_layout};
 use crate::schedule::{Application, DataPath, predicted_memory};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

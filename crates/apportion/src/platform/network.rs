@@ -277,13 +277,8 @@ impl Network {
 
     /// True if every pair has a wire of its own in each direction: no messages of two senders compete.
     pub(crate) fn has_a_wire_for_each_pair(&self) -> bool {
-        self.duplex && !self.has_common_wires()
-    }
-
-    /// True if some wire carries messages of more than one pair of processors.
-    pub(crate) fn has_common_wires(&self) -> bool {
-        let trunks = self.shared.iter().any(Option::is_some) || !self.uplinks.is_empty();
-        self.topology != Topology::Full || trunks
+        let shares = self.shared.iter().any(Option::is_some) || !self.uplinks.is_empty();
+        self.topology == Topology::Full && self.duplex && !shares
     }
 
     /// True if no message costs any time.

@@ -14,6 +14,7 @@ use super::{Field, Minimise, forecast_within, rates};
 use crate::error::Result;
 use crate::geometry::Rank;
 use crate::plan::{Forecast, Plan};
+use crate::platform::Topology;
 use crate::schedule::{Flow, MatmulSchedule};
 use crate::simulate::{CostModel, Effort, apart};
 use std::rc::Rc;
@@ -155,8 +156,8 @@ impl<'c, 'a> Contest<'c, 'a> {
         let mean = bytes / p as f64 / link.horizontal.max(link.vertical);
         let messages = match order.flow {
             Flow::Broadcast | Flow::OneToAll if bounds.broadcast > 0.0 => bounds.broadcast,
-            // Neighbours of a ring have wires of their own, or all their messages meet.
-            Flow::Ring if !platform.network.has_common_wires() => mean,
+            // On a bus and in the centre of a star, a ring's messages meet as others do.
+            Flow::Ring if platform.network.topology == Topology::Full => mean,
             _ => mean.max(bounds.direct),
         };
         // Partial sums are sent after everything else.

@@ -25,8 +25,13 @@ pub(super) fn run(schedule: &MatmulSchedule, boxes: &Boxes, clocks: &mut Clocks<
     pairs.extend(sums.iter().map(|(from, to, _)| (*from, *to)));
     pairs.sort_unstable();
     pairs.dedup();
-    let number =
-        |from: Rank, to: Rank| pairs.binary_search(&(from, to)).expect("every pair that talks is listed");
+    let first: Vec<usize> =
+        (0..=schedule.processors()).map(|rank| pairs.partition_point(|(from, _)| from.0 < rank)).collect();
+    let number = |from: Rank, to: Rank| {
+        let of_sender = &pairs[first[from.0]..first[from.0 + 1]];
+        let place = of_sender.binary_search_by_key(&to, |(_, to)| *to);
+        first[from.0] + place.expect("every pair that talks is listed")
+    };
     // By receiver, in the order of its waits.
     let incoming: Vec<Vec<usize>> =
         ranks().map(|to| boxes.senders(to).iter().map(|from| number(*from, to)).collect()).collect();

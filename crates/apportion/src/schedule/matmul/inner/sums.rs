@@ -48,15 +48,19 @@ impl Boxes {
     /// The messages of partial sums of all processors, each with its elements, in an order that contains those of
     /// all processors: both ends have handled all earlier ones.
     pub fn sums(&self) -> Vec<(Rank, Rank, u64)> {
-        let each = |chain: &'_ Chain| {
-            let places = 1..chain.cell.chain.len();
-            let pieces: Vec<(u64, Rect)> = (0..).zip(chain.pieces()).collect();
-            let hops = pieces.into_iter().flat_map(|piece| places.clone().map(move |place| (place, piece)));
-            hops.map(|(place, piece)| chain.hop(place, piece)).collect::<Vec<Hop>>()
-        };
-        let mut hops: Vec<Hop> = self.chains.iter().flat_map(each).collect();
-        hops.sort_unstable();
-        hops.into_iter().map(|hop| (hop.from, hop.to, hop.piece.area())).collect()
+        let mut waves: Vec<Vec<(Rank, Rank, u64)>> = Vec::new();
+        // Tags ascend, and a wave has one hop of each.
+        for chain in &self.chains {
+            for piece in (0..).zip(chain.pieces()) {
+                for place in 1..chain.cell.chain.len() {
+                    let hop = chain.hop(place, piece);
+                    let wave = hop.wave as usize;
+                    waves.resize(waves.len().max(wave + 1), Vec::new());
+                    waves[wave].push((hop.from, hop.to, hop.piece.area()));
+                }
+            }
+        }
+        waves.concat()
     }
 }
 

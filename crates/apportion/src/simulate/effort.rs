@@ -22,7 +22,7 @@ pub(super) const ANALYSIS: f64 = 100.0;
 
 /// The same for few processors, whose state is in the caches: what to multiply by.
 pub(super) fn scale(processors: usize) -> f64 {
-    (0.2 + processors as f64 / 125.0).min(1.0)
+    (processors as f64 / 22.0).clamp(0.25, 1.0)
 }
 
 impl Effort {

@@ -37,7 +37,8 @@ pub(super) struct Trials<'a> {
     pub shape: Shape,
     /// Seconds of the best so far.
     best: f64,
-    /// Part of the budget.
+    /// Seconds of the product whose budget this is, and the part of it.
+    known: f64,
     part: f64,
     /// The wires around each processor; empty for many processors.
     cuts: Vec<Cut>,
@@ -55,7 +56,7 @@ impl<'a> Trials<'a> {
         let effort = Effort::new(part * allowed(known));
         let around_each = if p <= MOST_CUTS { p } else { 0 };
         effort.spend(CUT * (around_each * p) as f64);
-        Self { field, shape, best, part, cuts: (0..around_each).map(around).collect(), effort }
+        Self { field, shape, best, known, part, cuts: (0..around_each).map(around).collect(), effort }
     }
 
     /// Seconds of the best so far.
@@ -65,8 +66,9 @@ impl<'a> Trials<'a> {
 
     /// The best takes fewer seconds now. The budget is what a product of that time allows.
     pub fn lower(&mut self, seconds: f64) {
-        self.effort.extend(self.part * (allowed(seconds) - allowed(self.best)).min(0.0) * 1e9);
-        self.best = seconds;
+        let known = seconds.min(self.known);
+        self.effort.extend(self.part * (allowed(known) - allowed(self.known)) * 1e9);
+        (self.best, self.known) = (seconds, known);
     }
 
     /// False once the budget is spent.
@@ -164,5 +166,80 @@ impl<'a> Trials<'a> {
                 .into_iter()
                 .zip(&self.cuts)
                 .any(|(lines, cut)| lines > 0 && bytes(lines) * (1.0 - ROUNDING) > cut.bytes_within(limit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{WorkUnit, platform_models};
+    use crate::plan::shapes::{Method, MethodOptions};
+    use crate::platform::{Platform, parse_platform};
+    use crate::schedule::Flow;
+    use crate::select::{PlanOptions, forecast};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Processors without a part change no bit of a forecast, on any network and by any flow.
+        #[test]
+        fn those_without_a_part_do_not_matter(
+            network in 0usize..6, all in 5usize..14, taken in prop::collection::vec(1.0f64..9.0, 2..5),
+            place in 0usize..9, flow in 0usize..4, ahead in 0u64..3, method in 0usize..9, cuts: bool,
+        ) {
+            let mut text = String::from("[network]\nlatency = 0.5\nbandwidth = 40\n");
+            text += match network {
+                0 => "duplex = false\n",
+                1 => "topology = \"bus\"\n",
+                2 => "topology = \"star\"\ncentre = \"p0\"\n",
+                3 => "[[network.link]]\nbetween = [\"c0\", \"c1\"]\nbandwidth = 3\n",
+                4 => "[[network.uplink]]\nof = \"c1\"\nbandwidth = 7\n",
+                _ => "",
+            };
+            for i in 0..all {
+                text += &format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{} flop/s\"\ncluster = \"c{}\"\n", 1000 + 70 * i, i % 2);
+            }
+            let platform = parse_platform(&text, "test").unwrap();
+            let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+            let shape = Shape::new(40, 30, 50, "test").unwrap();
+            let method = Method::candidates().nth(method).unwrap_or(Method::Boxes);
+            let method = if cuts { Method::Boxes } else { method };
+            let Ok(layout) = method.layout(shape, &taken, &MethodOptions::default()) else { return Ok(()) };
+            let ranks: Vec<usize> = (0..taken.len()).map(|i| (place + 2 * i) % all).collect();
+            prop_assume!(ranks.iter().collect::<std::collections::BTreeSet<_>>().len() == ranks.len());
+            let layout = layout.among(&ranks, all).unwrap();
+            let wishes = PlanOptions::open(8, 8);
+            let field = Field::new(&platform, &models, 8, &wishes);
+            let order = ScheduleOptions::new(Flow::ALL[flow], 8).with_look_ahead(ahead);
+            prop_assume!(order.check_layout(&layout).is_ok());
+            let mut trials = Trials::new(&field, shape, 1e9, 1e9, 1.0);
+            let found = trials.faster_than(f64::INFINITY, &layout, order).unwrap();
+            let rates = rates(&models, &layout.sizes(), 8);
+            let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
+            prop_assert_eq!(found, Some(forecast(&layout, order, conditions).unwrap()));
+        }
+    }
+
+    /// The budget is that of the best plan so far.
+    #[test]
+    fn a_faster_plan_takes_from_the_budget() {
+        let platform = Platform::from_speeds(&[2.0, 1.0]).unwrap();
+        let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+        let wishes = PlanOptions::open(8, 8);
+        let field = Field::new(&platform, &models, 8, &wishes);
+        let shape = Shape::new(40, 30, 50, "test").unwrap();
+        // A hundredth of 100 s, of which a half; then of 40 s.
+        let mut trials = Trials::new(&field, shape, 100.0, 100.0, 0.5);
+        let spent = trials.effort.spent();
+        assert_eq!((trials.effort.left() + spent) * 1e-9, 0.5);
+        trials.lower(40.0);
+        assert!(((trials.effort.left() + spent) * 1e-9 - 0.2).abs() < 1e-12);
+        assert_eq!(trials.best(), 40.0);
+        // Another one is known to be faster: nothing is taken before that is beaten.
+        let mut slower = Trials::new(&field, shape, 100.0, 20.0, 0.5);
+        slower.lower(50.0);
+        assert!((slower.effort.left() * 1e-9 - 0.1).abs() < 1e-5);
+        slower.lower(10.0);
+        assert!((slower.effort.left() * 1e-9 - 0.05).abs() < 1e-5);
+        assert!(!trials.spend(3e8) && trials.spend(1e8));
     }
 }

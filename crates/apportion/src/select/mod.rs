@@ -173,7 +173,7 @@ pub fn ideal_seconds(shape: Shape, rates: &[f64]) -> f64 {
 }
 
 /// The forecast of a layout, by simulation of its schedule. O(messages) where every pair of processors has a
-/// wire of its own (except for the ring flow and inner cuts), otherwise O(steps log p).
+/// wire of its own (except for the ring flow), otherwise O(steps log p).
 ///
 /// # Errors
 /// As [`simulate`](crate::simulate::simulate) and [`ScheduleOptions::check_layout`].

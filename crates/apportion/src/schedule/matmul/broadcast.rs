@@ -65,6 +65,25 @@ impl<'a> Turns<'a> {
         self.schedule.owners.len() as u64 * self.blocks
     }
 
+    /// The turns that concern a processor: its own, those of the owners of what it needs, and the last of each pivot
+    /// block. On strips all of them.
+    fn concerning(&self, rank: Rank) -> Concern {
+        let owners = &self.schedule.owners;
+        if self.schedule.a_stays() {
+            return Concern { round: 1, turns: vec![0], rounds: self.len() };
+        }
+        let rects = self.schedule.rects(rank);
+        let of_a = |part: &Part| rects.iter().any(|rect| !part.rows.intersect(rect.rows).is_empty());
+        let of_b = |part: &Part| rects.iter().any(|rect| !part.cols.intersect(rect.cols).is_empty());
+        let concerns = |owner: &Rank| {
+            let (a, b) = self.schedule.own(*owner);
+            *owner == rank || a.iter().any(of_a) || b.iter().any(of_b)
+        };
+        let last = owners.len() as u64 - 1;
+        let turns = (0..).zip(owners).filter(|(turn, owner)| *turn == last || concerns(owner));
+        Concern { round: last + 1, turns: turns.map(|(turn, _)| turn).collect(), rounds: self.blocks }
+    }
+
     /// On strips: all blocks of one owner, then those of the next owner. Otherwise: the parts of all owners
     /// in one pivot block, then the next block, so that only the pivot blocks in flight are held.
     fn get(&self, number: u64) -> Turn {
@@ -91,19 +110,32 @@ impl<'a> Turns<'a> {
     }
 }
 
-/// Steps of `rank`: O(p R) per pivot block for R rectangles.
+/// Steps of `rank`: O(R) per pivot block for the R processors whose parts it needs; on strips, for all.
 pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
+    steps_of(schedule, rank, Turns::new(schedule).concerning(rank))
+}
+
+/// The steps of some turns, the last of all among them.
+fn steps_of(
+    schedule: &MatmulSchedule,
+    rank: Rank,
+    concern: Concern,
+) -> impl Iterator<Item = MatmulStep> + '_ {
     let turns = Turns::new(schedule);
-    let possible = updates_by_turn(schedule, rank);
+    let possible: Vec<(Rank, Update)> = updates_by_turn(schedule, rank)
+        .into_iter()
+        .flat_map(|(turn, updates)| updates.into_iter().map(move |update| (turn, update)))
+        .collect();
     let ahead = schedule.order.ahead() as u64;
-    let count = turns.len();
     let mut next = 0;
     let mut awaits: VecDeque<Option<MatmulStep>> = VecDeque::new();
-    (0..count).flat_map(move |number| {
+    (0..concern.len()).flat_map(move |at| {
+        let number = concern.number(at);
         let mut steps = Vec::new();
         let mut sends = false;
-        while next < count && next <= number.saturating_add(ahead) {
-            let (start, arrival) = post(schedule, rank, turns.get(next), next);
+        while next < concern.len() && concern.number(next) <= number.saturating_add(ahead) {
+            let posted = concern.number(next);
+            let (start, arrival) = post(schedule, rank, turns.get(posted), posted);
             sends |= start.is_some() && arrival.is_none();
             steps.extend(start);
             awaits.push_back(arrival);
@@ -114,17 +146,37 @@ pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item
             steps.push(Step::WaitSends);
         }
         let Turn { owner, inner, done } = turns.get(number);
-        let boxes = possible.get(&owner).into_iter().flatten();
-        steps.extend(boxes.filter_map(|update| {
+        let first = possible.partition_point(|(turn, _)| *turn < owner);
+        let boxes = possible[first..].iter().take_while(|(turn, _)| *turn == owner);
+        steps.extend(boxes.filter_map(|(_, update)| {
             let inner = update.inner.intersect(inner);
             (!inner.is_empty()).then_some(Step::Compute(Update { inner, ..*update }))
         }));
         steps.extend(done.map(Step::Free));
-        if ahead > 0 && number + 1 == count {
+        if ahead > 0 && at + 1 == concern.len() {
             steps.push(Step::WaitSends);
         }
         steps
     })
+}
+
+/// The turns in which a processor has something to do, in order: the same ones in each of some rounds.
+struct Concern {
+    /// Turns of a round, and those of them that concern it.
+    round: u64,
+    turns: Vec<u64>,
+    rounds: u64,
+}
+
+impl Concern {
+    fn len(&self) -> u64 {
+        self.turns.len() as u64 * self.rounds
+    }
+
+    fn number(&self, at: u64) -> u64 {
+        let each = self.turns.len() as u64;
+        at / each * self.round + self.turns[(at % each) as usize]
+    }
 }
 
 /// The owner of a turn, if it sends anything.
@@ -208,6 +260,7 @@ mod tests {
     use super::*;
     use crate::plan::{Metrics, shapes};
     use crate::schedule::{Flow, ScheduleOptions};
+    use proptest::prelude::*;
 
     fn order(block: u64, overlap: bool) -> ScheduleOptions {
         ScheduleOptions::new(Flow::Broadcast, block).with_look_ahead(u64::from(overlap))
@@ -225,6 +278,27 @@ mod tests {
         assert_eq!(widths, [4, 0, 4, 3]);
         let corner = shapes::square_corner(shape, &[9.0, 1.0]).unwrap();
         assert!(columns_of_b(&corner).is_none());
+    }
+
+    proptest! {
+        /// Turns that do not concern a processor have no steps for it: the steps are those of going through all.
+        #[test]
+        fn only_empty_turns_are_left_out(
+            speeds in prop::collection::vec(0.05f64..1.0, 1..10), sides in (10u64..70, 1u64..70, 10u64..70),
+            block in 1u64..40, ahead in 0u64..40, method in 0usize..9,
+        ) {
+            let shape = Shape::new(sides.0, sides.1, sides.2, "test").unwrap();
+            let method = shapes::Method::candidates().nth(method).unwrap_or(shapes::Method::Columns);
+            let Ok(layout) = method.layout(shape, &speeds, &shapes::MethodOptions::default()) else { return Ok(()) };
+            let order = ScheduleOptions::new(Flow::Broadcast, block).with_look_ahead(ahead);
+            let schedule = MatmulSchedule::new(&layout, order);
+            let turns = Turns::new(&schedule);
+            for rank in (0..speeds.len()).map(Rank) {
+                let all = Concern { round: 1, turns: vec![0], rounds: turns.len() };
+                let expected: Vec<MatmulStep> = steps_of(&schedule, rank, all).collect();
+                prop_assert_eq!(steps(&schedule, rank).collect::<Vec<MatmulStep>>(), expected);
+            }
+        }
     }
 
     /// 3.4.2: P broadcasts to the P - 1 others and P computations each; 3.4.4: in N blocks, N times as many.

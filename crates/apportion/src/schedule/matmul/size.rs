@@ -8,6 +8,8 @@ use crate::schedule::Flow;
 const MOST_STEPS: u128 = 1_000_000_000;
 /// Number of updates that fit into memory together: the broadcast flow sorts them by turns before it starts.
 const MOST_UPDATES: u128 = 10_000_000;
+/// Up to this number of pairs of rectangles, updates are counted: in less than a second.
+const MOST_COUNTED: u128 = 200_000_000;
 
 impl MatmulSchedule {
     /// Refuses a schedule with more than about 10^9 steps, all processors together, or with so many small
@@ -39,13 +41,35 @@ impl MatmulSchedule {
         let cuts =
             |lists: &[Vec<crate::plan::Part>]| lists.iter().map(|parts| parts.len() as u128).sum::<u128>();
         let sorted = self.order.flow == Flow::Broadcast && !self.a_stays;
-        let updates =
-            rectangles.saturating_mul(cuts(&self.a).min(cuts(&self.b)).min(self.inner.len() as u128));
-        if sorted && updates > MOST_UPDATES {
-            let what = format!("up to {updates} updates for {rectangles} rectangles, too many to sort");
+        let bound = rectangles.saturating_mul(cuts(&self.a).min(cuts(&self.b)).min(self.inner.len() as u128));
+        let many = || rectangles.pow(2) > MOST_COUNTED || self.updates() > MOST_UPDATES;
+        if sorted && bound > MOST_UPDATES && many() {
+            let what = format!("up to {bound} updates for {rectangles} rectangles, too many to sort");
             return too_many(what, "use another flow, or larger rectangles");
         }
         Ok(())
+    }
+
+    /// The updates that the broadcast flow sorts: pairs of parts of A and B that meet for a rectangle of C. Ends the
+    /// count beyond [`MOST_UPDATES`]. O(C R log R) for C rectangles of C and R of A and B.
+    fn updates(&self) -> u128 {
+        let mut updates = 0;
+        for rect in self.rects.iter().flatten() {
+            let beside = self.b.iter().flatten().filter(|part| !part.cols.intersect(rect.cols).is_empty());
+            let (mut starts, mut ends): (Vec<u64>, Vec<u64>) =
+                beside.map(|part| (part.rows.start, part.rows.end)).unzip();
+            starts.sort_unstable();
+            ends.sort_unstable();
+            for part in self.a.iter().flatten().filter(|part| !part.rows.intersect(rect.rows).is_empty()) {
+                let begun = starts.partition_point(|start| *start < part.cols.end);
+                let ended = ends.partition_point(|end| *end <= part.cols.start);
+                updates += (begun - ended) as u128;
+            }
+            if updates > MOST_UPDATES {
+                break;
+            }
+        }
+        updates
     }
 }
 
@@ -75,6 +99,11 @@ mod tests {
         let check = |flow| MatmulSchedule::new(&layout, ScheduleOptions::new(flow, 256)).check_size();
         check(Flow::OneToAll).unwrap();
         check(Flow::Ring).unwrap();
+        // Each strip of C has an update for each strip of A.
         assert_eq!(check(Flow::Broadcast).unwrap_err().exit_code(), 1);
+        let grid = shapes::grid(shape, &[1.0; 10_000]).unwrap();
+        let schedule = MatmulSchedule::new(&grid, ScheduleOptions::new(Flow::Broadcast, 256));
+        // Each of 100 x 100 rectangles has one for each column of the grid.
+        assert_eq!(schedule.updates(), 100 * 100 * 100);
     }
 }

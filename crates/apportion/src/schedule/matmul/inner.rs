@@ -265,6 +265,13 @@ impl Boxes {
     }
 }
 
+impl MatmulSchedule {
+    /// What boxes add, if the layout cuts the inner dimension.
+    pub(crate) fn boxes(&self) -> Option<&Boxes> {
+        self.boxes.as_deref()
+    }
+}
+
 /// A span, counted from `to` instead of `from`.
 fn shifted(span: Span, from: u64, to: u64) -> Span {
     if span.is_empty() { Span::default() } else { Span::new(span.start - from + to, span.end - from + to) }

@@ -160,11 +160,6 @@ impl MatmulSchedule {
         Some((&found.rows, &found.cols))
     }
 
-    /// What boxes add, if the layout cuts the inner dimension.
-    pub(crate) fn boxes(&self) -> Option<&Boxes> {
-        self.boxes.as_deref()
-    }
-
     /// The inner indices of the turn in which a processor with boxes uses an inner index.
     pub(crate) fn turn_of(&self, rank: Rank, inner: u64) -> Option<Span> {
         self.boxes.as_ref()?.turn_of(rank, inner)

@@ -23,8 +23,8 @@ mod flows;
 mod focused;
 mod golden;
 mod help;
-#[cfg(unix)]
 mod instructions;
+#[cfg(unix)]
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod launchers;

@@ -43,7 +43,7 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
         let mut trials = Trials::new(field, shape, seconds, seconds, FOR_SUBSETS);
         some = subsets::search(&mut trials)?;
     }
-    // Each with a budget of its own, so that plans of all processors are as good as without subsets.
+    // Each with a budget of its own, that of the fastest plan so far.
     let known = some.iter().filter_map(|choice| choice.rank).fold(seconds, f64::min);
     let mut choices = refined(field, shape, choices, known, open)?;
     if !some.is_empty() {

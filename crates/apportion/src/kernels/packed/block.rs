@@ -32,8 +32,11 @@ const A_BYTES: usize = 4 << 20;
 /// first. The tiles of a strip of A follow each other along rows of C: on the way down, each tile would need
 /// other pages, and where C's rows are far apart their translation would take longer than the arithmetic
 /// (6 x 8 tiles, rows of 1,000 and more f64: 0.66 to 0.72 of OpenBLAS down, 0.90 to 0.99 along).
+///
+/// # Safety
+/// The processor has the registers of `V`, and the caller is compiled for them.
 #[inline(always)]
-pub(super) fn product<V: Vector, O: Operation<V>>(
+pub(super) unsafe fn product<V: Vector, O: Operation<V>>(
     tile: &MicroKernel<V::Element>,
     a: View<V::Element>,
     b: View<V::Element>,
@@ -53,13 +56,15 @@ pub(super) fn product<V: Vector, O: Operation<V>>(
     'all: for depth in pieces(a.cols(), most, 1) {
         for rows in pieces(a.rows(), most_rows, tile.rows) {
             let a_block = &mut a_block[..depth.len() * rows.len().next_multiple_of(tile.rows)];
-            tame = pack_cols::<V, O>(tile, a_block, a, &rows, &depth);
+            // SAFETY: guaranteed by the caller, here and below.
+            tame = unsafe { pack_cols::<V, O>(tile, a_block, a, &rows, &depth) };
             if !tame {
                 break 'all;
             }
             for cols in pieces(b.cols(), most_cols, tile.cols) {
                 let b_block = &mut b_block[..depth.len() * cols.len().next_multiple_of(tile.cols)];
-                tame = pack_rows::<V, O>(b_block, b, &depth, &cols, tile.cols);
+                // SAFETY: as above.
+                tame = unsafe { pack_rows::<V, O>(b_block, b, &depth, &cols, tile.cols) };
                 if !tame {
                     break 'all;
                 }
@@ -115,15 +120,18 @@ fn blocks<T: Number>(scratch: &mut Vec<Line>, a: usize, b: usize) -> (&mut [T], 
 
 /// A block of B as strips of `width` columns, row after row, with the last strip padded with zeros. False if
 /// an element is too large for plain sums.
+///
+/// # Safety
+/// As [`product`].
 #[inline(always)]
-fn pack_rows<V: Vector, O: Operation<V>>(
+unsafe fn pack_rows<V: Vector, O: Operation<V>>(
     block: &mut [V::Element],
     b: View<V::Element>,
     depth: &Range<usize>,
     cols: &Range<usize>,
     width: usize,
 ) -> bool {
-    // SAFETY: this function is compiled for the registers of `V`.
+    // SAFETY: guaranteed by the caller, here and below.
     let mut seen = unsafe { Seen::<V>::nothing() };
     for (p, row) in depth.clone().enumerate() {
         for (strip, from) in b.row(row)[cols.clone()].chunks(width).enumerate() {
@@ -131,35 +139,39 @@ fn pack_rows<V: Vector, O: Operation<V>>(
             if from.len() < width || !O::PREPARES {
                 to[..from.len()].copy_from_slice(from);
                 to[from.len()..].fill(O::zero());
-                prepare::<V, O>(to, &mut seen);
+                // SAFETY: as above.
+                unsafe { prepare::<V, O>(to, &mut seen) };
                 continue;
             }
             for (to, from) in to.chunks_exact_mut(V::LANES).zip(from.chunks_exact(V::LANES)) {
-                // SAFETY: both have the elements of a vector; see above.
+                // SAFETY: both have the elements of a vector; the rest as above.
                 unsafe { O::packed(V::load(from.as_ptr()), &mut seen).store(to.as_mut_ptr()) }
             }
         }
     }
-    // SAFETY: see above.
+    // SAFETY: as above.
     unsafe { O::is_tame(seen) }
 }
 
 /// Turns elements into those of a packed block.
+///
+/// # Safety
+/// As [`product`].
 #[inline(always)]
-fn prepare<V: Vector, O: Operation<V>>(elements: &mut [V::Element], seen: &mut Seen<V>) {
+unsafe fn prepare<V: Vector, O: Operation<V>>(elements: &mut [V::Element], seen: &mut Seen<V>) {
     if !O::PREPARES {
         return;
     }
     let mut vectors = elements.chunks_exact_mut(V::LANES);
     for vector in &mut vectors {
-        // SAFETY: there are the elements of a vector; the callers are compiled for its registers.
+        // SAFETY: there are the elements of a vector; the rest is guaranteed by the caller.
         unsafe { O::packed(V::load(vector.as_ptr()), seen).store(vector.as_mut_ptr()) }
     }
     let rest = vectors.into_remainder();
     if !rest.is_empty() {
         let mut whole = [O::zero(); MOST_COLS];
         whole[..rest.len()].copy_from_slice(rest);
-        // SAFETY: a vector has fewer elements than a row of a tile; see above.
+        // SAFETY: a vector has fewer elements than a row of a tile; the rest as above.
         unsafe { O::packed(V::load(whole.as_ptr()), seen).store(whole.as_mut_ptr()) }
         rest.copy_from_slice(&whole[..rest.len()]);
     }
@@ -167,8 +179,11 @@ fn prepare<V: Vector, O: Operation<V>>(elements: &mut [V::Element], seen: &mut S
 
 /// A block of A as strips of `tile.rows` rows, column after column, with the last strip padded with zeros.
 /// False if an element is too large for plain sums.
+///
+/// # Safety
+/// As [`product`].
 #[inline(always)]
-fn pack_cols<V: Vector, O: Operation<V>>(
+unsafe fn pack_cols<V: Vector, O: Operation<V>>(
     tile: &MicroKernel<V::Element>,
     block: &mut [V::Element],
     a: View<V::Element>,
@@ -176,7 +191,7 @@ fn pack_cols<V: Vector, O: Operation<V>>(
     depth: &Range<usize>,
 ) -> bool {
     let height = tile.rows;
-    // SAFETY: this function is compiled for the registers of `V`.
+    // SAFETY: guaranteed by the caller, here and below.
     let mut seen = unsafe { Seen::<V>::nothing() };
     for (strip, whole) in block.chunks_exact_mut(depth.len() * height).enumerate() {
         let first = rows.start + strip * height;
@@ -202,9 +217,10 @@ fn pack_cols<V: Vector, O: Operation<V>>(
             }
         }
         // While the strip is in the first-level cache.
-        prepare::<V, O>(whole, &mut seen);
+        // SAFETY: as above.
+        unsafe { prepare::<V, O>(whole, &mut seen) };
     }
-    // SAFETY: see above.
+    // SAFETY: as above.
     unsafe { O::is_tame(seen) }
 }
 

@@ -144,7 +144,8 @@ macro_rules! micro_kernels {
                     b: View<V::Element>,
                     c: ViewMut<V::Element>,
                 ) -> bool {
-                    block::product::<V, O>(tile, a, b, c)
+                    // SAFETY: this function is compiled for the feature, and only called where it is.
+                    unsafe { block::product::<V, O>(tile, a, b, c) }
                 }
 
                 $detected.then_some(MicroKernel {

@@ -196,7 +196,8 @@ mod tests {
                 _ => "",
             };
             for i in 0..all {
-                text += &format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{} flop/s\"\ncluster = \"c{}\"\n", 1000 + 70 * i, i % 2);
+                let (speed, cluster) = (1000 + 70 * i, i % 2);
+                text += &format!("[[processor]]\nname = \"p{i}\"\nspeed = \"{speed} flop/s\"\ncluster = \"c{cluster}\"\n");
             }
             let platform = parse_platform(&text, "test").unwrap();
             let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();

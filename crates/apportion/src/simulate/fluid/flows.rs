@@ -24,17 +24,59 @@ pub(super) struct Flow {
 
 /// A link's flows, each with its birth number. Flows that ended stay in the list until they make up half of
 /// it; their birth numbers no longer match.
+///
+/// Most links are a pair's own and carry one message at a time: it is kept without memory of its own, and the
+/// list of others, of which millions of links have none, is one pointer.
 #[derive(Debug, Default)]
 struct OnLink {
-    flows: Vec<(u32, u32)>,
+    /// The oldest; its birth number is 0 if there is none.
+    first: (u32, u32),
+    #[allow(clippy::box_collection)]
+    more: Option<Box<Vec<(u32, u32)>>>,
     ended: u32,
     mark: u32,
 }
 
 impl OnLink {
+    /// Number of flows in the list.
+    fn len(&self) -> usize {
+        usize::from(self.first.1 != 0) + self.more.as_ref().map_or(0, |more| more.len())
+    }
+
     /// Number of flows in progress.
     fn count(&self) -> usize {
-        self.flows.len() - self.ended as usize
+        self.len() - self.ended as usize
+    }
+
+    /// The flow at a place of the list, in order of their starts.
+    fn at(&self, place: usize) -> (u32, u32) {
+        match (place, &self.more) {
+            (0, _) => self.first,
+            (_, Some(more)) => more[place - 1],
+            (_, None) => unreachable!("the list has one flow"),
+        }
+    }
+
+    fn push(&mut self, flow: (u32, u32)) {
+        if self.first.1 == 0 {
+            self.first = flow;
+        } else {
+            self.more.get_or_insert_default().push(flow);
+        }
+    }
+
+    /// Keeps the flows in progress, in their order.
+    fn retain(&mut self, lives: impl Fn((u32, u32)) -> bool) {
+        if !lives(self.first) {
+            self.first = (0, 0);
+        }
+        if let Some(more) = &mut self.more {
+            more.retain(|&flow| lives(flow));
+            if self.first.1 == 0 && !more.is_empty() {
+                self.first = more.remove(0);
+            }
+        }
+        self.ended = 0;
     }
 }
 
@@ -93,11 +135,7 @@ impl Flows {
         self.count += 1;
         for &(link, _) in &*route.uses {
             let on = &mut self.links[link as usize];
-            if on.flows.capacity() == 0 {
-                // Most links are a pair's own and carry one message at a time.
-                on.flows.reserve_exact(1);
-            }
-            on.flows.push((id, self.births));
+            on.push((id, self.births));
             if !alone {
                 self.dirty.push(link);
             }
@@ -122,10 +160,9 @@ impl Flows {
         for &(link, _) in &*fabric.path(flow.path).uses {
             let on = &mut self.links[link as usize];
             on.ended += 1;
-            if 2 * on.ended as usize > on.flows.len() {
+            if 2 * on.ended as usize > on.len() {
                 let flows = &self.flows;
-                on.flows.retain(|&(id, birth)| flows[id as usize].birth == birth);
-                on.ended = 0;
+                on.retain(|(id, birth)| flows[id as usize].birth == birth);
             }
             if on.count() > 0 {
                 self.dirty.push(link);
@@ -201,8 +238,8 @@ impl Flows {
         while let Some(&link) = self.crossed.get(next) {
             self.local[link as usize] = next as u32;
             next += 1;
-            for place in 0..self.links[link as usize].flows.len() {
-                let (id, birth) = self.links[link as usize].flows[place];
+            for place in 0..self.links[link as usize].len() {
+                let (id, birth) = self.links[link as usize].at(place);
                 let flow = &mut self.flows[id as usize];
                 if flow.mark == self.round || flow.birth != birth {
                     continue;

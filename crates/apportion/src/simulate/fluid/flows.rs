@@ -31,7 +31,7 @@ pub(super) struct Flow {
 struct OnLink {
     /// The oldest; its birth number is 0 if there is none.
     first: (u32, u32),
-    #[allow(clippy::box_collection)]
+    #[expect(clippy::box_collection, reason = "a list in place is three words, and most links have none")]
     more: Option<Box<Vec<(u32, u32)>>>,
     ended: u32,
     mark: u32,
@@ -67,7 +67,7 @@ impl OnLink {
 
     /// Keeps the flows in progress, in their order.
     fn retain(&mut self, lives: impl Fn((u32, u32)) -> bool) {
-        if !lives(self.first) {
+        if self.first.1 != 0 && !lives(self.first) {
             self.first = (0, 0);
         }
         if let Some(more) = &mut self.more {
@@ -297,4 +297,33 @@ impl Flows {
 fn rate_alone(fabric: &Fabric<'_>, path: u32) -> f64 {
     let path = fabric.path(path);
     path.uses.iter().fold(path.bound, |rate, &(link, share)| rate.min(fabric.capacity(link) / share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn listed(on: &OnLink) -> Vec<(u32, u32)> {
+        (0..on.len()).map(|place| on.at(place)).collect()
+    }
+
+    proptest! {
+        /// The same flows in the same order as in one plain list, on which rates depend to the last bit.
+        #[test]
+        fn a_link_lists_its_flows_in_order(changes in prop::collection::vec((any::<bool>(), 0_usize..8), 0..60)) {
+            let (mut on, mut plain) = (OnLink::default(), Vec::new());
+            for (birth, (starts, place)) in (1..).zip(changes) {
+                if starts || plain.is_empty() {
+                    on.push((birth % 5, birth));
+                    plain.push((birth % 5, birth));
+                } else {
+                    let ended = plain.remove(place % plain.len());
+                    on.retain(|flow| flow != ended);
+                }
+                prop_assert_eq!(listed(&on), plain.clone());
+                prop_assert_eq!(on.count(), plain.len());
+            }
+        }
+    }
 }

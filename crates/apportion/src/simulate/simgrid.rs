@@ -51,7 +51,7 @@ pub fn export_simgrid<A: Application>(
                 pairs.insert((to.0, from.0));
             }
             let path = fabric.between(from.0, to.0);
-            fabric.path(path).amount(load)
+            fabric.amount(path, load)
         };
         let mut file = OutputFile::create(&path)?;
         write_trace(schedule, Rank(rank), conditions.element, &mut amount, &mut file)

@@ -5,35 +5,17 @@ use crate::geometry::Rank;
 use crate::platform::{Crossing, Link, Load, Network, Wire};
 use std::collections::BTreeMap;
 
-/// The path between a pair of ranks, computed when its first message is sent.
+/// The path between a pair of ranks, computed when its first message is sent. There are millions of them.
 #[derive(Debug)]
 pub(in crate::simulate) struct Path {
-    /// Links, each once, with the bandwidth that a flow takes of each per unit of its rate.
-    pub uses: Box<[(u32, f64)]>,
+    /// Where its links begin in those of all paths; they end where the next path's begin.
+    links: usize,
     /// Latency of the first byte, in seconds.
     pub latency: f64,
     /// Weight of the flow's rate in the sharing problem.
     pub weight: f64,
     /// Maximum rate in units per second, limited by bandwidth and by window.
     pub bound: f64,
-    /// The links of the hops with their capacities, if contiguous and strided data travel at different
-    /// speeds.
-    uneven: Box<[(Link, f64)]>,
-}
-
-impl Path {
-    /// The size of a message in units of the path's capacity. The unit is bytes, unless speeds depend on the
-    /// direction of the data. Then it is the whole number of bytes that takes as long on the slowest hop.
-    pub fn amount(&self, load: Load) -> f64 {
-        let mut slowest = (0.0, load.bytes());
-        for (link, capacity) in &self.uneven {
-            let seconds = load.horizontal / link.horizontal + load.vertical / link.vertical;
-            if seconds > slowest.0 {
-                slowest = (seconds, (seconds * capacity).round());
-            }
-        }
-        slowest.1
-    }
 }
 
 /// Links by number, and the paths that use them.
@@ -49,6 +31,12 @@ pub(in crate::simulate) struct Fabric<'a> {
     /// By source, then by destination.
     by_pair: Vec<BTreeMap<u32, u32>>,
     paths: Vec<Path>,
+    /// Of all paths, one after the other: the links of each, each link once, with the bandwidth that a flow
+    /// takes of it per unit of its rate.
+    uses: Vec<(u32, f64)>,
+    /// By path: the links of the hops with their capacities, where contiguous and strided data travel at
+    /// different speeds.
+    uneven: BTreeMap<u32, Vec<(Link, f64)>>,
 }
 
 impl<'a> Fabric<'a> {
@@ -61,6 +49,8 @@ impl<'a> Fabric<'a> {
             capacities: Vec::new(),
             by_pair: vec![BTreeMap::new(); placement.len()],
             paths: Vec::new(),
+            uses: Vec::new(),
+            uneven: BTreeMap::new(),
         }
     }
 
@@ -78,6 +68,26 @@ impl<'a> Fabric<'a> {
         &self.paths[path as usize]
     }
 
+    /// The links of a path, each once, with the bandwidth that a flow takes of each per unit of its rate.
+    pub fn uses(&self, path: u32) -> &[(u32, f64)] {
+        let path = path as usize;
+        let end = self.paths.get(path + 1).map_or(self.uses.len(), |next| next.links);
+        &self.uses[self.paths[path].links..end]
+    }
+
+    /// The size of a message in units of a path's capacity. The unit is bytes, unless speeds depend on the
+    /// direction of the data. Then it is the whole number of bytes that takes as long on the slowest hop.
+    pub fn amount(&self, path: u32, load: Load) -> f64 {
+        let mut slowest = (0.0, load.bytes());
+        for (link, capacity) in self.uneven.get(&path).into_iter().flatten() {
+            let seconds = load.horizontal / link.horizontal + load.vertical / link.vertical;
+            if seconds > slowest.0 {
+                slowest = (seconds, (seconds * capacity).round());
+            }
+        }
+        slowest.1
+    }
+
     /// The path from one rank to another. Within a processor, messages cost nothing.
     pub fn between(&mut self, from: usize, to: usize) -> u32 {
         if let Some(&known) = self.by_pair[from].get(&(to as u32)) {
@@ -85,8 +95,7 @@ impl<'a> Fabric<'a> {
         }
         let (source, destination) = (self.placement[from], self.placement[to]);
         let path = if source == destination {
-            let (uses, uneven) = (Box::default(), Box::default());
-            Path { uses, latency: 0.0, weight: 1.0, bound: f64::INFINITY, uneven }
+            Path { links: self.uses.len(), latency: 0.0, weight: 1.0, bound: f64::INFINITY }
         } else {
             self.find(Rank(source), Rank(destination))
         };
@@ -96,6 +105,7 @@ impl<'a> Fabric<'a> {
         number
     }
 
+    /// The next path, with its links.
     fn find(&mut self, from: Rank, to: Rank) -> Path {
         let mut uses: Vec<(u32, f64)> = Vec::new();
         let (mut latency, mut weight, mut bound) = (0.0, 0.0, f64::INFINITY);
@@ -125,8 +135,12 @@ impl<'a> Fabric<'a> {
         if latency > 0.0 {
             bound = bound.min(self.rules.tcp.window / (2.0 * latency));
         }
-        let (uses, uneven) = (uses.into_boxed_slice(), uneven.into_boxed_slice());
-        Path { uses, latency, weight, bound, uneven }
+        if !uneven.is_empty() {
+            self.uneven.insert(self.paths.len() as u32, uneven);
+        }
+        let links = self.uses.len();
+        self.uses.extend(uses);
+        Path { links, latency, weight, bound }
     }
 
     fn number(&mut self, wire: Wire, capacity: f64) -> u32 {

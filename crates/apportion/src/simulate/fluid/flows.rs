@@ -129,11 +129,11 @@ impl Flows {
             self.links.resize_with(fabric.links(), OnLink::default);
             self.local.resize(fabric.links(), 0);
         }
-        let route = fabric.path(path);
-        let alone = route.uses.iter().all(|&(link, _)| self.links[link as usize].count() == 0);
+        let uses = fabric.uses(path);
+        let alone = uses.iter().all(|&(link, _)| self.links[link as usize].count() == 0);
         self.births = self.births.checked_add(1).unwrap_or(1);
         self.count += 1;
-        for &(link, _) in &*route.uses {
+        for &(link, _) in uses {
             let on = &mut self.links[link as usize];
             on.push((id, self.births));
             if !alone {
@@ -157,7 +157,7 @@ impl Flows {
         flow.version = flow.version.wrapping_add(1);
         flow.birth = 0;
         let mut concerned = 0;
-        for &(link, _) in &*fabric.path(flow.path).uses {
+        for &(link, _) in fabric.uses(flow.path) {
             let on = &mut self.links[link as usize];
             on.ended += 1;
             if 2 * on.ended as usize > on.len() {
@@ -218,11 +218,11 @@ impl Flows {
         self.fresh.clear();
         self.rates.clear();
         for &id in &self.members {
-            let path = fabric.path(self.flows[id as usize].path);
+            let path = self.flows[id as usize].path;
             let even = |&(link, share): &(u32, f64)| {
                 fabric.capacity(link) / (share * self.links[link as usize].count() as f64)
             };
-            self.rates.push(path.uses.iter().map(even).fold(path.bound, f64::min));
+            self.rates.push(fabric.uses(path).iter().map(even).fold(fabric.path(path).bound, f64::min));
         }
         self.adopt(now, &mut changed);
     }
@@ -246,7 +246,7 @@ impl Flows {
                 }
                 flow.mark = self.round;
                 self.members.push(id);
-                for &(other, _) in &*fabric.path(flow.path).uses {
+                for &(other, _) in fabric.uses(flow.path) {
                     let on = &mut self.links[other as usize];
                     if on.mark != self.round {
                         on.mark = self.round;
@@ -268,8 +268,9 @@ impl Flows {
         self.sharing.clear();
         self.crossed.iter().for_each(|&link| self.sharing.link(fabric.capacity(link)));
         for &id in &self.members {
-            let path = fabric.path(self.flows[id as usize].path);
-            let uses = path.uses.iter().map(|&(link, share)| (self.local[link as usize], share));
+            let number = self.flows[id as usize].path;
+            let path = fabric.path(number);
+            let uses = fabric.uses(number).iter().map(|&(link, share)| (self.local[link as usize], share));
             self.sharing.flow(path.weight, path.bound, uses);
         }
         self.sharing.solve(&mut self.rates);
@@ -295,8 +296,10 @@ impl Flows {
 
 /// The rate of a flow that shares no link.
 fn rate_alone(fabric: &Fabric<'_>, path: u32) -> f64 {
-    let path = fabric.path(path);
-    path.uses.iter().fold(path.bound, |rate, &(link, share)| rate.min(fabric.capacity(link) / share))
+    fabric
+        .uses(path)
+        .iter()
+        .fold(fabric.path(path).bound, |rate, &(link, share)| rate.min(fabric.capacity(link) / share))
 }
 
 #[cfg(test)]

@@ -46,6 +46,8 @@ pub(super) struct Engine<'a, R> {
     pub(super) flows: Flows,
     /// By flow: its message.
     pub(super) carried: Vec<u32>,
+    /// Flows that end at one event.
+    ended: Vec<u32>,
     hosts: Hosts<'a>,
     pub messages: Messages,
     pub ranks: Vec<State>,
@@ -66,6 +68,7 @@ impl<'a, R: Record> Engine<'a, R> {
             fabric: Fabric::new(on.network, on.placement, rules),
             flows: Flows::new(rules.coarse),
             carried: Vec::new(),
+            ended: Vec::new(),
             hosts: Hosts::new(on.hosts, on.placement),
             messages: Messages::new(ranks),
             ranks: (0..ranks).map(|_| State::default()).collect(),
@@ -88,10 +91,7 @@ impl<'a, R: Record> Engine<'a, R> {
             }
             self.ready = ready;
             let (events, stale) = (&mut self.events, &mut self.stale);
-            self.flows.share(&self.fabric, self.now, |flow, time, version| {
-                *stale += 1;
-                events.push(time, What::Drained { flow, version });
-            });
+            self.flows.share(&self.fabric, self.now, |next| events.drains(next, stale));
             self.forget_stale();
             let Some((now, what)) = self.events.pop() else { return Ok(()) };
             self.now = now;
@@ -108,7 +108,7 @@ impl<'a, R: Record> Engine<'a, R> {
             let (flows, hosts) = (&self.flows, &self.hosts);
             self.events.retain(|what| match what {
                 What::Latency(_) => true,
-                What::Drained { flow, version } => flows.current(flow, version),
+                What::Drained { bundle, version } => flows.current(bundle, version),
                 What::Computed { rank, version } => hosts.current(rank, version),
             });
             self.stale = 0;
@@ -118,9 +118,13 @@ impl<'a, R: Record> Engine<'a, R> {
     fn happen(&mut self, what: What) {
         match what {
             What::Latency(message) => self.drain(message),
-            What::Drained { flow, version } if self.flows.current(flow, version) => {
-                self.flows.finish(&self.fabric, flow);
-                self.arrive(self.carried[flow as usize]);
+            What::Drained { bundle, version } if self.flows.current(bundle, version) => {
+                let mut ended = std::mem::take(&mut self.ended);
+                let (events, stale) = (&mut self.events, &mut self.stale);
+                let drains = |next| events.drains(next, stale);
+                self.flows.finish(&self.fabric, bundle, self.now, &mut ended, drains);
+                ended.iter().for_each(|&flow| self.arrive(self.carried[flow as usize]));
+                self.ended = ended;
             }
             What::Computed { rank, version } if self.hosts.current(rank, version) => {
                 let events = &mut self.events;

@@ -2,20 +2,27 @@
 
 use super::rules::{Fluid, Tcp, Weights};
 use crate::geometry::Rank;
-use crate::platform::{Crossing, Link, Load, Network, Wire};
-use std::collections::BTreeMap;
+use crate::platform::{Crossing, Link, Load, Network, Topology, Wire};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The path between a pair of ranks, computed when its first message is sent. There are millions of them.
-#[derive(Debug)]
-pub(in crate::simulate) struct Path {
-    /// Where its links begin in those of all paths; they end where the next path's begin.
+/// What the paths of many pairs have in common: those from one cluster to another differ only in the wire that a
+/// pair has to itself.
+#[derive(Debug, PartialEq)]
+pub(in crate::simulate) struct Kind {
+    /// Where its links begin in those of all kinds; they end where the next kind's begin.
     links: usize,
     /// Latency of the first byte, in seconds.
     pub latency: f64,
-    /// Weight of the flow's rate in the sharing problem.
+    /// Weight of a flow's rate in the sharing problem.
     pub weight: f64,
     /// Maximum rate in units per second, limited by bandwidth and by window.
     pub bound: f64,
+    /// Units per second of the wire that the pair has to itself; infinite without one.
+    pub own: f64,
+    /// The links of the hops with their capacities, where contiguous and strided data travel at different
+    /// speeds.
+    uneven: Option<Box<[(Link, f64)]>>,
 }
 
 /// Links by number, and the paths that use them.
@@ -25,32 +32,40 @@ pub(in crate::simulate) struct Fabric<'a> {
     /// Each rank's processor.
     placement: &'a [usize],
     rules: &'a Fluid,
+    /// True if the wire of a pair carries the messages from one rank to one other and nothing else.
+    apart: bool,
     /// By [`Wire::number`].
     wires: BTreeMap<u64, u32>,
     capacities: Vec<f64>,
     /// By source, then by destination.
     by_pair: Vec<BTreeMap<u32, u32>>,
-    paths: Vec<Path>,
-    /// Of all paths, one after the other: the links of each, each link once, with the bandwidth that a flow
+    /// The kind of each path between a pair of ranks, computed when its first message is sent. There are
+    /// millions.
+    paths: Vec<u32>,
+    kinds: Vec<Kind>,
+    /// Of all kinds, one after the other: the links of each, each link once, with the bandwidth that a flow
     /// takes of it per unit of its rate.
     uses: Vec<(u32, f64)>,
-    /// By path: the links of the hops with their capacities, where contiguous and strided data travel at
-    /// different speeds.
-    uneven: BTreeMap<u32, Vec<(Link, f64)>>,
+    /// By hash; of kinds with the same hash, the last.
+    known: HashMap<u64, u32>,
 }
 
 impl<'a> Fabric<'a> {
     pub fn new(network: &'a Network, placement: &'a [usize], rules: &'a Fluid) -> Self {
+        let alone = placement.iter().collect::<BTreeSet<_>>().len() == placement.len();
+        let full = network.topology == Topology::Full && network.duplex;
         Self {
             network,
             placement,
             rules,
+            apart: alone && full && !rules.tcp.cross_traffic,
             wires: BTreeMap::new(),
             capacities: Vec::new(),
             by_pair: vec![BTreeMap::new(); placement.len()],
             paths: Vec::new(),
+            kinds: Vec::new(),
             uses: Vec::new(),
-            uneven: BTreeMap::new(),
+            known: HashMap::new(),
         }
     }
 
@@ -59,27 +74,37 @@ impl<'a> Fabric<'a> {
         self.capacities[link as usize]
     }
 
-    /// Number of links used so far.
+    /// Number of links used so far. The wires that pairs have to themselves are not among them.
     pub fn links(&self) -> usize {
         self.capacities.len()
     }
 
-    pub fn path(&self, path: u32) -> &Path {
-        &self.paths[path as usize]
+    /// Number of paths used so far.
+    pub fn paths(&self) -> usize {
+        self.paths.len()
     }
 
-    /// The links of a path, each once, with the bandwidth that a flow takes of each per unit of its rate.
-    pub fn uses(&self, path: u32) -> &[(u32, f64)] {
-        let path = path as usize;
-        let end = self.paths.get(path + 1).map_or(self.uses.len(), |next| next.links);
-        &self.uses[self.paths[path].links..end]
+    /// The number of a path's kind.
+    pub fn kind_of(&self, path: u32) -> u32 {
+        self.paths[path as usize]
+    }
+
+    pub fn kind(&self, kind: u32) -> &Kind {
+        &self.kinds[kind as usize]
+    }
+
+    /// The links of a kind of path, each once, with the bandwidth that a flow takes of each per unit of its rate.
+    pub fn uses(&self, kind: u32) -> &[(u32, f64)] {
+        let kind = kind as usize;
+        let end = self.kinds.get(kind + 1).map_or(self.uses.len(), |next| next.links);
+        &self.uses[self.kinds[kind].links..end]
     }
 
     /// The size of a message in units of a path's capacity. The unit is bytes, unless speeds depend on the
     /// direction of the data. Then it is the whole number of bytes that takes as long on the slowest hop.
     pub fn amount(&self, path: u32, load: Load) -> f64 {
         let mut slowest = (0.0, load.bytes());
-        for (link, capacity) in self.uneven.get(&path).into_iter().flatten() {
+        for (link, capacity) in self.kind(self.kind_of(path)).uneven.iter().flatten() {
             let seconds = load.horizontal / link.horizontal + load.vertical / link.vertical;
             if seconds > slowest.0 {
                 slowest = (seconds, (seconds * capacity).round());
@@ -94,26 +119,31 @@ impl<'a> Fabric<'a> {
             return known;
         }
         let (source, destination) = (self.placement[from], self.placement[to]);
-        let path = if source == destination {
-            Path { links: self.uses.len(), latency: 0.0, weight: 1.0, bound: f64::INFINITY }
+        let kind = if source == destination {
+            let (bound, own) = (f64::INFINITY, f64::INFINITY);
+            self.numbered(Kind { links: 0, latency: 0.0, weight: 1.0, bound, own, uneven: None }, &[])
         } else {
             self.find(Rank(source), Rank(destination))
         };
-        self.paths.push(path);
+        self.paths.push(kind);
         let number = self.paths.len() as u32 - 1;
         self.by_pair[from].insert(to as u32, number);
         number
     }
 
-    /// The next path, with its links.
-    fn find(&mut self, from: Rank, to: Rank) -> Path {
+    /// The kind of the path between two processors.
+    fn find(&mut self, from: Rank, to: Rank) -> u32 {
         let mut uses: Vec<(u32, f64)> = Vec::new();
-        let (mut latency, mut weight, mut bound) = (0.0, 0.0, f64::INFINITY);
+        let (mut latency, mut weight, mut bound, mut own) = (0.0, 0.0, f64::INFINITY, f64::INFINITY);
         let mut uneven = Vec::new();
         for crossing in self.network.route(from, to).iter().flat_map(|hop| &hop.crossings) {
             let Crossing { wire, link, capacity } = *crossing;
-            let number = self.number(wire, capacity);
-            add(&mut uses, number, 1.0);
+            if self.apart && wire == Wire::Pair(from, to) {
+                own = capacity;
+            } else {
+                let number = self.number(wire, capacity);
+                add(&mut uses, number, 1.0);
+            }
             latency += link.latency;
             bound = f64::min(bound, capacity);
             weight += self.rules.tcp.per_link / capacity;
@@ -135,12 +165,28 @@ impl<'a> Fabric<'a> {
         if latency > 0.0 {
             bound = bound.min(self.rules.tcp.window / (2.0 * latency));
         }
-        if !uneven.is_empty() {
-            self.uneven.insert(self.paths.len() as u32, uneven);
+        let uneven = (!uneven.is_empty()).then(|| uneven.into_boxed_slice());
+        self.numbered(Kind { links: 0, latency, weight, bound, own, uneven }, &uses)
+    }
+
+    /// The number of a kind with these links, wherever `links` says they begin.
+    fn numbered(&mut self, mut kind: Kind, uses: &[(u32, f64)]) -> u32 {
+        let mut hasher = DefaultHasher::new();
+        [kind.latency, kind.weight, kind.bound, kind.own].map(f64::to_bits).hash(&mut hasher);
+        uses.iter().for_each(|(link, share)| (link, share.to_bits()).hash(&mut hasher));
+        let hash = hasher.finish();
+        if let Some(&known) = self.known.get(&hash) {
+            kind.links = self.kind(known).links;
+            if *self.kind(known) == kind && self.uses(known) == uses {
+                return known;
+            }
         }
-        let links = self.uses.len();
+        kind.links = self.uses.len();
         self.uses.extend(uses);
-        Path { links, latency, weight, bound }
+        self.kinds.push(kind);
+        let number = self.kinds.len() as u32 - 1;
+        self.known.insert(hash, number);
+        number
     }
 
     fn number(&mut self, wire: Wire, capacity: f64) -> u32 {

@@ -1,98 +1,67 @@
 //! Flows in progress. They drain at rates that change whenever a flow that shares their links starts or ends.
 
+use super::bundle::{Bundle, Member};
 use super::fabric::Fabric;
 use super::maxmin::Sharing;
+use super::on_link::OnLink;
+use std::collections::BTreeMap;
+
+/// No flow, no bundle.
+const NONE: u32 = u32::MAX;
 
 /// A message on its links.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Flow {
+#[derive(Debug, Clone, Copy, Default)]
+struct Flow {
+    bundle: u32,
+    /// What its bundle will have drained when it ends.
+    end: f64,
+    /// Incremented whenever it joins a bundle, so that its places in others are recognised as obsolete.
+    version: u32,
     path: u32,
-    /// Units left to drain at time `since`.
-    rest: f64,
-    /// Share of its links, in units per second.
-    rate: f64,
-    /// Units drained per unit of rate.
-    factor: f64,
-    since: f64,
-    /// Incremented with every new rate and every new user of this slot, so that obsolete events are
-    /// recognised.
+    /// The next flow on the same path.
+    next: u32,
+}
+
+/// The flows on a path: the first, and how many.
+#[derive(Debug, Clone, Copy)]
+struct OnPath {
+    first: u32,
+    count: u32,
+}
+
+/// The next event of a bundle: its soonest flow has drained.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Drains {
+    pub bundle: u32,
     pub version: u32,
-    mark: u32,
-    /// Distinguishes the successive users of this slot; 0 while it is free.
-    birth: u32,
+    pub time: f64,
+    /// True if an earlier event of the bundle is obsolete now.
+    pub replaces: bool,
 }
 
-/// A link's flows, each with its birth number. Flows that ended stay in the list until they make up half of
-/// it; their birth numbers no longer match.
+/// All flows, in [bundles](Bundle): those of one kind of path that use shared links, with as many flows each on
+/// the wire of their pair, drain at the same rate. Flows that share no link with another path make up a bundle
+/// for each path.
 ///
-/// Most links are a pair's own and carry one message at a time: it is kept without memory of its own, and the
-/// list of others, of which millions of links have none, is one pointer.
-#[derive(Debug, Default)]
-struct OnLink {
-    /// The oldest; its birth number is 0 if there is none.
-    first: (u32, u32),
-    #[expect(clippy::box_collection, reason = "a list in place is three words, and most links have none")]
-    more: Option<Box<Vec<(u32, u32)>>>,
-    ended: u32,
-    mark: u32,
-}
-
-impl OnLink {
-    /// Number of flows in the list.
-    fn len(&self) -> usize {
-        usize::from(self.first.1 != 0) + self.more.as_ref().map_or(0, |more| more.len())
-    }
-
-    /// Number of flows in progress.
-    fn count(&self) -> usize {
-        self.len() - self.ended as usize
-    }
-
-    /// The flow at a place of the list, in order of their starts.
-    fn at(&self, place: usize) -> (u32, u32) {
-        match (place, &self.more) {
-            (0, _) => self.first,
-            (_, Some(more)) => more[place - 1],
-            (_, None) => unreachable!("the list has one flow"),
-        }
-    }
-
-    fn push(&mut self, flow: (u32, u32)) {
-        if self.first.1 == 0 {
-            self.first = flow;
-        } else {
-            self.more.get_or_insert_default().push(flow);
-        }
-    }
-
-    /// Keeps the flows in progress, in their order.
-    fn retain(&mut self, lives: impl Fn((u32, u32)) -> bool) {
-        if self.first.1 != 0 && !lives(self.first) {
-            self.first = (0, 0);
-        }
-        if let Some(more) = &mut self.more {
-            more.retain(|&flow| lives(flow));
-            if self.first.1 == 0 && !more.is_empty() {
-                self.first = more.remove(0);
-            }
-        }
-        self.ended = 0;
-    }
-}
-
-/// All flows. Rates are recomputed only where something changed: for the connected component of flows that
-/// share links, directly or indirectly, with a changed link. With `coarse` = 0, this happens once for all
-/// changes at one moment. With `coarse` > 0, it happens once this fraction of the flows in progress has
-/// started or ended. Until then, new flows get an even share, and the bandwidth of ended flows stays unused.
+/// Rates are recomputed only where something changed: for the connected component of bundles that share links,
+/// directly or indirectly, with a changed link. With `coarse` = 0, this happens once for all changes at one
+/// moment. With `coarse` > 0, it happens once this fraction of the flows in progress has started or ended. Until
+/// then, new flows get the rate of those that are alike, or else an even share, and the bandwidth of ended flows
+/// stays unused.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     flows: Vec<Flow>,
     vacant: Vec<u32>,
+    bundles: Vec<Bundle>,
+    unused: Vec<u32>,
+    /// Bundles in progress on shared links, by kind of path and flows abreast.
+    shared: BTreeMap<(u32, u32), u32>,
+    paths: Vec<OnPath>,
     links: Vec<OnLink>,
     dirty: Vec<u32>,
     coarse: f64,
-    /// Flows in progress, births so far, flows without a rate, and the number of flows that started or ended
-    /// since rates were last computed.
+    /// Flows in progress, births so far, bundles that changed, and the number of flows that started or ended since
+    /// rates were last computed.
     count: usize,
     births: u32,
     fresh: Vec<u32>,
@@ -111,120 +80,307 @@ impl Flows {
         Self { coarse, ..Self::default() }
     }
 
-    /// Starts a flow. Returns true if no other flow uses its links: then its rate is known at once, otherwise
-    /// after [`Flows::share`].
+    /// Starts a flow of `amount` units, which drains `factor` times as fast as its share of the links. If no other
+    /// flow uses its links, its end is known at once, otherwise after [`Flows::share`].
     pub fn start(
         &mut self,
         fabric: &Fabric<'_>,
         path: u32,
-        amount: f64,
-        factor: f64,
+        (amount, factor): (f64, f64),
         now: f64,
-    ) -> (u32, bool) {
-        let id = self.vacant.pop().unwrap_or_else(|| {
-            self.flows.push(Flow::default());
-            self.flows.len() as u32 - 1
-        });
+        mut drains: impl FnMut(Drains),
+    ) -> u32 {
         if self.links.len() < fabric.links() {
             self.links.resize_with(fabric.links(), OnLink::default);
             self.local.resize(fabric.links(), 0);
         }
-        let uses = fabric.uses(path);
-        let alone = uses.iter().all(|&(link, _)| self.links[link as usize].count() == 0);
-        self.births = self.births.checked_add(1).unwrap_or(1);
+        self.paths.resize(fabric.paths(), OnPath { first: NONE, count: 0 });
+        let id = self.vacant.pop().unwrap_or_else(|| {
+            self.flows.push(Flow::default());
+            self.flows.len() as u32 - 1
+        });
         self.count += 1;
-        for &(link, _) in uses {
+        let kind = fabric.kind_of(path);
+        let abreast = self.paths[path as usize].count + 1;
+        if abreast > 1 && shares(fabric, kind) && fabric.kind(kind).own.is_finite() {
+            self.regroup(fabric, path, abreast, now);
+        }
+        let on = &mut self.paths[path as usize];
+        (self.flows[id as usize].path, self.flows[id as usize].next) = (path, on.first);
+        *on = OnPath { first: id, count: abreast };
+        let alone = fabric.uses(kind).iter().all(|&(link, _)| self.links[link as usize].flows == 0);
+        self.put_in(fabric, id, (self.abreast(fabric, path), alone), amount / factor, now);
+        if alone {
+            let bundle = self.flows[id as usize].bundle;
+            let rate = self.rate_alone(fabric, bundle);
+            self.bundles[bundle as usize].flow_at(rate, now);
+            self.renew(bundle, &mut drains);
+        } else {
+            self.changes += 1;
+        }
+        id
+    }
+
+    /// Ends the flows of a bundle that have drained by its event.
+    pub fn finish(
+        &mut self,
+        fabric: &Fabric<'_>,
+        bundle: u32,
+        now: f64,
+        ended: &mut Vec<u32>,
+        mut drains: impl FnMut(Drains),
+    ) {
+        ended.clear();
+        let level = self.bundles[bundle as usize].reach(now);
+        while let Some((end, id)) = self.first(bundle) {
+            if end > level {
+                break;
+            }
+            self.bundles[bundle as usize].ends.pop();
+            ended.push(id);
+        }
+        for &id in &*ended {
+            let path = self.flows[id as usize].path;
+            self.unlink(path, id);
+            self.take_out(fabric, id);
+            self.vacant.push(id);
+        }
+        self.count -= ended.len();
+        let kind = self.bundles[bundle as usize].kind;
+        if !shares(fabric, kind) {
+            if self.bundles[bundle as usize].count > 0 {
+                let rate = self.rate_alone(fabric, bundle);
+                self.bundles[bundle as usize].flow_at(rate, now);
+                self.renew(bundle, &mut drains);
+            }
+            return;
+        }
+        if fabric.uses(kind).iter().any(|&(link, _)| self.links[link as usize].flows > 0) {
+            self.changes += ended.len();
+        }
+        if self.bundles[bundle as usize].count > 0 {
+            self.fresh.push(bundle);
+        }
+        if fabric.kind(kind).own.is_finite() {
+            for &id in &*ended {
+                let path = self.flows[id as usize].path;
+                let abreast = self.paths[path as usize].count;
+                if abreast > 0 {
+                    self.regroup(fabric, path, abreast, now);
+                }
+            }
+        }
+    }
+
+    /// True if an event with this version is not obsolete.
+    pub fn current(&self, bundle: u32, version: u32) -> bool {
+        self.bundles[bundle as usize].version == version
+    }
+
+    /// Moves the flows of a path to the bundle of those with as many abreast.
+    fn regroup(&mut self, fabric: &Fabric<'_>, path: u32, abreast: u32, now: f64) {
+        let mut next = self.paths[path as usize].first;
+        while next != NONE {
+            let Flow { bundle, end, next: following, .. } = self.flows[next as usize];
+            let group = &mut self.bundles[bundle as usize];
+            if group.abreast != abreast {
+                let rest = (end - group.drained(now)).max(0.0);
+                group.gone += 1;
+                self.take_out(fabric, next);
+                self.put_in(fabric, next, (abreast, false), rest, now);
+            }
+            next = following;
+        }
+    }
+
+    /// The number of flows on a path, if that tells its bundle from others of its kind.
+    fn abreast(&self, fabric: &Fabric<'_>, path: u32) -> u32 {
+        let kind = fabric.kind_of(path);
+        let matters = shares(fabric, kind) && fabric.kind(kind).own.is_finite();
+        if matters { self.paths[path as usize].count } else { 0 }
+    }
+
+    /// Puts a flow, which is on its path already, into its bundle.
+    fn put_in(&mut self, fabric: &Fabric<'_>, id: u32, (abreast, alone): (u32, bool), rest: f64, now: f64) {
+        let Flow { path, next, .. } = self.flows[id as usize];
+        let kind = fabric.kind_of(path);
+        let shared = shares(fabric, kind);
+        let known = if shared {
+            self.shared.get(&(kind, abreast)).copied()
+        } else {
+            // The path's other flows have a bundle, and this one comes first.
+            (next != NONE).then(|| self.flows[next as usize].bundle)
+        };
+        let bundle = known.unwrap_or_else(|| self.begin(fabric, (kind, abreast), now));
+        let group = &mut self.bundles[bundle as usize];
+        group.count += 1;
+        let flow = &mut self.flows[id as usize];
+        flow.version = flow.version.wrapping_add(1);
+        flow.bundle = bundle;
+        flow.end = group.drained(now) + rest;
+        group.ends.push(flow.end, (id, flow.version));
+        if shared && !alone {
+            self.fresh.push(bundle);
+        }
+        for &(link, _) in fabric.uses(kind) {
             let on = &mut self.links[link as usize];
-            on.push((id, self.births));
+            on.flows += 1;
             if !alone {
                 self.dirty.push(link);
             }
         }
-        if !alone {
-            self.fresh.push(id);
-            self.changes += 1;
-        }
-        let rate = if alone { rate_alone(fabric, path) } else { -1.0 };
-        let flow = &mut self.flows[id as usize];
-        let version = flow.version.wrapping_add(1);
-        *flow = Flow { path, rest: amount, rate, factor, since: now, version, mark: 0, birth: self.births };
-        (id, alone)
     }
 
-    /// Ends a flow that has drained.
-    pub fn finish(&mut self, fabric: &Fabric<'_>, id: u32) {
-        let flow = &mut self.flows[id as usize];
-        flow.version = flow.version.wrapping_add(1);
-        flow.birth = 0;
-        let mut concerned = 0;
-        for &(link, _) in fabric.uses(flow.path) {
+    /// A new bundle.
+    fn begin(&mut self, fabric: &Fabric<'_>, (kind, abreast): (u32, u32), now: f64) -> u32 {
+        let number = self.unused.pop().unwrap_or_else(|| {
+            self.bundles.push(Bundle::default());
+            self.bundles.len() as u32 - 1
+        });
+        self.births = self.births.checked_add(1).unwrap_or(1);
+        let &super::fabric::Kind { bound, own, .. } = fabric.kind(kind);
+        let bound = if abreast > 1 { bound.min(own / f64::from(abreast)) } else { bound };
+        self.bundles[number as usize].begin((kind, abreast), bound, (self.births, now));
+        if shares(fabric, kind) {
+            self.shared.insert((kind, abreast), number);
+        }
+        for &(link, _) in fabric.uses(kind) {
+            self.links[link as usize].push((number, self.births));
+        }
+        number
+    }
+
+    /// Takes a flow out of its bundle, which ends with its last.
+    fn take_out(&mut self, fabric: &Fabric<'_>, id: u32) {
+        let number = self.flows[id as usize].bundle;
+        let bundle = &mut self.bundles[number as usize];
+        let kind = bundle.kind;
+        bundle.count -= 1;
+        let over = bundle.count == 0;
+        if over {
+            bundle.birth = 0;
+            bundle.version = bundle.version.wrapping_add(1);
+            bundle.ends = Default::default();
+            if shares(fabric, kind) {
+                self.shared.remove(&(kind, bundle.abreast));
+            }
+            self.unused.push(number);
+        }
+        let bundles = &self.bundles;
+        for &(link, _) in fabric.uses(kind) {
             let on = &mut self.links[link as usize];
-            on.ended += 1;
-            if 2 * on.ended as usize > on.len() {
-                let flows = &self.flows;
-                on.retain(|(id, birth)| flows[id as usize].birth == birth);
+            on.flows -= 1;
+            if over {
+                on.end(|(number, birth)| bundles[number as usize].birth == birth);
             }
-            if on.count() > 0 {
+            if on.flows > 0 {
                 self.dirty.push(link);
-                concerned = 1;
             }
         }
-        self.changes += concerned;
-        self.count -= 1;
-        self.vacant.push(id);
     }
 
-    /// True if an event with this version is not obsolete.
-    pub fn current(&self, id: u32, version: u32) -> bool {
-        self.flows[id as usize].version == version
+    /// Takes a flow off the list of its path.
+    fn unlink(&mut self, path: u32, id: u32) {
+        let after = self.flows[id as usize].next;
+        let on = &mut self.paths[path as usize];
+        on.count -= 1;
+        if on.first == id {
+            on.first = after;
+            return;
+        }
+        let mut at = on.first;
+        while self.flows[at as usize].next != id {
+            at = self.flows[at as usize].next;
+        }
+        self.flows[at as usize].next = after;
     }
 
-    /// End time of a flow that shares no link.
-    pub fn end_of(&self, id: u32) -> (f64, u32) {
-        let flow = &self.flows[id as usize];
-        (flow.since + flow.rest / (flow.rate * flow.factor), flow.version)
+    /// The soonest end in a bundle, and its flow.
+    fn first(&mut self, bundle: u32) -> Option<(f64, u32)> {
+        let flows = &self.flows;
+        let Bundle { ends, gone, .. } = &mut self.bundles[bundle as usize];
+        let stays = |(id, version): Member| {
+            let flow = &flows[id as usize];
+            (flow.bundle, flow.version) == (bundle, version)
+        };
+        while let Some((end, member)) = ends.first() {
+            if *gone == 0 || stays(member) {
+                return Some((end, member.0));
+            }
+            ends.pop();
+            *gone -= 1;
+        }
+        None
     }
 
-    /// Recomputes the rates that changed since the last call, and reports each such flow with its new end and
-    /// version.
-    pub fn share(&mut self, fabric: &Fabric<'_>, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
-        if self.dirty.is_empty() {
+    /// Reports the next event of a bundle, unless it is known.
+    fn renew(&mut self, number: u32, drains: &mut impl FnMut(Drains)) {
+        let Some((end, _)) = self.first(number) else { return };
+        let bundle = &mut self.bundles[number as usize];
+        if let Some(time) = bundle.next(end) {
+            let replaces = std::mem::replace(&mut bundle.waits, true);
+            drains(Drains { bundle: number, version: bundle.version, time, replaces });
+        }
+    }
+
+    /// The rate of each flow of a bundle if no other path's flows are on its links.
+    fn rate_alone(&self, fabric: &Fabric<'_>, number: u32) -> f64 {
+        let bundle = &self.bundles[number as usize];
+        let count = f64::from(bundle.count);
+        // Flows on a wire of their pair share it, whether a bundle has been made for them or not.
+        let bound = match fabric.uses(bundle.kind) {
+            [] => bundle.bound.min(fabric.kind(bundle.kind).own / count),
+            _ => bundle.bound,
+        };
+        fabric
+            .uses(bundle.kind)
+            .iter()
+            .fold(bound, |rate, &(link, share)| rate.min(fabric.capacity(link) / (share * count)))
+    }
+
+    /// Recomputes the rates that changed since the last call, and reports the next event of each bundle whose
+    /// event is another now.
+    pub fn share(&mut self, fabric: &Fabric<'_>, now: f64, mut drains: impl FnMut(Drains)) {
+        if self.dirty.is_empty() && self.fresh.is_empty() {
             return;
         }
         if (self.changes as f64) < self.coarse * self.count as f64 {
-            return self.provide(fabric, now, changed);
+            return self.provide(fabric, now, drains);
         }
         self.changes = 0;
-        self.fresh.clear();
         if self.round == u32::MAX {
             self.round = 0;
             self.links.iter_mut().for_each(|l| l.mark = 0);
-            self.flows.iter_mut().for_each(|f| f.mark = 0);
+            self.bundles.iter_mut().for_each(|b| b.mark = 0);
         }
         self.round += 1;
         let mut dirty = std::mem::take(&mut self.dirty);
         for link in dirty.drain(..) {
             if self.links[link as usize].mark != self.round && self.component(fabric, link) {
                 self.divide(fabric);
-                self.adopt(now, &mut changed);
+                self.adopt(now, &mut drains);
             }
         }
         self.dirty = dirty;
+        self.fresh.clear();
     }
 
-    /// Gives new flows an even share of their links.
-    fn provide(&mut self, fabric: &Fabric<'_>, now: f64, mut changed: impl FnMut(u32, f64, u32)) {
-        std::mem::swap(&mut self.members, &mut self.fresh);
-        self.fresh.clear();
-        self.rates.clear();
-        for &id in &self.members {
-            let path = self.flows[id as usize].path;
-            let even = |&(link, share): &(u32, f64)| {
-                fabric.capacity(link) / (share * self.links[link as usize].count() as f64)
-            };
-            self.rates.push(fabric.uses(path).iter().map(even).fold(fabric.path(path).bound, f64::min));
+    /// Gives flows that are alone in their bundles an even share of their links.
+    fn provide(&mut self, fabric: &Fabric<'_>, now: f64, mut drains: impl FnMut(Drains)) {
+        for number in std::mem::take(&mut self.fresh) {
+            let bundle = &self.bundles[number as usize];
+            if bundle.count == 0 {
+                continue;
+            }
+            if bundle.rate <= 0.0 {
+                let even = |&(link, share): &(u32, f64)| {
+                    fabric.capacity(link) / (share * f64::from(self.links[link as usize].flows))
+                };
+                let rate = fabric.uses(bundle.kind).iter().map(even).fold(bundle.bound, f64::min);
+                self.bundles[number as usize].flow_at(rate, now);
+            }
+            self.renew(number, &mut drains);
         }
-        self.adopt(now, &mut changed);
     }
 
     /// Collects the connected component of a link into `members` and `crossed`. Returns false if no flow uses
@@ -239,14 +395,14 @@ impl Flows {
             self.local[link as usize] = next as u32;
             next += 1;
             for place in 0..self.links[link as usize].len() {
-                let (id, birth) = self.links[link as usize].at(place);
-                let flow = &mut self.flows[id as usize];
-                if flow.mark == self.round || flow.birth != birth {
+                let (number, birth) = self.links[link as usize].at(place);
+                let bundle = &mut self.bundles[number as usize];
+                if bundle.mark == self.round || bundle.birth != birth {
                     continue;
                 }
-                flow.mark = self.round;
-                self.members.push(id);
-                for &(other, _) in fabric.uses(flow.path) {
+                bundle.mark = self.round;
+                self.members.push(number);
+                for &(other, _) in fabric.uses(bundle.kind) {
                     let on = &mut self.links[other as usize];
                     if on.mark != self.round {
                         on.mark = self.round;
@@ -262,71 +418,45 @@ impl Flows {
     fn divide(&mut self, fabric: &Fabric<'_>) {
         if let [alone] = self.members[..] {
             self.rates.clear();
-            self.rates.push(rate_alone(fabric, self.flows[alone as usize].path));
+            self.rates.push(self.rate_alone(fabric, alone));
             return;
         }
         self.sharing.clear();
         self.crossed.iter().for_each(|&link| self.sharing.link(fabric.capacity(link)));
-        for &id in &self.members {
-            let number = self.flows[id as usize].path;
-            let path = fabric.path(number);
-            let uses = fabric.uses(number).iter().map(|&(link, share)| (self.local[link as usize], share));
-            self.sharing.flow(path.weight, path.bound, uses);
+        for &number in &self.members {
+            let Bundle { kind, bound, count, .. } = self.bundles[number as usize];
+            let uses = fabric.uses(kind).iter().map(|&(link, share)| (self.local[link as usize], share));
+            self.sharing.flows(count, (fabric.kind(kind).weight, bound), uses);
         }
         self.sharing.solve(&mut self.rates);
     }
 
-    /// Applies the new rates to the members.
-    fn adopt(&mut self, now: f64, changed: &mut impl FnMut(u32, f64, u32)) {
-        for (&id, &rate) in self.members.iter().zip(&self.rates) {
-            let flow = &mut self.flows[id as usize];
-            if flow.rate == rate {
-                continue;
-            }
-            if flow.rate > 0.0 {
-                flow.rest = (flow.rest - (now - flow.since) * flow.rate * flow.factor).max(0.0);
-            }
-            flow.since = now;
-            flow.rate = rate;
-            flow.version = flow.version.wrapping_add(1);
-            changed(id, now + flow.rest / (rate * flow.factor), flow.version);
+    /// Applies the new rates to the members. Whatever happens to one of them, all get new rates: unless rates are
+    /// coarse, only the soonest of their events is of interest.
+    fn adopt(&mut self, now: f64, drains: &mut impl FnMut(Drains)) {
+        let (members, mut rates) = (std::mem::take(&mut self.members), std::mem::take(&mut self.rates));
+        let mut soonest = f64::INFINITY;
+        for (&number, rate) in members.iter().zip(&mut rates) {
+            let end = self.first(number).map_or(f64::INFINITY, |(end, _)| end);
+            let bundle = &mut self.bundles[number as usize];
+            bundle.flow_at(*rate, now);
+            // In place of the rate, the time.
+            *rate = bundle.time_of(end);
+            soonest = soonest.min(*rate);
         }
+        for (&number, &time) in members.iter().zip(&rates) {
+            if self.coarse > 0.0 || time <= soonest {
+                self.renew(number, drains);
+            }
+        }
+        (self.members, self.rates) = (members, rates);
     }
 }
 
-/// The rate of a flow that shares no link.
-fn rate_alone(fabric: &Fabric<'_>, path: u32) -> f64 {
-    fabric
-        .uses(path)
-        .iter()
-        .fold(fabric.path(path).bound, |rate, &(link, share)| rate.min(fabric.capacity(link) / share))
+/// True if flows of this kind share links with those of other paths.
+fn shares(fabric: &Fabric<'_>, kind: u32) -> bool {
+    !fabric.uses(kind).is_empty()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn listed(on: &OnLink) -> Vec<(u32, u32)> {
-        (0..on.len()).map(|place| on.at(place)).collect()
-    }
-
-    proptest! {
-        /// The same flows in the same order as in one plain list, on which rates depend to the last bit.
-        #[test]
-        fn a_link_lists_its_flows_in_order(changes in prop::collection::vec((any::<bool>(), 0_usize..8), 0..60)) {
-            let (mut on, mut plain) = (OnLink::default(), Vec::new());
-            for (birth, (starts, place)) in (1..).zip(changes) {
-                if starts || plain.is_empty() {
-                    on.push((birth % 5, birth));
-                    plain.push((birth % 5, birth));
-                } else {
-                    let ended = plain.remove(place % plain.len());
-                    on.retain(|flow| flow != ended);
-                }
-                prop_assert_eq!(listed(&on), plain.clone());
-                prop_assert_eq!(on.count(), plain.len());
-            }
-        }
-    }
-}
+mod tests;

@@ -20,6 +20,8 @@ pub(super) struct Sharing {
 
 #[derive(Debug, Clone, Copy)]
 struct Claim {
+    /// Number of flows alike.
+    count: f64,
     weight: f64,
     bound: f64,
     begin: u32,
@@ -39,20 +41,21 @@ impl Sharing {
         self.capacities.push(capacity);
     }
 
-    /// Adds a flow whose rate has weight `weight` and upper bound `bound`; `uses` names each link at most
-    /// once.
-    pub fn flow(&mut self, weight: f64, bound: f64, uses: impl Iterator<Item = (u32, f64)>) {
+    /// Adds `count` flows that are alike, whose rates have weight `weight` and upper bound `bound`; `uses` names
+    /// each link at most once.
+    pub fn flows(&mut self, count: u32, (weight, bound): (f64, f64), uses: impl Iterator<Item = (u32, f64)>) {
         let begin = self.uses.len() as u32;
         self.uses.extend(uses);
-        self.flows.push(Claim { weight, bound, begin, end: self.uses.len() as u32 });
+        self.flows.push(Claim { count: count.into(), weight, bound, begin, end: self.uses.len() as u32 });
     }
 
-    /// Computes the max-min fair rates: they maximise the smallest `weight x rate`, then the next smallest,
+    /// Computes the max-min fair rates, one for all flows that are alike: they maximise the smallest `weight x rate`, then the next smallest,
     /// and so on (unique), such that no link exceeds its capacity and no flow its bound. The algorithm is
     /// progressive filling: the common level of `weight x rate` rises until a link is full or a flow reaches
     /// its bound. Those flows keep their rates, and the level of the others rises further. O((u + f) log (l +
     /// f)) for u uses, f flows, l links: a link's level never falls, so an outdated entry of the queue is
     /// reinserted at most once for each flow fixed on it.
+    /// Flows that are alike count as one.
     ///
     /// Source: Bertsekas and Gallager, Data Networks (1992), section 6.5.2; weights and bounds as in Casanova
     /// and Marchal, A network model for simulation of grid applications (INRIA 2002).
@@ -99,7 +102,7 @@ impl Sharing {
         self.unfixed.resize(links, 0);
         for flow in &self.flows {
             for &(link, share) in &self.uses[flow.begin as usize..flow.end as usize] {
-                self.demand[link as usize] += share / flow.weight;
+                self.demand[link as usize] += flow.count * share / flow.weight;
                 self.unfixed[link as usize] += 1;
             }
         }
@@ -152,13 +155,13 @@ impl Sharing {
 
     fn fix(&mut self, flow: u32, rate: f64, rates: &mut [f64]) {
         rates[flow as usize] = rate;
-        let Claim { weight, begin, end, .. } = self.flows[flow as usize];
+        let Claim { count, weight, begin, end, .. } = self.flows[flow as usize];
         for &(link, share) in &self.uses[begin as usize..end as usize] {
             let l = link as usize;
             if self.rest[l].is_finite() {
-                self.rest[l] -= share * rate;
+                self.rest[l] -= count * share * rate;
             }
-            self.demand[l] -= share / weight;
+            self.demand[l] -= count * share / weight;
             self.unfixed[l] -= 1;
         }
     }
@@ -174,7 +177,7 @@ mod tests {
     fn solve(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
         let mut sharing = Sharing::default();
         capacities.iter().for_each(|&c| sharing.link(c));
-        flows.iter().for_each(|(w, b, uses)| sharing.flow(*w, *b, uses.iter().copied()));
+        flows.iter().for_each(|(w, b, uses)| sharing.flows(1, (*w, *b), uses.iter().copied()));
         let mut rates = Vec::new();
         sharing.solve(&mut rates);
         rates
@@ -248,6 +251,26 @@ mod tests {
             let (ours, theirs) = (solve(&capacities, &flows), oracle(&capacities, &flows));
             for (a, b) in ours.iter().zip(&theirs) {
                 prop_assert!((a - b).abs() <= 1e-9 * b, "{ours:?} {theirs:?}");
+            }
+        }
+
+        /// Flows that are alike get what each would get by itself.
+        #[test]
+        fn flows_alike_count_as_many((capacities, flows) in problem(), counts in prop::collection::vec(1u32..5, 12)) {
+            let mut sharing = Sharing::default();
+            capacities.iter().for_each(|&c| sharing.link(c));
+            for ((w, b, uses), &count) in flows.iter().zip(&counts) {
+                sharing.flows(count, (*w, *b), uses.iter().copied());
+            }
+            let mut ours = Vec::new();
+            sharing.solve(&mut ours);
+            let each = |(flow, &count): (&Flow, &u32)| vec![flow.clone(); count as usize];
+            let many: Vec<Flow> = flows.iter().zip(&counts).flat_map(each).collect();
+            let mut theirs = oracle(&capacities, &many).into_iter();
+            for (rate, &count) in ours.iter().zip(&counts) {
+                for single in theirs.by_ref().take(count as usize) {
+                    prop_assert!((rate - single).abs() <= 1e-9 * single, "{rate} {single}");
+                }
             }
         }
 

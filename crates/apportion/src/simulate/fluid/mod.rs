@@ -8,6 +8,7 @@
 //! Sources: Casanova and Marchal 2002; Velho and Legrand 2009; Velho et al., TOMACS 23(4) 2013 (the model and
 //! its validity); Bertsekas and Gallager 1992, section 6.5.2 (max-min fairness).
 
+mod bundle;
 mod deadlock;
 mod engine;
 mod fabric;
@@ -15,6 +16,7 @@ mod flows;
 mod hosts;
 mod maxmin;
 mod messages;
+mod on_link;
 mod queue;
 mod rules;
 mod script;

@@ -1,5 +1,6 @@
 //! The queue of future events, in order of time.
 
+use super::flows::Drains;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -8,8 +9,8 @@ use std::collections::BinaryHeap;
 pub(super) enum What {
     /// A message's first byte arrives, and it begins to drain.
     Latency(u32),
-    /// A flow has drained.
-    Drained { flow: u32, version: u32 },
+    /// The soonest flow of a bundle has drained.
+    Drained { bundle: u32, version: u32 },
     /// A rank has finished its computation.
     Computed { rank: u32, version: u32 },
 }
@@ -29,7 +30,7 @@ fn packed(time: f64, what: What) -> u128 {
     assert!(time >= 0.0, "events are never at {time}");
     let (kind, number, version) = match what {
         What::Latency(message) => (0u64, message, 0),
-        What::Drained { flow, version } => (1, flow, version),
+        What::Drained { bundle, version } => (1, bundle, version),
         What::Computed { rank, version } => (2, rank, version),
     };
     assert!(number >> NUMBER == 0, "at most 2^30 of a kind");
@@ -42,7 +43,7 @@ fn unpacked(event: u128) -> (f64, What) {
     let (number, version) = ((what >> 32) as u32 & ((1 << NUMBER) - 1), what as u32);
     let what = match what >> 62 {
         0 => What::Latency(number),
-        1 => What::Drained { flow: number, version },
+        1 => What::Drained { bundle: number, version },
         _ => What::Computed { rank: number, version },
     };
     (f64::from_bits((event >> 64) as u64), what)
@@ -55,6 +56,12 @@ impl Queue {
 
     pub fn push(&mut self, time: f64, what: What) {
         self.events.push(Reverse(packed(time, what)));
+    }
+
+    /// Adds a bundle's next event, and counts the one that it replaces as obsolete.
+    pub fn drains(&mut self, Drains { bundle, version, time, replaces }: Drains, stale: &mut usize) {
+        *stale += usize::from(replaces);
+        self.push(time, What::Drained { bundle, version });
     }
 
     pub fn pop(&mut self) -> Option<(f64, What)> {
@@ -78,7 +85,7 @@ mod tests {
 
     #[test]
     fn events_come_by_time_kind_and_number() {
-        let drained = |flow| What::Drained { flow, version: u32::MAX };
+        let drained = |bundle| What::Drained { bundle, version: u32::MAX };
         let order = [
             (0.0, What::Latency(1)),
             (1e-300, drained(0)),

@@ -67,7 +67,7 @@ impl<R: Record> Engine<'_, R> {
         }
         let message = self.messages.get(id);
         let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
-        let latency = self.fabric.path(path).latency * self.fabric.factors(amount).0;
+        let latency = self.fabric.kind(self.fabric.kind_of(path)).latency * self.fabric.factors(amount).0;
         if latency > 0.0 {
             self.events.push(self.now + latency, What::Latency(id));
         } else {
@@ -80,18 +80,13 @@ impl<R: Record> Engine<'_, R> {
         let message = self.messages.get(id);
         let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
         let factor = self.fabric.factors(amount).1;
-        let (flow, alone) = self.flows.start(&self.fabric, path, amount, factor, self.now);
+        let (events, stale) = (&mut self.events, &mut self.stale);
+        let drains = |next| events.drains(next, stale);
+        let flow = self.flows.start(&self.fabric, path, (amount, factor), self.now, drains);
         if flow as usize >= self.carried.len() {
             self.carried.resize(flow as usize + 1, 0);
         }
         self.carried[flow as usize] = id;
-        if alone {
-            let (time, version) = self.flows.end_of(flow);
-            self.events.push(time, What::Drained { flow, version });
-        } else {
-            // The first event of a flow does not replace another.
-            self.stale = self.stale.saturating_sub(1);
-        }
     }
 
     /// Handles the arrival of the last byte of a message and of those that travel with it.

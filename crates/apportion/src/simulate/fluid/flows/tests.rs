@@ -1,0 +1,159 @@
+//! Flows against a simulation without bundles, which solves for the rate of every flow at every event.
+
+use super::*;
+use crate::geometry::Rank;
+use crate::platform::{Network, parse_platform};
+use crate::simulate::fluid::{Fluid, Tcp, Weights};
+use proptest::prelude::*;
+
+/// Six processors in three clusters, which share uplinks and one trunk.
+fn network(duplex: bool, uplinks: bool) -> Network {
+    let mut text: String =
+        (0..6).map(|i| format!("[[processor]]\nname = \"n{i}\"\ncluster = \"c{}\"\n", i / 2)).collect();
+    text += &format!("[network]\nbandwidth = 100.0\nlatency = 0.5\nduplex = {duplex}\n");
+    if uplinks {
+        for (cluster, speed) in [("c0", 150), ("c1", 90), ("c2", 300)] {
+            text +=
+                &format!("[[network.uplink]]\nof = \"{cluster}\"\nbandwidth = {speed}.0\nlatency = 0.5\n");
+        }
+    }
+    parse_platform(&text, "test").unwrap().network
+}
+
+/// A flow: its start, its pair, and its amount.
+type Start = (f64, [usize; 2], f64);
+
+/// When each flow ends, by [`Flows`].
+fn ours(network: &Network, rules: &Fluid, starts: &[Start]) -> Vec<f64> {
+    let placement: Vec<usize> = (0..6).collect();
+    let mut fabric = Fabric::new(network, &placement, rules);
+    let mut flows = Flows::new(0.0);
+    let mut ends = vec![f64::NAN; starts.len()];
+    let (mut events, mut carried, mut ended): (Vec<Drains>, Vec<(u32, usize)>, Vec<u32>) = Default::default();
+    let mut left: Vec<usize> = (0..starts.len()).collect();
+    left.sort_by(|&x, &y| starts[y].0.total_cmp(&starts[x].0));
+    loop {
+        events.retain(|event| flows.current(event.bundle, event.version));
+        events.sort_by(|x, y| y.time.total_cmp(&x.time));
+        let next = left.last().map_or(f64::INFINITY, |&i| starts[i].0);
+        let Some(event) = events.pop_if(|event| event.time <= next) else {
+            let Some(i) = left.pop() else { return ends };
+            let path = fabric.between(starts[i].1[0], starts[i].1[1]);
+            let id = flows.start(&fabric, path, (starts[i].2, 1.0), next, |event| events.push(event));
+            carried.retain(|(known, _)| *known != id);
+            carried.push((id, i));
+            flows.share(&fabric, next, |event| events.push(event));
+            continue;
+        };
+        flows.finish(&fabric, event.bundle, event.time, &mut ended, |event| events.push(event));
+        for id in &ended {
+            let (_, i) = carried.iter().find(|(known, _)| known == id).unwrap();
+            assert!(ends[*i].is_nan(), "a flow ends once");
+            ends[*i] = event.time;
+        }
+        flows.share(&fabric, event.time, |event| events.push(event));
+    }
+}
+
+/// When each flow ends: every wire is a link, every flow has its own rate, and nothing is kept between events.
+fn oracle(network: &Network, rules: &Fluid, starts: &[Start]) -> Vec<f64> {
+    let mut ends = vec![f64::NAN; starts.len()];
+    let mut rest: Vec<f64> = starts.iter().map(|start| start.2).collect();
+    let mut now = 0.0;
+    loop {
+        let runs: Vec<usize> =
+            (0..starts.len()).filter(|&i| starts[i].0 <= now && ends[i].is_nan()).collect();
+        let mut sharing = Sharing::default();
+        let mut links: BTreeMap<u64, u32> = BTreeMap::new();
+        let routes: Vec<_> =
+            runs.iter().map(|&i| route(network, rules, starts[i].1, &mut links, &mut sharing)).collect();
+        for (uses, weight, bound) in routes {
+            sharing.flows(1, (weight, bound), uses.into_iter());
+        }
+        let mut rates = Vec::new();
+        sharing.solve(&mut rates);
+        let soonest =
+            runs.iter().zip(&rates).map(|(&i, rate)| now + rest[i] / rate).fold(f64::INFINITY, f64::min);
+        let begins =
+            starts.iter().map(|start| start.0).filter(|&start| start > now).fold(f64::INFINITY, f64::min);
+        let next = soonest.min(begins);
+        if next.is_infinite() {
+            return ends;
+        }
+        for (&i, rate) in runs.iter().zip(&rates) {
+            rest[i] -= rate * (next - now);
+            if rest[i] <= 1e-9 * starts[i].2 {
+                ends[i] = next;
+            }
+        }
+        now = next;
+    }
+}
+
+/// The links of a pair with their shares, the weight and the bound; new links are added to the problem.
+fn route(
+    network: &Network,
+    rules: &Fluid,
+    [from, to]: [usize; 2],
+    links: &mut BTreeMap<u64, u32>,
+    sharing: &mut Sharing,
+) -> (Vec<(u32, f64)>, f64, f64) {
+    let mut uses: Vec<(u32, f64)> = Vec::new();
+    let (mut latency, mut weight, mut bound) = (0.0, 0.0, f64::INFINITY);
+    for (back, [from, to]) in [(false, [from, to]), (true, [to, from])] {
+        if back && !rules.tcp.cross_traffic {
+            continue;
+        }
+        for crossing in network.route(Rank(from), Rank(to)).iter().flat_map(|hop| &hop.crossings) {
+            let next = links.len() as u32;
+            let link = *links.entry(crossing.wire.number()).or_insert_with(|| {
+                sharing.link(crossing.capacity);
+                next
+            });
+            let share = if back { 0.05 } else { 1.0 };
+            match uses.iter_mut().find(|known| known.0 == link) {
+                Some(known) => known.1 += share,
+                None => uses.push((link, share)),
+            }
+            if !back {
+                latency += crossing.link.latency;
+                weight += rules.tcp.per_link / crossing.capacity;
+                bound = bound.min(crossing.capacity);
+            }
+        }
+    }
+    let weight = if rules.weights == Weights::Latency { weight + latency } else { 1.0 };
+    (uses, weight, bound.min(rules.tcp.window / (2.0 * latency)))
+}
+
+proptest! {
+    /// Flows begin at few moments and have few sizes, so that many begin or end at once, on the same pair too.
+    #[test]
+    fn flows_end_as_without_bundles(
+        starts in prop::collection::vec((0u32..8, (0usize..6, 1usize..6), 1u32..5), 1..40),
+        (duplex, uplinks, weighted, acknowledged) in any::<(bool, bool, bool, bool)>(),
+    ) {
+        let network = network(duplex, uplinks);
+        let weights = if weighted { Weights::Latency } else { Weights::Equal };
+        let rules = Fluid { weights, tcp: Tcp { cross_traffic: acknowledged, ..Tcp::default() }, ..Fluid::fair() };
+        let starts: Vec<Start> = starts
+            .into_iter()
+            .map(|(at, (from, by), size)| (f64::from(at), [from, (from + by) % 6], 100.0 * f64::from(size)))
+            .collect();
+        let (ours, theirs) = (ours(&network, &rules, &starts), oracle(&network, &rules, &starts));
+        for (i, (end, expected)) in ours.iter().zip(&theirs).enumerate() {
+            prop_assert!((end - expected).abs() <= 1e-6 * expected, "flow {i}: {end}, not {expected}");
+        }
+    }
+}
+
+/// Two flows of one pair share its wire of 100 units a second, not the uplink's 150. Worked by hand.
+#[test]
+fn flows_of_a_pair_share_its_wire() {
+    // At 50 each until 1; then 50 for all three. At 2 the first ends, and the others get 75 each: 100 units end at
+    // 10/3. Of 175, the last has 25 left then, and the wire of its own pair carries 100.
+    let starts = [(0.0, [0, 4], 100.0), (0.0, [0, 4], 200.0), (1.0, [1, 5], 175.0)];
+    let ends = ours(&network(true, true), &Fluid::fair(), &starts);
+    let expected = [2.0, 10.0 / 3.0, 43.0 / 12.0];
+    assert!(ends.iter().zip(expected).all(|(end, wanted)| (end - wanted).abs() < 1e-12), "{ends:?}");
+}

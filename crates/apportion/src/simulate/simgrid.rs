@@ -41,6 +41,7 @@ pub fn export_simgrid<A: Application>(
     let placement: Vec<usize> = (0..hosts.len()).collect();
     let mut fabric = Fabric::new(conditions.network, &placement, rules);
     let mut pairs = BTreeSet::new();
+    let mut unlike = None;
     let mut list = String::new();
     for rank in 0..hosts.len() {
         let path = directory.join(format!("rank-{rank}.txt"));
@@ -51,11 +52,26 @@ pub fn export_simgrid<A: Application>(
                 pairs.insert((to.0, from.0));
             }
             let path = fabric.between(from.0, to.0);
-            fabric.amount(path, load)
+            let (loaded, amount) = fabric.loaded(path, load);
+            if loaded != path {
+                unlike.get_or_insert((from, to));
+            }
+            amount
         };
         let mut file = OutputFile::create(&path)?;
         write_trace(schedule, Rank(rank), conditions.element, &mut amount, &mut file)
             .map_err(|e| Error::file(&path, "write", e))?;
+        if let Some((from, to)) = unlike {
+            return Err(Error::input(
+                "network",
+                format!(
+                    "messages from {} to {} take some of their links at another part of the speed than others, \
+                     which SimGrid cannot express",
+                    names[from.0], names[to.0]
+                ),
+                "give all links on the way one speed each, in both directions of the data",
+            ));
+        }
         file.commit()?;
         let _ = writeln!(list, "{}", path.display());
     }

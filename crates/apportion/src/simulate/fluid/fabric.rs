@@ -20,9 +20,18 @@ pub(in crate::simulate) struct Kind {
     pub bound: f64,
     /// Units per second of the wire that the pair has to itself; infinite without one.
     pub own: f64,
-    /// The links of the hops with their capacities, where contiguous and strided data travel at different
-    /// speeds.
-    uneven: Option<Box<[(Link, f64)]>>,
+    /// The wires on the way, where a message takes one of them at another speed than its capacity, as contiguous
+    /// and strided data may.
+    uneven: Option<Box<[Hop]>>,
+}
+
+/// A wire on the way of a message.
+#[derive(Debug, PartialEq)]
+struct Hop {
+    wire: u32,
+    link: Link,
+    /// Infinite for a wire that is infinitely fast in one direction.
+    capacity: f64,
 }
 
 /// Links by number, and the paths that use them.
@@ -48,6 +57,9 @@ pub(in crate::simulate) struct Fabric<'a> {
     uses: Vec<(u32, f64)>,
     /// By hash; of kinds with the same hash, the last.
     known: HashMap<u64, u32>,
+    /// By path and by the kind of a message that takes its wires at other speeds than their capacities: the path
+    /// of such messages.
+    mixed: BTreeMap<(u32, u32), u32>,
 }
 
 impl<'a> Fabric<'a> {
@@ -66,6 +78,7 @@ impl<'a> Fabric<'a> {
             kinds: Vec::new(),
             uses: Vec::new(),
             known: HashMap::new(),
+            mixed: BTreeMap::new(),
         }
     }
 
@@ -100,17 +113,49 @@ impl<'a> Fabric<'a> {
         &self.uses[self.kinds[kind].links..end]
     }
 
-    /// The size of a message in units of a path's capacity. The unit is bytes, unless speeds depend on the
-    /// direction of the data. Then it is the whole number of bytes that takes as long on the slowest hop.
-    pub fn amount(&self, path: u32, load: Load) -> f64 {
-        let mut slowest = (0.0, load.bytes());
-        for (link, capacity) in self.kind(self.kind_of(path)).uneven.iter().flatten() {
-            let seconds = load.horizontal / link.horizontal + load.vertical / link.vertical;
-            if seconds > slowest.0 {
-                slowest = (seconds, (seconds * capacity).round());
+    /// The path of a message, and its size in units of that path. The unit is bytes, unless speeds depend on the
+    /// direction of the data: then a message counts as the whole number of bytes that take as long on its slowest
+    /// hop, and takes of each other hop what it needs there.
+    pub fn loaded(&mut self, path: u32, load: Load) -> (u32, f64) {
+        let number = self.kind_of(path);
+        let base = self.kind(number);
+        let Some(hops) = &base.uneven else { return (path, load.bytes()) };
+        let seconds = |hop: &Hop| load.horizontal / hop.link.horizontal + load.vertical / hop.link.vertical;
+        let slowest = hops.iter().max_by(|x, y| seconds(x).total_cmp(&seconds(y)));
+        let Some(slowest) = slowest.filter(|hop| seconds(hop) > 0.0) else { return (path, load.bytes()) };
+        let amount = match (seconds(slowest) * slowest.capacity).round() {
+            units if units.is_finite() && units > 0.0 => units,
+            _ => load.bytes(),
+        };
+        let (latency, weight, mut bound) = (base.latency, base.weight, self.window(base.latency));
+        let mut uses = self.uses(number).to_vec();
+        for hop in hops {
+            let capacity = self.capacity(hop.wire);
+            let taken = seconds(hop) * capacity;
+            let share = if taken.round() == amount { 1.0 } else { taken / amount };
+            bound = bound.min(capacity / share);
+            match uses.iter_mut().find(|used| used.0 == hop.wire) {
+                Some(used) if hop.capacity.is_finite() => used.1 += share - 1.0,
+                _ => uses.push((hop.wire, share)),
             }
         }
-        slowest.1
+        uses.retain(|used| used.1 > 0.0);
+        if uses == self.uses(number) {
+            return (path, amount);
+        }
+        let kind =
+            self.numbered(Kind { links: 0, latency, weight, bound, own: f64::INFINITY, uneven: None }, &uses);
+        let next = self.paths.len() as u32;
+        let path = *self.mixed.entry((path, kind)).or_insert(next);
+        if path == next {
+            self.paths.push(kind);
+        }
+        (path, amount)
+    }
+
+    /// Maximum rate of a path by the window of unacknowledged bytes.
+    fn window(&self, latency: f64) -> f64 {
+        if latency > 0.0 { self.rules.tcp.window / (2.0 * latency) } else { f64::INFINITY }
     }
 
     /// The path from one rank to another. Within a processor, messages cost nothing.
@@ -135,37 +180,38 @@ impl<'a> Fabric<'a> {
     fn find(&mut self, from: Rank, to: Rank) -> u32 {
         let mut uses: Vec<(u32, f64)> = Vec::new();
         let (mut latency, mut weight, mut bound, mut own) = (0.0, 0.0, f64::INFINITY, f64::INFINITY);
-        let mut uneven = Vec::new();
-        for crossing in self.network.route(from, to).iter().flat_map(|hop| &hop.crossings) {
-            let Crossing { wire, link, capacity } = *crossing;
-            if self.apart && wire == Wire::Pair(from, to) {
+        let hops = self.network.route(from, to);
+        let crossings = || hops.iter().flat_map(|hop| &hop.crossings);
+        let uneven = crossings().any(|c| c.link.horizontal != c.capacity || c.link.vertical != c.capacity);
+        let mut list = Vec::new();
+        for &Crossing { wire, link, capacity } in crossings() {
+            if self.apart && !uneven && wire == Wire::Pair(from, to) {
                 own = capacity;
             } else {
-                let number = self.number(wire, capacity);
-                add(&mut uses, number, 1.0);
+                let wire = self.number(wire, capacity);
+                if capacity.is_finite() {
+                    add(&mut uses, wire, 1.0);
+                }
+                list.push(Hop { wire, link, capacity });
             }
             latency += link.latency;
             bound = f64::min(bound, capacity);
             weight += self.rules.tcp.per_link / capacity;
-            if link.horizontal != capacity || link.vertical != capacity {
-                uneven.push((link, capacity));
-            }
         }
         if self.rules.tcp.cross_traffic {
             for crossing in self.network.route(to, from).iter().flat_map(|hop| &hop.crossings) {
                 let number = self.number(crossing.wire, crossing.capacity);
-                add(&mut uses, number, 0.05);
+                if crossing.capacity.is_finite() {
+                    add(&mut uses, number, 0.05);
+                }
             }
         }
-        uses.retain(|u| self.capacities[u.0 as usize].is_finite());
         weight = match self.rules.weights {
             Weights::Latency if latency > 0.0 => weight + latency,
             _ => 1.0,
         };
-        if latency > 0.0 {
-            bound = bound.min(self.rules.tcp.window / (2.0 * latency));
-        }
-        let uneven = (!uneven.is_empty()).then(|| uneven.into_boxed_slice());
+        bound = bound.min(self.window(latency));
+        let uneven = uneven.then(|| list.into_boxed_slice());
         self.numbered(Kind { links: 0, latency, weight, bound, own, uneven }, &uses)
     }
 
@@ -193,7 +239,8 @@ impl<'a> Fabric<'a> {
         let next = self.capacities.len() as u32;
         let number = *self.wires.entry(wire.number()).or_insert(next);
         if number == next {
-            self.capacities.push(capacity);
+            // Messages take seconds of a wire that is infinitely fast in one direction, or nothing.
+            self.capacities.push(if capacity.is_finite() { capacity } else { 1.0 });
         }
         number
     }

@@ -247,3 +247,50 @@ proptest! {
         prop_assert!(seconds(&faster, &rules) <= seconds(&network, &rules) * (1.0 + 1e-9));
     }
 }
+
+/// Wires and uplinks whose speed depends on the direction of the data or of the message: worked by hand.
+#[test]
+fn a_message_takes_of_each_hop_what_it_needs_there() {
+    let read = |network: &str| {
+        let text = format!("[[processor]]\nname = \"a\"\n[[processor]]\nname = \"b\"\n[network]\n{network}");
+        crate::platform::parse_platform(&text, "test").unwrap().network
+    };
+    let sent = [send(1, 1e6, Then::Forget), Action::Flush];
+    let strided = [
+        Action::Send {
+            to: Rank(1),
+            tag: 0,
+            load: Load { horizontal: 0.0, vertical: 1e6 },
+            then: Then::Forget,
+        },
+        Action::Flush,
+    ];
+    let got = [receive(0, Then::Wait)];
+    let rules = Fluid::fair();
+    let uplink = "[[network.uplink]]\nof = \"a\"\nbandwidth = 15e6\n";
+    // 1 MB takes 50 ms contiguous or 12.5 ms strided on the wire, and 66.7 ms on the uplink.
+    let network = read(&format!("bandwidth = {{ horizontal = 20e6, vertical = 80e6 }}\n{uplink}"));
+    for one in [&sent[..], &strided[..]] {
+        assert!((seconds(&network, &rules, &[one, &got]) - 1.0 / 15.0).abs() < 1e-9);
+    }
+    // The wire is the slowest, and leaves a part of the uplink to others.
+    let network = read(
+        "bandwidth = { horizontal = 10e6, vertical = 80e6 }\n[[network.uplink]]\nof = \"a\"\nbandwidth = 15e6\n",
+    );
+    assert!((seconds(&network, &rules, &[&sent, &got]) - 0.1).abs() < 1e-9);
+    let both = [send(1, 1e6, Then::Forget), send(1, 1e6, Then::Forget), Action::Flush];
+    let all = [receive(0, Then::Wait), receive(0, Then::Wait)];
+    assert!((seconds(&network, &rules, &[&both, &all]) - 0.2).abs() < 1e-9);
+    // A half-duplex wire that is infinitely fast one way: 1 MB at 5 MB/s the other way, 2 MB in turn.
+    let one_way =
+        "duplex = false\n[[network.link]]\nbetween = [\"b\", \"a\"]\nbandwidth = 5e6\ndirected = true\n";
+    let network = read(one_way);
+    let back = [send(0, 1e6, Then::Forget), receive(0, Then::Wait), Action::Flush];
+    let forth = [send(1, 1e6, Then::Forget), receive(1, Then::Wait), Action::Flush];
+    assert!((seconds(&network, &rules, &[&forth, &back]) - 0.2).abs() < 1e-9);
+    let twice = [back[0], back[0], receive(0, Then::Wait), Action::Flush];
+    let gets = [forth[0], receive(1, Then::Wait), receive(1, Then::Wait), Action::Flush];
+    assert!((seconds(&network, &rules, &[&gets, &twice]) - 0.4).abs() < 1e-9);
+    let network = read(&format!("{one_way}{uplink}"));
+    assert!((seconds(&network, &rules, &[&forth, &back]) - 0.2).abs() < 1e-9);
+}

@@ -14,7 +14,7 @@ impl<R: Record> Engine<'_, R> {
         let id = self.messages.post(key, true);
         let message = self.messages.get_mut(id);
         let path = self.fabric.between(key.0, key.1);
-        let amount = self.fabric.amount(path, load);
+        let (path, amount) = self.fabric.loaded(path, load);
         message.bytes = load.bytes();
         message.amount = amount;
         message.path = path;

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     // A panic is a bug in apportion: it is reported in one line, like every other error.
     console::record_panics();
     let outcome = std::panic::catch_unwind(|| match parse() {
-        Ok(arguments) => run(arguments),
+        Ok((arguments, files)) => run(arguments, files),
         Err(error) => usage(&error),
     });
     outcome.unwrap_or_else(|panic| {
@@ -33,13 +33,15 @@ fn main() -> ExitCode {
     })
 }
 
-fn parse() -> Result<Arguments, clap::Error> {
+/// What was typed, and whether its files can be told apart.
+fn parse() -> Result<(Arguments, Result<(), Error>), clap::Error> {
     let mut grammar = args::headings::command();
     let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;
-    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))
+    let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))?;
+    Ok((arguments, args::apart::check(&grammar, &matches)))
 }
 
-fn run(arguments: Arguments) -> ExitCode {
+fn run(arguments: Arguments, files: Result<(), Error>) -> ExitCode {
     console::fit_text();
     let console = Console::new(arguments.json, arguments.quiet, arguments.verbose);
     if let Command::Partition(_)
@@ -50,7 +52,7 @@ fn run(arguments: Arguments) -> ExitCode {
     {
         console::end_at_once();
     }
-    let outcome = Instructions::limit().and_then(|_| match &arguments.command {
+    let outcome = files.and_then(|()| Instructions::limit()).and_then(|_| match &arguments.command {
         Command::Detect(a) => commands::detect::run(a, &console),
         Command::Measure(a) => commands::measure::run(a, &console),
         Command::Merge(a) => commands::merge::run(a, &console),

@@ -1,5 +1,6 @@
 //! `apportion advect`.
 
+use super::matrices::matrix;
 use super::numbers::{memory, within};
 use super::{EngineArgs, SchemeArgs, Sources};
 use clap::Args;
@@ -26,7 +27,7 @@ pub struct AdvectArgs {
     #[command(flatten)]
     pub scheme: SchemeArgs,
     /// Output file for the field after the last step (.npy).
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = matrix)]
     pub output: Option<PathBuf>,
     /// Also write the field after every N steps, beside the output: OUT-000100.npy.
     #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX))]

@@ -1,6 +1,7 @@
 //! `apportion closure`.
 
 use super::RunningArgs;
+use super::matrices::matrix_or_layout;
 use super::running::semiring;
 use apportion::kernels::Semiring;
 use apportion::product::ClosureMethod;
@@ -23,14 +24,14 @@ pub struct ClosureArgs {
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Output file for the closure (.npy); without it the closure is verified and dropped.
-    #[arg(long, short, value_name = "C")]
+    #[arg(long, short, value_name = "C", value_parser = matrix_or_layout)]
     pub output: Option<PathBuf>,
     /// The algebra: min-plus (shortest paths), max-plus (longest) or or-and (reachability).
     #[arg(long, value_name = "SEMIRING", default_value = "min-plus", value_parser = semiring)]
     pub semiring: Semiring,
     /// Output file for the vertex before the last on each best path (.npy of i32); min-plus and max-plus
     /// only.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = matrix_or_layout)]
     pub predecessors: Option<PathBuf>,
     /// How the closure is computed; auto takes elimination where its forecast is less than that of half of the
     /// products that squaring may take.

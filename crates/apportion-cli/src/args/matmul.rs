@@ -1,6 +1,7 @@
 //! `apportion matmul`.
 
 use super::RunningArgs;
+use super::matrices::matrix_or_layout;
 use super::numbers::{self, memory, within};
 use super::running::semiring;
 use apportion::kernels::Semiring;
@@ -22,7 +23,7 @@ pub struct MatmulArgs {
     pub b: PathBuf,
     /// Output file for the product (.npy), or a layout file (.json): then each processor's part is a file of
     /// its own. Without it the product is verified and dropped.
-    #[arg(long, short, value_name = "C")]
+    #[arg(long, short, value_name = "C", value_parser = matrix_or_layout)]
     pub output: Option<PathBuf>,
     /// The algebra: plus-times, max-plus, min-plus or or-and.
     #[arg(long, value_name = "SEMIRING", default_value = "plus-times", value_parser = semiring)]

@@ -1,6 +1,7 @@
 //! The command line's grammar: only clap's structs, independent of the rest of the program.
 
 mod advect;
+pub mod apart;
 pub mod arrange;
 pub mod balance;
 mod blas;
@@ -14,6 +15,7 @@ mod flow;
 pub mod headings;
 mod log;
 mod matmul;
+pub mod matrices;
 mod mdem;
 pub mod measure;
 mod merge;

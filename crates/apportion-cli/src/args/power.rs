@@ -1,6 +1,8 @@
 //! `apportion power`.
 
 use super::RunningArgs;
+use super::matrices::matrix_or_layout;
+use super::numbers::whole;
 use super::running::semiring;
 use apportion::kernels::Semiring;
 use clap::Args;
@@ -14,10 +16,10 @@ pub struct PowerArgs {
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// Exponent; 0 gives the identity matrix of the semiring.
-    #[arg(long, short = 'k', value_name = "K")]
+    #[arg(long, short = 'k', value_name = "K", value_parser = whole, allow_negative_numbers = true)]
     pub exponent: u64,
     /// Output file for the power (.npy); without it the power is verified and dropped.
-    #[arg(long, short, value_name = "C")]
+    #[arg(long, short, value_name = "C", value_parser = matrix_or_layout)]
     pub output: Option<PathBuf>,
     /// The algebra: plus-times, max-plus, min-plus or or-and.
     #[arg(long, value_name = "SEMIRING", default_value = "plus-times", value_parser = semiring)]

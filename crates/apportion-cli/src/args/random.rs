@@ -1,5 +1,6 @@
 //! Flags of `apportion random`.
 
+use super::matrices::matrix;
 use super::numbers::{whole, within};
 use apportion::matrix::RandomKind;
 use clap::Args;
@@ -20,7 +21,7 @@ pub struct RandomArgs {
     #[arg(value_name = "N", value_parser = within(1..=1 << 53))]
     pub cols: u64,
     /// Output file (.npy).
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = matrix)]
     pub output: PathBuf,
     /// Seed of the random numbers.
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole)]

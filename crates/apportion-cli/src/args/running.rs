@@ -30,7 +30,7 @@ pub struct RunningArgs {
     #[command(flatten)]
     pub flow: FlowArgs,
     /// Measure again instead of using the cached speed functions.
-    #[arg(long, alias = "fresh")]
+    #[arg(long, alias = "fresh", conflicts_with = "models")]
     pub remeasure: bool,
     #[command(flatten)]
     pub engine: EngineArgs,

@@ -3,7 +3,7 @@
 use super::slabs;
 use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
-use crate::output::advect::{Kept, keep, kept, snapshot, write_field, write_frame};
+use crate::output::advect::{Kept, is_free, keep, kept, snapshot, write_field, write_frame};
 use crate::output::slabs::SlabReport;
 use crate::output::{appear, open, picture, timeline};
 use crate::prepare;
@@ -20,7 +20,7 @@ use apportion::run::{Session, World};
 use apportion::schedule::{AdvectSchedule, Application};
 use apportion::trace::Trace;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// A divergence above this fraction of a cell's content per step is worth a warning.
@@ -65,6 +65,7 @@ impl<'a> Begun<'a> {
         (world, console): (&World, &Console),
     ) -> Result<Self> {
         let directory = args.checkpoint.as_ref().or(args.resume.as_ref());
+        world.all_ok(args.checkpoint.as_deref().map_or(Ok(()), is_free))?;
         let identity = world.all_ok(directory.map(|_| identity(inputs)).transpose())?.unwrap_or_default();
         let kept =
             world.all_ok(args.resume.as_ref().map(|from| kept(from, &identity)).transpose())?.flatten();
@@ -172,7 +173,8 @@ fn on_world<T: Advectable>(
     let work = work * (args.steps - first) as f64 / args.steps as f64;
     let session = Session::new(world, &prepared.platform, monitor(), work);
     let mut trace = Trace::empty(prepared.platform.len());
-    console.watch("advecting", monitor(), || -> Result<()> {
+    let (mut last, mut beside) = (None, None);
+    let outcome = console.watch("advecting", monitor(), || -> Result<()> {
         while step < args.steps {
             let count = (every - step % every).min(args.steps - step);
             let (next, lanes) = advect(&job, (&field, &courant), count, &session)?;
@@ -182,14 +184,18 @@ fn on_world<T: Advectable>(
             if let Some(directory) = directory {
                 let state = (step, signed, before);
                 keep(directory, identity, state, (&field, problem), world)?;
+                last = Some(step);
             }
             if let (Some(_), Some(output), true) = (args.every, &args.output, step < args.steps) {
-                write_field(&snapshot(output, step), &field, problem, world)?;
+                let place = snapshot(output, step);
+                write_field(&place, &field, problem, world)?;
+                beside = Some(place);
             }
             frame(step, &field)?;
         }
         Ok(())
-    })?;
+    });
+    outcome.map_err(|error| with_kept(error, &begun, last, beside.as_deref()))?;
     let after = moments(&field, world)?;
     let writing = Instant::now();
     if let Some(output) = &args.output {
@@ -215,6 +221,21 @@ fn on_world<T: Advectable>(
         io_seconds: io + writing.elapsed().as_secs_f64(),
     };
     tell(args, (&report, None), &prepared, flow.largest, (world, console))
+}
+
+/// The error of a run some of whose steps are kept, with instructions to continue; `beside` is the last field that
+/// was written beside the output.
+pub fn with_kept(error: Error, begun: &Begun<'_>, step: Option<u64>, beside: Option<&Path>) -> Error {
+    let snapshots = beside.map(|last| format!("fields up to {} are written", last.display()));
+    let kept = begun.directory.zip(step).map(|(directory, step)| {
+        let directory = directory.display();
+        format!(
+            "step {step} kept in {directory}: the same command with --resume {directory} instead of --checkpoint \
+             continues"
+        )
+    });
+    let all: Vec<String> = snapshots.into_iter().chain(kept).collect();
+    if all.is_empty() { error } else { error.with_kept(&all.join("; ")) }
 }
 
 /// Prints the report, and writes the files about the run, on rank 0.

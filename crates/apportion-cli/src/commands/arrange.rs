@@ -3,7 +3,7 @@
 use crate::args::ArrangeArgs;
 use crate::args::arrange::OrderFormat;
 use crate::console::{Console, monitor};
-use crate::output::{appear, arrangement, distinct, open, picture};
+use crate::output::{appear, arrangement, open, picture};
 use crate::prepare::arrange::name;
 use crate::prepare::processors::in_plan_order;
 use apportion::error::{Error, Result};
@@ -19,8 +19,6 @@ use std::time::Instant;
 
 pub fn run(args: &ArrangeArgs, console: &Console) -> Result<()> {
     let outputs = [&args.export_to, &args.svg, &args.output];
-    let named = ["--export-to", "--svg", "-o"].into_iter().zip(outputs.map(Option::as_ref));
-    distinct(&named.collect::<Vec<_>>(), &[Some(&args.platform)])?;
     let [order, svg, output] = outputs.map(|path| open(path.as_ref()));
     let outputs = [order?, svg?, output?];
     let (arranged, platform, objective, milliseconds) = match (&args.grid, &args.plan) {

@@ -6,7 +6,7 @@ use crate::args::PartitionArgs;
 use crate::console::{Console, monitor};
 use crate::output::chosen::Chosen;
 use crate::output::plan::text;
-use crate::output::{appear, distinct, open, picture};
+use crate::output::{appear, open, picture};
 use crate::prepare::partition::{check, minimise, wishes};
 use crate::prepare::processors::Processors;
 use crate::prepare::sections::{sections, surfaces};
@@ -23,7 +23,6 @@ use std::path::Path;
 
 pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
     check(args)?;
-    distinct(&[("-o", args.output.as_ref()), ("--svg", args.svg.as_ref())], &args.sources.files())?;
     if let Some(path) = &args.plan {
         return saved(args, path, console);
     }
@@ -117,7 +116,6 @@ pub fn run(args: &PartitionArgs, console: &Console) -> Result<()> {
 
 /// Exports and draws a plan from a file.
 fn saved(args: &PartitionArgs, path: &Path, console: &Console) -> Result<()> {
-    distinct(&[("--svg", args.svg.as_ref())], &[Some(path)])?;
     let plan = read_plan(path)?;
     let svg = open(args.svg.as_ref())?;
     appear([(svg, &|| picture(&plan, &Platform::from_names(&plan.processors)))])?;

@@ -14,8 +14,8 @@ use apportion::error::{Error, Result};
 use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
 use apportion::report::Timeline;
-use apportion::schedule::{Flow, MatmulSchedule, ScheduleOptions};
-use apportion::select::{preferred, rates};
+use apportion::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
+use apportion::select::{fit_order, preferred, rates};
 use apportion::simulate::{CostModel, Outcome, export_simgrid};
 use apportion::trace::{Activity, Lane, Trace};
 use std::path::Path;
@@ -114,19 +114,23 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let rates = rates(&processors.models, &plan.sizes(), processors.block);
     let network = &processors.platform.network;
     let conditions = CostModel { rates: &rates, network, element: args.element() };
+    // Blocks become smaller where a processor's memory requires it, as in a run.
+    let fit = (args.element(), args.flow.fit(DataPath::Copied));
     let forecast = |order: ScheduleOptions| {
+        let (order, _) = fit_order(layout, order, &processors.platform, fit)?;
         let schedule = MatmulSchedule::new(layout, order);
         schedule.check_size()?;
-        Simulated::new(&schedule, conditions, &plan.processors, rule, Keep::of(args))
+        let simulated = Simulated::new(&schedule, conditions, &plan.processors, rule, Keep::of(args))?;
+        Ok((order, simulated))
     };
     // Only the preferred one is kept: traces of many processors are large.
     let mut fastest: Option<(ScheduleOptions, Simulated)> = None;
     let mut refused = None;
     for order in args.flow.orders(layout.shape().k)? {
-        let simulated = match forecast(order) {
+        let (order, simulated) = match forecast(order) {
             Ok(simulated) => simulated,
-            // Another flow may have fewer steps.
-            Err(error @ Error::Infeasible { .. }) => {
+            // Another flow may have fewer steps, or take less memory.
+            Err(error @ (Error::Infeasible { .. } | Error::TooLittleMemory { .. })) => {
                 refused = refused.or(Some(error));
                 continue;
             }

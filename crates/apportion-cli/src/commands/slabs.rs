@@ -1,6 +1,6 @@
 //! `advect --memory`: a field larger than memory, slab by slab from one file into the next.
 
-use super::advect::{Begun, tell, warn_of};
+use super::advect::{Begun, tell, warn_of, with_kept};
 use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
 use crate::output::advect::{note_kept, place_to_keep, snapshot};
@@ -64,7 +64,7 @@ pub fn run<T: Advectable>(
         sweeps.all(args, inputs, (&begun, &mut seen), (first, every, steps))
     });
     let Sweeps { run, trace, mut disk, count, kept } = sweeps;
-    outcome.map_err(|error| with_kept(error, &begun, kept))?;
+    outcome.map_err(|error| with_kept(error, &begun, kept, None))?;
     disk.read += run.disk.read;
     disk.seconds += run.disk.seconds;
     let done = args.steps - first;
@@ -246,13 +246,4 @@ impl<T: Advectable> Sweeps<'_, T> {
         }
         Ok(())
     }
-}
-
-/// The error of a run some of whose steps are kept, with instructions to continue.
-fn with_kept(error: Error, begun: &Begun<'_>, kept: Option<u64>) -> Error {
-    let (Some(directory), Some(step)) = (begun.directory, kept) else { return error };
-    let directory = directory.display();
-    error.with_kept(&format!(
-        "step {step} kept in {directory}: the same command with --resume {directory} instead of --checkpoint continues"
-    ))
 }

@@ -1,6 +1,6 @@
 //! `apportion study`.
 
-use crate::args::StudyArgs;
+use crate::args::{LogName, StudyArgs};
 use crate::console::{Console, monitor};
 use crate::output::is_csv;
 use crate::output::study::{csv_of, plots, text, value};
@@ -21,6 +21,9 @@ pub fn run(args: &StudyArgs, console: &Console) -> Result<()> {
         most_unequal: args.most_unequal,
         seed: args.seed,
     };
+    if args.log.log != LogName::Auto && args.svg.is_none() {
+        return Err(Error::input("--log", "there is no picture", "add --svg DIR"));
+    }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let monitor = monitor();
     let rows = console.watch("drawing", monitor, || study(&wanted, threads, monitor))?;

@@ -3,7 +3,7 @@
 use crate::args::{FlowArgs, LogName, SweepArgs};
 use crate::console::{Console, monitor};
 use crate::output::sweep::Table;
-use crate::output::{appear, distinct, is_csv, open};
+use crate::output::{appear, is_csv, open};
 use crate::prepare::processors::Processors;
 use crate::prepare::shape;
 use crate::prepare::sharing::Rule;
@@ -24,7 +24,6 @@ pub fn run(
     wanted.points = args.sweep_points.map(|n| n as usize);
     wanted.margin = args.margin.unwrap_or(0.0);
     let csv = args.output.as_deref().map(is_csv).transpose()?;
-    distinct(&[("-o", args.output.as_ref()), ("--svg", args.svg.as_ref())], &[])?;
     let files = [open(args.output.as_ref())?, open(args.svg.as_ref())?];
     let shape = match (&args.shape, plan.map(Plan::problem)) {
         (Some(text), _) => shape(text, "--shape")?,

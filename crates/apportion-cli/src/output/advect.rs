@@ -132,6 +132,18 @@ pub fn note_kept(
     Ok(())
 }
 
+/// Refuses to begin a checkpoint where there is one.
+///
+/// # Errors
+/// The directory holds a checkpoint, of whatever advection: exit code 2.
+pub fn is_free(directory: &Path) -> Result<()> {
+    if !directory.join(MANIFEST).exists() {
+        return Ok(());
+    }
+    let (place, what) = (directory.display().to_string(), "holds a checkpoint already");
+    Err(Error::input(place, what, "continue it with --resume"))
+}
+
 /// Finds what a checkpoint kept, if there is one.
 ///
 /// # Errors

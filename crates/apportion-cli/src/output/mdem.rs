@@ -1,7 +1,7 @@
 //! What `mdem` prints and writes.
 
 use crate::args::MdemArgs;
-use crate::output::{appear, distinct, is_csv, linear::Linear, open};
+use crate::output::{appear, is_csv, linear::Linear, open};
 use crate::prepare::mdem::Simulation;
 use apportion::error::{Error, Result};
 use apportion::events::{End, EventMatrices, EventRun, SharedPlace, Usage, Workcell, seconds, shared_places};
@@ -29,17 +29,6 @@ pub struct EventFiles {
 impl EventFiles {
     /// Starts them, so that one that cannot be written is reported before the work.
     pub fn open(args: &MdemArgs) -> Result<Self> {
-        let running = &args.running;
-        let outputs = [
-            ("-o", args.output.as_ref()),
-            ("--gantt", args.gantt.as_ref()),
-            ("--max-plus", args.max_plus.as_ref()),
-            ("--report", running.report.as_ref()),
-            ("--trace", running.trace.as_ref()),
-            ("--svg", running.svg.as_ref()),
-        ];
-        let inputs = [Some(args.workcell.as_path()), running.plan.as_deref()];
-        distinct(&outputs, &[&inputs[..], &running.sources.files()[..]].concat())?;
         let csv = args.output.as_deref().map(is_csv).transpose()?;
         if let Some(directory) = &args.matrices {
             let taken = directory.exists() && !directory.is_dir();

@@ -294,8 +294,13 @@ fn made(
     (element, fit): (u64, MemoryPolicy),
     console: &Console,
 ) -> Result<(Vec<Choice>, bool)> {
+    let method = method_at("--method", &args.method)?;
+    if args.keep_all && args.method != "auto" {
+        let what = format!("--method {} gives every processor a share anyway", args.method);
+        return Err(Error::input("--keep-all", what, "leave one of the two out"));
+    }
     let options = PlanOptions {
-        method: method_at("--method", &args.method)?,
+        method,
         flow: args.flow.flow.0,
         overlap: args.flow.overlaps(),
         look_ahead: args.flow.look_ahead()?,

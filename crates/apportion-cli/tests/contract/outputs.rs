@@ -98,7 +98,8 @@ fn no_output_replaces_another_or_an_input() {
         (&["-o", "same", "--svg", "./same"], ["same", "output of -o"]),
         (&["--trace", "x", "--report", "x"], ["x", "which it would replace"]),
         (&["-o", "c.npy", "--report", "a.npy"], ["a.npy", "is an input"]),
-        (&["-o", "two.toml"], ["two.toml", "is an input"]),
+        (&["-o", "two.toml"], ["two.toml", ".npy"]),
+        (&["-o", "c.mtx"], ["c.mtx", ".npy"]),
     ] {
         let said = bench.fails(2, &[&RUN[..], flags].concat());
         assert!(words.iter().all(|word| said.contains(word)), "{said}");
@@ -108,6 +109,28 @@ fn no_output_replaces_another_or_an_input() {
     // C may replace an operand.
     bench.done(&[&RUN[..], &["-o", "b.npy"]].concat());
     assert_ne!(fs::read(bench.path("b.npy")).unwrap(), inputs[1]);
+}
+
+/// The other commands' outputs replace nothing either, and an advection begins no checkpoint where there is one.
+#[test]
+fn other_commands_keep_their_inputs() {
+    let bench = bench();
+    let run = ["advect", "--field", "a.npy", "--courant", "0.1,0.1", "--speeds", "1,1", "--steps", "4"];
+    let before = fs::read(bench.path("a.npy")).unwrap();
+    for flags in [&["--report", "a.npy"][..], &["-o", "f.npy", "--trace", "f.npy"], &["--svg", "a.npy"]] {
+        assert!(bench.fails(2, &[&run[..], flags].concat()).contains("would replace"));
+    }
+    assert_eq!(fs::read(bench.path("a.npy")).unwrap(), before);
+    bench.done(&[&run[..], &["--every", "2", "--checkpoint", "kept"]].concat());
+    let said = bench.fails(2, &[&run[..], &["--every", "2", "--checkpoint", "kept"]].concat());
+    assert!(said.contains("holds a checkpoint already (continue it with --resume)"), "{said}");
+    bench.done(&[&run[..], &["--resume", "kept"]].concat());
+    // A power's exponent is written as other counts are.
+    bench.done(&["random", "5", "5", "-o", "s.npy"]);
+    bench.done(&["power", "s.npy", "-k", "1e1", "--speeds", "1"]);
+    bench.fails(2, &["power", "s.npy", "-k", "-1", "--speeds", "1"]);
+    bench.fails(2, &["matmul", "a.npy", "b.npy", "--speeds", "2,1", "--method", "rows", "--keep-all"]);
+    bench.fails(2, &["study", "--processors", "3", "--draws", "1", "--searched", "1", "--log", "x"]);
 }
 
 #[test]

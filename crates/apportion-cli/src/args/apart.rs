@@ -1,0 +1,128 @@
+//! Files that no command may lose: outputs that would replace each other or an input.
+
+use crate::output::distinct;
+use apportion::error::Result;
+use clap::{ArgMatches, Command};
+use std::path::{Path, PathBuf};
+
+/// The flags of all commands that name an output file.
+const OUTPUTS: [&str; 9] =
+    ["output", "report", "trace", "svg", "export_to", "models_out", "predecessors", "gantt", "max_plus"];
+
+/// Commands whose output may replace an operand: they check their own files.
+const PRODUCTS: [&str; 3] = ["matmul", "power", "closure"];
+
+/// Checks the files of the command that was typed.
+///
+/// # Errors
+/// Two outputs with one target, or an output that is an input: exit code 2.
+pub fn check(grammar: &Command, matches: &ArgMatches) -> Result<()> {
+    let Some((name, matches)) = matches.subcommand().filter(|(name, _)| !PRODUCTS.contains(name)) else {
+        return Ok(());
+    };
+    let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
+    for arg in grammar.find_subcommand(name).into_iter().flat_map(Command::get_arguments) {
+        let id = arg.get_id().as_str();
+        let paths = matches.try_get_many::<PathBuf>(id).ok().flatten().into_iter().flatten();
+        let directory = arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "DIR"));
+        if OUTPUTS.contains(&id) {
+            let flag =
+                arg.get_short().map_or_else(|| format!("--{}", id.replace('_', "-")), |c| format!("-{c}"));
+            outputs.extend(paths.map(|path| (flag.clone(), path)));
+        } else if !directory {
+            inputs.extend(paths.map(|path| Some(path.as_path())));
+        }
+    }
+    let outputs: Vec<(&str, Option<&PathBuf>)> =
+        outputs.iter().map(|(flag, path)| (flag.as_str(), Some(*path))).collect();
+    distinct(&outputs, &inputs as &[Option<&Path>])
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test says what went wrong by failing.
+mod tests {
+    use super::*;
+    use crate::args::headings::command;
+
+    fn checked(words: &[&str]) -> Result<()> {
+        let mut grammar = command();
+        let all = ["apportion"].iter().chain(words);
+        let matches = grammar.try_get_matches_from_mut(all).unwrap();
+        check(&grammar, &matches)
+    }
+
+    #[test]
+    fn no_command_replaces_its_own_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name).display().to_string();
+        let (file, other) = (at("a.npy"), at("b.npy"));
+        std::fs::write(&file, "").unwrap();
+        let all: [&[&str]; 12] = [
+            &["advect", "--field", &file, "--courant", "0", "--steps", "1", "--report", &file],
+            &["advect", "--field", &file, "--courant", "0", "--steps", "1", "-o", &other, "--trace", &other],
+            &["partition", "--units", "9", "--export", "json", "--export-to", &other, "-o", &other],
+            &["partition", "--plan", &file, "--export", "json", "--export-to", &file],
+            &["measure", "--platform", &file, "-o", &file],
+            &["plot", "--models", &file, "--svg", &file],
+            &[
+                "balance",
+                "--units",
+                "9",
+                "--processors",
+                "2",
+                "-o",
+                &other,
+                "--models-out",
+                &other,
+                "--",
+                "true",
+            ],
+            &["merge", &file, &other, "-o", &file],
+            &["simulate", "--plan", &file, "--platform", &other, "--trace", &file],
+            &["arrange", "--plan", &file, "--platform", &other, "-o", &file],
+            &["mdem", &file, "--gantt", &file],
+            &["study", "--processors", "2", "-o", &other, "--svg", &other],
+        ];
+        for words in all {
+            let refused = checked(words).expect_err(words[0]);
+            assert_eq!(refused.exit_code(), 2);
+            assert!(refused.to_string().contains("would replace"), "{refused}");
+        }
+        checked(&["merge", &file, &file, "-o", &other]).unwrap();
+        checked(&["advect", "--field", &file, "--courant", "0", "--steps", "1", "-o", &other]).unwrap();
+        // Its own check lets C replace an operand.
+        checked(&["matmul", &file, &file, "-o", &file]).unwrap();
+    }
+
+    /// Whoever adds a flag for a file says here which it is.
+    #[test]
+    fn every_flag_of_a_file_is_an_output_or_an_input() {
+        let inputs = [
+            "field",
+            "plan",
+            "platform",
+            "models",
+            "surfaces",
+            "a",
+            "b",
+            "c_in",
+            "workcell",
+            "carry_over",
+            "files",
+            "traces",
+        ];
+        for command in command().get_subcommands() {
+            for arg in command.get_arguments() {
+                let names: Vec<_> =
+                    arg.get_value_names().unwrap_or_default().iter().map(|n| n.as_str()).collect();
+                if names == ["FILE"] {
+                    let id = arg.get_id().as_str();
+                    assert!(
+                        OUTPUTS.contains(&id) || inputs.contains(&id) || ["courant"].contains(&id),
+                        "{id}"
+                    );
+                }
+            }
+        }
+    }
+}

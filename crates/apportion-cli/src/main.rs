@@ -38,7 +38,7 @@ fn parse() -> Result<(Arguments, Result<(), Error>), clap::Error> {
     let mut grammar = args::headings::command();
     let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;
     let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))?;
-    Ok((arguments, args::apart::check(&grammar, &matches)))
+    Ok((arguments, output::apart::check(&grammar, &matches)))
 }
 
 fn run(arguments: Arguments, files: Result<(), Error>) -> ExitCode {

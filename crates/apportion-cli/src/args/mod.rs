@@ -1,7 +1,6 @@
 //! The command line's grammar: only clap's structs, independent of the rest of the program.
 
 mod advect;
-pub mod apart;
 pub mod arrange;
 pub mod balance;
 mod blas;

@@ -1,6 +1,7 @@
 //! Printed and written output.
 
 pub mod advect;
+pub mod apart;
 pub mod arrangement;
 pub mod balance;
 pub mod chosen;

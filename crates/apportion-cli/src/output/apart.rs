@@ -1,6 +1,6 @@
 //! Files that no command may lose: outputs that would replace each other or an input.
 
-use crate::output::distinct;
+use super::distinct;
 use apportion::error::Result;
 use clap::{ArgMatches, Command};
 use std::path::{Path, PathBuf};

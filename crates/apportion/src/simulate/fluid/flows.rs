@@ -1,5 +1,7 @@
 //! Flows in progress. They drain at rates that change whenever a flow that shares their links starts or ends.
 
+mod rates;
+
 use super::bundle::{Bundle, Member};
 use super::fabric::Fabric;
 use super::maxmin::Sharing;
@@ -336,120 +338,6 @@ impl Flows {
             .uses(bundle.kind)
             .iter()
             .fold(bound, |rate, &(link, share)| rate.min(fabric.capacity(link) / (share * count)))
-    }
-
-    /// Recomputes the rates that changed since the last call, and reports the next event of each bundle whose
-    /// event is another now.
-    pub fn share(&mut self, fabric: &Fabric<'_>, now: f64, mut drains: impl FnMut(Drains)) {
-        if self.dirty.is_empty() && self.fresh.is_empty() {
-            return;
-        }
-        if (self.changes as f64) < self.coarse * self.count as f64 {
-            return self.provide(fabric, now, drains);
-        }
-        self.changes = 0;
-        if self.round == u32::MAX {
-            self.round = 0;
-            self.links.iter_mut().for_each(|l| l.mark = 0);
-            self.bundles.iter_mut().for_each(|b| b.mark = 0);
-        }
-        self.round += 1;
-        let mut dirty = std::mem::take(&mut self.dirty);
-        for link in dirty.drain(..) {
-            if self.links[link as usize].mark != self.round && self.component(fabric, link) {
-                self.divide(fabric);
-                self.adopt(now, &mut drains);
-            }
-        }
-        self.dirty = dirty;
-        self.fresh.clear();
-    }
-
-    /// Gives flows that are alone in their bundles an even share of their links.
-    fn provide(&mut self, fabric: &Fabric<'_>, now: f64, mut drains: impl FnMut(Drains)) {
-        for number in std::mem::take(&mut self.fresh) {
-            let bundle = &self.bundles[number as usize];
-            if bundle.count == 0 {
-                continue;
-            }
-            if bundle.rate <= 0.0 {
-                let even = |&(link, share): &(u32, f64)| {
-                    fabric.capacity(link) / (share * f64::from(self.links[link as usize].flows))
-                };
-                let rate = fabric.uses(bundle.kind).iter().map(even).fold(bundle.bound, f64::min);
-                self.bundles[number as usize].flow_at(rate, now);
-            }
-            self.renew(number, &mut drains);
-        }
-    }
-
-    /// Collects the connected component of a link into `members` and `crossed`. Returns false if no flow uses
-    /// the link.
-    fn component(&mut self, fabric: &Fabric<'_>, link: u32) -> bool {
-        self.members.clear();
-        self.crossed.clear();
-        self.crossed.push(link);
-        self.links[link as usize].mark = self.round;
-        let mut next = 0;
-        while let Some(&link) = self.crossed.get(next) {
-            self.local[link as usize] = next as u32;
-            next += 1;
-            for place in 0..self.links[link as usize].len() {
-                let (number, birth) = self.links[link as usize].at(place);
-                let bundle = &mut self.bundles[number as usize];
-                if bundle.mark == self.round || bundle.birth != birth {
-                    continue;
-                }
-                bundle.mark = self.round;
-                self.members.push(number);
-                for &(other, _) in fabric.uses(bundle.kind) {
-                    let on = &mut self.links[other as usize];
-                    if on.mark != self.round {
-                        on.mark = self.round;
-                        self.crossed.push(other);
-                    }
-                }
-            }
-        }
-        !self.members.is_empty()
-    }
-
-    /// Computes the rates of `members` into `rates`.
-    fn divide(&mut self, fabric: &Fabric<'_>) {
-        if let [alone] = self.members[..] {
-            self.rates.clear();
-            self.rates.push(self.rate_alone(fabric, alone));
-            return;
-        }
-        self.sharing.clear();
-        self.crossed.iter().for_each(|&link| self.sharing.link(fabric.capacity(link)));
-        for &number in &self.members {
-            let Bundle { kind, bound, count, .. } = self.bundles[number as usize];
-            let uses = fabric.uses(kind).iter().map(|&(link, share)| (self.local[link as usize], share));
-            self.sharing.flows(count, (fabric.kind(kind).weight, bound), uses);
-        }
-        self.sharing.solve(&mut self.rates);
-    }
-
-    /// Applies the new rates to the members. Whatever happens to one of them, all get new rates: unless rates are
-    /// coarse, only the soonest of their events is of interest.
-    fn adopt(&mut self, now: f64, drains: &mut impl FnMut(Drains)) {
-        let (members, mut rates) = (std::mem::take(&mut self.members), std::mem::take(&mut self.rates));
-        let mut soonest = f64::INFINITY;
-        for (&number, rate) in members.iter().zip(&mut rates) {
-            let end = self.first(number).map_or(f64::INFINITY, |(end, _)| end);
-            let bundle = &mut self.bundles[number as usize];
-            bundle.flow_at(*rate, now);
-            // In place of the rate, the time.
-            *rate = bundle.time_of(end);
-            soonest = soonest.min(*rate);
-        }
-        for (&number, &time) in members.iter().zip(&rates) {
-            if self.coarse > 0.0 || time <= soonest {
-                self.renew(number, drains);
-            }
-        }
-        (self.members, self.rates) = (members, rates);
     }
 }
 

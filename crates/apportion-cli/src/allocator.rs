@@ -74,17 +74,13 @@ fn end(bytes: usize) -> ! {
 pub fn catch_aborts() {
     #[cfg(unix)]
     {
-        const SIGABRT: i32 = 6;
-        unsafe extern "C" {
-            safe fn signal(number: i32, handler: extern "C" fn(i32)) -> usize;
-        }
         extern "C" fn aborted(_: i32) {
             ended(format_args!(
                 "aborted for the reason above (if the system refused memory, free some or use smaller inputs; \
                  otherwise please report it"
             ))
         }
-        signal(SIGABRT, aborted);
+        crate::signals::handle(crate::signals::SIGABRT, aborted);
     }
 }
 

@@ -263,7 +263,8 @@ pub fn internal_error(panic: &(dyn Any + Send)) -> String {
     )
 }
 
-/// The process's monitor: Ctrl-C, SIGHUP and SIGTERM stop the current work, so that it can clean up.
+/// The process's monitor: Ctrl-C, SIGHUP (unless `nohup` ignores it) and SIGTERM stop the current work, so that it can
+/// clean up.
 pub fn monitor() -> &'static Monitor {
     static MONITOR: OnceLock<Monitor> = OnceLock::new();
     MONITOR.get_or_init(|| {
@@ -271,9 +272,11 @@ pub fn monitor() -> &'static Monitor {
         let handle = monitor.clone();
         // Without a handler, Ctrl-C ends the process at once: results are still correct, but temporary files
         // may remain.
-        let _ = ctrlc::set_handler(move || match AT_ONCE.load(Ordering::SeqCst) {
-            true => end(),
-            false => handle.stop(),
+        crate::signals::keeping_nohup(|| {
+            let _ = ctrlc::set_handler(move || match AT_ONCE.load(Ordering::SeqCst) {
+                true => end(),
+                false => handle.stop(),
+            });
         });
         monitor
     })

@@ -60,9 +60,22 @@ const PARAMETERS: [&str; 51] = [
     "until",
 ];
 
+/// Errors of a file's fields, which may have a parameter's name.
+const OF_FILES: [&str; 4] = ["unknown field `", "missing field `", "duplicate field `", "unknown variant `"];
+
 /// The error's line, with flags for parameters.
 pub fn told(error: &Error) -> String {
     let text = error.to_string();
+    // What a file says keeps its words; the remedy in parentheses does not.
+    if let Some(at) = OF_FILES.iter().filter_map(|phrase| text.find(phrase)).min() {
+        let remedy = text.rfind(" (").filter(|&remedy| remedy > at).unwrap_or(text.len());
+        return text[..remedy].to_owned() + &in_flags(&text[remedy..]);
+    }
+    in_flags(&text)
+}
+
+/// The text, with flags for parameters.
+fn in_flags(text: &str) -> String {
     let mut pieces = text.split('`');
     let mut line = pieces.next().unwrap_or_default().to_owned();
     // Pieces alternate: quoted, not quoted. A last one without its closing quote stays as it is.
@@ -117,6 +130,14 @@ mod tests {
         ] {
             assert_eq!(line(place, what, remedy), format!("{place}: {what} ({remedy})"));
         }
+    }
+
+    #[test]
+    fn fields_of_files_are_no_flags() {
+        assert_eq!(
+            line("p.toml:3", "unknown field `block`, expected `flow` or `name`", "set `flow = ring`"),
+            "p.toml:3: unknown field `block`, expected `flow` or `name` (set --flow ring)"
+        );
     }
 
     #[test]

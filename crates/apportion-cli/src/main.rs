@@ -9,6 +9,7 @@ mod console;
 mod flags;
 mod output;
 mod prepare;
+mod signals;
 
 use apportion::error::Error;
 use apportion::kernels::Instructions;
@@ -20,6 +21,7 @@ use console::Console;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    signals::prepare();
     allocator::catch_aborts();
     // A panic is a bug in apportion: it is reported in one line, like every other error.
     console::record_panics();

@@ -156,6 +156,34 @@ fn a_running_product() {
     }
 }
 
+/// `nohup` has SIGHUP ignored: the run goes on, and SIGTERM still ends it.
+#[test]
+fn a_product_under_nohup() {
+    let bench = Bench::new();
+    bench.write("crawl.toml", CRAWL);
+    bench.matrix("a.npy", &whole::<f64>(200, 200, 1));
+    let before = bench.files();
+    let plain =
+        bench.command(&["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "crawl.toml", "--keep-all"]);
+    let mut command = std::process::Command::new("nohup");
+    command.arg(plain.get_program()).args(plain.get_args()).current_dir(bench.path("."));
+    let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    command.envs(set).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let patience = Instant::now();
+    while bench.files().len() == before.len() {
+        assert!(patience.elapsed() < Duration::from_secs(60), "it never began");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(400));
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    std::thread::sleep(Duration::from_millis(600));
+    assert!(child.try_wait().unwrap().is_none(), "SIGHUP ended it");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(bench.files(), before);
+}
+
 #[test]
 fn long_measuring() {
     for signal in [Signal::INT, Signal::TERM] {

@@ -89,6 +89,22 @@ fn a_product_beyond_the_limit_of_memory_is_refused() {
     assert!(said.contains("more than is free"), "{said}");
 }
 
+/// A file that reaches `ulimit -f` is an error, and leaves the earlier file as it was.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_beyond_the_limit_of_its_size_is_an_error() {
+    let bench = bench();
+    bench.write("c.npy", "earlier");
+    let before = bench.files();
+    let run = "ulimit -f 64; exec \"$0\" random 200 200 -o c.npy";
+    let mut command = Command::new("bash");
+    let output = command.args(["-c", run]).arg(binary()).current_dir(bench.path("")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("apportion: c.npy: cannot write") && said.lines().count() == 1, "{said}");
+    assert_eq!((bench.files(), bench.text("c.npy").as_str()), (before, "earlier"));
+}
+
 #[test]
 fn no_output_replaces_another_or_an_input() {
     let bench = bench();

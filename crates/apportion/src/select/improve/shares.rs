@@ -13,6 +13,7 @@ use crate::plan::shapes::MethodOptions;
 use crate::plan::{Forecast, Layout};
 use crate::platform::Platform;
 use crate::random::Random;
+use crate::schedule::ScheduleOptions;
 use crate::select::candidates::laid_out;
 use crate::select::effort::{FEWEST, laying_out};
 use crate::select::{Choice, MemoryPolicy, PlanOptions, check_caps};
@@ -33,6 +34,8 @@ const WIDE_SPREADS: [f64; 5] = [0.8, 0.4, 0.2, 0.1, 0.05];
 const DRAWS: usize = 40;
 /// Part of the budget for thorough layouts.
 const FOR_THOROUGH: f64 = 0.4;
+/// The weight, relative to all others together, of a processor that is to get nothing.
+const NOTHING: f64 = 1e-12;
 /// Repetitions of all changes while they gain.
 const PASSES: usize = 3;
 
@@ -48,28 +51,45 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
         let begun = Resizing::of(trials, choice, None).map(|new| new.begun(i == 0)).transpose()?;
         trials.put_back(aside);
         let Some(state) = begun else { continue };
-        if best.as_ref().is_none_or(|(_, known)| state.forecast.seconds < known.forecast.seconds) {
+        if best.as_ref().is_none_or(|(_, known)| state.precedes(known)) {
             best = Some((*choice, state));
         }
     }
     let Some((choice, state)) = best else { return Ok(None) };
     let refined = Resizing::of(trials, choice, Some(state)).map(Resizing::refined).transpose()?;
-    let Some(State { layout: Some(layout), forecast, .. }) = refined else { return Ok(None) };
+    let Some(State { layout: Some(layout), forecast, order, .. }) = refined else { return Ok(None) };
     if forecast.seconds >= first {
         return Ok(None);
     }
     trials.lower(forecast.seconds);
     let resized = choice.rank.map(|rank| rank - forecast.seconds);
-    let plan = trials.field.choice(&choice.plan.method, &layout, choice.order, Some(forecast))?;
+    let plan = trials.field.choice(&choice.plan.method, &layout, order, Some(forecast))?;
     Ok(Some(Choice { narrowed: choice.narrowed, left_out: choice.left_out.clone(), resized, ..plan }))
 }
 
 /// What was found so far.
+#[derive(Clone)]
 struct State {
     /// No layout is the one given.
     layout: Option<Layout>,
     forecast: Forecast,
+    order: ScheduleOptions,
     weights: Vec<f64>,
+    /// What the fastest processors alone do: no small change of the weights leads there.
+    alone: Option<Box<State>>,
+}
+
+impl State {
+    /// The forecast of the better one.
+    fn seconds(&self) -> f64 {
+        self.alone.as_ref().map_or(f64::INFINITY, |alone| alone.seconds()).min(self.forecast.seconds)
+    }
+
+    /// True if it is better; where the same processors alone are the best of both, by the rest.
+    fn precedes(&self, other: &Self) -> bool {
+        let order = |state: &Self| (state.seconds(), state.forecast.seconds);
+        order(self) < order(other)
+    }
 }
 
 /// A candidate whose shares change.
@@ -101,6 +121,8 @@ impl<'t, 'a> Resizing<'t, 'a> {
             state: state.unwrap_or_else(|| State {
                 layout: None,
                 forecast,
+                order: choice.order,
+                alone: None,
                 weights: active.iter().map(|&i| shares[i] as f64).collect(),
             }),
             active,
@@ -116,6 +138,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
             self.attempt(weights)?;
         }
         self.follow()?;
+        let narrow = if self.wishes.method.is_some() { self.narrow(&given)? } else { None };
         if widely {
             let mut random = Random::new(0);
             for spread in WIDE_SPREADS {
@@ -124,6 +147,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
                 }
             }
         }
+        self.state.alone = narrow.map(Box::new);
         Ok(self.state)
     }
 
@@ -139,7 +163,58 @@ impl<'t, 'a> Resizing<'t, 'a> {
             self.follow()?;
         }
         self.change()?;
+        if let Some(alone) = self.state.alone.take().filter(|a| a.seconds() < self.state.forecast.seconds) {
+            self.state = *alone;
+        }
+        self.reorder()?;
         Ok(self.state)
+    }
+
+    /// The state with everything on the fastest one, two, four ... processors, if one of these is better. A named
+    /// method has no [subsets](super::subsets), and no small change of the shares leads there, nor from there.
+    fn narrow(&mut self, given: &[f64]) -> Result<Option<State>> {
+        let before = self.state.clone();
+        let mut fastest: Vec<usize> = (0..given.len()).collect();
+        fastest.sort_by(|&i, &j| given[j].total_cmp(&given[i]));
+        let nothing = NOTHING * given.iter().sum::<f64>();
+        let counts = std::iter::successors(Some(1), |count| Some(2 * count));
+        let mut gained = false;
+        for count in counts.take_while(|&count| count < given.len()) {
+            let mut next = vec![nothing; given.len()];
+            fastest[..count].iter().for_each(|&i| next[i] = given[i]);
+            gained |= self.attempt(next)?;
+        }
+        Ok(gained.then(|| std::mem::replace(&mut self.state, before)))
+    }
+
+    /// The layout by every other order that is open: what was slower for the first shares need not be for these.
+    fn reorder(&mut self) -> Result<()> {
+        let Some(layout) = self.state.layout.clone() else { return Ok(()) };
+        for order in self.wishes.orders() {
+            let order = order.with_block(self.state.order.block);
+            if order == self.state.order || !self.trials.may_go_on() || !self.fits(&layout, order) {
+                continue;
+            }
+            if let Some(forecast) = self.trials.faster_than(self.state.forecast.seconds, &layout, order)? {
+                (self.state.forecast, self.state.order) = (forecast, order);
+            }
+        }
+        Ok(())
+    }
+
+    /// True if all processors can hold their parts, and have one if nobody may stay out.
+    fn fits(&self, layout: &Layout, order: ScheduleOptions) -> bool {
+        let field = self.trials.field;
+        let within = match self.wishes.fit {
+            MemoryPolicy::Unchecked => true,
+            MemoryPolicy::AsAsked(path) | MemoryPolicy::SmallerBlocks(path) => {
+                check_caps(layout, order, field.platform, (self.wishes.element, path)).is_ok()
+            }
+        };
+        let shares = layout.shares();
+        within
+            && field.models.iter().zip(&shares).all(|(m, &s)| s == 0 || m.speed(s as f64) > 0.0)
+            && !(self.wishes.keep_all && self.active.iter().any(|&i| shares[i] == 0))
     }
 
     /// Changes single weights and all while that gains.
@@ -174,20 +249,14 @@ impl<'t, 'a> Resizing<'t, 'a> {
         };
         let field = self.trials.field;
         let layout = layout.among(&self.active, field.platform.len())?;
-        let order = self.choice.order;
-        let fits = match self.wishes.fit {
-            MemoryPolicy::Unchecked => true,
-            MemoryPolicy::AsAsked(path) | MemoryPolicy::SmallerBlocks(path) => {
-                check_caps(&layout, order, field.platform, (self.wishes.element, path)).is_ok()
-            }
-        };
-        if !fits || field.models.iter().zip(layout.shares()).any(|(m, s)| m.speed(s as f64) <= 0.0 && s > 0) {
+        let order = self.state.order;
+        if !self.fits(&layout, order) {
             return Ok(false);
         }
         let Some(forecast) = self.trials.faster_than(self.state.forecast.seconds, &layout, order)? else {
             return Ok(false);
         };
-        self.state = State { layout: Some(layout), forecast, weights };
+        self.state = State { layout: Some(layout), forecast, order, weights, alone: self.state.alone.take() };
         Ok(true)
     }
 

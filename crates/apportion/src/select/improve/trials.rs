@@ -103,13 +103,16 @@ impl<'a> Trials<'a> {
         self.effort.extend(aside);
     }
 
-    /// The forecast of a layout if it takes less than `seconds`.
+    /// The forecast of a layout if it takes less than `seconds`, and if the flow serves it.
     pub fn faster_than(
         &mut self,
         seconds: f64,
         layout: &Layout,
         order: ScheduleOptions,
     ) -> Result<Option<Forecast>> {
+        if order.check_layout(layout).is_err() {
+            return Ok(None);
+        }
         let limit = seconds * (1.0 - ROUNDING);
         let rates = rates(self.field.models, &layout.sizes(), self.field.models_block);
         self.effort.spend(LINES * layout.processors() as f64);
@@ -217,6 +220,24 @@ mod tests {
             let rates = rates(&models, &layout.sizes(), 8);
             let conditions = CostModel { rates: &rates, network: &platform.network, element: 8 };
             prop_assert_eq!(found, Some(forecast(&layout, order, conditions).unwrap()));
+        }
+    }
+
+    /// Boxes of some shares do not cut the inner dimension, and those of others do: the flows that could not use
+    /// these have no forecast of them.
+    #[test]
+    fn a_flow_has_forecasts_of_what_it_serves_only() {
+        let platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
+        let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+        let wishes = PlanOptions::open(8, 8);
+        let field = Field::new(&platform, &models, 8, &wishes);
+        let shape = Shape::new(40, 300, 40, "test").unwrap();
+        let layout = Method::Boxes.layout(shape, &[1.0, 1.0], &MethodOptions::default()).unwrap();
+        assert!(layout.boxes().is_some());
+        let mut trials = Trials::new(&field, shape, 1e9, 1e9, 1.0);
+        for flow in Flow::ALL {
+            let found = trials.faster_than(f64::INFINITY, &layout, ScheduleOptions::new(flow, 8)).unwrap();
+            assert_eq!(found.is_some(), matches!(flow, Flow::OneToAll | Flow::Bulk), "{flow}");
         }
     }
 

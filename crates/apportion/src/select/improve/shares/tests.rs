@@ -67,3 +67,26 @@ fn no_random_change_is_better() {
     }
     assert!(gained / 8.0 > 0.02, "{}", gained / 8.0);
 }
+
+/// The best plan of a method on a small platform.
+fn best(platform: &Platform, method: Method, flow: Option<Flow>) -> crate::select::Choice {
+    let models = crate::model::platform_models(platform, crate::model::WorkUnit::MultiplyAdd).unwrap();
+    let options = PlanOptions { method: Some(method), flow, ..PlanOptions::open(64, 8) };
+    let shape = Shape::new(1000, 1000, 1000, "test").unwrap();
+    plan_matmul(shape, platform, &models, 1, &options).unwrap().swap_remove(0)
+}
+
+/// All alone, the fastest of three needs 10^9 / (15 * 10^9) s: messages of 10 ms cost more than the others save, and
+/// an open flow finds that as each flow does.
+#[test]
+fn a_named_method_leaves_out_whom_messages_make_too_slow() {
+    let text = "[[processor]]\nname = \"a\"\nspeed = \"30 Gflop/s\"\n[[processor]]\nname = \"b\"\n\
+                speed = \"1 Gflop/s\"\n[[processor]]\nname = \"c\"\nspeed = \"9 Gflop/s\"\n\
+                [network]\nbandwidth = \"10 Mbit/s\"\nlatency = \"10 ms\"\nduplex = false\n";
+    let platform = parse_platform(text, "three").unwrap();
+    for flow in Flow::ALL.map(Some).into_iter().chain([None]) {
+        let found = best(&platform, Method::Columns, flow);
+        assert_eq!(found.plan.shares, [1_000_000, 0, 0], "{flow:?}");
+        assert!((found.rank.unwrap() * 15.0 - 1.0).abs() < 1e-6, "{flow:?} {:?}", found.rank);
+    }
+}

@@ -25,7 +25,7 @@ impl Tropical for i64 {}
 impl Tropical for i32 {}
 
 /// C := max(C, max over p of a(i, p) + b(p, j)). 2 m n k operations; each thread keeps memory for two packed
-/// blocks (about 5 MB).
+/// blocks (about 4 MB).
 ///
 /// Exact up to the rounding of each single sum, and bit-identical on every processor. Integers whose
 /// magnitude is below 2^30 / 3 (2^62 / 3 for `i64`), apart from zeros, run at full speed; larger ones use a

@@ -57,5 +57,6 @@ pub fn of_grid(args: &SimulateArgs, plan: Option<&Plan>, rule: &Rule) -> Result<
         command: None,
         taken_apart: false,
         alone: processors.only_ratios(),
+        fitted: None,
     })
 }

@@ -39,5 +39,13 @@ pub fn of_traces(list: &Path, platform: Platform, rule: &Rule, explain: bool) ->
     let on = Deployment { hosts: &hosts, placement: &placement, names: &names, network: &platform.network };
     let mut scripts: Vec<_> = scripts.into_iter().map(Vec::into_iter).collect();
     let simulated = simulate_actions(&mut scripts, on, rules, explain)?.into();
-    Ok(Forecast { simulated, names, order: None, command: None, taken_apart: false, alone: false })
+    Ok(Forecast {
+        simulated,
+        names,
+        order: None,
+        command: None,
+        taken_apart: false,
+        alone: false,
+        fitted: None,
+    })
 }

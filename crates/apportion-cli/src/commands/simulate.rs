@@ -5,6 +5,7 @@ use super::replay::of_traces;
 use super::sweep;
 use crate::args::SimulateArgs;
 use crate::console::{Console, monitor};
+use crate::output::chosen::fit;
 use crate::output::forecast::{Forecast, Keep, Order, Simulated};
 use crate::output::{appear, explain, open, timeline_of};
 use crate::prepare::processors::Processors;
@@ -15,7 +16,7 @@ use apportion::plan::{Division, Plan, read_plan};
 use apportion::platform::{Topology, read_platform};
 use apportion::report::Timeline;
 use apportion::schedule::{DataPath, Flow, MatmulSchedule, ScheduleOptions};
-use apportion::select::{fit_order, preferred, rates};
+use apportion::select::{MemoryOverrun, fit_order, preferred, rates};
 use apportion::simulate::{CostModel, Outcome, export_simgrid};
 use apportion::trace::{Activity, Lane, Trace};
 use std::path::Path;
@@ -108,6 +109,7 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
             command: None,
             taken_apart: false,
             alone: false,
+            fitted: None,
         });
     };
     let alone = processors.only_ratios();
@@ -115,19 +117,19 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     let network = &processors.platform.network;
     let conditions = CostModel { rates: &rates, network, element: args.element() };
     // Blocks become smaller where a processor's memory requires it, as in a run.
-    let fit = (args.element(), args.flow.fit(DataPath::Copied));
+    let policy = (args.element(), args.flow.fit(DataPath::Copied));
     let forecast = |order: ScheduleOptions| {
-        let (order, _) = fit_order(layout, order, &processors.platform, fit)?;
+        let (order, narrowed) = fit_order(layout, order, &processors.platform, policy)?;
         let schedule = MatmulSchedule::new(layout, order);
         schedule.check_size()?;
         let simulated = Simulated::new(&schedule, conditions, &plan.processors, rule, Keep::of(args))?;
-        Ok((order, simulated))
+        Ok((order, simulated, narrowed))
     };
     // Only the preferred one is kept: traces of many processors are large.
-    let mut fastest: Option<(ScheduleOptions, Simulated)> = None;
+    let mut fastest: Option<(ScheduleOptions, Simulated, Option<MemoryOverrun>)> = None;
     let mut refused = None;
     for order in args.flow.orders(layout.shape().k)? {
-        let (order, simulated) = match forecast(order) {
+        let (order, simulated, narrowed) = match forecast(order) {
             Ok(simulated) => simulated,
             // Another flow may have fewer steps, or take less memory.
             Err(error @ (Error::Infeasible { .. } | Error::TooLittleMemory { .. })) => {
@@ -137,12 +139,13 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
             Err(error) => return Err(error),
         };
         let cost = |simulated: &Simulated| Some((simulated.times.seconds, 0));
-        let better = |(_, best): &(_, Simulated)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
+        let better =
+            |(_, best, _): &(_, Simulated, _)| preferred(&[cost(best), cost(&simulated)], 0.0) == Some(1);
         if fastest.as_ref().is_none_or(better) {
-            fastest = Some((order, simulated));
+            fastest = Some((order, simulated, narrowed));
         }
     }
-    let Some((order, simulated)) = fastest else { return Err(refused.expect("at least one flow")) };
+    let Some((order, simulated, narrowed)) = fastest else { return Err(refused.expect("at least one flow")) };
     let command = match (&args.export_simgrid, rule) {
         (Some(directory), Rule::Fluid(rules)) => {
             let schedule = MatmulSchedule::new(layout, order);
@@ -152,8 +155,9 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     };
     let broadcasts = matches!(order.flow, Flow::OneToAll | Flow::Broadcast);
     let taken_apart = command.is_some() && broadcasts && network.topology == Topology::Bus;
+    let fitted = narrowed.map(|excess| fit(excess, order.block, layout.shape().k, &processors.platform));
     let order = Some(Order::Product(order));
-    Ok(Forecast { simulated, order, command, taken_apart, alone, names: plan.processors })
+    Ok(Forecast { simulated, order, command, taken_apart, alone, fitted, names: plan.processors })
 }
 
 /// Independent units: all processors compute, none communicates.

@@ -20,6 +20,7 @@ use apportion::platform::return_freed_blocks;
 use apportion::run::{Session, World};
 use apportion::schedule::{AdvectSchedule, Application};
 use apportion::trace::Trace;
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Bytes from which the allocator returns what is freed: what steps take again and again is smaller.
@@ -59,12 +60,13 @@ pub fn run<T: Advectable>(
         disk: seen.disk,
         count: 0,
         kept: None,
+        beside: None,
     };
     let outcome = console.watch("advecting", monitor(), || {
         sweeps.all(args, inputs, (&begun, &mut seen), (first, every, steps))
     });
-    let Sweeps { run, trace, mut disk, count, kept } = sweeps;
-    outcome.map_err(|error| with_kept(error, &begun, kept, None))?;
+    let Sweeps { run, trace, mut disk, count, kept, beside } = sweeps;
+    outcome.map_err(|error| with_kept(error, &begun, kept, beside.as_deref()))?;
     disk.read += run.disk.read;
     disk.seconds += run.disk.seconds;
     let done = args.steps - first;
@@ -159,6 +161,8 @@ struct Sweeps<'a, T> {
     count: u64,
     /// The last step whose field is kept.
     kept: Option<u64>,
+    /// The last field that was written beside the output.
+    beside: Option<PathBuf>,
 }
 
 impl<T: Advectable> Sweeps<'_, T> {
@@ -230,6 +234,9 @@ impl<T: Advectable> Sweeps<'_, T> {
                 self.kept = Some(step);
             }
             OutputFile::commit_all(files)?;
+            if event && args.every.is_some() && !last {
+                self.beside = args.output.as_ref().map(|output| snapshot(output, step));
+            }
             // The next sweep reads the new state.
             scratched = scratch;
             if let (Some(picture), Some(frames)) = (picture, &args.frames) {

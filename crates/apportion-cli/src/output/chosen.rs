@@ -4,7 +4,7 @@ use super::plan::certificate;
 use crate::prepare::product::Prepared;
 use apportion::platform::Platform;
 use apportion::report::pairs;
-use apportion::select::{Choice, DecidedBy, Minimise};
+use apportion::select::{Choice, DecidedBy, MemoryOverrun, Minimise};
 use apportion::units;
 use serde_json::{Value, json};
 
@@ -76,17 +76,7 @@ impl Chosen<'_> {
     /// processors that would have.
     fn fitted(&self, platform: &Platform) -> Option<(String, Value)> {
         let choice = self.choices.first()?;
-        let (excess, shape) = (choice.narrowed?, choice.plan.layout().ok()?.shape());
-        let name = &platform.processors[excess.rank.0].name;
-        let (block, count) = (choice.order.block, shape.k.div_ceil(choice.order.block));
-        let bytes = |bytes: u64| units::show_bytes(bytes as f64);
-        let line = format!(
-            "{count} blocks of {block}: with larger ones \"{name}\" would hold {} of its {}",
-            bytes(excess.need),
-            bytes(excess.cap)
-        );
-        let value = json!({"block": block, "blocks": count, "processor": name, "needed_bytes": excess.need, "memory_bytes": excess.cap});
-        Some((line, value))
+        Some(fit(choice.narrowed?, choice.order.block, choice.plan.layout().ok()?.shape().k, platform))
     }
 
     fn by(&self) -> &'static str {
@@ -270,4 +260,19 @@ fn listed(names: &[&str]) -> String {
 
 fn named(choice: &Choice) -> String {
     format!("{}, {}", choice.plan.method, choice.order)
+}
+
+/// The number of pivot blocks into which `k` inner indices are cut so that no processor exceeds its memory, and the
+/// processor that would have, for readers and for programs.
+pub fn fit(excess: MemoryOverrun, block: u64, k: u64, platform: &Platform) -> (String, Value) {
+    let name = &platform.processors[excess.rank.0].name;
+    let count = k.div_ceil(block);
+    let bytes = |bytes: u64| units::show_bytes(bytes as f64);
+    let line = format!(
+        "{count} blocks of {block}: with larger ones \"{name}\" would hold {} of its {}",
+        bytes(excess.need),
+        bytes(excess.cap)
+    );
+    let value = json!({"block": block, "blocks": count, "processor": name, "needed_bytes": excess.need, "memory_bytes": excess.cap});
+    (line, value)
 }

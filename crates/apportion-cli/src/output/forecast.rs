@@ -135,6 +135,8 @@ pub struct Forecast {
     pub taken_apart: bool,
     /// True if speeds are ratios: the times are of communication alone.
     pub alone: bool,
+    /// The blocks that memory requires, as [`fit`](super::chosen::fit) tells of them.
+    pub fitted: Option<(String, Value)>,
 }
 
 impl Forecast {
@@ -149,6 +151,9 @@ impl Forecast {
             "processors": each.collect::<Vec<_>>(), "communication_only": self.alone});
         if let Some(order) = &self.order {
             order.note(&mut object);
+        }
+        if let Some((_, fitted)) = &self.fitted {
+            object["memory_fit"] = fitted.clone();
         }
         if let Some(command) = &self.command {
             object["command"] = command.as_str().into();
@@ -183,6 +188,7 @@ impl Forecast {
         if *rule != Rule::Fifo {
             facts.push(("sharing", rule.to_string()));
         }
+        facts.extend(self.fitted.as_ref().map(|(line, _)| ("fitted", line.clone())));
         facts.push(("forecast", units::show_seconds(*seconds)));
         facts.extend(self.alone.then(|| ("times", COMMUNICATION_ALONE.into())));
         let mut out =

@@ -92,6 +92,11 @@ fn what_exceeds_a_cap_is_refused() {
     }
     // Left open, the block count of a given plan is chosen too.
     assert_eq!(bench.json(&call)["memory_fit"]["blocks"], 4);
+    // A simulation takes the same blocks, and says so.
+    let simulated = ["simulate", "--plan", "plan.json", "--platform", "four.toml", "--flow", "broadcast"];
+    assert_eq!(bench.json(&simulated)["memory_fit"]["blocks"], 4);
+    let text = bench.done(&simulated);
+    assert!(text.contains("4 blocks of 60: with larger ones \"d\" would hold"), "{text}");
     bench.write("four.toml", four("memory = 1000\n"));
     assert!(bench.fails(1, &call).contains("1.0 kB"));
 }

@@ -143,6 +143,21 @@ fn ctrl_c_leaves_what_was_there() {
     assert!(!between(), "{:?}", bench.names());
 }
 
+/// Fields that were written beside the output stay, and the error names the last.
+#[test]
+fn ctrl_c_tells_of_the_fields_that_are_written() {
+    let bench = Bench::new();
+    let call = deep(&bench);
+    bench.write("slow.toml", "[[processor]]\nname = \"a\"\nspeed = \"1 units/s\"\nslowdown = 10\n");
+    let line = format!("{call} --steps 5000 --every 1 --platform slow.toml --memory {LIMIT} -o out.npy");
+    let line: Vec<&str> = line.split(' ').collect();
+    let said =
+        stopped(&bench, &line, || bench.names().iter().any(|name| name == "out-000001.npy"), Signal::INT);
+    let last = bench.names().into_iter().filter(|name| name.starts_with("out-")).max().unwrap();
+    assert_eq!(said, format!("apportion: interrupted (fields up to {last} are written)\n"));
+    assert!(!bench.names().contains(&"out.npy".to_owned()));
+}
+
 /// The disk of the result is full, or that of the states between sweeps.
 #[cfg(target_os = "linux")]
 #[test]

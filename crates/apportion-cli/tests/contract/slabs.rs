@@ -148,7 +148,7 @@ fn ctrl_c_leaves_what_was_there() {
 fn ctrl_c_tells_of_the_fields_that_are_written() {
     let bench = Bench::new();
     let call = deep(&bench);
-    bench.write("slow.toml", "[[processor]]\nname = \"a\"\nspeed = \"1 units/s\"\nslowdown = 10\n");
+    bench.write("slow.toml", "[[processor]]\nname = \"a\"\nspeed = \"1 units/s\"\nslowdown = 2\n");
     let line = format!("{call} --steps 5000 --every 1 --platform slow.toml --memory {LIMIT} -o out.npy");
     let line: Vec<&str> = line.split(' ').collect();
     let said =

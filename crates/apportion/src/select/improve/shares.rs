@@ -62,7 +62,10 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
         return Ok(None);
     }
     trials.lower(forecast.seconds);
-    let resized = choice.rank.map(|rank| rank - forecast.seconds);
+    // Of the same method, processors and order, or of the order that was faster then.
+    let same = |other: &&Choice| other.order == order && other.plan.method == choice.plan.method;
+    let plain = choices.iter().filter(same).find(|other| other.left_out == choice.left_out);
+    let resized = plain.and_then(|plain| plain.rank).or(choice.rank).map(|rank| rank - forecast.seconds);
     let plan = trials.field.choice(&choice.plan.method, &layout, order, Some(forecast))?;
     Ok(Some(Choice { narrowed: choice.narrowed, left_out: choice.left_out.clone(), resized, ..plan }))
 }

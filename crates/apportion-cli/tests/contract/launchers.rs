@@ -49,12 +49,7 @@ fn launched(directory: &Path, (need, program): (Need, &str), arguments: &[&str])
         skip(need, format!("{program} is not of {expected}"));
         return None;
     }
-    let launch = || Command::new(program).args(arguments).current_dir(directory).output().unwrap();
-    let mut output = launch();
-    // On a busy machine a launcher may end without a word: then it may try again.
-    if !output.status.success() && output.stderr.is_empty() {
-        output = launch();
-    }
+    let output = Command::new(program).args(arguments).current_dir(directory).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program}: {stderr}");
     let mut lines: Vec<String> = String::from_utf8(output.stdout).unwrap().lines().map(Into::into).collect();

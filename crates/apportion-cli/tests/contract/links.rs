@@ -74,16 +74,7 @@ fn an_emulated_network_is_found_again() {
     let call = ["measure", "--network", "--platform", "lab.toml", "-o", "out.toml"];
     let call = [&call[..], &["--sizes", "1,20000,200000", "--max-repetitions", "8"]].concat();
     // A machine that is busy for a moment measures something else: it may try again.
-    let attempt = || {
-        let output = place.command(&[&call[..], &["--json"]].concat()).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if !output.status.success() && said.contains("cannot determine") {
-            return Err(said);
-        }
-        assert!(output.status.success(), "{said}");
-        agrees(&serde_json::from_slice(&output.stdout).unwrap())
-    };
-    let attempts = (0..3).map(|_| attempt().err());
+    let attempts = (0..3).map(|_| agrees(&place.json(&call)).err());
     let failures: Vec<String> = attempts.map_while(|failure| failure).collect();
     assert!(failures.len() < 3, "{failures:#?}");
 

@@ -60,7 +60,7 @@ thread_local! {
 /// True if a thread ends the process.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Ends the process because so many bytes were refused.
+/// Ends the process because an allocation of `bytes` bytes was refused.
 #[cold]
 fn end(bytes: usize) -> ! {
     ended(format_args!(

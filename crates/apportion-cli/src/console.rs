@@ -263,8 +263,8 @@ pub fn internal_error(panic: &(dyn Any + Send)) -> String {
     )
 }
 
-/// The process's monitor: Ctrl-C, SIGHUP (unless `nohup` ignores it) and SIGTERM stop the current work, so that it can
-/// clean up.
+/// The process's monitor: Ctrl-C, SIGHUP (unless `nohup` ignores it) and SIGTERM stop the current work, so that
+/// it can clean up.
 pub fn monitor() -> &'static Monitor {
     static MONITOR: OnceLock<Monitor> = OnceLock::new();
     MONITOR.get_or_init(|| {

@@ -66,7 +66,7 @@ const OF_FILES: [&str; 4] = ["unknown field `", "missing field `", "duplicate fi
 /// The error's line, with flags for parameters.
 pub fn told(error: &Error) -> String {
     let text = error.to_string();
-    // What a file says keeps its words; the remedy in parentheses does not.
+    // Names of fields stay as they are; the remedy in parentheses names parameters.
     if let Some(at) = OF_FILES.iter().filter_map(|phrase| text.find(phrase)).min() {
         let remedy = text.rfind(" (").filter(|&remedy| remedy > at).unwrap_or(text.len());
         return text[..remedy].to_owned() + &in_flags(&text[remedy..]);

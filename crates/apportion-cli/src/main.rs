@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What was typed, and whether its files can be told apart.
+/// The parsed arguments, and an error if two of their files are the same.
 fn parse() -> Result<(Arguments, Result<(), Error>), clap::Error> {
     let mut grammar = args::headings::command();
     let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;

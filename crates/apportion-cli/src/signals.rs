@@ -1,13 +1,13 @@
-//! Signals of the system, beside Ctrl-C and its like: which the process ignores, and who handles the others.
+//! The system's signals, apart from Ctrl-C and SIGTERM: how the process handles or ignores each.
 
 #![allow(unsafe_code)]
 
-/// Sent where the standard library takes memory from the system and is refused.
+/// Raised when the standard library cannot allocate memory.
 #[cfg(unix)]
 pub const SIGABRT: i32 = 6;
 #[cfg(unix)]
 const SIGHUP: i32 = 1;
-/// Sent with the error of a write beyond the limit of a file's size (`ulimit -f`).
+/// Raised, beside the write's error, when a file exceeds its size limit (`ulimit -f`).
 #[cfg(unix)]
 const SIGXFSZ: i32 = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 31 } else { 25 };
 #[cfg(unix)]
@@ -20,20 +20,24 @@ unsafe extern "C" {
     safe fn signal(number: i32, handler: usize) -> usize;
 }
 
-/// A function is called on this signal from now on.
+/// Installs a handler.
 #[cfg(unix)]
 pub fn handle(number: i32, handler: extern "C" fn(i32)) {
     signal(number, handler as *const () as usize);
 }
 
-/// At the beginning: a file that reaches the limit of its size is an error of the write, not the end.
+/// Makes a file that exceeds its size limit an error of the write instead of the end of the process.
+///
+/// The signal is handled rather than ignored: programs that this process starts get the default again.
 pub fn prepare() {
     #[cfg(unix)]
-    signal(SIGXFSZ, IGNORED);
+    {
+        extern "C" fn unheeded(_: i32) {}
+        handle(SIGXFSZ, unheeded);
+    }
 }
 
-/// Calls `install`, which sets handlers, and ignores SIGHUP afterwards if it was ignored before: `nohup` asks
-/// for that.
+/// Calls `install`, which sets handlers, and keeps SIGHUP ignored if it was: `nohup` relies on that.
 pub fn keeping_nohup(install: impl FnOnce()) {
     #[cfg(unix)]
     {

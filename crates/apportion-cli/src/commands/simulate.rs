@@ -5,7 +5,7 @@ use super::replay::of_traces;
 use super::sweep;
 use crate::args::SimulateArgs;
 use crate::console::{Console, monitor};
-use crate::output::chosen::fit;
+use crate::output::chosen::memory_fit;
 use crate::output::forecast::{Forecast, Keep, Order, Simulated};
 use crate::output::{appear, explain, open, timeline_of};
 use crate::prepare::processors::Processors;
@@ -155,7 +155,8 @@ fn of_plan(args: &SimulateArgs, plan: Plan, rule: &Rule) -> Result<Forecast> {
     };
     let broadcasts = matches!(order.flow, Flow::OneToAll | Flow::Broadcast);
     let taken_apart = command.is_some() && broadcasts && network.topology == Topology::Bus;
-    let fitted = narrowed.map(|excess| fit(excess, order.block, layout.shape().k, &processors.platform));
+    let fitted =
+        narrowed.map(|excess| memory_fit(excess, order.block, layout.shape().k, &processors.platform));
     let order = Some(Order::Product(order));
     Ok(Forecast { simulated, order, command, taken_apart, alone, fitted, names: plan.processors })
 }

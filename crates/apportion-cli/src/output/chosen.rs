@@ -76,7 +76,7 @@ impl Chosen<'_> {
     /// processors that would have.
     fn fitted(&self, platform: &Platform) -> Option<(String, Value)> {
         let choice = self.choices.first()?;
-        Some(fit(choice.narrowed?, choice.order.block, choice.plan.layout().ok()?.shape().k, platform))
+        Some(memory_fit(choice.narrowed?, choice.order.block, choice.plan.layout().ok()?.shape().k, platform))
     }
 
     fn by(&self) -> &'static str {
@@ -262,9 +262,9 @@ fn named(choice: &Choice) -> String {
     format!("{}, {}", choice.plan.method, choice.order)
 }
 
-/// The number of pivot blocks into which `k` inner indices are cut so that no processor exceeds its memory, and the
-/// processor that would have, for readers and for programs.
-pub fn fit(excess: MemoryOverrun, block: u64, k: u64, platform: &Platform) -> (String, Value) {
+/// The pivot blocks into which `k` inner indices are cut so that no processor exceeds its memory, and the
+/// processor that would exceed it with larger ones: a line for readers, and `memory_fit` for programs.
+pub fn memory_fit(excess: MemoryOverrun, block: u64, k: u64, platform: &Platform) -> (String, Value) {
     let name = &platform.processors[excess.rank.0].name;
     let count = k.div_ceil(block);
     let bytes = |bytes: u64| units::show_bytes(bytes as f64);
@@ -273,6 +273,12 @@ pub fn fit(excess: MemoryOverrun, block: u64, k: u64, platform: &Platform) -> (S
         bytes(excess.need),
         bytes(excess.cap)
     );
-    let value = json!({"block": block, "blocks": count, "processor": name, "needed_bytes": excess.need, "memory_bytes": excess.cap});
+    let value = json!({
+        "block": block,
+        "blocks": count,
+        "processor": name,
+        "needed_bytes": excess.need,
+        "memory_bytes": excess.cap,
+    });
     (line, value)
 }

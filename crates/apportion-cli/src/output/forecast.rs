@@ -135,7 +135,7 @@ pub struct Forecast {
     pub taken_apart: bool,
     /// True if speeds are ratios: the times are of communication alone.
     pub alone: bool,
-    /// The blocks that memory requires, as [`fit`](super::chosen::fit) tells of them.
+    /// The blocks that memory requires, from [`memory_fit`](super::chosen::memory_fit).
     pub fitted: Option<(String, Value)>,
 }
 

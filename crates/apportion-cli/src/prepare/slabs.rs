@@ -67,7 +67,7 @@ impl Cut {
         Ok(())
     }
 
-    /// What sweeps cost, if a byte takes so many seconds to or from the disk.
+    /// The costs of sweeps; `byte` is the number of seconds to read or write a byte.
     pub fn costs<T: Advectable>(&self, inputs: &Inputs, byte: f64) -> SlabCosts {
         let files = inputs.courant.iter().filter(|input| matches!(input, CourantInput::File(_))).count();
         let element = size_of::<T>() as f64;

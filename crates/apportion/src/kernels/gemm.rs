@@ -41,8 +41,8 @@ impl Real for f32 {
     }
 }
 
-/// C += A B on one thread. 2 m n k operations; each thread keeps memory for two packed blocks (4 MiB and an
-/// eighth of the second-level cache).
+/// C += A B on one thread. 2 m n k operations; each thread keeps memory for two packed blocks (4 MiB, and an
+/// eighth of the second-level cache but at least 128 KiB).
 ///
 /// The bits of an element of C depend on its row of A, its column of B, and its value before: not on its
 /// place, on the strides, or on the processor, if that has fused multiply-add (AVX2, AVX-512, NEON).

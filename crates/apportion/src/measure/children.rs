@@ -1,5 +1,4 @@
-//! The programs that run now, for a process that must end at once: where memory is refused, nobody waits for them any
-//! more.
+//! The programs in progress, so that a process can end them when it must end at once, as when memory is refused.
 //!
 //! A signal at the death of the parent (`PR_SET_PDEATHSIG`) would reach the program alone and not those that it started,
 //! and would have to be set between `fork` and `exec`, which makes starts slower: they are part of what is measured.

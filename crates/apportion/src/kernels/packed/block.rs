@@ -23,23 +23,24 @@ const MOST_ROWS: usize = 8;
 const MOST_COLS: usize = 48;
 /// Bytes of a packed block of A: a share of the last cache.
 const A_BYTES: usize = 4 << 20;
-/// Bytes of a packed block of B, at least. Its 32 pages and those of a strip of A and a tile of C are fewer than the
-/// addresses that a core translates at once (64 on Zen 3, 72 on Zen 4).
-const B_BYTES: usize = 128 << 10;
+/// The least number of bytes of a packed block of B.
+const LEAST_B_BYTES: usize = 128 << 10;
 
-/// Bytes of a packed block of B: an eighth of the second-level cache, of which a virtual machine may have a half only,
-/// the other being its neighbour's on the same core.
+/// Bytes of a packed block of B: an eighth of the second-level cache. On Zen 4 (1 MiB) most products from n = 1,000 on
+/// are 3 to 10 % faster than with half of it. Two likely reasons, not measured apart: the 32 pages of 128 KiB, a
+/// strip of A and a tile of C fit the first-level TLB, and a virtual machine may share the core's cache.
 fn b_bytes() -> usize {
-    (second_level() / 8).max(B_BYTES)
+    (second_level() / 8).max(LEAST_B_BYTES)
 }
 
 /// C := C + A B over the semiring, with the given tile. Returns false, with C updated by only some of the
 /// sums, if an integer is too large for plain sums. Shapes must fit. Inlined, as is everything below, into
 /// functions compiled for the tile's registers, since packing also benefits from vectors.
 ///
-/// A block of B stays in the second-level cache while the strips of A pass by, one at a time in the first. The tiles of a strip of A follow each other along rows of C: on the way down, each tile would need
-/// other pages, and where C's rows are far apart their translation would take longer than the arithmetic
-/// (6 x 8 tiles, rows of 1,000 and more f64: 0.66 to 0.72 of OpenBLAS down, 0.90 to 0.99 along).
+/// A block of B stays in the second-level cache while the strips of A pass by, one at a time in the first. The
+/// tiles of a strip of A follow each other along rows of C: on the way down, each tile would need other pages,
+/// and where C's rows are far apart their translation would take longer than the arithmetic (6 x 8 tiles, rows
+/// of 1,000 and more f64: 0.66 to 0.72 of OpenBLAS down, 0.90 to 0.99 along).
 ///
 /// # Safety
 /// The processor has the registers of `V`, and the caller is compiled for them.

@@ -34,7 +34,7 @@ const WIDE_SPREADS: [f64; 5] = [0.8, 0.4, 0.2, 0.1, 0.05];
 const DRAWS: usize = 40;
 /// Part of the budget for thorough layouts.
 const FOR_THOROUGH: f64 = 0.4;
-/// The weight, relative to all others together, of a processor that is to get nothing.
+/// The weight of a processor that gets no share, relative to the sum of all.
 const NOTHING: f64 = 1e-12;
 /// Repetitions of all changes while they gain.
 const PASSES: usize = 3;
@@ -62,7 +62,7 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
         return Ok(None);
     }
     trials.lower(forecast.seconds);
-    // Of the same method, processors and order, or of the order that was faster then.
+    // Relative to the same method, processors and order in proportion, if that was simulated to its end.
     let same = |other: &&Choice| other.order == order && other.plan.method == choice.plan.method;
     let plain = choices.iter().filter(same).find(|other| other.left_out == choice.left_out);
     let resized = plain.and_then(|plain| plain.rank).or(choice.rank).map(|rank| rank - forecast.seconds);
@@ -78,7 +78,7 @@ struct State {
     forecast: Forecast,
     order: ScheduleOptions,
     weights: Vec<f64>,
-    /// What the fastest processors alone do: no small change of the weights leads there.
+    /// The best state with the fastest processors alone, which no small change of the weights reaches.
     alone: Option<Box<State>>,
 }
 
@@ -88,7 +88,7 @@ impl State {
         self.alone.as_ref().map_or(f64::INFINITY, |alone| alone.seconds()).min(self.forecast.seconds)
     }
 
-    /// True if it is better; where the same processors alone are the best of both, by the rest.
+    /// True if it is better. Where both are best with the same processors alone, their other layouts decide.
     fn precedes(&self, other: &Self) -> bool {
         let order = |state: &Self| (state.seconds(), state.forecast.seconds);
         order(self) < order(other)
@@ -141,7 +141,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
             self.attempt(weights)?;
         }
         self.follow()?;
-        let narrow = if self.wishes.method.is_some() { self.narrow(&given)? } else { None };
+        let alone = if self.wishes.method.is_some() { self.fastest_alone(&given)? } else { None };
         if widely {
             let mut random = Random::new(0);
             for spread in WIDE_SPREADS {
@@ -150,7 +150,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
                 }
             }
         }
-        self.state.alone = narrow.map(Box::new);
+        self.state.alone = alone.map(Box::new);
         Ok(self.state)
     }
 
@@ -173,9 +173,9 @@ impl<'t, 'a> Resizing<'t, 'a> {
         Ok(self.state)
     }
 
-    /// The state with everything on the fastest one, two, four ... processors, if one of these is better. A named
-    /// method has no [subsets](super::subsets), and no small change of the shares leads there, nor from there.
-    fn narrow(&mut self, given: &[f64]) -> Result<Option<State>> {
+    /// The state with all work on the fastest 1, 2, 4, … processors, if one of these is better. A named method
+    /// has no [subsets](super::subsets), and no small change of the weights reaches these states.
+    fn fastest_alone(&mut self, given: &[f64]) -> Result<Option<State>> {
         let before = self.state.clone();
         let mut fastest: Vec<usize> = (0..given.len()).collect();
         fastest.sort_by(|&i, &j| given[j].total_cmp(&given[i]));
@@ -190,7 +190,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
         Ok(gained.then(|| std::mem::replace(&mut self.state, before)))
     }
 
-    /// The layout by every other order that is open: what was slower for the first shares need not be for these.
+    /// Tries the layout with every other open order: one that was slower for the first shares may be faster now.
     fn reorder(&mut self) -> Result<()> {
         let Some(layout) = self.state.layout.clone() else { return Ok(()) };
         for order in self.wishes.orders() {
@@ -205,7 +205,7 @@ impl<'t, 'a> Resizing<'t, 'a> {
         Ok(())
     }
 
-    /// True if all processors can hold their parts, and have one if nobody may stay out.
+    /// True if all processors can hold their parts, and each has one if all must.
     fn fits(&self, layout: &Layout, order: ScheduleOptions) -> bool {
         let field = self.trials.field;
         let within = match self.wishes.fit {

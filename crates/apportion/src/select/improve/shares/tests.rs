@@ -76,10 +76,10 @@ fn best(platform: &Platform, method: Method, flow: Option<Flow>) -> crate::selec
     plan_matmul(shape, platform, &models, 1, &options).unwrap().swap_remove(0)
 }
 
-/// All alone, the fastest of three needs 10^9 / (15 * 10^9) s: messages of 10 ms cost more than the others save, and
-/// an open flow finds that as each flow does.
+/// Alone, the fastest of three takes 10^9 / (15 * 10^9) s. Messages of 10 ms cost more than the others save, by
+/// every flow and by an open one.
 #[test]
-fn a_named_method_leaves_out_whom_messages_make_too_slow() {
+fn a_named_method_leaves_out_processors_whose_messages_cost_too_much() {
     let text = "[[processor]]\nname = \"a\"\nspeed = \"30 Gflop/s\"\n[[processor]]\nname = \"b\"\n\
                 speed = \"1 Gflop/s\"\n[[processor]]\nname = \"c\"\nspeed = \"9 Gflop/s\"\n\
                 [network]\nbandwidth = \"10 Mbit/s\"\nlatency = \"10 ms\"\nduplex = false\n";

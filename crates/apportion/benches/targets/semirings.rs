@@ -36,7 +36,10 @@ pub fn rows(quick: bool) -> Vec<Row> {
     if m4ri.is_none() {
         eprintln!("semirings: no M4RI (Debian: libm4ri-dev); its rows are left out");
     }
-    rows.extend([2, 100, 1000].into_iter().flat_map(|rarity| bits(rarity, m4ri.as_ref())));
+    let sizes: &[usize] = if quick { &[512, 4096] } else { &[512, 1024, 2048, 4096, 8192] };
+    for &n in sizes {
+        rows.extend([2, 10, 100, 1000].into_iter().flat_map(|rarity| bits(n, rarity, m4ri.as_ref())));
+    }
     rows.push(closure(1000));
     rows
 }
@@ -66,8 +69,7 @@ fn tropical<T: Peak + Element>(n: usize) -> [Row; 2] {
 }
 
 /// Or-and as the library chooses to multiply, relative to a plain loop and to M4RI.
-fn bits(rarity: usize, m4ri: Option<&M4ri>) -> Vec<Row> {
-    let n = 4096;
+fn bits(n: usize, rarity: usize, m4ri: Option<&M4ri>) -> Vec<Row> {
     let mut random = Random::new(1);
     // Some columns of B are empty, so that no row of C is full early.
     let mut sample = |open: bool| {
@@ -84,7 +86,7 @@ fn bits(rarity: usize, m4ri: Option<&M4ri>) -> Vec<Row> {
     c.or_product(&a, &b);
     plain(&x, &y, &mut z, words);
     assert!((0..n).all(|i| c.words(i) == &z[i * words..][..words]), "the products of bits differ");
-    let times = (rarity / 10).clamp(1, 20);
+    let times = (rarity / 10).clamp(1, 20) * (4096 / n).pow(2).max(1);
     let mut own = || {
         seconds(|| {
             (0..times).for_each(|_| black_box(&mut c).or_product(black_box(&a), &b));

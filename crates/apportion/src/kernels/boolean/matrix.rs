@@ -122,14 +122,6 @@ impl BitMatrix {
         &mut self.chunks[i * width..][..width]
     }
 
-    /// The contents of chunk `place` of a row whose columns are all 1.
-    pub(super) fn full(&self, place: usize) -> [u64; CHUNK] {
-        std::array::from_fn(|i| {
-            let left = self.cols.saturating_sub((place * CHUNK + i) * 64);
-            if left >= 64 { u64::MAX } else { (1 << left) - 1 }
-        })
-    }
-
     /// The columns of the ones of row `i`, written to `room`, which grows as needed.
     ///
     /// Words of zeros are found 64 at a time, and each other word writes [`AT_ONCE`] columns, however few
@@ -211,14 +203,5 @@ mod tests {
     #[should_panic(expected = "0 bytes for")]
     fn bytes_that_are_missing_are_refused() {
         BitMatrix::from_bytes(&[], 1 << 32, 1 << 32);
-    }
-
-    #[test]
-    fn a_full_row_has_all_columns() {
-        for cols in [1, 64, 511, 512, 700] {
-            let matrix = BitMatrix::from_bytes(&vec![1; cols], 1, cols);
-            let full: Vec<_> = (0..matrix.width()).map(|place| matrix.full(place)).collect();
-            assert_eq!(matrix.row(0), full);
-        }
     }
 }

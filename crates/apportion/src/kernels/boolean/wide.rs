@@ -18,6 +18,8 @@ pub(super) trait Wide: Copy {
     unsafe fn load(chunk: &Chunk) -> Self;
     unsafe fn store(self, chunk: &mut Chunk);
     unsafe fn or(self, other: Self) -> Self;
+    /// True if it has all ones of the other.
+    unsafe fn covers(self, other: Self) -> bool;
 }
 
 /// Any processor.
@@ -36,6 +38,10 @@ impl Wide for Chunk {
             *x |= y;
         }
         self
+    }
+    #[inline(always)]
+    unsafe fn covers(self, other: Self) -> bool {
+        self.iter().zip(other).fold(0, |missing, (x, y)| missing | (y & !x)) == 0
     }
 }
 
@@ -56,6 +62,14 @@ impl Wide for __m512i {
     unsafe fn or(self, other: Self) -> Self {
         // SAFETY: as in `load`.
         unsafe { _mm512_or_si512(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn covers(self, other: Self) -> bool {
+        // SAFETY: as in `load`.
+        unsafe {
+            let missing = _mm512_andnot_si512(self, other);
+            _mm512_test_epi64_mask(missing, missing) == 0
+        }
     }
 }
 
@@ -81,5 +95,14 @@ impl Wide for [__m256i; 2] {
     unsafe fn or(self, other: Self) -> Self {
         // SAFETY: as in `load`.
         unsafe { [_mm256_or_si256(self[0], other[0]), _mm256_or_si256(self[1], other[1])] }
+    }
+    #[inline(always)]
+    unsafe fn covers(self, other: Self) -> bool {
+        // SAFETY: as in `load`.
+        unsafe {
+            let missing = [_mm256_andnot_si256(self[0], other[0]), _mm256_andnot_si256(self[1], other[1])];
+            let missing = _mm256_or_si256(missing[0], missing[1]);
+            _mm256_testz_si256(missing, missing) == 1
+        }
     }
 }

@@ -1,14 +1,17 @@
-//! The command as a user types it, beside the NumPy script that it replaces.
+//! The command as a user types it, beside the NumPy script that it replaces: on equal cores and beside
+//! another program.
 
 use super::Row;
 use super::clock::median;
-use super::planning::binary;
+use super::planning::{binary, measured};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 /// The rival: the whole of what a NumPy user would write.
 const SCRIPT: &str = "import numpy, sys; numpy.save('n.npy', numpy.load('a.npy') @ numpy.load('b.npy'))";
+const TURNS: usize = 5;
+const PRODUCT: [&str; 7] = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--report", "r.json"];
 
 pub fn rows(quick: bool) -> Vec<Row> {
     let Some(program) = binary() else {
@@ -17,44 +20,92 @@ pub fn rows(quick: bool) -> Vec<Row> {
     };
     let place = tempfile::tempdir().expect("a temporary directory");
     let at = place.path();
+    let python = numpy(at);
+    if python.is_none() {
+        eprintln!(
+            "the whole command: no NumPy (NUMPY_PYTHON names the Python that has it); its rows are left out"
+        );
+    }
     let mut rows = Vec::new();
-    for n in if quick { vec![2000] } else { vec![2000, 4000] } {
+    for n in [2000, 4000] {
         for name in ["a.npy", "b.npy"] {
             let size = n.to_string();
             run(at, &program, &["random", &size, &size, "-o", name, "--seed", "3"])
                 .expect("apportion random");
         }
-        let product = ["matmul", "a.npy", "b.npy", "-o", "c.npy", "--report", "r.json"];
         // Speeds are measured once.
-        run(at, &program, &product).expect("apportion matmul");
-        beside_numpy(at, &program, (n, &product), &mut rows);
-        around(at, n, &mut rows);
+        run(at, &program, &PRODUCT).expect("apportion matmul");
+        let beside = |python: &PathBuf| {
+            median(
+                (0..TURNS)
+                    .filter_map(|_| Some(run(at, &program, &PRODUCT)? / run(at, python, &["-c", SCRIPT])?))
+                    .collect(),
+            )
+        };
+        let mut row =
+            |target: String, figure: f64, limit: f64| rows.push((target, figure, limit, figure <= limit));
+        if let Some(python) = &python {
+            row(format!("whole command, n = {n}, of the NumPy script's time"), beside(python), 1.05);
+        }
+        if n < 4000 {
+            continue;
+        }
+        row(format!("verification, n = {n}: seconds"), verification(at, &program), 0.08);
+        row(format!("memory, n = {n}, of the matrices'"), memory(at, &program, n), 1.1);
+        let unequal: &[(&str, &str)] = if quick { &[("1.2", "7")] } else { &[("1.2", "7"), ("2", "0")] };
+        for (cores, nice) in unequal {
+            if let (Some(python), Some(_busy)) = (&python, Busy::second_core(nice)) {
+                // What the other program takes is to be known, as it is after some runs beside it.
+                run(at, &program, &PRODUCT).expect("apportion matmul");
+                row(format!("the same, cores {cores}:1 by another program"), beside(python), 1.0);
+            }
+        }
     }
     rows
 }
 
-fn beside_numpy(at: &Path, program: &Path, (n, product): (u64, &[&str]), rows: &mut Vec<Row>) {
-    let python = std::env::var_os("NUMPY_PYTHON").map_or("python3".into(), PathBuf::from);
-    let rival = || run(at, &python, &["-c", SCRIPT]);
-    if rival().is_none() {
-        eprintln!(
-            "the whole command: no NumPy (NUMPY_PYTHON names the Python that has it); its rows are left out"
-        );
-        return;
-    }
-    let turn = || Some(run(at, program, product)? / rival()?);
-    let ratio = median((0..5).filter_map(|_| turn()).collect());
-    rows.push((format!("whole command, n = {n}, of the NumPy script's time"), ratio, 1.05, ratio <= 1.05));
+/// A Python that has NumPy: the one that is named, that of the tests, or the system's.
+fn numpy(at: &Path) -> Option<PathBuf> {
+    let named = std::env::var_os("NUMPY_PYTHON").map(PathBuf::from);
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python3");
+    let known = [tests, "python3".into(), "/usr/bin/python3".into()];
+    named.into_iter().chain(known).find(|python| run(at, python, &["-c", "import numpy"]).is_some())
 }
 
-/// What the last run's report says of verification and memory.
-fn around(at: &Path, n: u64, rows: &mut Vec<Row>) {
-    let text = std::fs::read_to_string(at.join("r.json")).expect("the report");
-    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let seconds = report["verify_seconds"].as_f64().expect("verify_seconds");
-    // The target is for n = 4,000; the work is quadratic.
-    let limit = 0.08 * (n as f64 / 4000.0).powi(2);
-    rows.push((format!("verification, n = {n}: seconds"), seconds, limit, seconds <= limit));
+/// Seconds of verification in the median run.
+fn verification(at: &Path, program: &Path) -> f64 {
+    let once = |_| {
+        run(at, program, &PRODUCT).expect("apportion matmul");
+        let text = std::fs::read_to_string(at.join("r.json")).expect("the report");
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        report["verify_seconds"].as_f64().expect("verify_seconds")
+    };
+    median((0..TURNS).map(once).collect())
+}
+
+/// The most bytes that a run holds, relative to those of A, B and C.
+fn memory(at: &Path, program: &Path, n: u64) -> f64 {
+    let most = measured(Command::new(program).args(PRODUCT).current_dir(at));
+    most / (3 * n * n * size_of::<f64>() as u64) as f64
+}
+
+/// A loop on the second core, until dropped.
+struct Busy(Child);
+
+impl Busy {
+    /// With niceness 7 it takes 17 % of the core from a program that needs it, with 0 half.
+    fn second_core(nice: &str) -> Option<Self> {
+        let mut command = Command::new("nice");
+        command.args(["-n", nice, "taskset", "-c", "1", "sh", "-c", "while :; do :; done"]);
+        Some(Self(command.stderr(Stdio::null()).spawn().ok()?))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Wall seconds of a command that succeeds.

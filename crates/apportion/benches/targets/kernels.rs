@@ -52,7 +52,8 @@ fn built_in<T: Real>(n: usize, blas: Blas) -> Row {
     (format!("plus-times {}, n = {n}, one core, of OpenBLAS' speed", T::NAME), ratio, 0.94, ratio >= 0.94)
 }
 
-/// The product by updates of one pivot block each; operands are first copied together, as in a run by messages.
+/// The product by updates of one pivot block each; operands are first copied together, as in a run by
+/// messages.
 fn by_updates<T: Real>((a, b): (&[T], &[T]), n: usize, panel: &mut [T], c: &mut [T]) {
     for start in (0..n).step_by(BLOCK) {
         let k = BLOCK.min(n - start);

@@ -1,5 +1,5 @@
-//! Products of bits by M4RI (Albrecht, Bard and Hart 2010), where it is installed. It adds over GF(2), which takes
-//! the same operations as or.
+//! Products of bits by M4RI (Albrecht, Bard and Hart 2010), where it is installed. It adds over GF(2), which
+//! takes the same operations as or.
 #![allow(unsafe_code)]
 
 use libloading::{Library, Symbol};

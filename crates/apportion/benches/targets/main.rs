@@ -8,6 +8,8 @@
 
 mod clock;
 mod command;
+mod compile;
+mod fresh;
 mod kernels;
 mod m4ri;
 mod mpi;
@@ -34,13 +36,15 @@ fn main() {
     let wanted: Vec<&String> = arguments.iter().filter(|argument| *argument != "quick").collect();
     println!("{}; tropical kernels use {}\n", machine(), apportion::kernels::instruction_set());
     let mut missed = 0;
-    let parts: [(&str, Part); 6] = [
+    let parts: [(&str, Part); 8] = [
+        ("fresh starts", fresh::rows),
         ("kernels", kernels::rows),
         ("semirings", semirings::rows),
         ("the whole command", command::rows),
         ("MPI beside threads", mpi::rows),
         ("MPI beside ScaLAPACK", scalapack::rows),
         ("planning, simulation", planning::rows),
+        ("builds", compile::rows),
     ];
     for (name, rows) in parts {
         if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
@@ -48,6 +52,9 @@ fn main() {
         }
         let rows = rows(quick);
         missed += rows.iter().filter(|row| !row.3).count();
+        if rows.is_empty() {
+            continue;
+        }
         let lines = rows.into_iter().map(|(target, figure, limit, met)| {
             vec![
                 target,

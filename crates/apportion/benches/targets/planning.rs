@@ -1,7 +1,8 @@
 //! Targets of planning, simulation at scale and arrangement.
 //!
-//! What is said "from the command line" runs the release binary beside this bench (`target/release/apportion`):
-//! reading, planning and writing. Without that binary those rows are left out. The rest calls the library.
+//! What is said "from the command line" runs the release binary beside this bench
+//! (`target/release/apportion`): reading, planning and writing. Without that binary those rows are left out.
+//! The rest calls the library.
 
 use super::Row;
 use apportion::model::Model;
@@ -17,7 +18,7 @@ use std::time::Instant;
 /// Bytes of a gibibyte.
 const GIBIBYTE: f64 = 1024.0 * 1024.0 * 1024.0;
 
-/// All rows; with `quick`, platforms of up to 1,000 processors only.
+/// All rows; with `quick`, two of the simulations at scale.
 pub fn rows(quick: bool) -> Vec<Row> {
     let mut rows = by_library(quick);
     let Some(program) = binary() else {
@@ -28,9 +29,7 @@ pub fn rows(quick: bool) -> Vec<Row> {
     };
     let place = tempfile::tempdir().expect("a temporary directory");
     partitions(&program, place.path(), quick, &mut rows);
-    if !quick {
-        at_scale(&program, place.path(), &mut rows);
-    }
+    at_scale(&program, place.path(), quick, &mut rows);
     rows
 }
 
@@ -67,7 +66,7 @@ fn by_library(quick: bool) -> Vec<Row> {
 /// `partition` of unlike processors on a uniform network.
 fn partitions(program: &Path, place: &Path, quick: bool, rows: &mut Vec<Row>) {
     let all = [(64, 20_000, 0.05), (1_000, 20_000, 0.5), (100_000, 100_000, 2.0)];
-    for (p, side, limit) in all.into_iter().take(if quick { 2 } else { 3 }) {
+    for (p, side, limit) in all {
         let mut text = String::from("name = \"bench\"\n[network]\nlatency = 1e-5\nbandwidth = 1e9\n");
         for (i, x) in draws(p).enumerate() {
             let _ = writeln!(text, "[[processor]]\nname = \"p{i}\"\nspeed = {:.6e}", (1.0 + 19.0 * x) * 1e9);
@@ -76,7 +75,7 @@ fn partitions(program: &Path, place: &Path, quick: bool, rows: &mut Vec<Row>) {
         std::fs::write(&platform, text).expect("a writable directory");
         let out = place.join("plan.json");
         let shape = format!("{side}x{side}");
-        let (seconds, _) = best_of(3, || {
+        let (seconds, _) = best_of(if quick { 2 } else { 3 }, || {
             let mut command = Command::new(program);
             command.args(["partition", "--shape", &shape, "--platform"]).arg(&platform).arg("-o").arg(&out);
             measured(&mut command)
@@ -86,7 +85,7 @@ fn partitions(program: &Path, place: &Path, quick: bool, rows: &mut Vec<Row>) {
 }
 
 /// 100 sites of 100 processors, each site behind one shared uplink.
-fn at_scale(program: &Path, place: &Path, rows: &mut Vec<Row>) {
+fn at_scale(program: &Path, place: &Path, quick: bool, rows: &mut Vec<Row>) {
     let mut text =
         String::from("name = \"sites\"\n[network]\nlatency = \"20 us\"\nbandwidth = \"10 Gbit/s\"\n");
     for site in 0..100 {
@@ -107,7 +106,14 @@ fn at_scale(program: &Path, place: &Path, rows: &mut Vec<Row>) {
     let mut partition = Command::new(program);
     partition.args(["partition", "--shape", "100000x100000", "--method", "columns", "--platform"]);
     measured(partition.arg(&platform).arg("-o").arg(&plan));
-    for (flow, sharing) in [("one-to-all", "fifo"), ("bulk", "fifo")] {
+    let all = [
+        ("bulk", "fifo"),
+        ("bulk", "fair"),
+        ("ring", "fair"),
+        ("one-to-all", "fair"),
+        ("one-to-all", "fifo"),
+    ];
+    for (flow, sharing) in all.into_iter().take(if quick { 2 } else { all.len() }) {
         let mut simulate = Command::new(program);
         simulate.args(["simulate", "--flow", flow, "--sharing", sharing, "--block", "50000"]);
         simulate.arg("--plan").arg(&plan).arg("--platform").arg(&platform);
@@ -125,7 +131,7 @@ fn at_scale(program: &Path, place: &Path, rows: &mut Vec<Row>) {
 }
 
 /// Runs a command to its end, and returns the most bytes of memory that it held, 0 where that is not known.
-fn measured(command: &mut Command) -> f64 {
+pub fn measured(command: &mut Command) -> f64 {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary runs");
     let status = format!("/proc/{}/status", child.id());
     let mut most: f64 = 0.0;

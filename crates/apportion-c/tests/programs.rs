@@ -1,4 +1,5 @@
-//! Programs in C and Fortran, compiled and run as their users would: installed, with pkg-config, under both MPIs.
+//! Programs in C and Fortran, compiled and run as their users would: installed, with pkg-config, under both
+//! MPIs.
 #![allow(clippy::unwrap_used)]
 #![cfg(target_os = "linux")]
 
@@ -11,7 +12,8 @@ use std::sync::OnceLock;
 fn installed() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
-        // Beside the test binaries: the same place for every run, so that nothing is left in the temporary folder.
+        // Beside the test binaries: the same place for every run, so that nothing is left in the temporary
+        // folder.
         let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
         let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
         let prefix = deps.parent().unwrap().join("apportion-c-installed");

@@ -1,7 +1,7 @@
 //! Memory that is refused ends the command in order: one line, exit code 1, no temporary file left.
 //!
-//! Rust's own way is a message without a remedy and SIGABRT. Here the allocator itself ends the process, wherever
-//! memory is refused and the caller does not ask for refusals to be told. Nothing here takes memory.
+//! Rust's own way is a message without a remedy and SIGABRT. Here the allocator itself ends the process,
+//! wherever memory is refused and the caller does not ask for refusals to be told. Nothing here takes memory.
 
 #![allow(unsafe_code)]
 
@@ -69,8 +69,8 @@ fn end(bytes: usize) -> ! {
     ))
 }
 
-/// Where the standard library takes memory from the system itself, as for a thread's handle, it ends the process by
-/// SIGABRT, after a line of its own. Other causes are defects, such as a panic during a panic.
+/// Where the standard library takes memory from the system itself, as for a thread's handle, it ends the
+/// process by SIGABRT, after a line of its own. Other causes are defects, such as a panic during a panic.
 pub fn catch_aborts() {
     #[cfg(unix)]
     {

@@ -183,8 +183,8 @@ pub fn fit_text() {
     }
 }
 
-/// Runs work while a thread calls `tick`. The thread ends when the work does, also by a panic. If the system refuses the
-/// thread, the work is done without.
+/// Runs work while a thread calls `tick`. The thread ends when the work does, also by a panic. If the system
+/// refuses the thread, the work is done without.
 fn follow(mut tick: impl FnMut() + Send, work: &mut dyn FnMut()) {
     let (working, ended) = channel::<()>();
     std::thread::scope(|scope| {
@@ -224,8 +224,8 @@ pub fn say(error: &Error) {
     let _ = std::io::stderr().write_all(format!("apportion: {}\n", crate::flags::told(error)).as_bytes());
 }
 
-/// The time that ranks above 0 leave to rank 0 to report what all ranks meet; mpirun ends them then. Long, for
-/// busy machines.
+/// The time that ranks above 0 leave to rank 0 to report what all ranks meet; mpirun ends them then. Long,
+/// for busy machines.
 pub const LATER_RANKS: Duration = Duration::from_secs(3);
 
 /// The same with the rank, in a job of several.
@@ -263,8 +263,8 @@ pub fn internal_error(panic: &(dyn Any + Send)) -> String {
     )
 }
 
-/// The process's monitor: Ctrl-C, SIGHUP (unless `nohup` ignores it) and SIGTERM stop the current work, so that
-/// it can clean up.
+/// The process's monitor: Ctrl-C, SIGHUP (unless `nohup` ignores it) and SIGTERM stop the current work, so
+/// that it can clean up.
 pub fn monitor() -> &'static Monitor {
     static MONITOR: OnceLock<Monitor> = OnceLock::new();
     MONITOR.get_or_init(|| {

@@ -1,13 +1,13 @@
 //! MPDATA: points per second of whole steps on one core and on two, beside the roofline of memory.
 //!
 //! `cargo bench --bench advection` takes about a minute on a quiet machine; `-- 256` runs at another side
-//! than 512. Courant numbers are constants (one for each axis), or arrays with one for each face. The roofline is
-//! the speed of memory (a triad over arrays larger than the caches) divided by the bytes that a step must move: the
-//! field read and written, and three Courant numbers read where they are arrays.
+//! than 512. Courant numbers are constants (one for each axis), or arrays with one for each face. The
+//! roofline is the speed of memory (a triad over arrays larger than the caches) divided by the bytes that a
+//! step must move: the field read and written, and three Courant numbers read where they are arrays.
 //!
 //! With `PYMPDATA=PYTHON` in the environment, the path of a Python that has PyMPDATA, its speed stands beside
-//! ours in double precision (benches/pympdata.py; its compilation takes another minute). It has arrays of Courant
-//! numbers in any case.
+//! ours in double precision (benches/pympdata.py; its compilation takes another minute). It has arrays of
+//! Courant numbers in any case.
 
 use apportion::advect::{AdvectJob, Courant, advect, needed_faces};
 use apportion::kernels::mpdata::{Advectable, Boundary, Scheme};

@@ -1,11 +1,11 @@
 //! What does a dynamic tail recover of the time that a neighbour takes?
 //!
-//! `cargo bench --bench dynamic_tail` multiplies two matrices of 3000 x 3000 on all cores, one processor a core,
-//! with tails of 0, 5, 10 and 20 %: alone, and beside a thread that burns a tenth of the first core's time in
-//! pulses of 20 ms. It prints medians of seven runs relative to the run alone without a tail; a perfect division
-//! of the noise would end at p / (p - 0.1). The rows take turns, so that a slow phase of the machine hits all of
-//! them. It needs an otherwise idle machine. The lines after it are a simulation of the same rule on more
-//! processors, which needs none.
+//! `cargo bench --bench dynamic_tail` multiplies two matrices of 3000 x 3000 on all cores, one processor a
+//! core, with tails of 0, 5, 10 and 20 %: alone, and beside a thread that burns a tenth of the first core's
+//! time in pulses of 20 ms. It prints medians of seven runs relative to the run alone without a tail; a
+//! perfect division of the noise would end at p / (p - 0.1). The rows take turns, so that a slow phase of the
+//! machine hits all of them. It needs an otherwise idle machine. The lines after it are a simulation of the
+//! same rule on more processors, which needs none.
 
 use apportion::geometry::Rank;
 use apportion::kernels::Kernel;

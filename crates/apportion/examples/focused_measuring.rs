@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release --example focused_measuring` compares three ways to measure four processors before a
 //! number of units is divided among them: a focused sweep (`measure --units`), an adaptive sweep of all sizes
-//! up to that number (`measure --adaptive`), and 8 sizes evenly spaced in scale (`measure`). Seconds are those
-//! of one run of each point, over all processors, relative to the processor seconds of the divided work itself.
-//! The accuracy of the focused sweep is 0.02, or the number after `--`.
+//! up to that number (`measure --adaptive`), and 8 sizes evenly spaced in scale (`measure`). Seconds are
+//! those of one run of each point, over all processors, relative to the processor seconds of the divided work
+//! itself. The accuracy of the focused sweep is 0.02, or the number after `--`.
 //! Errors are those of the shares (of all units) and of the longest time beside the true functions'.
 
 use apportion::error::Result;

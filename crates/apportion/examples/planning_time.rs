@@ -1,9 +1,9 @@
 //! How long planning takes on random platforms, compared with its limit: 1 % of the forecast, or 50 ms.
 //!
-//! `cargo run --release -p apportion --example planning_time [PLATFORMS] [SEED] [FIRST] [LEAST] [MOST]` plans each
-//! product as `auto` does, up to three times (the shortest counts), and prints a line for each, from the first
-//! one on. Platforms have LEAST to MOST processors (16 to 1,000). Networks are full, half duplex, buses, stars,
-//! clusters, and clusters behind shared uplinks.
+//! `cargo run --release -p apportion --example planning_time [PLATFORMS] [SEED] [FIRST] [LEAST] [MOST]` plans
+//! each product as `auto` does, up to three times (the shortest counts), and prints a line for each, from the
+//! first one on. Platforms have LEAST to MOST processors (16 to 1,000). Networks are full, half duplex,
+//! buses, stars, clusters, and clusters behind shared uplinks.
 
 use apportion::error::Result;
 use apportion::model::{Model, WorkUnit, platform_models};

@@ -120,7 +120,8 @@ impl Error {
     }
 }
 
-/// True if there was no room for the data, on the disk or in memory: the request was right, but the work failed.
+/// True if there was no room for the data, on the disk or in memory: the request was right, but the work
+/// failed.
 fn is_full(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{FileTooLarge, OutOfMemory, QuotaExceeded, StorageFull, WriteZero};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge | WriteZero | OutOfMemory)

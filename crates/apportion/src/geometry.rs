@@ -121,8 +121,9 @@ impl Rect {
     }
 }
 
-/// The numbers of two rectangles of a list that share an element; `None` if all are disjoint. No rectangle may be
-/// empty. A sweep over the rows that keeps the rectangles of the current row by column: O(R log R) for R of them.
+/// The numbers of two rectangles of a list that share an element; `None` if all are disjoint. No rectangle
+/// may be empty. A sweep over the rows that keeps the rectangles of the current row by column: O(R log R) for
+/// R of them.
 pub(crate) fn first_overlap(rects: &[Rect]) -> Option<[usize; 2]> {
     let sorted = |key: fn(&Rect) -> u64| {
         let mut order: Vec<usize> = (0..rects.len()).collect();

@@ -1,8 +1,8 @@
 //! Memory that the system may refuse.
 //!
-//! Rust ends a process by SIGABRT where an allocation is refused, except where the caller asks for a refusal to be
-//! told. A program whose global allocator ends the process in another way, as the `apportion` command does,
-//! distinguishes the two by [`refusal_is_expected`].
+//! Rust ends a process by SIGABRT where an allocation is refused, except where the caller asks for a refusal
+//! to be told. A program whose global allocator ends the process in another way, as the `apportion` command
+//! does, distinguishes the two by [`refusal_is_expected`].
 
 use std::cell::Cell;
 

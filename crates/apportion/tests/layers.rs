@@ -1,6 +1,6 @@
 //! The house's floors: a folder uses only what is below it. Reads the sources, so it sees every path that
-//! begins with `crate::` or climbs to the crate's root by `super::`; documentation may link upwards, and tests
-//! may use anything.
+//! begins with `crate::` or climbs to the crate's root by `super::`; documentation may link upwards, and
+//! tests may use anything.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::BTreeSet;

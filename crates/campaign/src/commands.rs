@@ -1,5 +1,5 @@
-//! Commands that are disturbed, and what must hold afterwards: the right outputs, or one line and the outputs as they
-//! were; nothing is left over.
+//! Commands that are disturbed, and what must hold afterwards: the right outputs, or one line and the outputs
+//! as they were; nothing is left over.
 
 use crate::fuzz::no_leftovers;
 use crate::tool::{Ended, Tool, all_end_in, ended};
@@ -104,7 +104,8 @@ impl<'a> Attack<'a> {
         ended(command, &words)
     }
 
-    /// Runs the command where earlier outputs are, and checks what it leaves. `about` says how it is disturbed.
+    /// Runs the command where earlier outputs are, and checks what it leaves. `about` says how it is
+    /// disturbed.
     pub fn disturbed(&self, about: &str, environment: Environment) -> Result<Ended, String> {
         let about = format!("apportion {}: {about}", self.case.line);
         let bench = tempfile::tempdir().map_err(|e| e.to_string())?;

@@ -104,7 +104,8 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 64)]
         together: u32,
     },
-    /// Products under --adaptive beside a neighbour that comes and goes. Needs no other program, and an idle machine.
+    /// Products under --adaptive beside a neighbour that comes and goes. Needs no other program, and an idle
+    /// machine.
     Neighbour(neighbour::Options),
     /// All of these but neighbour.
     All {

@@ -1,4 +1,5 @@
-//! Each message between ranks is lost, late or doubled once, in turn: by a library between apportion and Open MPI.
+//! Each message between ranks is lost, late or doubled once, in turn: by a library between apportion and Open
+//! MPI.
 //!
 //! The property: the right result, or an error that names what happened, soon; what was there before stays.
 
@@ -47,8 +48,8 @@ pub fn run(most: u32, tool: &Tool) -> Found {
 
 type With<'a> = (&'a Tool, &'a str, &'a PathBuf);
 
-/// Disturbs up to `most` messages of a command. Kinds and places go on from command to command, so that one message of
-/// each already shows all kinds, near the beginning and near the end.
+/// Disturbs up to `most` messages of a command. Kinds and places go on from command to command, so that one
+/// message of each already shows all kinds, near the beginning and near the end.
 fn attack(
     (line, output): &(&str, &str),
     (most, command): (u32, usize),

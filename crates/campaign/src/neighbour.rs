@@ -1,8 +1,8 @@
-//! Products under `--adaptive` on two pinned workers, beside a neighbour that comes and goes: busy loops, pinned to the
-//! core of one worker, for 5 to 60 seconds at a time.
+//! Products under `--adaptive` on two pinned workers, beside a neighbour that comes and goes: busy loops,
+//! pinned to the core of one worker, for 5 to 60 seconds at a time.
 //!
-//! Each product is compared with an oracle that knows the neighbour's visits, and that never waits or moves anything:
-//! see [`oracle`]. Every fourth product keeps its first shares, to show what repartitioning gains.
+//! Each product is compared with an oracle that knows the neighbour's visits, and that never waits or moves
+//! anything: see [`oracle`]. Every fourth product keeps its first shares, to show what repartitioning gains.
 
 mod loops;
 mod oracle;
@@ -41,7 +41,8 @@ pub struct Options {
     /// Seconds of one product without a neighbour; less if a quarter of the free memory allows no more.
     #[arg(long, value_name = "S", default_value_t = 60.0)]
     seconds: f64,
-    /// Segments of the inner dimension, after each of which the speeds are looked at; the default is that of `matmul`.
+    /// Segments of the inner dimension, after each of which the speeds are looked at; the default is that of
+    /// `matmul`.
     #[arg(long, value_name = "N", default_value_t = 64)]
     segments: u64,
 }

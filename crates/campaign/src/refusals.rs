@@ -1,8 +1,9 @@
-//! Memory is refused: each allocation of a command in turn, alone or with all that follow, by a library that is loaded
-//! before the others. It sees every allocation that goes through the C library, also those of that library itself.
+//! Memory is refused: each allocation of a command in turn, alone or with all that follow, by a library that
+//! is loaded before the others. It sees every allocation that goes through the C library, also those of that
+//! library itself.
 //!
-//! The property: the command succeeds with the right output, or it ends with one line and exit code 1; what was there
-//! before stays, and nothing is left over.
+//! The property: the command succeeds with the right output, or it ends with one line and exit code 1; what
+//! was there before stays, and nothing is left over.
 
 use crate::Found;
 use crate::commands::{Attack, CASES, Case, Environment, case};

@@ -1,8 +1,8 @@
-//! Threads are refused, as by a limit on processes: each thread of a command in turn, alone or with all that follow, by
-//! a library that is loaded before the others. Threads that libraries start are not refused.
+//! Threads are refused, as by a limit on processes: each thread of a command in turn, alone or with all that
+//! follow, by a library that is loaded before the others. Threads that libraries start are not refused.
 //!
-//! The property: the command succeeds with the right output, or it ends with one line and exit code 1; what was there
-//! before stays, and no file and no program that it started is left over.
+//! The property: the command succeeds with the right output, or it ends with one line and exit code 1; what
+//! was there before stays, and no file and no program that it started is left over.
 
 use crate::Found;
 use crate::commands::{Attack, CASES, Case, Environment, case};

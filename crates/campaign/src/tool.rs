@@ -111,8 +111,8 @@ pub fn finish(mut child: Child, words: &[&str]) -> Result<Ended, String> {
     }
 }
 
-/// True for an mpirun whose processes have all ended: that of Open MPI 4.1 waits forever at times after they have
-/// failed, which is no defect of theirs.
+/// True for an mpirun whose processes have all ended: that of Open MPI 4.1 waits forever at times after they
+/// have failed, which is no defect of theirs.
 fn is_launcher_alone(id: u32) -> bool {
     let name = std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
     let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
@@ -166,8 +166,8 @@ pub fn built(source: &str, library: &Path, arguments: &[&str]) -> Result<Option<
 }
 
 impl Ended {
-    /// Checks the rules of an end: exit code 0, 1 or 2, no signal, and exactly one line of error, the last one,
-    /// that is no internal one. Notes may stand before it.
+    /// Checks the rules of an end: exit code 0, 1 or 2, no signal, and exactly one line of error, the last
+    /// one, that is no internal one. Notes may stand before it.
     pub fn is_orderly(&self) -> Result<(), String> {
         let is_error = |line: &&str| line.starts_with("apportion: ");
         let errors = self.said.lines().filter(is_error).count();
@@ -189,8 +189,8 @@ impl Ended {
     }
 }
 
-/// True for what the C library or Rust's says about a thread that is refused memory while another thread already ends
-/// the process for that reason.
+/// True for what the C library or Rust's says about a thread that is refused memory while another thread
+/// already ends the process for that reason.
 fn is_of_system(line: &str) -> bool {
     let starts = ["Fatal glibc error: ", "memory allocation of ", "note: run with `RUST_BACKTRACE"];
     line.is_empty() || starts.iter().any(|start| line.starts_with(start))

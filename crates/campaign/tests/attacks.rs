@@ -1,5 +1,5 @@
-//! A short round of each part of the campaign, so that a regression is found before a release. The long rounds are
-//! commands: see CONTRIBUTING.md.
+//! A short round of each part of the campaign, so that a regression is found before a release. The long
+//! rounds are commands: see CONTRIBUTING.md.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
@@ -7,7 +7,8 @@
 use apportion_testing::{Need, skip};
 use std::process::Command;
 
-/// Runs a part of the campaign, which must find no defect. What a part needs and the machine lacks is reported.
+/// Runs a part of the campaign, which must find no defect. What a part needs and the machine lacks is
+/// reported.
 fn finds_nothing(part: &str) {
     let finds = tempfile::tempdir().unwrap();
     let mut campaign = Command::new(env!("CARGO_BIN_EXE_campaign"));
@@ -29,7 +30,8 @@ fn lost_late_and_doubled_messages_do_no_harm() {
     finds_nothing("messages --most 1");
 }
 
-/// The whole corpus, which has what was a defect once, and a fraction of a second of damaged inputs for each parser.
+/// The whole corpus, which has what was a defect once, and a fraction of a second of damaged inputs for each
+/// parser.
 #[test]
 fn damaged_input_is_used_or_refused_in_one_line() {
     finds_nothing("fuzz --seconds 0.3");

@@ -1,5 +1,5 @@
-//! The workspace: every dependency has a licence that `deny.toml` allows, and comes from a registry; the first command
-//! of the README finds its program.
+//! The workspace: every dependency has a licence that `deny.toml` allows, and comes from a registry; the
+//! first command of the README finds its program.
 
 #![allow(clippy::unwrap_used)] // A test says what went wrong by failing.
 

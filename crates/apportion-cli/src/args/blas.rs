@@ -9,8 +9,8 @@ pub struct BlasArgs {
     /// kernel), openblas, blis, mkl, or the path of a library [default: auto].
     #[arg(long, value_name = "auto|none|PATH")]
     pub blas: Option<String>,
-    /// Use the built-in kernel: the same bytes whatever is installed, on every machine with fused multiply-add
-    /// (x86-64 since about 2013, all of ARM's 64-bit processors).
+    /// Use the built-in kernel: the same bytes whatever is installed, on every machine with fused
+    /// multiply-add (x86-64 since about 2013, all of ARM's 64-bit processors).
     #[arg(long, conflicts_with = "blas")]
     pub reproducible: bool,
 }

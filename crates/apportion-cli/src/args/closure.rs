@@ -33,8 +33,8 @@ pub struct ClosureArgs {
     /// only.
     #[arg(long, value_name = "FILE", value_parser = matrix_or_layout)]
     pub predecessors: Option<PathBuf>,
-    /// How the closure is computed; auto takes elimination where its forecast is less than that of half of the
-    /// products that squaring may take.
+    /// How the closure is computed; auto takes elimination where its forecast is less than that of half of
+    /// the products that squaring may take.
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub algorithm: AlgorithmName,
     #[command(flatten)]

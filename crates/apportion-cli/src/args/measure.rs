@@ -124,8 +124,8 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "FRACTION", conflicts_with_all = ["network", "sizes", "carry_over"],
         value_parser = numbers::number)]
     pub accuracy: Option<f64>,
-    /// Measure only what dividing this number of units needs: each next size is the one whose uncertainty costs
-    /// the plan most.
+    /// Measure only what dividing this number of units needs: each next size is the one whose uncertainty
+    /// costs the plan most.
     #[arg(long, value_name = "N", value_parser = within(1..=u64::MAX), conflicts_with_all = ["shape", "sizes",
         "adaptive", "smallest", "largest", "network"])]
     pub units: Option<u64>,
@@ -134,8 +134,8 @@ pub struct MeasureArgs {
         "network", "command", "program"])]
     pub shape: Option<String>,
     /// Carry the speed functions of the same kernel with another element type over from this file
-    /// (models.json): measure one size on each processor, its share of --units or --shape or the middle of its
-    /// curve.
+    /// (models.json): measure one size on each processor, its share of --units or --shape or the middle of
+    /// its curve.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["sizes", "points", "adaptive", "smallest", "largest",
         "resume", "network", "command", "program"])]
     pub carry_over: Option<PathBuf>,

@@ -88,8 +88,8 @@ pub struct PartitionArgs {
     /// computes while data travel [default: forecast with auto, else proportional].
     #[arg(long, value_enum, conflicts_with_all = ["units", "surfaces", "compare"])]
     pub shares: Option<SharesName>,
-    /// Give every processor a share. By default, auto leaves out processors whose messages would cost more time
-    /// than their work saves.
+    /// Give every processor a share. By default, auto leaves out processors whose messages would cost more
+    /// time than their work saves.
     #[arg(long, conflicts_with_all = ["units", "method", "levels", "surfaces"])]
     pub keep_all: bool,
     /// Who gets the rows (--method rows) or units (--method proportional) that are left over after rounding

@@ -23,8 +23,8 @@ pub struct RunningArgs {
     /// computes while data travel [default: forecast with auto, else proportional].
     #[arg(long, value_enum, conflicts_with = "plan")]
     pub shares: Option<SharesName>,
-    /// Give every processor a share. By default, auto leaves out processors whose messages would cost more time
-    /// than their work saves.
+    /// Give every processor a share. By default, auto leaves out processors whose messages would cost more
+    /// time than their work saves.
     #[arg(long, conflicts_with = "plan")]
     pub keep_all: bool,
     #[command(flatten)]

@@ -25,7 +25,8 @@ pub struct StudyArgs {
     /// processors out.
     #[arg(long, value_name = "N", default_value = "0", value_parser = within(0..=1_000_000))]
     pub subsets: u64,
-    /// Number of random products with a long inner dimension, for each number of processors, that boxes may cut.
+    /// Number of random products with a long inner dimension, for each number of processors, that boxes may
+    /// cut.
     #[arg(long, value_name = "N", default_value = "0", value_parser = within(0..=1_000_000))]
     pub boxes: u64,
     /// Distribution of the speeds: uniform, simplex, log-uniform or pareto.

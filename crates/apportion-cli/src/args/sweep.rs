@@ -34,13 +34,13 @@ pub struct SweepArgs {
         conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub margin: Option<f64>,
     /// Methods to compare, each with its fastest flow; with a single method, its flows [default: the plan's
-    /// own layout, or all methods that auto compares; with processors also auto itself, which leaves out those
-    /// that are not worth their messages].
+    /// own layout, or all methods that auto compares; with processors also auto itself, which leaves out
+    /// those that are not worth their messages].
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "sweep",
         conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub methods: Option<Vec<String>>,
-    /// Methods for the levels of the platform's clusters, from the top, as one more candidate; auto at a level
-    /// is the best method there.
+    /// Methods for the levels of the platform's clusters, from the top, as one more candidate; auto at a
+    /// level is the best method there.
     #[arg(long, value_name = "METHOD,METHOD", value_delimiter = ',', requires = "sweep",
         conflicts_with_all = ["traces", "trace", "explain", "export_simgrid"])]
     pub levels: Option<Vec<String>>,

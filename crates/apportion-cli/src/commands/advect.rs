@@ -223,8 +223,8 @@ fn on_world<T: Advectable>(
     tell(args, (&report, None), &prepared, flow.largest, (world, console))
 }
 
-/// The error of a run some of whose steps are kept, with instructions to continue; `beside` is the last field that
-/// was written beside the output.
+/// The error of a run some of whose steps are kept, with instructions to continue; `beside` is the last field
+/// that was written beside the output.
 pub fn with_kept(error: Error, begun: &Begun<'_>, step: Option<u64>, beside: Option<&Path>) -> Error {
     let snapshots = beside.map(|last| format!("fields up to {} are written", last.display()));
     let kept = begun.directory.zip(step).map(|(directory, step)| {

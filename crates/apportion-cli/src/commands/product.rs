@@ -98,8 +98,8 @@ impl Part<'_> {
         self.product(kernel, outputs)
     }
 
-    /// The kernel of plus-times where none is named: that of the models, or the winner of a race on this process's
-    /// processors. A product in panels keeps to the built-in one, as it may be continued elsewhere.
+    /// The kernel of plus-times where none is named: that of the models, or the winner of a race on this
+    /// process's processors. A product in panels keeps to the built-in one, as it may be continued elsewhere.
     fn fastest<T: Real>(&self) -> Result<Kernel<T>> {
         let (task, world) = (self.task, self.world);
         let panelled = matches!(task.job, Job::Product(args) if args.panels.asked());

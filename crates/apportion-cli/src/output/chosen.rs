@@ -198,8 +198,8 @@ impl Chosen<'_> {
     }
 
     /// `{"by", "decided_by", "chosen", "against": […]}`: each with method, flow, overlap, its value, and the
-    /// fraction by which that exceeds the chosen one's. A candidate that a bound ruled out has a value of null, and
-    /// `at_least`.
+    /// fraction by which that exceeds the chosen one's. A candidate that a bound ruled out has a value of
+    /// null, and `at_least`.
     pub fn value(&self) -> Option<Value> {
         let best = self.choices.first()?;
         self.rival()?;

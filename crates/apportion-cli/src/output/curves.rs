@@ -31,7 +31,8 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// Whether sizes suit a logarithmic axis: they are spaced by factors, and no line from the origin is drawn.
+    /// Whether sizes suit a logarithmic axis: they are spaced by factors, and no line from the origin is
+    /// drawn.
     pub fn is_wide(&self, models: &[Model]) -> bool {
         // A line through the origin is straight on plain axes only.
         self.division.is_none() && self.widest(models) > WIDE * smallest(models)

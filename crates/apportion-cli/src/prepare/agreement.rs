@@ -119,7 +119,8 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// A hash of pieces spread evenly over a file, its first and last bytes among them, of `budget` bytes at most.
+/// A hash of pieces spread evenly over a file, its first and last bytes among them, of `budget` bytes at
+/// most.
 fn sample(path: &Path, length: u64, budget: u64) -> Result<String> {
     let failed = |e| Error::file(path, "read", e);
     let mut file = File::open(path).map_err(failed)?;

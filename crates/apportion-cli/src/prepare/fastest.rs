@@ -31,8 +31,8 @@ pub fn of_models<T: Real>(name: &str) -> Option<Kernel<T>> {
     }
 }
 
-/// The kernel that a sweep measures: the one that is named, or that of the points so far, or the fastest where
-/// a size is large enough for a race.
+/// The kernel that a sweep measures: the one that is named, or that of the points so far, or the fastest
+/// where a size is large enough for a race.
 ///
 /// # Errors
 /// Those of [`fastest`]; a library that cannot be loaded.

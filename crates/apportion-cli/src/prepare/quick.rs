@@ -37,8 +37,8 @@ pub struct Quick {
 }
 
 /// Speed functions of the platform's processors on this machine: remembered ones, if they were measured under
-/// the same conditions, or those of a quick measurement. `work` is that of the run, in elements of C times its
-/// pivot blocks.
+/// the same conditions, or those of a quick measurement. `work` is that of the run, in elements of C times
+/// its pivot blocks.
 ///
 /// # Errors
 /// Those of [`measure_quickly`], on all ranks.
@@ -133,8 +133,8 @@ impl Quick {
         (high > (1.0 + OFF) * low).then_some([low * forecast, high * forecast])
     }
 
-    /// Compares the run with the speeds that it was planned by. Speeds that were off are replaced, and what other
-    /// programs took is told and remembered.
+    /// Compares the run with the speeds that it was planned by. Speeds that were off are replaced, and what
+    /// other programs took is told and remembered.
     pub fn check(mut self, report: &RunReport, platform: &Platform, console: &Console) {
         self.warn(console);
         let Some(forecast) = report.plan.forecast.as_ref().filter(|_| report.adaptation.is_none()) else {

@@ -118,8 +118,8 @@ fn runs_count_what_the_plan_says() {
     assert!(simulated["seconds"].as_f64().unwrap() > 0.0);
 }
 
-/// On an emulated network of 4 MB/s, slabs take less than a fifth of the time of the best rectangles by forecast, and
-/// the run moves what the forecast counts.
+/// On an emulated network of 4 MB/s, slabs take less than a fifth of the time of the best rectangles by
+/// forecast, and the run moves what the forecast counts.
 #[test]
 fn an_emulated_network_shows_it() {
     let here = Bench::new();

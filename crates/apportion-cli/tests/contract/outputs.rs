@@ -127,7 +127,8 @@ fn no_output_replaces_another_or_an_input() {
     assert_ne!(fs::read(bench.path("b.npy")).unwrap(), inputs[1]);
 }
 
-/// The other commands' outputs replace nothing either, and an advection begins no checkpoint where there is one.
+/// The other commands' outputs replace nothing either, and an advection begins no checkpoint where there is
+/// one.
 #[test]
 fn other_commands_keep_their_inputs() {
     let bench = bench();

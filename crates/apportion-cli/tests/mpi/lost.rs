@@ -120,7 +120,8 @@ fn a_rank_asked_to_stop_ends_all() {
     killed(Mpi::Open, 2, Signal::TERM);
 }
 
-/// A stopped rank sends nothing and does not end: the others notice, and one names the rank that it waits for.
+/// A stopped rank sends nothing and does not end: the others notice, and one names the rank that it waits
+/// for.
 #[test]
 fn a_stopped_rank_is_noticed() {
     let stop = |pid| kill_process(pid, Signal::STOP).unwrap();

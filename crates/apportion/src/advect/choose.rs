@@ -17,9 +17,9 @@ const METHODS: [Method; 4] = [Method::Columns, Method::Grid, Method::Cartesian, 
 /// Steps that are simulated, and then as many again: what the second half takes, every later one takes.
 const SIMULATED: u64 = 4;
 
-/// The part by which the passes of a step take longer one by one, with a narrow exchange before each: the field
-/// then goes through memory in every pass, and otherwise once. 0.25 to 0.38 with two non-oscillatory passes on
-/// a processor with AVX-512; others were not measured.
+/// The part by which the passes of a step take longer one by one, with a narrow exchange before each: the
+/// field then goes through memory in every pass, and otherwise once. 0.25 to 0.38 with two non-oscillatory
+/// passes on a processor with AVX-512; others were not measured.
 const APART: f64 = 0.3;
 
 /// A plan of the horizontal plane, the order of the steps, and the forecast.
@@ -33,8 +33,8 @@ pub struct AdvectChoice {
     pub step_seconds: f64,
 }
 
-/// Every layout with every order, the fastest first, where forecasts of narrow exchanges count for what they do
-/// not know: that passes one by one go through memory. Speeds are in cells advanced by a step per second.
+/// Every layout with every order, the fastest first, where forecasts of narrow exchanges count for what they
+/// do not know: that passes one by one go through memory. Speeds are in cells advanced by a step per second.
 /// `method` and `order` fix what they name; `layout` is a plan given.
 ///
 /// # Errors

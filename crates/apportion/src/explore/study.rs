@@ -54,7 +54,8 @@ pub struct Study {
     /// The number of draws, from the first, that are also laid out by the portfolio of methods, which
     /// includes `recursive`.
     pub searched: u64,
-    /// The number of draws of machines with a network of two levels, for which `auto` may leave processors out.
+    /// The number of draws of machines with a network of two levels, for which `auto` may leave processors
+    /// out.
     pub subsets: u64,
     /// The number of draws of products with a long inner dimension, which boxes may cut.
     pub boxes: u64,

@@ -100,7 +100,8 @@ mod tests {
         }
     }
 
-    /// A product by one micro-kernel, of fractions with full mantissas, with C at a place and strides of its own.
+    /// A product by one micro-kernel, of fractions with full mantissas, with C at a place and strides of its
+    /// own.
     fn bits<T: Real>(tile: &MicroKernel<T>, [m, k, n]: [usize; 3], slack: usize) -> Vec<u64> {
         let (lda, ldb, ldc) = (k + slack, n + 2 * slack, n + slack);
         // Not sines, whose last bits Miri chooses at random.

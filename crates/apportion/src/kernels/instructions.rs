@@ -20,8 +20,8 @@ impl Instructions {
     /// The environment variable that limits the kernels of a process.
     pub const VARIABLE: &str = "APPORTION_INSTRUCTIONS";
 
-    /// The widest set that kernels may use: [`Instructions::VARIABLE`], by default AVX-512. Kernels read it once,
-    /// when the first of them runs.
+    /// The widest set that kernels may use: [`Instructions::VARIABLE`], by default AVX-512. Kernels read it
+    /// once, when the first of them runs.
     ///
     /// # Errors
     /// The variable names no set. Kernels then run without a limit.

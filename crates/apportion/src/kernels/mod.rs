@@ -2,8 +2,9 @@
 //! `unsafe`.
 //!
 //! [`gemm`] computes plus-times, [`max_plus`] and [`min_plus`] the tropical products, all by one packed and
-//! blocked body; [`Blas`] computes plus-times with an external library. [`BitMatrix`] multiplies packed bits, and [`donor_cell`] advects. A
-//! [`PathElement`] is a path: its length, its number of edges and its last vertex.
+//! blocked body; [`Blas`] computes plus-times with an external library. [`BitMatrix`] multiplies packed bits,
+//! and [`donor_cell`] advects. A [`PathElement`] is a path: its length, its number of edges and its last
+//! vertex.
 
 mod blas;
 mod boolean;

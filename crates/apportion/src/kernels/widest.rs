@@ -5,8 +5,8 @@
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::has;
 
-/// A loop to run by [`widest`]. Implementations mark `run`, and what it calls, `#[inline(always)]`: what is not
-/// inlined is compiled for any processor.
+/// A loop to run by [`widest`]. Implementations mark `run`, and what it calls, `#[inline(always)]`: what is
+/// not inlined is compiled for any processor.
 pub(crate) trait Loop {
     fn run(self);
 }

@@ -30,7 +30,8 @@ pub fn advection_kernel<T: Advectable>(scheme: &Scheme) -> String {
 
 /// Speed functions of whole MPDATA steps. The size is the number of cells, on a periodic grid of 64 levels
 /// that is as square as whole numbers allow. Repetitions go on from the field that the one before left. With
-/// `faces` there is a Courant number for each face, as from files, otherwise one for each axis: that is faster.
+/// `faces` there is a Courant number for each face, as from files, otherwise one for each axis: that is
+/// faster.
 ///
 /// # Errors
 /// No size, one below 1 or too large for memory; known points of another subject; errors of `keep`;

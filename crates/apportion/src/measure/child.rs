@@ -45,8 +45,8 @@ pub(super) struct Ended {
 
 /// Runs a program to its end, or for at most `most` time, on the cores of the calling thread; stdin is empty.
 ///
-/// The outer error is an interruption or a refused thread, the inner one an error of the system: the program cannot
-/// be started.
+/// The outer error is an interruption or a refused thread, the inner one an error of the system: the program
+/// cannot be started.
 pub(super) fn run(
     mut command: Command,
     most: Option<Duration>,

@@ -1,7 +1,9 @@
-//! The programs in progress, so that a process can end them when it must end at once, as when memory is refused.
+//! The programs in progress, so that a process can end them when it must end at once, as when memory is
+//! refused.
 //!
-//! A signal at the death of the parent (`PR_SET_PDEATHSIG`) would reach the program alone and not those that it started,
-//! and would have to be set between `fork` and `exec`, which makes starts slower: they are part of what is measured.
+//! A signal at the death of the parent (`PR_SET_PDEATHSIG`) would reach the program alone and not those that
+//! it started, and would have to be set between `fork` and `exec`, which makes starts slower: they are part
+//! of what is measured.
 
 use std::io::{ErrorKind, Result};
 use std::process::{Child, Command};
@@ -20,13 +22,13 @@ static STARTING: AtomicU32 = AtomicU32::new(0);
 /// True once no further program may start.
 static OVER: AtomicBool = AtomicBool::new(false);
 
-/// Glances at programs that are being started, of a millisecond each, before they are given up: the thread that starts
-/// one may be the one that ends the process.
+/// Glances at programs that are being started, of a millisecond each, before they are given up: the thread
+/// that starts one may be the one that ends the process.
 const GLANCES: u32 = 100;
 
 /// Kills all programs that [`run_units`](super::run_units), [`balance`](super::balance()) and
-/// [`sweep_command`](super::sweep_command) have started, and their child processes. Takes no memory and no lock: for a
-/// process that ends at once. On Unix only; elsewhere they live on.
+/// [`sweep_command`](super::sweep_command) have started, and their child processes. Takes no memory and no
+/// lock: for a process that ends at once. On Unix only; elsewhere they live on.
 pub fn abandon_programs() {
     OVER.store(true, Ordering::SeqCst);
     for _ in 0..GLANCES {

@@ -1,9 +1,9 @@
 //! Measuring only what one division needs: the next size is the one whose uncertainty costs the plan most.
 //!
-//! The shares of a known number of units are computed from the points so far, and only sizes at those shares are
-//! measured, until no share is uncertain. Source: the partial estimates of Lastovetsky and Reddy 2009,
-//! "Distributed data partitioning for heterogeneous processors based on partial estimation of their functional
-//! performance models". New here: sizes that could not change the plan are not measured.
+//! The shares of a known number of units are computed from the points so far, and only sizes at those shares
+//! are measured, until no share is uncertain. Source: the partial estimates of Lastovetsky and Reddy 2009,
+//! "Distributed data partitioning for heterogeneous processors based on partial estimation of their
+//! functional performance models". New here: sizes that could not change the plan are not measured.
 
 use crate::error::{Error, Result};
 use crate::model::{Model, Point};
@@ -21,8 +21,8 @@ const ROUNDINGS: usize = 16;
 const DOUBT_PER_DOUBLING: f64 = 0.5;
 /// … or the slope of speed between the last two points, times this factor.
 const STEEPER: f64 = 2.0;
-/// Between two points, the expected error of the line is the smaller distance in scale times the gap in speed,
-/// times this factor.
+/// Between two points, the expected error of the line is the smaller distance in scale times the gap in
+/// speed, times this factor.
 const INSIDE: f64 = 2.0;
 
 /// A size to measure.
@@ -32,8 +32,8 @@ pub struct Request {
     pub rank: usize,
     /// The size, a whole number.
     pub size: f64,
-    /// Seconds that the plan is expected to lose if this size is not measured; infinite as long as the processor
-    /// has no point.
+    /// Seconds that the plan is expected to lose if this size is not measured; infinite as long as the
+    /// processor has no point.
     pub regret: f64,
 }
 
@@ -44,8 +44,8 @@ pub struct Request {
 /// # Expected regret
 /// Let all processors finish after T seconds by the points so far, and one processor's speed at its share be
 /// uncertain by the fraction u either way. If it is slower, all wait for it: T u are lost, less what a better
-/// plan would lose too, w T u, where w is its part of the units. If it is faster, it waits: a better plan would
-/// have gained w T u. Both are equally likely: T u (1 - w + w) / 2 = T u / 2.
+/// plan would lose too, w T u, where w is its part of the units. If it is faster, it waits: a better plan
+/// would have gained w T u. Both are equally likely: T u (1 - w + w) / 2 = T u / 2.
 ///
 /// # Example
 /// ```
@@ -81,8 +81,8 @@ struct Known {
 }
 
 impl FocusedSweep {
-    /// A sweep for dividing `units` among this number of processors, until the expected relative error of every
-    /// speed at its share is at most `accuracy`. At most 30 points on each processor.
+    /// A sweep for dividing `units` among this number of processors, until the expected relative error of
+    /// every speed at its share is at most `accuracy`. At most 30 points on each processor.
     ///
     /// # Errors
     /// No processor or no unit, or an accuracy that is not in (0, 1): exit code 2.

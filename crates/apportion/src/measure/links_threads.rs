@@ -24,8 +24,8 @@ const STRIDE: usize = 1024;
 /// are rewritten before each message.
 ///
 /// # Errors
-/// Errors of the returned closure: messages that need more memory than is free; a refused thread (exit code 1);
-/// [`Error::Interrupted`].
+/// Errors of the returned closure: messages that need more memory than is free; a refused thread (exit
+/// code 1); [`Error::Interrupted`].
 ///
 /// # Panics
 /// If a probe names a processor that the platform does not have, or names one processor twice.

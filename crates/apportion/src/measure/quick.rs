@@ -1,7 +1,7 @@
 //! The quick measurement before a run: windows of the same work until two of them agree.
 //!
-//! A time has two causes: how fast the processor computes, and how much of its time other programs leave to it.
-//! CPU time tells them apart. The first is worth remembering, the second holds for the moment.
+//! A time has two causes: how fast the processor computes, and how much of its time other programs leave to
+//! it. CPU time tells them apart. The first is worth remembering, the second holds for the moment.
 
 use crate::error::Result;
 use crate::input::EXTREME;
@@ -83,8 +83,8 @@ impl QuickSpeeds {
         Ok(Models { models, ..self.models.clone() })
     }
 
-    /// The factors by which a run beside these shares may be shorter and longer than its forecast, by what was
-    /// observed: all processors at their best, and one at its worst.
+    /// The factors by which a run beside these shares may be shorter and longer than its forecast, by what
+    /// was observed: all processors at their best, and one at its worst.
     pub fn range(&self, shares: &[CpuShare]) -> [f64; 2] {
         let each = || self.spread.iter().zip(shares);
         [
@@ -121,9 +121,9 @@ fn scaled(model: &Model, factor: f64) -> Result<Model> {
     Model::new(model.processor(), model.interpolation(), points, model.max_size())
 }
 
-/// Measures the platform's processors, all at once. A thorough measurement repeats windows of the same sizes until
-/// two agree within [`AGREEMENT`], five at most: about a second and a half for four sizes on a quiet machine.
-/// Every rank gets the same result.
+/// Measures the platform's processors, all at once. A thorough measurement repeats windows of the same sizes
+/// until two agree within [`AGREEMENT`], five at most: about a second and a half for four sizes on a quiet
+/// machine. Every rank gets the same result.
 ///
 /// The speeds are the means of the two windows that agree; if none do, the medians of all.
 ///

@@ -12,24 +12,26 @@ use crate::run::{Monitor, World};
 const ROUNDS: usize = 2;
 /// Seconds for each kernel in each round.
 const SECONDS: f64 = 0.12;
-/// By this factor another kernel must be faster than the first to be preferred: more than noise, and the first
-/// is the one whose results are the same everywhere.
+/// By this factor another kernel must be faster than the first to be preferred: more than noise, and the
+/// first is the one whose results are the same everywhere.
 const CLEARLY: f64 = 1.02;
 
 /// The outcome of a race.
 #[derive(Debug, Clone)]
 pub struct Race<T> {
-    /// Of the kernels that all ranks have, the fastest in total; the first unless another is clearly faster (2 %).
+    /// Of the kernels that all ranks have, the fastest in total; the first unless another is clearly faster
+    /// (2 %).
     pub fastest: Kernel<T>,
     /// The fastest kernel on this process's processors, by the same rule: ranks on unlike hosts may differ.
     pub own: Kernel<T>,
-    /// The name of each kernel that all ranks have, and its flop/s on all processors at once, in its better round.
+    /// The name of each kernel that all ranks have, and its flop/s on all processors at once, in its better
+    /// round.
     pub rates: Vec<(String, f64)>,
 }
 
-/// Runs each kernel on all processors at once, on tiles of C of `size` elements by pivot blocks of `block`, as a
-/// product does, and finds the fastest. Ranks may have different kernels: each runs its own. A quarter of a second
-/// for each kernel.
+/// Runs each kernel on all processors at once, on tiles of C of `size` elements by pivot blocks of `block`,
+/// as a product does, and finds the fastest. Ranks may have different kernels: each runs its own. A quarter
+/// of a second for each kernel.
 ///
 /// # Errors
 /// Those of [`measure_kernel`](crate::measure::measure_kernel), on all ranks; interrupted.

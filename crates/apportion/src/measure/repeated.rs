@@ -16,7 +16,8 @@ pub(super) trait Repeat {
     fn repeat(&mut self, halt: &StopSignal<'_>, count: u64) -> Result<Timing>;
 }
 
-/// The mean time of `count` computations of a processor that `throttle` slows down; each returns its CPU seconds.
+/// The mean time of `count` computations of a processor that `throttle` slows down; each returns its CPU
+/// seconds.
 pub(super) fn timed(
     halt: &StopSignal<'_>,
     (count, slowdown): (u64, f64),

@@ -14,8 +14,8 @@ use crate::run::{Monitor, World};
 const SECONDS: f64 = 0.25;
 
 /// Measures each of the platform's processors in the process that runs it, all together, size by size. Every
-/// rank gets the same models of all processors. Among several ranks, only the time for each size is taken from
-/// the options.
+/// rank gets the same models of all processors. Among several ranks, only the time for each size is taken
+/// from the options.
 ///
 /// # Errors
 /// Those of [`measure_kernel`], on all ranks; interrupted.

@@ -1,16 +1,16 @@
 //! A speed function carried over from one element type to another by one measured point.
 //!
-//! Speed changes where a cache or the memory is full, and that is a matter of bytes. The function of elements of
-//! another size is therefore the same function of the bytes, times one factor, which one point determines.
+//! Speed changes where a cache or the memory is full, and that is a matter of bytes. The function of elements
+//! of another size is therefore the same function of the bytes, times one factor, which one point determines.
 
 use super::{Model, Point};
 use crate::error::{Error, Result};
 
 impl Model {
-    /// The model of another element type, of which one point was measured: the speed at x elements is `factor`
-    /// times this model's at x / `ratio` elements, where `ratio` is the bytes of an element of this model over
-    /// those of the other: 2 from f64 to f32. The factor is such that the curve goes through the point. Carried
-    /// points count as not measured: they have no repetitions.
+    /// The model of another element type, of which one point was measured: the speed at x elements is
+    /// `factor` times this model's at x / `ratio` elements, where `ratio` is the bytes of an element of this
+    /// model over those of the other: 2 from f64 to f32. The factor is such that the curve goes through the
+    /// point. Carried points count as not measured: they have no repetitions.
     ///
     /// # Errors
     /// A point or ratio that is not a positive number, or beyond the model's cap.
@@ -53,7 +53,8 @@ mod tests {
     use crate::platform::Emulated;
     use crate::random::Random;
 
-    /// Seeded functions of bytes: the knees of f32 are at twice as many elements, and it is up to twice as fast.
+    /// Seeded functions of bytes: the knees of f32 are at twice as many elements, and it is up to twice as
+    /// fast.
     #[test]
     fn one_point_gives_the_other_curve() {
         let mut random = Random::new(9);

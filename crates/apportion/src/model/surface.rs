@@ -10,9 +10,9 @@ use std::cmp::Ordering;
 
 /// A speed function over a grid of sizes: (rows, columns), or (m, k, n).
 ///
-/// The work of a task is a product of powers of its coordinates, by default of the coordinates themselves. Speed
-/// is work per second; it is multilinear between the nodes of the grid and constant beyond its edges. A section
-/// is therefore a piecewise-linear [`Model`].
+/// The work of a task is a product of powers of its coordinates, by default of the coordinates themselves.
+/// Speed is work per second; it is multilinear between the nodes of the grid and constant beyond its edges. A
+/// section is therefore a piecewise-linear [`Model`].
 ///
 /// # Example
 /// ```
@@ -149,8 +149,8 @@ impl Surface {
     /// The section with all parameters fixed but one (`None`): a model whose size is that parameter.
     ///
     /// # Errors
-    /// Not exactly one `None`, not one entry per axis, a fixed value that is not positive, or work that is not
-    /// proportional to the free parameter.
+    /// Not exactly one `None`, not one entry per axis, a fixed value that is not positive, or work that is
+    /// not proportional to the free parameter.
     pub fn section(&self, fixed: &[Option<f64>]) -> Result<Model> {
         let free: Vec<usize> = (0..fixed.len()).filter(|&i| fixed[i].is_none()).collect();
         let positive = fixed.iter().flatten().all(|x| x.is_finite() && *x > 0.0);

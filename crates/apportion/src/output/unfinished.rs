@@ -1,7 +1,7 @@
 //! The temporary files of all outputs that are being written, for processes that must end at once.
 //!
-//! A file is listed before it exists. The list has a lock of its own under which nothing waits and no memory is
-//! taken, so that it can be read wherever an allocation is refused.
+//! A file is listed before it exists. The list has a lock of its own under which nothing waits and no memory
+//! is taken, so that it can be read wherever an allocation is refused.
 
 use crate::memory;
 use std::fs;
@@ -34,8 +34,8 @@ pub fn abandon_all() -> (usize, Abandoned) {
     (APPEARED.load(Ordering::SeqCst), gate)
 }
 
-/// The same where this thread may itself be beginning an output or making one appear: where memory is refused, or after
-/// SIGABRT. Outputs of other threads that appear now are waited for, but not for long.
+/// The same where this thread may itself be beginning an output or making one appear: where memory is
+/// refused, or after SIGABRT. Outputs of other threads that appear now are waited for, but not for long.
 pub fn abandon_now() -> usize {
     // Never opened again: the process ends.
     std::mem::forget(patiently(&GATE));

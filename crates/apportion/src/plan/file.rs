@@ -185,8 +185,8 @@ impl Plan {
         }
     }
 
-    /// The sizes at which speed functions are evaluated, by rank: the shares, except for a layout that cuts the
-    /// inner dimension ([`Layout::sizes`]).
+    /// The sizes at which speed functions are evaluated, by rank: the shares, except for a layout that cuts
+    /// the inner dimension ([`Layout::sizes`]).
     pub fn sizes(&self) -> Vec<u64> {
         self.rectangles().map_or_else(|| self.shares.clone(), Layout::sizes)
     }

@@ -34,7 +34,8 @@ impl Part {
 
 /// A partition of the m x n matrix C. It also partitions A and B, which are cut in the same proportions.
 ///
-/// If the inner dimension is cut ([`Layout::of_boxes`]), the parts say who owns C, and the boxes who computes.
+/// If the inner dimension is cut ([`Layout::of_boxes`]), the parts say who owns C, and the boxes who
+/// computes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     shape: Shape,
@@ -236,8 +237,8 @@ impl Layout {
         self.faces_by_owner().iter().map(|rects| SpanSet::union(rects.iter().map(|r| r.cols))).collect()
     }
 
-    /// The partition of A (m x k): the rows of C, and the columns of C rescaled to k, within the inner indices
-    /// of the box. Empty parts are dropped.
+    /// The partition of A (m x k): the rows of C, and the columns of C rescaled to k, within the inner
+    /// indices of the box. Empty parts are dropped.
     pub fn parts_of_a(&self) -> Vec<Part> {
         let Shape { k, n, .. } = self.shape;
         self.cut(|one| Rect::new(one.rows, one.cols.rescale(n, k).intersect(one.inner)))

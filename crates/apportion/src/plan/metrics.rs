@@ -146,8 +146,8 @@ pub fn lower_bound(shape: Shape, shares: &[u64]) -> f64 {
 }
 
 impl Layout {
-    /// Number of rows and columns of C that several processors share. Times k, these are the elements of A and B that
-    /// some processor needs and another one owns.
+    /// Number of rows and columns of C that several processors share. Times k, these are the elements of A
+    /// and B that some processor needs and another one owns.
     pub(crate) fn shared_lines(&self) -> u64 {
         let Shape { m, n, .. } = self.shape();
         let whole = |own: &Vec<Rect>| {

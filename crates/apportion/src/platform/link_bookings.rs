@@ -139,7 +139,8 @@ impl<'a> LinkBookings<'a> {
     }
 }
 
-/// A hash of one number. Order plays no part, and the numbers are not chosen by a user who could make them collide.
+/// A hash of one number. Order plays no part, and the numbers are not chosen by a user who could make them
+/// collide.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Mixed(u64);
 

@@ -65,7 +65,8 @@ pub struct RunReport {
     pub verify_seconds: f64,
 }
 
-/// What computed: this rank's kernel, and those of all ranks in `by_rank` if they differ. Every rank calls it.
+/// What computed: this rank's kernel, and those of all ranks in `by_rank` if they differ. Every rank calls
+/// it.
 fn about_kernels<T: Element>(kernel: Kernel<T>, session: &Session<'_>) -> Result<Value> {
     let (mut about, world) = (kernel.about(), session.world());
     if !world.is_solo() {

@@ -1,7 +1,7 @@
 //! Powers and closures of a matrix: several products by one plan. A square matrix has the same layout as its
 //! product, so a process's part of one product is its part of the factors of the next: no data move between
-//! products. The broadcast flow on strips of rows is the exception: between processes, its right factor is moved
-//! to column blocks before each product.
+//! products. The broadcast flow on strips of rows is the exception: between processes, its right factor is
+//! moved to column blocks before each product.
 
 mod elimination;
 
@@ -79,9 +79,9 @@ impl std::fmt::Display for ClosureMethod {
 }
 
 impl ClosureMethod {
-    /// The method of less predicted time, the same on all ranks: elimination, if it takes less time than half of
-    /// the squarings that may be needed, by the job's plan. Below 256 vertices, and where the plan is of no
-    /// method that could divide products of other shapes, it is squaring.
+    /// The method of less predicted time, the same on all ranks: elimination, if it takes less time than half
+    /// of the squarings that may be needed, by the job's plan. Below 256 vertices, and where the plan is of
+    /// no method that could divide products of other shapes, it is squaring.
     ///
     /// # Errors
     /// As [`simulate`](crate::simulate::simulate), on all ranks.
@@ -110,8 +110,8 @@ impl ClosureMethod {
 }
 
 /// The closure I + A + A^2 + … of a square matrix over max-plus, min-plus or or-and, in which each vertex
-/// reaches itself by the empty path, by the job's [`ClosureMethod`] or else the one of less predicted time. Its
-/// products are verified as in [`multiply`]. The result has the blocks of [`OwnRects`]' C.
+/// reaches itself by the empty path, by the job's [`ClosureMethod`] or else the one of less predicted time.
+/// Its products are verified as in [`multiply`]. The result has the blocks of [`OwnRects`]' C.
 ///
 /// # Errors
 /// As [`multiply`]; plus-times (exit code 2); a cycle that improves forever, negative over min-plus or

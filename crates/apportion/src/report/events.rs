@@ -25,8 +25,8 @@ type Bar = ([Nanos; 2], usize, bool);
 
 /// Draws a simulation as a self-contained SVG 1.1 document. Each unit of a resource has a lane, coloured by
 /// the jobs that hold it: full while the job runs, pale while it is done and waits for the rule that follows.
-/// Jobs that hold no resource have lanes of their own. Shows at most 200 lanes. The same run gives the same bytes.
-/// O(segments log segments).
+/// Jobs that hold no resource have lanes of their own. Shows at most 200 lanes. The same run gives the same
+/// bytes. O(segments log segments).
 pub fn events_svg(workcell: &Workcell, run: &EventRun) -> String {
     let lanes = lanes(workcell, run);
     let names: Vec<&str> = workcell.jobs.iter().map(|job| job.name.as_str()).collect();

@@ -101,9 +101,9 @@ impl<P: Piece, W: Work> Worker<'_, P, W> {
     }
 }
 
-/// Does work of this amount at the speed of a processor with a share of this size. `done` is the fraction of its
-/// work in this run that was done before; `part` are the fractions of the job before and in this run. Returns
-/// the CPU seconds.
+/// Does work of this amount at the speed of a processor with a share of this size. `done` is the fraction of
+/// its work in this run that was done before; `part` are the fractions of the job before and in this run.
+/// Returns the CPU seconds.
 fn paced(
     session: &Session<'_>,
     stop: &StopSignal<'_>,

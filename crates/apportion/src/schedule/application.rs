@@ -102,8 +102,9 @@ pub trait Executable: Application + Sync {
     /// Stores a piece that has arrived.
     fn unpack(&self, local: &mut Self::Local<'_>, piece: &Self::Piece, elements: &[Self::Element]);
 
-    /// Stores a piece that has arrived in memory which the processor may keep: it may compute with the elements
-    /// where they are, and drops the parcel when it needs them no more. Default: [`unpack`](Self::unpack).
+    /// Stores a piece that has arrived in memory which the processor may keep: it may compute with the
+    /// elements where they are, and drops the parcel when it needs them no more. Default:
+    /// [`unpack`](Self::unpack).
     fn accept(&self, local: &mut Self::Local<'_>, piece: &Self::Piece, parcel: &Parcel<Self::Element>) {
         self.unpack(local, piece, parcel.elements());
     }
@@ -112,15 +113,15 @@ pub trait Executable: Application + Sync {
     /// thread that it started, or 0 if it started none.
     fn compute(&self, local: &mut Self::Local<'_>, work: &Self::Work, threads: usize) -> f64;
 
-    /// The amount of a step's work, less what is left to the queue of [`take_left`](Self::take_left). Default:
-    /// [`Work::amount`].
+    /// The amount of a step's work, less what is left to the queue of [`take_left`](Self::take_left).
+    /// Default: [`Work::amount`].
     fn amount(&self, local: &Self::Local<'_>, work: &Self::Work) -> f64 {
         let _ = local;
         work.amount()
     }
 
-    /// Takes work from a queue that the processors of one process share, for a processor that has done all its
-    /// steps; `None` when nothing is left. Default: there is no queue.
+    /// Takes work from a queue that the processors of one process share, for a processor that has done all
+    /// its steps; `None` when nothing is left. Default: there is no queue.
     fn take_left(&self, rank: Rank) -> Option<Self::Work> {
         let _ = rank;
         None
@@ -147,8 +148,8 @@ pub trait Executable: Application + Sync {
         false
     }
 
-    /// True if this piece is among those that are read in place. The pieces of one message are all so, or none
-    /// is. Default: all pieces if processors share memory.
+    /// True if this piece is among those that are read in place. The pieces of one message are all so, or
+    /// none is. Default: all pieces if processors share memory.
     fn is_shared(&self, piece: &Self::Piece) -> bool {
         let _ = piece;
         self.shares_memory()

@@ -1,16 +1,16 @@
 //! The dynamic tail: most tiles of C are computed by their owners, the last ones by whoever has time.
 //!
-//! Source: Donfack, Grigori, Gropp and Kale 2012, "Hybrid static/dynamic scheduling for already optimized dense
-//! matrix factorization" (IPDPS). A static part keeps data where they are used; a dynamic part of about a tenth
-//! takes up what noise delays.
+//! Source: Donfack, Grigori, Gropp and Kale 2012, "Hybrid static/dynamic scheduling for already optimized
+//! dense matrix factorization" (IPDPS). A static part keeps data where they are used; a dynamic part of about
+//! a tenth takes up what noise delays.
 
 use crate::geometry::{Rank, Rect, Span};
 use std::collections::VecDeque;
 
 /// The shortest side that a rectangle needs for a tail.
 const LEAST_SIDE: u64 = 256;
-/// A BLAS may sum products with both sides up to this size in another order than larger ones: no cut makes such
-/// a product of a larger one.
+/// A BLAS may sum products with both sides up to this size in another order than larger ones: no cut makes
+/// such a product of a larger one.
 const SMALL: u64 = 64;
 /// The sides of a tile, between which its area follows from the number of tiles.
 const SIDES: [f64; 2] = [160.0, 512.0];
@@ -27,9 +27,9 @@ pub struct TailCut {
 }
 
 impl TailCut {
-    /// Cuts the last `fraction` off a rectangle, across its longer side, and divides it into tiles. `None` for a
-    /// rectangle that is too small: the owner then computes all of it. No piece has fewer than `least` rows or
-    /// columns, unless the rectangle has: kernels may sum a single row in another order.
+    /// Cuts the last `fraction` off a rectangle, across its longer side, and divides it into tiles. `None`
+    /// for a rectangle that is too small: the owner then computes all of it. No piece has fewer than `least`
+    /// rows or columns, unless the rectangle has: kernels may sum a single row in another order.
     pub fn of(rect: Rect, fraction: f64, least: u64) -> Option<Self> {
         let least = least.max(2);
         let along_rows = rect.rows.len() >= rect.cols.len();
@@ -70,7 +70,8 @@ impl TailCut {
     }
 }
 
-/// How a product of a rectangle sums long inner dimensions, on one to `least / 2` threads that share its rows.
+/// How a product of a rectangle sums long inner dimensions, on one to `least / 2` threads that share its
+/// rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Size {
     /// As small products do, on any number of threads.
@@ -101,8 +102,8 @@ fn evenly(span: Span, side: u64) -> Vec<Span> {
     (0..count).map(|i| Span::new(at(i), at(i + 1))).collect()
 }
 
-/// The tiles that are left, by owner. A processor takes its own tiles first, whose operands are in its caches,
-/// then one of the processor that has most left.
+/// The tiles that are left, by owner. A processor takes its own tiles first, whose operands are in its
+/// caches, then one of the processor that has most left.
 ///
 /// # Guarantee
 /// No processor stops while a tile is left (list scheduling, Graham 1969): all processors that take part end
@@ -224,7 +225,8 @@ mod tests {
         assert_eq!(ends(4), [12.0, 12.0]);
     }
 
-    /// Sixteen processors with noise of up to a fifth, a tenth in the mean: efficiency with and without a tail.
+    /// Sixteen processors with noise of up to a fifth, a tenth in the mean: efficiency with and without a
+    /// tail.
     #[test]
     fn efficiency_under_ten_percent_noise_rises_from_90_to_97_percent() {
         let (processors, units, tail) = (16, 100, 15);

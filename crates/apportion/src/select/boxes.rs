@@ -12,9 +12,10 @@ use crate::plan::{Layout, LayoutConstraints, Shape};
 /// Layouts by which weights follow speeds at the sizes of the layout before.
 const MOST_ROUNDS: usize = 6;
 
-/// The layouts of `auto` that cut the inner dimension, by name: slabs and boxes that move less than all layouts
-/// of C in `others`. They are of use if the inner dimension is the longest. If it is not, they are considered
-/// where a forecast decides, since they hold more memory and add partial sums after everything else.
+/// The layouts of `auto` that cut the inner dimension, by name: slabs and boxes that move less than all
+/// layouts of C in `others`. They are of use if the inner dimension is the longest. If it is not, they are
+/// considered where a forecast decides, since they hold more memory and add partial sums after everything
+/// else.
 pub(super) fn candidates(
     shape: Shape,
     weights: &[f64],

@@ -16,8 +16,8 @@ use std::rc::Rc;
 /// Maximum number of layouts of a hierarchy that are compared: enough for two open levels.
 const MOST_LEVELS: usize = 200;
 
-/// Fractions of its `memory` that a capped processor's own data may take, tried in this order. The first is no
-/// cap: what a layout needs is less than its share suggests where A or B is cut in another way than C.
+/// Fractions of its `memory` that a capped processor's own data may take, tried in this order. The first is
+/// no cap: what a layout needs is less than its share suggests where A or B is cut in another way than C.
 const ROOM: [f64; 6] = [f64::INFINITY, 1.0, 0.9, 0.75, 0.5, 0.25];
 
 /// Smaller pivot blocks make kernels much slower.

@@ -1,10 +1,10 @@
 //! Forecasts of candidates, without simulating those that cannot win.
 //!
 //! Candidates are taken in the order of what they need at least: the work of the busiest processor, and what
-//! occupies a wire. They are given up once they are slower than the best so far. Where every pair of processors has a
-//! wire of its own, overlap is never slower, so that the same flow without it needs no forecast. All of this is
-//! exact: the first candidate is the one that simulating all of them would find, unless the work that planning may
-//! cost is spent before.
+//! occupies a wire. They are given up once they are slower than the best so far. Where every pair of
+//! processors has a wire of its own, overlap is never slower, so that the same flow without it needs no
+//! forecast. All of this is exact: the first candidate is the one that simulating all of them would find,
+//! unless the work that planning may cost is spent before.
 
 use super::candidates::Candidate;
 use super::effort::{self, LINES};
@@ -39,8 +39,8 @@ pub(super) enum Outcome {
     AtLeast(f64),
 }
 
-/// The outcomes of all candidates; `plans` are those of their layouts. Up to `all` pairs of processors x pivot
-/// blocks, each is simulated. O(candidates^2) besides the forecasts.
+/// The outcomes of all candidates; `plans` are those of their layouts. Up to `all` pairs of processors x
+/// pivot blocks, each is simulated. O(candidates^2) besides the forecasts.
 pub(super) fn outcomes(
     field: &Field<'_>,
     candidates: &[Candidate],
@@ -230,8 +230,8 @@ impl<'c, 'a> Contest<'c, 'a> {
         self.best = self.seconds(i).map_or(self.best, |seconds| seconds.min(self.best));
     }
 
-    /// True if a candidate that takes at least `bound` seconds is not preferred to all others: it is slower than
-    /// the best, or at most as fast and moves more, or as much and comes later.
+    /// True if a candidate that takes at least `bound` seconds is not preferred to all others: it is slower
+    /// than the best, or at most as fast and moves more, or as much and comes later.
     fn cannot_win(&self, bound: f64, i: usize) -> bool {
         let volume = |i: usize| self.plans[i].metrics.volume.unwrap_or(u64::MAX);
         let near = |j: &usize| self.seconds(*j).is_some_and(|s| s <= self.best * (1.0 + EQUAL));

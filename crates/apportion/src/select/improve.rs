@@ -57,8 +57,8 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
     Ok(in_order_of_preference(choices))
 }
 
-/// Candidates for the same processors with those that improve on the best of them, in order of preference. The budget
-/// is that of a product of `known` seconds.
+/// Candidates for the same processors with those that improve on the best of them, in order of preference.
+/// The budget is that of a product of `known` seconds.
 fn refined(
     field: &Field<'_>,
     shape: Shape,

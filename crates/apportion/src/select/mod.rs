@@ -111,8 +111,8 @@ pub struct PlanOptions {
 /// A candidate: a plan, the order of its steps, and its forecast.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// The plan, with its forecast unless there are too many processors to simulate. Only the first of several
-    /// choices has the table of directions in its metrics.
+    /// The plan, with its forecast unless there are too many processors to simulate. Only the first of
+    /// several choices has the table of directions in its metrics.
     pub plan: Plan,
     /// The order of steps.
     pub order: ScheduleOptions,
@@ -155,8 +155,8 @@ pub fn areas(models: &[Model], shape: Shape) -> Result<Vec<f64>> {
     Ok(speeds.into_iter().map(|s| s / largest / total * shape.elements() as f64).collect())
 }
 
-/// Multiply-adds per second of each processor at its share of C, or at the [size](Layout::sizes) of its boxes.
-/// `block` is the models' pivot block.
+/// Multiply-adds per second of each processor at its share of C, or at the [size](Layout::sizes) of its
+/// boxes. `block` is the models' pivot block.
 ///
 /// Ratios of speeds have no rates: every processor then computes in no time, so that a simulation with these
 /// rates gives the times of communication alone.
@@ -251,8 +251,8 @@ pub fn affordable(processors: usize, shape: Shape, block: u64, forecasts: usize)
 }
 
 impl PlanOptions {
-    /// Options with all choices open, inner cuts among them, and without memory checks: any method and flow, chosen by time, for
-    /// pivot blocks of `block` indices and elements of `element` bytes.
+    /// Options with all choices open, inner cuts among them, and without memory checks: any method and flow,
+    /// chosen by time, for pivot blocks of `block` indices and elements of `element` bytes.
     pub fn open(block: u64, element: u64) -> Self {
         Self {
             method: None,

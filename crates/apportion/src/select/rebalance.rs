@@ -3,11 +3,11 @@
 //! The measured speeds scale the models at all sizes, as in DFPA when a processor has changed (Lastovetsky
 //! and Reddy 2009). A new layout must save more time than noise explains and than moving its parts costs.
 //!
-//! Nobody knows how long the present speeds will last. They are assumed to last once more as long as they have
-//! lasted, as in the problem of renting or buying skis (Karlin et al. 1988, DOI 10.1007/BF01762111): what moving
-//! saves in that time must exceed its cost. So a change is followed at once where moving costs nothing. Otherwise
-//! it is followed when it has cost as much as moving does, and a change that ends just then costs twice that at
-//! most.
+//! Nobody knows how long the present speeds will last. They are assumed to last once more as long as they
+//! have lasted, as in the problem of renting or buying skis (Karlin et al. 1988, DOI 10.1007/BF01762111):
+//! what moving saves in that time must exceed its cost. So a change is followed at once where moving costs
+//! nothing. Otherwise it is followed when it has cost as much as moving does, and a change that ends just
+//! then costs twice that at most.
 
 use crate::error::Result;
 use crate::geometry::{Rank, Span};
@@ -20,8 +20,8 @@ use crate::select::check_caps;
 use crate::select::{affordable, capped, communication_of, rates};
 use crate::simulate::{CostModel, simulate};
 
-/// Minimum fraction of the remaining time that a new layout must save, cost of moving included. Another method
-/// than the present one must save as much again.
+/// Minimum fraction of the remaining time that a new layout must save, cost of moving included. Another
+/// method than the present one must save as much again.
 const WORTH_WHILE: f64 = 0.02;
 
 /// Assumed bytes per second that ranks pack and unpack: a conservative guess, used for the decision only.

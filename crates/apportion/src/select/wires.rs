@@ -1,4 +1,5 @@
-//! How long a layout's messages occupy the wires: a lower bound of its time on networks whose wires are shared.
+//! How long a layout's messages occupy the wires: a lower bound of its time on networks whose wires are
+//! shared.
 
 use super::rates;
 use crate::geometry::Rank;
@@ -8,7 +9,8 @@ use crate::platform::{Network, Topology, Wire};
 use crate::schedule::{Flow, ScheduleOptions};
 use std::collections::BTreeMap;
 
-/// Up to this number of processors, wires are considered: the table of pairs is made once and read for each layout.
+/// Up to this number of processors, wires are considered: the table of pairs is made once and read for each
+/// layout.
 const MOST_PROCESSORS: usize = 256;
 /// Nanoseconds for each pair: of the table, and of reading it.
 pub(super) const PAIR: f64 = 150.0;
@@ -88,8 +90,8 @@ impl Wires {
         Some(Self { processors, crossed, first, count: numbers.len(), topology: network.topology })
     }
 
-    /// Seconds of the most occupied wire, for elements of `element` bytes: with a message from each owner to each
-    /// processor that needs something, and with broadcasts. O(p^2 + p R) for R rectangles.
+    /// Seconds of the most occupied wire, for elements of `element` bytes: with a message from each owner to
+    /// each processor that needs something, and with broadcasts. O(p^2 + p R) for R rectangles.
     fn occupied(&self, layout: &Layout, element: u64) -> [f64; 2] {
         let mut metrics = Metrics::of_units(0.0);
         metrics.fill_in(layout);

@@ -1,7 +1,7 @@
 //! The work of forecasts, counted.
 //!
-//! Planning ends once its work is spent. It counts what is done instead of looking at a clock, so that equal input
-//! gives equal plans on every machine, busy or not.
+//! Planning ends once its work is spent. It counts what is done instead of looking at a clock, so that equal
+//! input gives equal plans on every machine, busy or not.
 
 use std::cell::Cell;
 
@@ -12,7 +12,8 @@ pub(crate) struct Effort {
     limit: Cell<f64>,
 }
 
-/// Nanoseconds of one step of a simulated processor, of one message on its wires, and of one piece at one of its ends.
+/// Nanoseconds of one step of a simulated processor, of one message on its wires, and of one piece at one of
+/// its ends.
 pub(super) const STEP: f64 = 130.0;
 pub(super) const MESSAGE: f64 = 180.0;
 pub(super) const PIECE: f64 = 50.0;

@@ -59,8 +59,8 @@ pub fn simulate<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Resu
     to_the_end(schedule, conditions, events).map(|events| events.outcome().trace)
 }
 
-/// The times of [`simulate`], bit for bit, without its events: about 100 bytes for each message that was sent and
-/// that its receiver has not waited for yet, and for each pair of processors that has exchanged any.
+/// The times of [`simulate`], bit for bit, without its events: about 100 bytes for each message that was sent
+/// and that its receiver has not waited for yet, and for each pair of processors that has exchanged any.
 ///
 /// # Errors
 /// Those of [`simulate`].
@@ -68,8 +68,8 @@ pub fn forecast<A: Application>(schedule: &A, conditions: CostModel<'_>) -> Resu
     to_the_end(schedule, conditions, Totals::new(schedule.processors())).map(Totals::forecast)
 }
 
-/// As [`forecast`], but gives up as soon as some processor is busy after `limit`, which is cheap where the schedule
-/// takes much longer than that, or as soon as the work is spent: `None`.
+/// As [`forecast`], but gives up as soon as some processor is busy after `limit`, which is cheap where the
+/// schedule takes much longer than that, or as soon as the work is spent: `None`.
 pub(crate) fn forecast_within<A: Application>(
     schedule: &A,
     conditions: CostModel<'_>,

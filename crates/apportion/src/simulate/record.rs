@@ -1,7 +1,8 @@
 //! What a simulation keeps of what the processors do: everything, or sums.
 //!
-//! With millions of messages, their events take more memory than the simulation, and nobody looks at them where only
-//! times are asked for. The sums are those of the events, merged and added in the same order: bit for bit the same.
+//! With millions of messages, their events take more memory than the simulation, and nobody looks at them
+//! where only times are asked for. The sums are those of the events, merged and added in the same order: bit
+//! for bit the same.
 
 use super::Outcome;
 use super::explain::{History, Wait};

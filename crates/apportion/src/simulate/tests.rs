@@ -98,7 +98,8 @@ fn a_message_that_is_waited_for_takes_32_bytes() {
     assert_eq!(size_of::<(Key, Sent<<Totals as Record>::Detail>)>(), 32);
 }
 
-/// The same work is counted in every run; a forecast within it is that without a limit, and with less there is none.
+/// The same work is counted in every run; a forecast within it is that without a limit, and with less there
+/// is none.
 #[test]
 fn work_is_counted() {
     let layout = shapes::columns(cube(60), &[3.0, 2.0, 1.0, 1.0]).unwrap();

@@ -47,8 +47,8 @@ pub(super) type RowNote = [i32; 2];
 /// Of a row of which nothing is known yet.
 pub(super) const NO_NOTE: RowNote = [NONE, 0];
 
-/// Exponents, up or down, of rows that need not be scaled: with [`HEADROOM`] their sums are far from overflow,
-/// and what underflows is below 2^-975 of a row.
+/// Exponents, up or down, of rows that need not be scaled: with [`HEADROOM`] their sums are far from
+/// overflow, and what underflows is below 2^-975 of a row.
 const MODERATE: i32 = 100;
 
 /// B and C are scaled to about 2^500 instead of 1, so that columns that are smaller by 10^450 are not yet

@@ -6,8 +6,8 @@
 //!
 //! Rounding never fails the check: a suspicious row is recomputed, and is wrong only if an element is off by
 //! more than (k + 1) ε |A| |B|. A single wrong element is certainly found if its error also exceeds
-//! 8 sqrt(k + 1) ε sqrt(sum * largest) of its row of weighted |A| |B| (with k + 1 for 2 sqrt(k + 1) after four
-//! suspicious rows turned out to be right). Several wrong elements together are missed with probability
+//! 8 sqrt(k + 1) ε sqrt(sum * largest) of its row of weighted |A| |B| (with k + 1 for 2 sqrt(k + 1) after
+//! four suspicious rows turned out to be right). Several wrong elements together are missed with probability
 //! 2^-16. Any order of summation passes, and either order of scaling and multiplying.
 //!
 //! Where infinities or NaN of the operands reach C, a finite element is certainly found. Which of infinity,

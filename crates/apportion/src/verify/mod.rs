@@ -120,7 +120,8 @@ pub fn verify_product<T: Element>(
     judge(parts, kernel, (DRAWS, seed), &World::solo(&Monitor::new()))
 }
 
-/// Both checks, by a sample of `draws` elements where elements are sampled; the operand of a zero scalar is ignored.
+/// Both checks, by a sample of `draws` elements where elements are sampled; the operand of a zero scalar is
+/// ignored.
 pub(crate) fn judge<T: Element>(
     mut parts: Parts<'_, T>,
     kernel: Kernel<T>,

@@ -52,15 +52,15 @@ pub(super) fn threads(world: &World) -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(THREADS)
 }
 
-/// What a pass over a matrix adds to each row's entry. Implementations mark it `#[inline(always)]`, so that it is
-/// compiled for the registers of [`widest`].
+/// What a pass over a matrix adds to each row's entry. Implementations mark it `#[inline(always)]`, so that
+/// it is compiled for the registers of [`widest`].
 pub(super) trait Pass<T, S>: Sync {
     /// Adds consecutive elements of row `i` that begin at column `j`, [`WIDE`] at most.
     fn add(&self, i: usize, j: usize, row: &[T], sum: &mut S);
 }
 
-/// Adds every element to its row's entry in `sums`, which has one for each row of the matrix. Threads divide the
-/// rows of a block; each row is summed in a fixed order.
+/// Adds every element to its row's entry in `sums`, which has one for each row of the matrix. Threads divide
+/// the rows of a block; each row is summed in a fixed order.
 pub(super) fn each_piece<T: Sync, S: Send>(
     blocks: &Blocks<'_, T>,
     sums: &mut [S],

@@ -52,8 +52,8 @@ pub(super) struct Project<'a, F, const MAX: bool> {
 }
 
 impl<T: Element, F: Fn(usize) -> Scale + Sync, const MAX: bool> Pass<T, Sums> for Project<'_, F, MAX> {
-    /// Adds the products with each vector to the row's sums, and the same for absolute values. Where the vectors
-    /// are 0, the row may hold infinities.
+    /// Adds the products with each vector to the row's sums, and the same for absolute values. Where the
+    /// vectors are 0, the row may hold infinities.
     #[inline(always)]
     fn add(&self, i: usize, from: usize, row: &[T], sums: &mut Sums) {
         let scale = (self.of)(i);

@@ -14,7 +14,8 @@ pub(super) fn exponent_of(largest: u64) -> Option<i32> {
     (largest > 0).then(|| ((largest >> 52) as i32 - 1023).clamp(-1000, 1000))
 }
 
-/// The bits of the largest finite absolute value, 0 if there is none, and whether there are infinities or NaN.
+/// The bits of the largest finite absolute value, 0 if there is none, and whether there are infinities or
+/// NaN.
 #[inline(always)]
 pub(super) fn largest_and_others<T: Element>(values: &[T]) -> (u64, bool) {
     // Positive doubles are ordered as their bits are. In lanes, so that the loop fills registers.

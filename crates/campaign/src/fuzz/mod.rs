@@ -155,8 +155,8 @@ fn number(input: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The input that is read now, in a file: it stays there if the input aborts this program. The file stays open, since
-/// some file systems bring a file that is written again to the disk whenever it is closed.
+/// The input that is read now, in a file: it stays there if the input aborts this program. The file stays
+/// open, since some file systems bring a file that is written again to the disk whenever it is closed.
 struct Current {
     path: PathBuf,
     file: File,

@@ -1,4 +1,5 @@
-//! Random command lines: commands with flags of their own and of others, and values that flags may take amiss.
+//! Random command lines: commands with flags of their own and of others, and values that flags may take
+//! amiss.
 
 use super::{corpus, keep};
 use crate::Common;

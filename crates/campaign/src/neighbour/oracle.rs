@@ -1,17 +1,20 @@
 //! The oracle: how long the capacity that the neighbour left would have needed.
 //!
-//! The capacity of a core is its speed times the part of its time that is left to a thread which always wants to run.
-//! The speed is in updates of C (an addition and a minimum each) per CPU second. The part is 1 without the neighbour,
-//! and beside it what such a thread gets of the core. Both are measured before the products: the speed as the best of
-//! three products with both workers at work, the part as the largest of three trials of each number of loops, and at
-//! least as its fair share. The oracle's time for a product is the time in which the capacity of both cores, summed
-//! from the product's start over the visits that took place, reaches the product's updates.
+//! The capacity of a core is its speed times the part of its time that is left to a thread which always wants
+//! to run. The speed is in updates of C (an addition and a minimum each) per CPU second. The part is 1
+//! without the neighbour, and beside it what such a thread gets of the core. Both are measured before the
+//! products: the speed as the best of three products with both workers at work, the part as the largest of
+//! three trials of each number of loops, and at least as its fair share. The oracle's time for a product is
+//! the time in which the capacity of both cores, summed from the product's start over the visits that took
+//! place, reaches the product's updates.
 //!
-//! A second oracle sums the speeds times the part of the time that each worker got while it computed. It knows all other
-//! load, too, and is meant for machines that are not idle; where load changes within a product, it knows less.
+//! A second oracle sums the speeds times the part of the time that each worker got while it computed. It
+//! knows all other load, too, and is meant for machines that are not idle; where load changes within a
+//! product, it knows less.
 //!
-//! It is fair, or too strict: nobody who only divides the work can be faster; it knows every visit, and it never waits,
-//! moves or meets another process. Best values are taken, so that other load while measuring hardly helps.
+//! It is fair, or too strict: nobody who only divides the work can be faster; it knows every visit, and it
+//! never waits, moves or meets another process. Best values are taken, so that other load while measuring
+//! hardly helps.
 
 use super::loops::{Loops, MOST, Visit, pin};
 use super::{SIZE, Workshop};

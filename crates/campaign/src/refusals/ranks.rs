@@ -1,5 +1,5 @@
-//! Memory is refused to one rank of three. Only what apportion itself asks for: what an MPI library does without
-//! memory is not ours.
+//! Memory is refused to one rank of three. Only what apportion itself asks for: what an MPI library does
+//! without memory is not ours.
 
 use super::{counted, loaded};
 use crate::commands::{EARLIER, THREE, sound_of_ranks};

@@ -1,4 +1,5 @@
-//! Runs of MPDATA on twelve nodes (4.5): whole time steps on the mappings of Tables 4.2 and 4.3, by simulation.
+//! Runs of MPDATA on twelve nodes (4.5): whole time steps on the mappings of Tables 4.2 and 4.3, by
+//! simulation.
 
 use super::mapping::{TABLE_4_1, grid, one_cluster};
 use super::ninety::flattened;

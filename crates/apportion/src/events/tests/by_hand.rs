@@ -11,8 +11,8 @@ fn times(run: &EventRun, workcell: &Workcell, what: What, name: &str) -> Vec<u64
 }
 
 /// The robot brings part 1 to M1 (0 to 8), which mills until 68; to the buffer (68 to 74); the part goes on
-/// to M2 at once (74 to 80) because it is nearer to the exit than part 2; M2 drills until 125. Part 2 enters at
-/// 80, when the robot is free again. From then on everything repeats every 80 s.
+/// to M2 at once (74 to 80) because it is nearer to the exit than part 2; M2 drills until 125. Part 2 enters
+/// at 80, when the robot is free again. From then on everything repeats every 80 s.
 #[test]
 fn two_machines_and_a_robot() {
     let workcell = cell(example!("tacconi-lewis"));

@@ -68,8 +68,8 @@ impl BitMatrix {
 
     /// [`BitMatrix::or_product`] by tables of all unions of four rows of B. Best where A is dense.
     ///
-    /// Within a strip of 512 columns, rows of C that have all ones of the rows of B still to come are skipped from
-    /// then on: rows of a random dense product after about 64 of them, in O(m n / 512) steps for each.
+    /// Within a strip of 512 columns, rows of C that have all ones of the rows of B still to come are skipped
+    /// from then on: rows of a random dense product after about 64 of them, in O(m n / 512) steps for each.
     ///
     /// Source: Arlazarov, Dinic, Kronrod and Faradzhev 1970; tables that fit the cache as in Albrecht, Bard
     /// and Hart, Algorithm 898, 2010.

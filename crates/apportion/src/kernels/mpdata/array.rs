@@ -55,8 +55,8 @@ impl<'a, T: Advectable> Array<'a, T> {
         }
     }
 
-    /// Sets what is beyond the ends of the grid, after the elements `computed` of plane `i`; of a result, only
-    /// what an axis's own other end is.
+    /// Sets what is beyond the ends of the grid, after the elements `computed` of plane `i`; of a result,
+    /// only what an axis's own other end is.
     pub fn close(&mut self, domain: &Domain, place: Place, computed: &Cells, i: isize, wrapped: Wrapped) {
         let frame = self.frame;
         let elements = match &mut self.data {

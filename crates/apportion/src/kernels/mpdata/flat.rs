@@ -40,8 +40,8 @@ pub struct Cross<'a, T> {
     pub courant: [&'a [T]; 4],
 }
 
-// The arrays below are short. Loops over them compile many times faster than closures passed to `map`, of which
-// each use is a function of its own.
+// The arrays below are short. Loops over them compile many times faster than closures passed to `map`, of
+// which each use is a function of its own.
 
 /// The first `n` elements of each run.
 #[inline(always)]
@@ -89,7 +89,8 @@ fn upwind<T: Advectable>(before: T, behind: T, courant: T) -> T {
 }
 
 /// The first pass: psi minus the outflow through all faces. `around` holds the cells before and behind,
-/// `courant` the Courant numbers on the lower and upper faces, by axis; with `UNIFORM` the same along each run.
+/// `courant` the Courant numbers on the lower and upper faces, by axis; with `UNIFORM` the same along each
+/// run.
 #[inline(always)]
 pub fn advance<T: Advectable, const N: usize, const UNIFORM: bool>(
     psi: &[T],
@@ -157,7 +158,8 @@ pub fn fluxes<T: Advectable>([before, behind]: [&[T]; 2], courant: &[T], out: &m
 }
 
 /// The Courant numbers of a corrective pass, which carry back what the pass before diffused, or with `FLUX`
-/// their fluxes; with `GAUGE` the two are the same. With `UNIFORM` the Courant numbers are the same along runs.
+/// their fluxes; with `GAUGE` the two are the same. With `UNIFORM` the Courant numbers are the same along
+/// runs.
 #[inline(always)]
 pub fn correct<
     T: Advectable,
@@ -313,8 +315,8 @@ fn admitted<T: Advectable>(up: [T; 2], down: [T; 2], forwards: bool) -> T {
     T::constant(1.0).smaller(from.smaller(to))
 }
 
-/// A corrective pass: psi minus the limited outflow through all faces. `up` and `down` are the limits of the cell
-/// and of its neighbours by axis. The same bits as [`limit`] and [`subtract`].
+/// A corrective pass: psi minus the limited outflow through all faces. `up` and `down` are the limits of the
+/// cell and of its neighbours by axis. The same bits as [`limit`] and [`subtract`].
 #[inline(always)]
 pub fn subtract_limited<T: Advectable, const N: usize>(
     psi: &[T],

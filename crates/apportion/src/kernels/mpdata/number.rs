@@ -32,8 +32,8 @@ pub trait Advectable:
     /// A constant of the formulas.
     fn constant(value: f64) -> Self;
 
-    /// Carries out passes for a part of a box. No generic function: the loops are compiled once, with this crate,
-    /// and not with each program that uses it.
+    /// Carries out passes for a part of a box. No generic function: the loops are compiled once, with this
+    /// crate, and not with each program that uses it.
     #[doc(hidden)]
     fn compute(part: Part<'_, Self>);
 }

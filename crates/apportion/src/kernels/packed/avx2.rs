@@ -63,7 +63,8 @@ fn settle_i32<const MIN: bool>(sum: __m256i, over: __m256i, other: __m256i) -> _
 /// [`MicroKernel::interleave`] for 4 or 6 rows: four by squares of 4 x 4, and two by pairs.
 ///
 /// # Safety
-/// The rows have `columns` elements, a multiple of 4; there is room for them all at `to`; the processor has AVX2.
+/// The rows have `columns` elements, a multiple of 4; there is room for them all at `to`; the processor has
+/// AVX2.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn interleave<T, const ROWS: usize>(columns: usize, rows: &[*const T], to: *mut T) {
     for p in (0..columns).step_by(4) {

@@ -26,9 +26,10 @@ const A_BYTES: usize = 4 << 20;
 /// The least number of bytes of a packed block of B.
 const LEAST_B_BYTES: usize = 128 << 10;
 
-/// Bytes of a packed block of B: an eighth of the second-level cache. On Zen 4 (1 MiB) most products from n = 1,000 on
-/// are 3 to 10 % faster than with half of it. Two likely reasons, not measured apart: the 32 pages of 128 KiB, a
-/// strip of A and a tile of C fit the first-level TLB, and a virtual machine may share the core's cache.
+/// Bytes of a packed block of B: an eighth of the second-level cache. On Zen 4 (1 MiB) most products from n =
+/// 1,000 on are 3 to 10 % faster than with half of it. Two likely reasons, not measured apart: the 32 pages
+/// of 128 KiB, a strip of A and a tile of C fit the first-level TLB, and a virtual machine may share the
+/// core's cache.
 fn b_bytes() -> usize {
     (second_level() / 8).max(LEAST_B_BYTES)
 }
@@ -37,10 +38,10 @@ fn b_bytes() -> usize {
 /// sums, if an integer is too large for plain sums. Shapes must fit. Inlined, as is everything below, into
 /// functions compiled for the tile's registers, since packing also benefits from vectors.
 ///
-/// A block of B stays in the second-level cache while the strips of A pass by, one at a time in the first. The
-/// tiles of a strip of A follow each other along rows of C: on the way down, each tile would need other pages,
-/// and where C's rows are far apart their translation would take longer than the arithmetic (6 x 8 tiles, rows
-/// of 1,000 and more f64: 0.66 to 0.72 of OpenBLAS down, 0.90 to 0.99 along).
+/// A block of B stays in the second-level cache while the strips of A pass by, one at a time in the first.
+/// The tiles of a strip of A follow each other along rows of C: on the way down, each tile would need other
+/// pages, and where C's rows are far apart their translation would take longer than the arithmetic (6 x 8
+/// tiles, rows of 1,000 and more f64: 0.66 to 0.72 of OpenBLAS down, 0.90 to 0.99 along).
 ///
 /// # Safety
 /// The processor has the registers of `V`, and the caller is compiled for them.
@@ -119,8 +120,8 @@ fn blocks<T: Number>(scratch: &mut Vec<Line>, a: usize, b: usize) -> (&mut [T], 
         scratch.resize(needed, Line([0; LINE]));
     }
     let (for_a, for_b) = scratch.split_at_mut(lines(a));
-    // SAFETY: the lines are initialised bytes, enough of them, and aligned for any number; every bit pattern is
-    // a number of the four types that are `Number`; the two slices do not overlap and live as long as the
+    // SAFETY: the lines are initialised bytes, enough of them, and aligned for any number; every bit pattern
+    // is a number of the four types that are `Number`; the two slices do not overlap and live as long as the
     // borrow.
     unsafe {
         (from_raw_parts_mut(for_a.as_mut_ptr().cast(), a), from_raw_parts_mut(for_b.as_mut_ptr().cast(), b))
@@ -212,8 +213,8 @@ unsafe fn pack_cols<V: Vector, O: Operation<V>>(
             for (i, from) in from.iter_mut().enumerate() {
                 *from = a.row(first + i)[depth.clone()].as_ptr();
             }
-            // SAFETY: there are as many rows as the tile has, of at least `done` elements, a multiple of eight,
-            // and room for them all; only tiles that the processor supports are offered.
+            // SAFETY: there are as many rows as the tile has, of at least `done` elements, a multiple of
+            // eight, and room for them all; only tiles that the processor supports are offered.
             unsafe { interleave(done, from, to.as_mut_ptr()) }
         }
         let to = &mut to[done * height..];

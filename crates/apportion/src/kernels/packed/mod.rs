@@ -1,13 +1,13 @@
 //! Products that are packed and blocked so that they run at the speed of the registers: one body for every
 //! semiring and every register file.
 //!
-//! [`tile`](tile::tile) is written in terms of an [`Operation`] on [`Vector`](vector::Vector)s, which `avx512`,
-//! `avx2`, `neon` and `portable` implement; `block` holds the loops around it. An element of C has the same
-//! bits at any place of a product and with any strides: its sum runs over p = 0, 1, … in blocks of one
-//! depth.
+//! [`tile`](tile::tile) is written in terms of an [`Operation`] on [`Vector`](vector::Vector)s, which
+//! `avx512`, `avx2`, `neon` and `portable` implement; `block` holds the loops around it. An element of C has
+//! the same bits at any place of a product and with any strides: its sum runs over p = 0, 1, … in blocks of
+//! one depth.
 //!
-//! Source: Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008, with the roles of A
-//! and B exchanged, as matrices are stored by rows here.
+//! Source: Goto and van de Geijn, Anatomy of high-performance matrix multiplication, 2008, with the roles of
+//! A and B exchanged, as matrices are stored by rows here.
 
 mod block;
 mod operation;

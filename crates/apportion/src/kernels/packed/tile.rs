@@ -7,8 +7,9 @@ use crate::kernels::packed::operation::Operation;
 use crate::kernels::packed::vector::Vector;
 use crate::kernels::{View, ViewMut};
 
-/// A tile of one shape, and the function that updates it: C := C + A B over the semiring, A being `depth` packed columns
-/// of `rows` elements, B `depth` packed rows of `cols`, C `rows` x `cols` elements with rows `stride` apart.
+/// A tile of one shape, and the function that updates it: C := C + A B over the semiring, A being `depth`
+/// packed columns of `rows` elements, B `depth` packed rows of `cols`, C `rows` x `cols` elements with rows
+/// `stride` apart.
 #[derive(Clone, Copy)]
 pub struct MicroKernel<T> {
     /// The instruction set.

@@ -115,8 +115,8 @@ pub(in crate::kernels) trait Tiled: Vector {
     fn tile_of<O: Operation<Self>>() -> Option<MicroKernel<Self::Element>>;
 }
 
-/// The micro-kernels of an instruction set: [`Tiled`] for some of its vectors, with functions compiled for the
-/// feature. The tile has `$rows` rows of `$wide` vectors.
+/// The micro-kernels of an instruction set: [`Tiled`] for some of its vectors, with functions compiled for
+/// the feature. The tile has `$rows` rows of `$wide` vectors.
 macro_rules! micro_kernels {
     ($name:literal, $feature:literal if $detected:expr, $rows:literal x $wide:literal of $($vector:ident),+;
      $interleave:expr) => {

@@ -33,8 +33,8 @@ pub trait Element: Number + PartialOrd {
     /// The number that, added to an element, turns a zero into the best element and any other into its
     /// neighbour.
     fn beyond<const MIN: bool>() -> Self;
-    /// Whether plain sums cannot overflow, given the least and the greatest of some elements; the bound on the
-    /// side of the zeros is that of the elements with [`Element::beyond`] added.
+    /// Whether plain sums cannot overflow, given the least and the greatest of some elements; the bound on
+    /// the side of the zeros is that of the elements with [`Element::beyond`] added.
     fn are_tame<const MIN: bool>(least: Self, greatest: Self) -> bool;
     /// Whether a sum of packed elements is an actual sum, and does not involve a packed zero.
     fn is_true<const MIN: bool>(self) -> bool;

@@ -1,7 +1,7 @@
 //! Products over max-plus and min-plus, by the [packed](super::packed) body.
 //!
-//! All instruction sets return the same bits: among equal sums (+0 and -0 among them) the first in the order C,
-//! p = 0, 1, … is kept.
+//! All instruction sets return the same bits: among equal sums (+0 and -0 among them) the first in the order
+//! C, p = 0, 1, … is kept.
 
 #![allow(unsafe_code)]
 

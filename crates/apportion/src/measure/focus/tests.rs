@@ -80,7 +80,8 @@ fn a_third_of_the_seconds_gives_shares_within_two_percent() {
     assert!(3.0 * ours <= theirs, "{ours} against {theirs}");
 }
 
-/// By hand: constant speeds 3 and 1, 1,000 units. A probe of 125 each, then the shares, 750 and 250, and no more.
+/// By hand: constant speeds 3 and 1, 1,000 units. A probe of 125 each, then the shares, 750 and 250, and no
+/// more.
 #[test]
 fn constant_speeds_take_two_points() {
     let processors: [Emulated; 2] = ["peak 3".parse().unwrap(), "peak 1".parse().unwrap()];

@@ -14,8 +14,8 @@ const FEWEST: usize = 3;
 pub(in crate::measure) struct Timing {
     /// Elapsed seconds.
     pub wall: f64,
-    /// CPU seconds of the thread that worked longest, times the processor's slowdown: the seconds that the run
-    /// would have taken if nothing else had used its cores. `None` if it is not known.
+    /// CPU seconds of the thread that worked longest, times the processor's slowdown: the seconds that the
+    /// run would have taken if nothing else had used its cores. `None` if it is not known.
     pub cpu: Option<f64>,
 }
 
@@ -165,7 +165,8 @@ mod tests {
         settle(&mut trial, &StopSignal::new(&monitor), &options).unwrap().point(8.0)
     }
 
-    /// The repetition that was preempted is no part of the mean, but of the share. Five are enough: four agree.
+    /// The repetition that was preempted is no part of the mean, but of the share. Five are enough: four
+    /// agree.
     #[test]
     fn what_other_programs_took_is_known() {
         let mut times = vec![(1.0, Some(1.0)); 6];

@@ -134,7 +134,8 @@ mod tests {
             for x in 1..=80 {
                 let inside = ranges.iter().any(|r| (r.0..=r.1).contains(&x));
                 let time = model.seconds((x * step) as f64);
-                // An extremum between two whole sizes may hide from their ends, but not by more than rounding.
+                // An extremum between two whole sizes may hide from their ends, but not by more than
+                // rounding.
                 prop_assert!(inside == (time <= seconds) || (time - seconds).abs() < 1e-9 * seconds || akima, "{x}");
             }
             let largest = model.largest_within(seconds, 1e6);

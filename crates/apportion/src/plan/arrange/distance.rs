@@ -29,7 +29,8 @@ pub(super) struct Distances<'a> {
 }
 
 impl<'a> Distances<'a> {
-    /// Distances between the named processors. O(p log p + kinds^2) look-ups where few kinds of processors are distinguished.
+    /// Distances between the named processors. O(p log p + kinds^2) look-ups where few kinds of processors
+    /// are distinguished.
     ///
     /// # Errors
     /// A name that the platform does not have.
@@ -105,9 +106,9 @@ impl<'a> Distances<'a> {
         }
     }
 
-    /// Finds the kinds: first the processors that the platform's description does not tell apart, then those of
-    /// these groups that have equal distances to some members of every group. O(p log p + groups^3), where most
-    /// comparisons end at once.
+    /// Finds the kinds: first the processors that the platform's description does not tell apart, then those
+    /// of these groups that have equal distances to some members of every group. O(p log p + groups^3), where
+    /// most comparisons end at once.
     fn sort_into_kinds(&mut self) {
         let p = self.ranks.len();
         let mut groups: BTreeMap<(Option<Place>, usize), usize> = BTreeMap::new();

@@ -58,8 +58,8 @@ pub fn slurm_hostfile(order: &[Rank], platform: &Platform) -> String {
 }
 
 /// Cray MPICH: the text of a file `MPICH_RANK_ORDER`, for `MPICH_RANK_REORDER_METHOD=3`: the rank of each
-/// slot of the job. The slots are the platform's processors, in its order: the job's nodes must be allocated in
-/// that order, with as many slots each.
+/// slot of the job. The slots are the platform's processors, in its order: the job's nodes must be allocated
+/// in that order, with as many slots each.
 pub fn rank_order(order: &[Rank]) -> String {
     let mut ranks = vec![0; order.len()];
     for (rank, slot) in order.iter().enumerate() {

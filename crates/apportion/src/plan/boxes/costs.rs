@@ -4,8 +4,8 @@ use super::{Cuboid, cells, segments};
 use crate::geometry::SpanSet;
 use crate::plan::{Layout, Shape, merged};
 
-/// Elements that travel: for each processor the distinct elements of A and B that its boxes need and of C that
-/// they compute, without those of each matrix that its owner has anyway.
+/// Elements that travel: for each processor the distinct elements of A and B that its boxes need and of C
+/// that they compute, without those of each matrix that its owner has anyway.
 pub(in crate::plan) fn volume(layout: &Layout, boxes: &[Cuboid]) -> u64 {
     let Shape { m, k, n } = layout.shape();
     let touched: u128 = (0..layout.processors()).map(|rank| touched(own(boxes, rank))).sum();
@@ -53,8 +53,8 @@ pub(in crate::plan) fn directions(layout: &Layout, boxes: &[Cuboid]) -> Vec<Vec<
     table
 }
 
-/// Elements of C that each processor computes without any message: those that it computes alone, in whole rows
-/// of A and whole columns of B that it owns.
+/// Elements of C that each processor computes without any message: those that it computes alone, in whole
+/// rows of A and whole columns of B that it owns.
 pub(in crate::plan) fn communication_free(
     processors: usize,
     boxes: &[Cuboid],

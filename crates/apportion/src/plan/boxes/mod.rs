@@ -1,8 +1,9 @@
 //! Boxes of the m x n x k multiply-adds of a product: layouts that also cut the inner dimension.
 //!
-//! A processor computes the partial sums of its boxes. The owner of an element of C is the processor whose box
-//! covers it at inner index 0; partial sums travel to it. The elements of A and B belong to the processors
-//! whose boxes cover them at the same inner index, cut in proportion as in every [`Layout`](super::Layout).
+//! A processor computes the partial sums of its boxes. The owner of an element of C is the processor whose
+//! box covers it at inner index 0; partial sums travel to it. The elements of A and B belong to the
+//! processors whose boxes cover them at the same inner index, cut in proportion as in every
+//! [`Layout`](super::Layout).
 
 mod costs;
 mod overlay;
@@ -149,8 +150,8 @@ pub(super) fn work(processors: usize, boxes: &[Cuboid]) -> Vec<u128> {
     work
 }
 
-/// Multiply-adds divided by k, in whole numbers that add up to m n: what is left over after rounding down goes
-/// to the largest remainders, among equals to the lowest ranks.
+/// Multiply-adds divided by k, in whole numbers that add up to m n: what is left over after rounding down
+/// goes to the largest remainders, among equals to the lowest ranks.
 pub(super) fn shares(shape: Shape, processors: usize, boxes: &[Cuboid]) -> Vec<u64> {
     let (work, k) = (work(processors, boxes), u128::from(shape.k));
     let mut shares: Vec<u64> = work.iter().map(|w| (w / k) as u64).collect();

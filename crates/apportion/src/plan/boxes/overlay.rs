@@ -88,8 +88,8 @@ impl Row {
 }
 
 /// The cells of all boxes, from top to bottom; they cover C once. Cells whose processors are the same are
-/// joined along rows, and equal rows of cells are joined. O(R log R + B R + S) for R boxes, whose ends cut the rows into
-/// B bands, and S processors in all cells before they are joined.
+/// joined along rows, and equal rows of cells are joined. O(R log R + B R + S) for R boxes, whose ends cut
+/// the rows into B bands, and S processors in all cells before they are joined.
 pub(crate) fn cells(boxes: &[Cuboid]) -> Vec<Cell> {
     let mut boxes: Vec<&Cuboid> = boxes.iter().collect();
     boxes.sort_by_key(|one| (one.inner.start, one.owner));

@@ -53,8 +53,8 @@ fn computing(layout: &Layout) -> BTreeMap<[u64; 3], usize> {
     owners
 }
 
-/// Where a line of C is on an axis of `from` if the cuts are moved to one of `to` by rounding each to nearest:
-/// the last line whose own start is moved to `index` or before.
+/// Where a line of C is on an axis of `from` if the cuts are moved to one of `to` by rounding each to
+/// nearest: the last line whose own start is moved to `index` or before.
 fn line_of(index: u64, from: u64, to: u64) -> u64 {
     (0..from).rev().find(|cut| (2 * cut * to + from) / (2 * from) <= index).unwrap()
 }

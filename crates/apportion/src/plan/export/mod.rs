@@ -190,12 +190,13 @@ pub fn export(format: ExportFormat, names: &[String], shares: &[u64]) -> Result<
     }
 }
 
-/// Writes a plan in the format of a tool: owners of blocks and FuPerMod's file by its layout, all other formats by
-/// its shares.
+/// Writes a plan in the format of a tool: owners of blocks and FuPerMod's file by its layout, all other
+/// formats by its shares.
 ///
 /// # Errors
-/// Those of [`export`]; owners of a plan without matrices (exit code 2); a table of more than 2^20 blocks, sizes
-/// that C's `int` cannot hold, or descriptors of a plan that is not block-cyclic with equal blocks (exit code 1).
+/// Those of [`export`]; owners of a plan without matrices (exit code 2); a table of more than 2^20 blocks,
+/// sizes that C's `int` cannot hold, or descriptors of a plan that is not block-cyclic with equal blocks
+/// (exit code 1).
 ///
 /// # Example
 /// ```

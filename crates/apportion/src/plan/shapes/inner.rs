@@ -1,8 +1,8 @@
 //! Only the inner dimension is cut.
 //!
-//! Every processor multiplies some columns of A by the same rows of B, which it owns. Nothing of A and B moves;
-//! every processor but the first sends its partial sums of all of C. This moves least if the inner dimension is
-//! much longer than the others.
+//! Every processor multiplies some columns of A by the same rows of B, which it owns. Nothing of A and B
+//! moves; every processor but the first sends its partial sums of all of C. This moves least if the inner
+//! dimension is much longer than the others.
 
 use crate::error::Result;
 use crate::geometry::{Rank, Span};
@@ -10,8 +10,8 @@ use crate::plan::shapes::consecutive;
 use crate::plan::shares::proportional;
 use crate::plan::{Cuboid, Layout, Shape};
 
-/// Slabs of all rows and columns, in the order of ranks; their inner indices are in proportion to the weights,
-/// integer-optimal. The first processor with a slab owns C. O(p log p).
+/// Slabs of all rows and columns, in the order of ranks; their inner indices are in proportion to the
+/// weights, integer-optimal. The first processor with a slab owns C. O(p log p).
 ///
 /// # Errors
 /// More than 4,096 slabs: exit code 2.

@@ -73,8 +73,8 @@ pub struct MethodOptions {
     pub mesh: Option<[usize; 2]>,
     /// Who gets left-over rows; used by [`Method::Rows`].
     pub left_over: LeftOver,
-    /// True if [`Method::Recursive`] looks ahead as little as possible: a fiftieth of the time, and 0.5 % more
-    /// half-perimeters on the mean for eight processors, less for more. Beyond 64 processors,
+    /// True if [`Method::Recursive`] looks ahead as little as possible: a fiftieth of the time, and 0.5 %
+    /// more half-perimeters on the mean for eight processors, less for more. Beyond 64 processors,
     /// [`Method::Cartesian`] then starts from fewer arrangements: 0.1 % more time on the mean.
     pub quick: bool,
 }

@@ -6,9 +6,9 @@ use crate::geometry::Span;
 use crate::plan::shares::proportional;
 use crate::plan::{Layout, Metrics, Shape};
 
-/// One straight cut for two processors. For three, what moves least of three strips and of a strip for one with
-/// two halves for the others: two halves move less where the matrix is not much longer than wide. Of equals, the
-/// fastest has the strip, and cuts run along the shorter side. O(1).
+/// One straight cut for two processors. For three, what moves least of three strips and of a strip for one
+/// with two halves for the others: two halves move less where the matrix is not much longer than wide. Of
+/// equals, the fastest has the strip, and cuts run along the shorter side. O(1).
 ///
 /// Square matrices: volume N^2 for two, N^2 + s2 + s3 for three (shares s2, s3 of the two slower).
 ///
@@ -111,8 +111,8 @@ mod tests {
         assert_eq!(volume(Shape::new(1000, 10, 100, "test").unwrap(), &[1.0; 3]), 2 * 100 * 10);
     }
 
-    /// Of 60 columns the slowest of 30 : 1 : 39 gets none. Then one cut along the shorter side, 60, moves less than
-    /// one along the longer, 73.
+    /// Of 60 columns the slowest of 30 : 1 : 39 gets none. Then one cut along the shorter side, 60, moves
+    /// less than one along the longer, 73.
     #[test]
     fn one_cut_where_a_processor_gets_nothing() {
         assert_eq!(volume(Shape::new(73, 1, 60, "test").unwrap(), &[30.0, 1.0, 39.0]), 60);

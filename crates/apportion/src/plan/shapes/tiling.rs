@@ -118,8 +118,8 @@ impl Tiling {
         self.each_of(&mut &sums[..], (high, wide), visit);
     }
 
-    /// The weights of this tiling and of all in it, in the order in which [`each_of`](Self::each_of) needs them:
-    /// before each tiling's own blocks, the sum of all of it. Returns that sum. O(p).
+    /// The weights of this tiling and of all in it, in the order in which [`each_of`](Self::each_of) needs
+    /// them: before each tiling's own blocks, the sum of all of it. Returns that sum. O(p).
     fn add_up(&self, weights: &[f64], sums: &mut Vec<f64>) -> f64 {
         let place = sums.len();
         sums.push(0.0);

@@ -179,7 +179,8 @@ mod tests {
     use crate::model::Point;
     use proptest::prelude::*;
 
-    /// 15, 27 and 6 units of 48 are done by 2.994 s: the first processor's next block of 3 takes 3 s, up to 24.
+    /// 15, 27 and 6 units of 48 are done by 2.994 s: the first processor's next block of 3 takes 3 s, up
+    /// to 24.
     #[test]
     fn all_units_may_be_done_at_the_lower_end() {
         let points = [(1.0, 2.0), (16.0, 3.0), (24.0, 3.0)].map(|(x, t)| Point::new(x, t));

@@ -41,8 +41,8 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// A number for each wire: millions are known in large simulations, and this takes a third of the memory. Ranks
-    /// and places in files are below 2^31.
+    /// A number for each wire: millions are known in large simulations, and this takes a third of the memory.
+    /// Ranks and places in files are below 2^31.
     pub(crate) fn number(self) -> u64 {
         let (kind, high, low) = match self {
             Self::Pair(from, to) => (0, from.0, to.0),
@@ -159,7 +159,8 @@ impl Network {
         }
     }
 
-    /// The wire and the cost of a hop that crosses one wire only, without allocation; `None` where there are uplinks.
+    /// The wire and the cost of a hop that crosses one wire only, without allocation; `None` where there are
+    /// uplinks.
     pub(in crate::platform) fn only_wire(&self, from: Rank, to: Rank) -> Option<(Wire, Link)> {
         self.uplinks.is_empty().then(|| (self.wire(from, to), Link::FREE.then(self.direct(from, to))))
     }

@@ -3,15 +3,16 @@
 //! What a run loses against an oracle that knows the speeds in advance, in units of one segment's time, if a
 //! processor becomes f times slower (or f times faster):
 //!
-//! - Up to f - 1 until the end of the segment in which it changes: all wait for the processor that has too much.
-//! - About as much in the next one if the change was in the middle: its time was a mixture of both speeds. The
-//!   segment after that is right. To wait until a second segment confirms the first, as a
-//!   [`Balancer`](crate::plan::shares::Balancer) does, would cost f - 1 more at each change. A segment that was
-//!   disturbed once costs as much here, and nothing there; but what lasted for a segment is as likely to last
-//!   for another as not, and moving is priced apart ([`Rebalance`]).
+//! - Up to f - 1 until the end of the segment in which it changes: all wait for the processor that has too
+//!   much.
+//! - About as much in the next one if the change was in the middle: its time was a mixture of both speeds.
+//!   The segment after that is right. To wait until a second segment confirms the first, as a
+//!   [`Balancer`](crate::plan::shares::Balancer) does, would cost f - 1 more at each change. A segment that
+//!   was disturbed once costs as much here, and nothing there; but what lasted for a segment is as likely to
+//!   last for another as not, and moving is priced apart ([`Rebalance`]).
 //! - Of the rest, what repartitioning is not worth: at most 2 %, or the doubt below, which falls with every
-//!   segment of equal speeds. On average 0.6 standard deviations of a segment's time are lost to waiting on two
-//!   processors, and 1.0 on four, whatever is done.
+//!   segment of equal speeds. On average 0.6 standard deviations of a segment's time are lost to waiting on
+//!   two processors, and 1.0 on four, whatever is done.
 //!
 //! So more segments lose less, until the start and the end of each, or its noise, cost as much.
 

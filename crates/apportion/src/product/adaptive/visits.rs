@@ -1,4 +1,5 @@
-//! Products beside neighbours who come and go, with a virtual clock, against an oracle that knows every visit.
+//! Products beside neighbours who come and go, with a virtual clock, against an oracle that knows every
+//! visit.
 
 use super::*;
 use crate::model::Model;
@@ -27,7 +28,8 @@ struct Beside {
 }
 
 impl Beside {
-    /// Each visit and each absence takes `shortest` to twelve times that. It halves a speed, or leaves a third.
+    /// Each visit and each absence takes `shortest` to twelve times that. It halves a speed, or leaves a
+    /// third.
     fn new(speeds: &[f64], shortest: f64, noise: f64, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let (mut visits, mut now) = (Vec::new(), -10.0 * shortest);
@@ -154,8 +156,9 @@ impl Product {
 
 const SPEEDS: [&[f64]; 3] = [&[1.0, 1.0], &[3.0, 1.0], &[1.0, 2.0, 3.0, 1.0]];
 
-/// A run loses at most 1.5 segments at its start and at each change, twice the noise, and 2 % that are not worth
-/// a change; on average much less. Waiting for a second segment to confirm the first loses twice as much.
+/// A run loses at most 1.5 segments at its start and at each change, twice the noise, and 2 % that are not
+/// worth a change; on average much less. Waiting for a second segment to confirm the first loses twice as
+/// much.
 #[test]
 fn visits_cost_little_over_an_oracle() {
     for (length, shortest) in [(20.0, 5.0), (60.0, 5.0), (20.0, 1000.0)] {
@@ -175,8 +178,8 @@ fn visits_cost_little_over_an_oracle() {
     }
 }
 
-/// Over a network that takes as long as one segment, or five, for a change of layout, runs of which each meets
-/// about one visit still gain by it. Where it takes longer than the run, nothing moves.
+/// Over a network that takes as long as one segment, or five, for a change of layout, runs of which each
+/// meets about one visit still gain by it. Where it takes longer than the run, nothing moves.
 #[test]
 fn moving_that_costs_is_earned() {
     for (rate, speeds) in [2e7, 4e6, 1e4].into_iter().flat_map(|rate| SPEEDS.map(|s| (rate, s))) {

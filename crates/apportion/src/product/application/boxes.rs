@@ -1,5 +1,5 @@
-//! The product on a layout that cuts the inner dimension: processors hold the faces of C that they compute, and
-//! add the partial sums that they receive.
+//! The product on a layout that cuts the inner dimension: processors hold the faces of C that they compute,
+//! and add the partial sums that they receive.
 
 use super::panels::copy;
 use super::{Tiles, tile_of, tiles_by_rank};

@@ -1,13 +1,14 @@
-//! Closure by block elimination: Floyd and Warshall's algorithm on blocks, whose products run by plans like any
-//! other.
+//! Closure by block elimination: Floyd and Warshall's algorithm on blocks, whose products run by plans like
+//! any other.
 //!
 //! The vertices are divided into two halves. With the matrix in four blocks, P and S on the diagonal, Q above
-//! and R below it: P := P*; Q := P Q; R := R P; S := S + R Q; S := S*; Q' := Q S; P := P + Q' R; R := S R. The
-//! closures of the halves are found in the same way, down to blocks that one processor closes. In all that is
-//! n^3 multiply-adds, as much as one product; squaring takes one for each doubling of the number of edges.
+//! and R below it: P := P*; Q := P Q; R := R P; S := S + R Q; S := S*; Q' := Q S; P := P + Q' R; R := S R.
+//! The closures of the halves are found in the same way, down to blocks that one processor closes. In all
+//! that is n^3 multiply-adds, as much as one product; squaring takes one for each doubling of the number of
+//! edges.
 //!
-//! Source: Solomonik, Buluc and Demmel 2013, section 3 (divide and conquer of all-pairs shortest paths), after
-//! Tiskin 2001.
+//! Source: Solomonik, Buluc and Demmel 2013, section 3 (divide and conquer of all-pairs shortest paths),
+//! after Tiskin 2001.
 
 use super::{MatmulJob, OwnRects, RunReport, no_path_is_best};
 use crate::error::{Error, Result};
@@ -27,13 +28,14 @@ use crate::verify::{DRAWS, WRONG_FRACTION};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Vertices of a block that one processor closes. The sums of a path depend on it, so it is the same everywhere.
+/// Vertices of a block that one processor closes. The sums of a path depend on it, so it is the same
+/// everywhere.
 pub(super) const LEAF: u64 = 128;
 /// Vertices from which on elimination is considered: fewer are closed within milliseconds either way.
 pub(super) const FEWEST: u64 = 2 * LEAF;
 
-/// Seconds between two products that no forecast knows: blocks move, a sample is verified, and a thread starts for
-/// each processor.
+/// Seconds between two products that no forecast knows: blocks move, a sample is verified, and a thread
+/// starts for each processor.
 const BETWEEN: (f64, f64) = (0.000_1, 0.000_05);
 /// Seconds in which a processor closes a leaf.
 const CLOSING: f64 = 0.001;
@@ -45,8 +47,8 @@ fn halves(span: Span) -> (Span, Span) {
     (Span::new(span.start, middle), Span::new(middle, span.end))
 }
 
-/// Calls `product` with the rows, inner indices and columns of each product, and whether its result is added to
-/// what is there; calls `leaf` with each block to close.
+/// Calls `product` with the rows, inner indices and columns of each product, and whether its result is added
+/// to what is there; calls `leaf` with each block to close.
 fn eliminate<E>(
     span: Span,
     state: &mut E,
@@ -115,8 +117,8 @@ impl Plans {
     }
 }
 
-/// Predicted seconds of an elimination; `None` if the job's plan is of no method. For leaves, and for what is between
-/// products, constants count; messages between products do not.
+/// Predicted seconds of an elimination; `None` if the job's plan is of no method. For leaves, and for what is
+/// between products, constants count; messages between products do not.
 ///
 /// # Errors
 /// As [`forecast`].
@@ -303,8 +305,8 @@ fn closed<T: Element>(kernel: Kernel<T>, n: usize, block: &mut [T]) -> std::resu
     Ok(())
 }
 
-/// Checks that a closure is the best of the empty paths and of an edge before a path: element by element, up to the
-/// rounding of floats, whose sums have another order here.
+/// Checks that a closure is the best of the empty paths and of an edge before a path: element by element, up
+/// to the rounding of floats, whose sums have another order here.
 fn check<T: Element>(kernel: Kernel<T>, span: Span, edges: &[T], closure: &[T]) -> Result<()> {
     let n = span.len() as usize;
     for j in 0..n {

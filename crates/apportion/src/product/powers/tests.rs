@@ -289,7 +289,8 @@ fn elimination_names_a_vertex_of_an_improving_cycle() {
 #[test]
 fn the_work_of_a_closure_is_counted() {
     assert_eq!(ClosureMethod::Elimination.work(128), 0.0);
-    // 128 + 64: 128 x 128 x 64 and 64 x 128 x 128, 64 x 128 x 64, 128 x 64 x 64, 128 x 64 x 128, 64 x 64 x 128.
+    // 128 + 64: 128 x 128 x 64 and 64 x 128 x 128, 64 x 128 x 64, 128 x 64 x 64, 128 x 64 x 128, 64 x 64
+    // x 128.
     assert_eq!(ClosureMethod::Elimination.work(192), 3.0 * 128.0 * 128.0 * 64.0 + 3.0 * 128.0 * 64.0 * 64.0);
     let n = 128.0 * 64.0_f64;
     let relative = ClosureMethod::Elimination.work(128 * 64) / n.powi(3);

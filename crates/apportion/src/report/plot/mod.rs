@@ -80,8 +80,8 @@ pub fn wide_axes(plot: &Plot) -> [bool; 2] {
 ///
 /// Every curve has a combination of colour, dashes and marker of its own, and its name beside its right end.
 /// Curves that coincide everywhere share a label ("a = b"); where curves coincide in part, their dashes
-/// alternate. An axis that does not start at zero has a break and a remark. Of more than 100 curves, 100 spread
-/// over the range are drawn, which a remark says.
+/// alternate. An axis that does not start at zero has a break and a remark. Of more than 100 curves, 100
+/// spread over the range are drawn, which a remark says.
 pub fn plot_svg_on(plot: &Plot, logarithmic: [bool; 2]) -> String {
     let (series, unseen) = curves::kept(&plot.series);
     let xs = scale::Scale::horizontal(plot.values(0), logarithmic[0]);

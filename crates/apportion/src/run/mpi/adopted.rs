@@ -100,8 +100,8 @@ pub(super) fn handle(communicator: Communicator, abi: Abi, library: &Library) ->
 
 /// Why a handle is not a communicator of this kind of library, if so.
 fn defect(handle: usize, abi: Abi) -> Option<&'static str> {
-    // MPICH: two bits say how it is stored, four what it is: 1, a communicator. A negative `int` may have been
-    // widened with its sign.
+    // MPICH: two bits say how it is stored, four what it is: 1, a communicator. A negative `int` may have
+    // been widened with its sign.
     let high = handle >> 32;
     let number = handle as u32;
     let mpich = (high == 0 || high == 0xffff_ffff) && number >> 30 != 0 && (number >> 26) & 0xf == 1;

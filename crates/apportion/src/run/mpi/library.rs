@@ -1,9 +1,9 @@
 //! An MPI library: loading it, its functions, and how it numbers its handles.
 //!
 //! Open MPI's handles are addresses of exported symbols; those of MPICH and of the standard ABI are
-//! constants. Only two are needed: a communicator and the byte. All are passed as machine words. A library that
-//! takes a C `int` reads the lower half of the register (on 64-bit little-endian systems, for which alone
-//! this file is compiled).
+//! constants. Only two are needed: a communicator and the byte. All are passed as machine words. A library
+//! that takes a C `int` reads the lower half of the register (on 64-bit little-endian systems, for which
+//! alone this file is compiled).
 #![allow(unsafe_code)]
 
 use super::adopted::Abi;
@@ -124,7 +124,8 @@ pub(super) fn functions(library: &Library, name: &str) -> Result<(Functions, Dia
 /// Lets calls on a communicator return their errors instead of ending the job.
 pub(super) fn return_errors(library: &Library, dialect: &Dialect, comm: Handle) {
     type Set = unsafe extern "C" fn(Handle, Handle) -> c_int;
-    // SAFETY: the symbol has this signature in every MPI (MPI 4.1, section 9.3), handles passed as said above.
+    // SAFETY: the symbol has this signature in every MPI (MPI 4.1, section 9.3), handles passed as said
+    // above.
     let set = unsafe { library.get::<Set>(b"MPI_Comm_set_errhandler\0") };
     if let (Some(handler), Ok(set)) = (dialect.errors_return, set) {
         // SAFETY: the library is initialised, and both handles are its own.
@@ -137,8 +138,8 @@ pub(super) fn largest_tag(library: &Library, dialect: &Dialect) -> c_int {
     type Attribute = unsafe extern "C" fn(Handle, c_int, *mut *const c_int, *mut c_int) -> c_int;
     let (mut value, mut found): (*const c_int, c_int) = (std::ptr::null(), 0);
     let Some(key) = dialect.largest_tag else { return LEAST_LARGEST_TAG };
-    // SAFETY: the symbol has this signature in every MPI (MPI 4.1, section 7.7), and MPI is initialised; the value
-    // of this attribute is a pointer to an integer that lives as long as MPI.
+    // SAFETY: the symbol has this signature in every MPI (MPI 4.1, section 7.7), and MPI is initialised; the
+    // value of this attribute is a pointer to an integer that lives as long as MPI.
     unsafe {
         let Ok(get) = library.get::<Attribute>(b"MPI_Comm_get_attr\0") else { return LEAST_LARGEST_TAG };
         let done = get(dialect.world, key, &mut value, &mut found);

@@ -1,9 +1,9 @@
-//! MPI tags that number the messages of each pair of ranks, and distinguish their lengths: a message that is lost, that
-//! arrives twice, or that a rank out of step sends, is not taken for another one. Who waits for a lost message goes on
-//! waiting, and is told by a stall timeout.
+//! MPI tags that number the messages of each pair of ranks, and distinguish their lengths: a message that is
+//! lost, that arrives twice, or that a rank out of step sends, is not taken for another one. Who waits for a
+//! lost message goes on waiting, and is told by a stall timeout.
 //!
-//! Lengths matter most: Open MPI 4.1 writes a message of more than a few KiB whole, even where the receive that it
-//! matches has less room, before it reports the error.
+//! Lengths matter most: Open MPI 4.1 writes a message of more than a few KiB whole, even where the receive
+//! that it matches has less room, before it reports the error.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -12,8 +12,9 @@ use std::sync::{Mutex, PoisonError};
 /// How tags are divided among messages.
 #[derive(Debug, Clone, Copy)]
 struct Ranges {
-    /// Tags of a schedule are distinguished modulo this number. Many kinds: both ends of a pair must handle messages
-    /// of one kind in the same order, and partial sums may overtake operands whose tags are far away.
+    /// Tags of a schedule are distinguished modulo this number. Many kinds: both ends of a pair must handle
+    /// messages of one kind in the same order, and partial sums may overtake operands whose tags are far
+    /// away.
     kinds: u64,
     /// Messages of one such tag are numbered modulo this.
     numbers: u64,
@@ -44,8 +45,8 @@ impl Numbers {
         Self { ranges: if largest >= last { WIDE } else { NARROW }, next: Mutex::default() }
     }
 
-    /// The tag of the next part of a message of `words` words, from or to a rank. `tag` is a schedule's if it is below
-    /// `schedule`.
+    /// The tag of the next part of a message of `words` words, from or to a rank. `tag` is a schedule's if it
+    /// is below `schedule`.
     pub fn tag(&self, (peer, sends): (usize, bool), tag: u16, words: usize, schedule: u64) -> c_int {
         let Ranges { kinds, numbers, others: (first, others) } = self.ranges;
         let is_other = u64::from(tag) >= schedule;

@@ -254,8 +254,9 @@ impl Mpi {
 
     /// Ends all ranks.
     pub fn abort(&self, code: u8) -> ! {
-        // Launchers may drop output that they have not yet forwarded when a rank aborts. That of Open MPI 4.1 crashes or
-        // hangs at times if several ranks abort at once, as all do that wait for one: the first one ends the others.
+        // Launchers may drop output that they have not yet forwarded when a rank aborts. That of Open MPI 4.1
+        // crashes or hangs at times if several ranks abort at once, as all do that wait for one: the first
+        // one ends the others.
         let before = self.rank.min(8) as u64;
         std::thread::sleep(Duration::from_millis(100 + 200 * before));
         // SAFETY: may be called at any time between init and finalize.

@@ -243,8 +243,8 @@ impl World {
         Ok(())
     }
 
-    /// Pauses while something is waited for, from or at this rank: briefly at first, longer and longer then, or until
-    /// there is news of the transfer.
+    /// Pauses while something is waited for, from or at this rank: briefly at first, longer and longer then,
+    /// or until there is news of the transfer.
     pub(super) fn pause(&self, waiting: &mut Waiting, peer: usize, on: Option<&Transfer>) -> Result<()> {
         self.check()?;
         let elapsed = waiting.begun.elapsed();
@@ -279,8 +279,8 @@ impl World {
         }
     }
 
-    /// True if a second thread can drive the progress of messages while this one computes, and must: in shared memory
-    /// they need no library to advance.
+    /// True if a second thread can drive the progress of messages while this one computes, and must: in
+    /// shared memory they need no library to advance.
     pub(super) fn needs_progress(&self) -> bool {
         match &self.engine {
             _ if self.shares_memory() => false,

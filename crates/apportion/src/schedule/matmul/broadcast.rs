@@ -65,8 +65,8 @@ impl<'a> Turns<'a> {
         self.schedule.owners.len() as u64 * self.blocks
     }
 
-    /// The turns that concern a processor: its own, those of the owners of what it needs, and the last of each pivot
-    /// block. On strips all of them.
+    /// The turns that concern a processor: its own, those of the owners of what it needs, and the last of
+    /// each pivot block. On strips all of them.
     fn concerning(&self, rank: Rank) -> Concern {
         let owners = &self.schedule.owners;
         if self.schedule.a_stays() {
@@ -281,7 +281,8 @@ mod tests {
     }
 
     proptest! {
-        /// Turns that do not concern a processor have no steps for it: the steps are those of going through all.
+        /// Turns that do not concern a processor have no steps for it: the steps are those of going through
+        /// all.
         #[test]
         fn only_empty_turns_are_left_out(
             speeds in prop::collection::vec(0.05f64..1.0, 1..10), sides in (10u64..70, 1u64..70, 10u64..70),

@@ -140,8 +140,8 @@ impl Boxes {
             let blocks = u128::from(self.turns.max(self.lengths[rank].div_ceil(block)));
             let hops: u64 =
                 self.places[rank].iter().map(|(chain, _)| self.chains[*chain].cell.chain.len() as u64).sum();
-            // Each cell's sum travels in up to twice as many pieces as there are processors in its chain, each
-            // with a post, a wait and a send.
+            // Each cell's sum travels in up to twice as many pieces as there are processors in its chain,
+            // each with a post, a wait and a send.
             let updates = (self.tiles[rank].len() * self.segments[rank].len().max(1)) as u128;
             blocks * (updates + talkers as u128) + 6 * u128::from(hops)
         };
@@ -309,8 +309,8 @@ pub(super) fn steps<'a>(
     operands.chain(std::iter::once_with(move || partial_sums(boxes, rank)).flatten()).chain(leave)
 }
 
-/// Starts all sends and receives of a turn; the second part waits for the receives. Sends go to the next ranks
-/// in cyclic order.
+/// Starts all sends and receives of a turn; the second part waits for the receives. Sends go to the next
+/// ranks in cyclic order.
 fn posts(
     schedule: &MatmulSchedule,
     boxes: &Boxes,

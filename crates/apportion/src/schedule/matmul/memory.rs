@@ -16,9 +16,9 @@
 //! Broadcast on strips is Tinetti, section 3.4.4: N blocks mean b = k / N. With boxes, the own parts include
 //! the faces of C of which a processor computes partial sums. In place, nothing is held in addition to
 //! the own parts. If the processors of one process copy operands, look-ahead needs no further memory; between
-//! processes the blocks of the look-ahead are held too; lines that a process uses where it owns them, or in the
-//! memory of a message, count as if they were copied. Not counted are the kernel's packing buffers (a few hundred
-//! KiB per thread), messages in flight, and the assembled product.
+//! processes the blocks of the look-ahead are held too; lines that a process uses where it owns them, or in
+//! the memory of a message, count as if they were copied. Not counted are the kernel's packing buffers (a few
+//! hundred KiB per thread), messages in flight, and the assembled product.
 
 use super::broadcast::columns_of_b;
 use super::inner::Boxes;
@@ -77,8 +77,8 @@ pub fn predicted_memory(layout: &Layout, order: ScheduleOptions, element: u64, p
     (0..layout.processors()).map(held).collect()
 }
 
-/// As [`predicted_memory`], for a layout that cuts the inner dimension: own parts of A and B, all elements of C
-/// that a processor computes, and the operands of one turn.
+/// As [`predicted_memory`], for a layout that cuts the inner dimension: own parts of A and B, all elements of
+/// C that a processor computes, and the operands of one turn.
 fn with_boxes(layout: &Layout, boxes: &Boxes, element: u64, path: DataPath) -> Vec<u64> {
     let (a, b) = (areas(layout, &layout.parts_of_a()), areas(layout, &layout.parts_of_b()));
     let held = |rank: usize| {

@@ -146,13 +146,13 @@ impl MatmulSchedule {
         (&self.a[rank.0], &self.b[rank.0])
     }
 
-    /// The rectangles of C that a processor computes: those that it owns, and those of which it computes partial
-    /// sums for others.
+    /// The rectangles of C that a processor computes: those that it owns, and those of which it computes
+    /// partial sums for others.
     pub fn tiles(&self, rank: Rank) -> &[Rect] {
         self.boxes.as_ref().map_or(self.rects(rank), |boxes| boxes.tiles(rank))
     }
 
-    /// The rows of A and columns of B that a processor needs for an inner index; `None` if it has no work there.
+    /// The rows of A and columns of B that a processor needs for an inner index; `None` without work there.
     pub(crate) fn lines_at(&self, rank: Rank, inner: u64) -> Option<(&SpanSet, &SpanSet)> {
         let Some(boxes) = &self.boxes else { return Some((self.rows(rank), self.cols(rank))) };
         let at = Span::new(inner, inner + 1);
@@ -190,8 +190,8 @@ impl MatmulSchedule {
         }
     }
 
-    /// What the analysis of a schedule grows with: the processors in all bands of lines, and the exchanges of a band's
-    /// lines between an owner and another processor.
+    /// What the analysis of a schedule grows with: the processors in all bands of lines, and the exchanges of
+    /// a band's lines between an owner and another processor.
     pub(crate) fn members_and_exchanges(&self) -> (usize, usize) {
         let bands = || self.bands_of_a.bands().iter().chain(self.bands_of_b.bands());
         let members = bands().map(|band| band.members.len()).sum();

@@ -11,10 +11,10 @@ use crate::geometry::{Rank, Rect, Span};
 use crate::schedule::Application;
 use std::collections::VecDeque;
 
-/// Steps of `rank`, generated hop by hop: with many processors, the pieces of a pivot block do not fit into memory for
-/// all of them. With overlap, the first hop of the next pivot block is in flight during an update. With a look-ahead
-/// of several blocks, each update overlaps one hop of each of these blocks, so that the hops of a block are spread
-/// over several updates.
+/// Steps of `rank`, generated hop by hop: with many processors, the pieces of a pivot block do not fit into
+/// memory for all of them. With overlap, the first hop of the next pivot block is in flight during an update.
+/// With a look-ahead of several blocks, each update overlaps one hop of each of these blocks, so that the
+/// hops of a block are spread over several updates.
 pub(super) fn steps(schedule: &MatmulSchedule, rank: Rank) -> impl Iterator<Item = MatmulStep> + '_ {
     let count = schedule.pivot_count();
     let ahead = schedule.order.ahead();

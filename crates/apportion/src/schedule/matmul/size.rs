@@ -50,8 +50,8 @@ impl MatmulSchedule {
         Ok(())
     }
 
-    /// The updates that the broadcast flow sorts: pairs of parts of A and B that meet for a rectangle of C. Ends the
-    /// count beyond [`MOST_UPDATES`]. O(C R log R) for C rectangles of C and R of A and B.
+    /// The updates that the broadcast flow sorts: pairs of parts of A and B that meet for a rectangle of C.
+    /// Ends the count beyond [`MOST_UPDATES`]. O(C R log R) for C rectangles of C and R of A and B.
     fn updates(&self) -> u128 {
         let mut updates = 0;
         for rect in self.rects.iter().flatten() {

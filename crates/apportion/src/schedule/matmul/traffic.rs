@@ -31,9 +31,9 @@ struct Lines {
     place: u32,
 }
 
-/// The exchanges of a schedule, window by window of inner indices, in ascending order. Each pair of processors
-/// has one exchange in a window. O(S log S) to set up, for S members of all bands times their owners; a window
-/// takes the number of its exchanges, and those that begin with it are sorted in.
+/// The exchanges of a schedule, window by window of inner indices, in ascending order. Each pair of
+/// processors has one exchange in a window. O(S log S) to set up, for S members of all bands times their
+/// owners; a window takes the number of its exchanges, and those that begin with it are sorted in.
 #[derive(Debug)]
 pub(crate) struct Traffic {
     /// By first inner index.
@@ -48,9 +48,9 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// The exchanges of a layout without boxes; `by_sender` orders those of a window by sender, then receiver.
-    /// Otherwise they are by receiver, and then in the order in which the receiver waits for them: in turn,
-    /// from the next rank on.
+    /// The exchanges of a layout without boxes; `by_sender` orders those of a window by sender, then
+    /// receiver. Otherwise they are by receiver, and then in the order in which the receiver waits for them:
+    /// in turn, from the next rank on.
     pub fn new(schedule: &MatmulSchedule, by_sender: bool) -> Self {
         let mut flows = Vec::new();
         lines_of(&schedule.bands_of_a, Operand::A, &mut flows);

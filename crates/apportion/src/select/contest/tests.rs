@@ -29,7 +29,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// The first choice is that of the oracle, its seconds are the same bit for bit, and what was ruled out
-    /// takes as long as its bound says; with seconds and with ratios, with links of one's own and half duplex.
+    /// takes as long as its bound says; with seconds and with ratios, with links of one's own and half
+    /// duplex.
     #[test]
     fn nothing_that_could_win_is_ruled_out(
         speeds in prop::collection::vec(1.0f64..10.0, 6..9), sides in (60u64..200, 20u64..400, 60u64..200),
@@ -70,8 +71,8 @@ proptest! {
     }
 }
 
-/// On more processors than planning can simulate all candidates for, the best that was found has a forecast, and
-/// what was left out takes as long as its bound says.
+/// On more processors than planning can simulate all candidates for, the best that was found has a forecast,
+/// and what was left out takes as long as its bound says.
 #[test]
 fn without_work_left_bounds_remain() {
     let mut random = crate::random::Random::new(2);

@@ -39,8 +39,8 @@ const NOTHING: f64 = 1e-12;
 /// Repetitions of all changes while they gain.
 const PASSES: usize = 3;
 
-/// The best candidate with other shares, if it beats the best of `choices`. All candidates take the first steps;
-/// the rest of the budget is for the one that is best then.
+/// The best candidate with other shares, if it beats the best of `choices`. All candidates take the first
+/// steps; the rest of the budget is for the one that is best then.
 pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
     let first = trials.best();
     let near = |c: &&Choice| c.rank.is_some_and(|rank| rank <= first * (1.0 + HOPELESS));
@@ -173,8 +173,8 @@ impl<'t, 'a> Resizing<'t, 'a> {
         Ok(self.state)
     }
 
-    /// The state with all work on the fastest 1, 2, 4, … processors, if one of these is better. A named method
-    /// has no [subsets](super::subsets), and no small change of the weights reaches these states.
+    /// The state with all work on the fastest 1, 2, 4, … processors, if one of these is better. A named
+    /// method has no [subsets](super::subsets), and no small change of the weights reaches these states.
     fn fastest_alone(&mut self, given: &[f64]) -> Result<Option<State>> {
         let before = self.state.clone();
         let mut fastest: Vec<usize> = (0..given.len()).collect();
@@ -190,7 +190,8 @@ impl<'t, 'a> Resizing<'t, 'a> {
         Ok(gained.then(|| std::mem::replace(&mut self.state, before)))
     }
 
-    /// Tries the layout with every other open order: one that was slower for the first shares may be faster now.
+    /// Tries the layout with every other open order: one that was slower for the first shares may be faster
+    /// now.
     fn reorder(&mut self) -> Result<()> {
         let Some(layout) = self.state.layout.clone() else { return Ok(()) };
         for order in self.wishes.orders() {

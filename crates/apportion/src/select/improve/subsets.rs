@@ -34,8 +34,8 @@ pub struct LeftOut {
     pub seconds: f64,
 }
 
-/// The best candidates of the best subset, and of subsets that other shares may make better. The caller sets the
-/// seconds of [`LeftOut`].
+/// The best candidates of the best subset, and of subsets that other shares may make better. The caller sets
+/// the seconds of [`LeftOut`].
 pub(super) fn search(trials: &mut Trials<'_>) -> Result<Vec<Choice>> {
     let kinds = kinds(trials.field);
     let p = trials.field.platform.len();

@@ -46,7 +46,8 @@ pub(super) struct Trials<'a> {
 }
 
 impl<'a> Trials<'a> {
-    /// Trials that are to beat `best` seconds, with this part of the budget of a product that takes `known` seconds.
+    /// Trials that are to beat `best` seconds, with this part of the budget of a product that takes `known`
+    /// seconds.
     pub fn new(field: &'a Field<'a>, shape: Shape, best: f64, known: f64, part: f64) -> Self {
         let p = field.platform.len();
         let around = |i: usize| {
@@ -84,7 +85,8 @@ impl<'a> Trials<'a> {
         crossing_bound(self.shape, work) * (1.0 - ROUNDING) > elements
     }
 
-    /// Spends nanoseconds on something else than simulations; false, and nothing is spent, if that is too much.
+    /// Spends nanoseconds on something else than simulations; false, and nothing is spent, if that is too
+    /// much.
     pub fn spend(&mut self, nanoseconds: f64) -> bool {
         let enough = self.effort.left() >= nanoseconds;
         self.effort.spend(if enough { nanoseconds } else { 0.0 });
@@ -223,8 +225,8 @@ mod tests {
         }
     }
 
-    /// Boxes of some shares do not cut the inner dimension, and those of others do: the flows that could not use
-    /// these have no forecast of them.
+    /// Boxes of some shares do not cut the inner dimension, and those of others do: the flows that could not
+    /// use these have no forecast of them.
     #[test]
     fn a_flow_has_forecasts_of_what_it_serves_only() {
         let platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();

@@ -39,7 +39,8 @@ pub(crate) fn serves(schedule: &MatmulSchedule, conditions: CostModel<'_>) -> bo
 }
 
 /// The forecast of a schedule that [`serves`] accepts; `None` if it takes more than `limit` seconds, which is
-/// found as soon as some processor cannot do the rest of its work within the limit, or once the work is spent.
+/// found as soon as some processor cannot do the rest of its work within the limit, or once the work is
+/// spent.
 ///
 /// O(messages + updates + log p for each change of an owner), without allocation for each of them.
 pub(crate) fn timed(

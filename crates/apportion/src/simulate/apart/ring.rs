@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 const ROUNDING: f64 = 1e-9;
 
 /// Seconds that the ring flow takes at least on a network with a wire for each pair: the first update of a
-/// processor waits for the pieces of the first pivot block, which pass through its neighbours, and all its work
-/// follows; and each wire carries what its end needs of a band. 0 with inner cuts. O(members^2) of all bands.
+/// processor waits for the pieces of the first pivot block, which pass through its neighbours, and all its
+/// work follows; and each wire carries what its end needs of a band. 0 with inner cuts. O(members^2) of all
+/// bands.
 pub(crate) fn least_seconds(schedule: &MatmulSchedule, conditions: CostModel<'_>) -> f64 {
     if schedule.layout().boxes().is_some() {
         return 0.0;

@@ -27,7 +27,8 @@ fn clusters(p: usize) -> Network {
     parse_platform(&text, "test").unwrap().network
 }
 
-/// The recurrence is the simulation bit for bit, and the limit, a share of its time, cuts off what takes longer.
+/// The recurrence is the simulation bit for bit, and the limit, a share of its time, cuts off what takes
+/// longer.
 fn agrees(
     schedule: &MatmulSchedule,
     speeds: &[f64],
@@ -75,8 +76,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// What lets a plan's search skip simulations: overlap is never slower, and the ring flow never faster than
-    /// its bound.
+    /// What lets a plan's search skip simulations: overlap is never slower, and the ring flow never faster
+    /// than its bound.
     #[test]
     fn bounds_hold(
         speeds in prop::collection::vec(0.05f64..1.0, 1..10), sides in (10u64..70, 1u64..70, 10u64..70),

@@ -14,7 +14,8 @@ const MOST_BLOCKS: usize = 1 << 16;
 /// The largest number of elements: they are counted in double precision.
 const MOST_ELEMENTS: u128 = 1 << 53;
 
-/// A matrix whose blocks are in `.npy` files, by a layout file; or its transpose. Only headers have been read.
+/// A matrix whose blocks are in `.npy` files, by a layout file; or its transpose. Only headers have been
+/// read.
 ///
 /// # Example
 /// ```
@@ -75,13 +76,13 @@ pub(super) struct RawBlock {
 pub(super) const FORMAT: &str = "apportion-blocks";
 
 impl DistributedFile {
-    /// Reads a layout file and the headers of its `.npy` files, and checks that their blocks cover the matrix.
-    /// Names of files are relative to the directory of the layout file.
+    /// Reads a layout file and the headers of its `.npy` files, and checks that their blocks cover the
+    /// matrix. Names of files are relative to the directory of the layout file.
     ///
     /// # Errors
-    /// Exit code 2, by field: malformed JSON or another format; a shape without elements or with more than 2^53;
-    /// a block that is empty, outside the matrix, or overlaps another one; elements in no block; a file that
-    /// cannot be read, has other sizes than its block, or other element types than the first file.
+    /// Exit code 2, by field: malformed JSON or another format; a shape without elements or with more than
+    /// 2^53; a block that is empty, outside the matrix, or overlaps another one; elements in no block; a file
+    /// that cannot be read, has other sizes than its block, or other element types than the first file.
     pub fn open(path: &Path, transposed: bool) -> Result<Self> {
         let place = path.display().to_string();
         let refuse = |field: &str, what: String, remedy: &str| {

@@ -13,9 +13,9 @@ pub struct LocalArray {
     pub blocks: Vec<(Rect, [u64; 2])>,
 }
 
-/// The arrays of a process that has these disjoint rectangles: one array if they are all intersections of some
-/// rows and some columns, as those of a block-cyclic distribution are (ScaLAPACK's local array); else one for
-/// each rectangle.
+/// The arrays of a process that has these disjoint rectangles: one array if they are all intersections of
+/// some rows and some columns, as those of a block-cyclic distribution are (ScaLAPACK's local array); else
+/// one for each rectangle.
 pub fn local_arrays(rects: &[Rect]) -> Vec<LocalArray> {
     let rects: Vec<Rect> = rects.iter().copied().filter(|rect| !rect.is_empty()).collect();
     if rects.is_empty() {

@@ -1,8 +1,8 @@
 //! Owner tables of distributed matrices: which process owns which block of A, B and C.
 //!
-//! The table of a matrix is a grid of blocks, cut by row and column splits, with one owner a block. That is what
-//! COSTA's custom layouts are made of (Kabić, Pintarelli, Kozhevnikov, VandeVondele 2021), and what SLATE's
-//! functions `tileMb`, `tileNb` and `tileRank` return (SLATE users' guide, matrix constructors).
+//! The table of a matrix is a grid of blocks, cut by row and column splits, with one owner a block. That is
+//! what COSTA's custom layouts are made of (Kabić, Pintarelli, Kozhevnikov, VandeVondele 2021), and what
+//! SLATE's functions `tileMb`, `tileNb` and `tileRank` return (SLATE users' guide, matrix constructors).
 
 mod header;
 mod scalapack;

@@ -1,7 +1,7 @@
 //! Two-dimensional block-cyclic distributions, as ScaLAPACK's array descriptors name them.
 //!
-//! Source: ScaLAPACK Users' Guide, section 4.3 (Blackford et al. 1997): block (i, j) belongs to the process in
-//! row i mod P and column j mod Q of a P x Q grid; all blocks are MB x NB, but for the last ones.
+//! Source: ScaLAPACK Users' Guide, section 4.3 (Blackford et al. 1997): block (i, j) belongs to the process
+//! in row i mod P and column j mod Q of a P x Q grid; all blocks are MB x NB, but for the last ones.
 
 use super::header::{CHeader, c_ints};
 use super::table::OwnerTable;

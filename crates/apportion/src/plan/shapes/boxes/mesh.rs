@@ -66,7 +66,8 @@ mod tests {
     use super::super::faces;
     use super::*;
 
-    /// 2 x 3 x 4 processors in a box of 30 x 50 x 70, cut in any order: 2 * 50 * 70 + 3 * 30 * 70 + 4 * 30 * 50.
+    /// 2 x 3 x 4 processors in a box of 30 x 50 x 70, cut in any order: 2 * 50 * 70 + 3 * 30 * 70 + 4 *
+    /// 30 * 50.
     #[test]
     fn faces_do_not_depend_on_weights() {
         let weights: Vec<f64> = (0..24).map(|i| 1.0 + f64::from(i * i % 17)).collect();

@@ -7,8 +7,8 @@
 //! * recursive cuts by unequal parts (Beaumont, Eyraud-Dubois and Lambert, "Cuboid partitioning for parallel
 //!   matrix multiplication on heterogeneous platforms", Euro-Par 2016),
 //!   with a corner for the slow processors where one is much faster;
-//! * meshes of a x b x c processors with a b c = p, which for equal processors are COSMA's (Kwasniewski et al.,
-//!   SC 2019, doi:10.1145/3295500.3356181), cut in proportion to the sums of the weights;
+//! * meshes of a x b x c processors with a b c = p, which for equal processors are COSMA's (Kwasniewski et
+//!   al., SC 2019, doi:10.1145/3295500.3356181), cut in proportion to the sums of the weights;
 //! * slabs across one dimension.
 
 mod mesh;
@@ -79,11 +79,11 @@ pub(super) fn cut(span: Span, part: f64) -> [Span; 2] {
     [Span::new(span.start, span.start + first), Span::new(span.start + first, span.end)]
 }
 
-/// The boxes that move least of those that the heuristics find. Multiply-adds are in proportion to the weights
-/// up to rounding of the cuts.
+/// The boxes that move least of those that the heuristics find. Multiply-adds are in proportion to the
+/// weights up to rounding of the cuts.
 ///
-/// No worse than [`inner`](super::inner()) by volume. With p processors, O(p log p) for the search on typical weights
-/// and O(p^2) for the volumes.
+/// No worse than [`inner`](super::inner()) by volume. With p processors, O(p log p) for the search on typical
+/// weights and O(p^2) for the volumes.
 ///
 /// # Errors
 /// More than 1,024 processors with a positive weight: exit code 1.

@@ -1,8 +1,9 @@
 //! Recursive cuts of a box, and corners.
 //!
-//! The members of a box, in descending order of weight, are divided into the first and the rest, and the box in
-//! proportion, across any side. Or the fastest takes all but a corner, in which the others are. The options of
-//! each box are ranked by a lower bound of the faces that remain, and the best few are tried in full.
+//! The members of a box, in descending order of weight, are divided into the first and the rest, and the box
+//! in proportion, across any side. Or the fastest takes all but a corner, in which the others are. The
+//! options of each box are ranked by a lower bound of the faces that remain, and the best few are tried in
+//! full.
 
 use super::{Found, Members, Sides, cut, faces};
 use crate::geometry::Span;
@@ -159,9 +160,9 @@ impl Search<'_> {
         corner
     }
 
-    /// Lower bound of the faces of members in a box with sides in real numbers: each has at least the faces of
-    /// the best box of its volume ([`touched_bound`](crate::plan::touched_bound)). Members are in descending
-    /// order, so that the three cases of the bound are one after another. O(log members).
+    /// Lower bound of the faces of members in a box with sides in real numbers: each has at least the faces
+    /// of the best box of its volume ([`touched_bound`](crate::plan::touched_bound)). Members are in
+    /// descending order, so that the three cases of the bound are one after another. O(log members).
     fn bound(&self, sides: Sides, from: usize, to: usize) -> f64 {
         let mut lengths = sides.map(|side| side.len() as f64);
         lengths.sort_by(|x, y| y.total_cmp(x));
@@ -194,8 +195,8 @@ fn around(sides: Sides, corner: Sides) -> impl Iterator<Item = Sides> {
     parts.into_iter()
 }
 
-/// Elements of the three faces of a box that remain without a corner: a face loses the corner's face where the
-/// corner is as long as the box.
+/// Elements of the three faces of a box that remain without a corner: a face loses the corner's face where
+/// the corner is as long as the box.
 fn outer(sides: Sides, corner: Sides) -> f64 {
     let (whole, inside) = (sides.map(|side| side.len() as f64), corner.map(|side| side.len() as f64));
     let face = |across: usize, one: usize, other: usize| {

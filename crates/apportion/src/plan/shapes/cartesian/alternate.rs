@@ -9,8 +9,8 @@ const MOST_ROUNDS: usize = 50;
 /// Number of lines of each direction that the inner solver starts from, up to [`Depth::of`] processors.
 const MOST_STARTS: usize = 16;
 
-/// How much is tried: beyond this number of processors, rounds and starts become fewer in inverse proportion, so
-/// that the work of the whole search stays at that of this number.
+/// How much is tried: beyond this number of processors, rounds and starts become fewer in inverse proportion,
+/// so that the work of the whole search stays at that of this number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Depth(usize);
 

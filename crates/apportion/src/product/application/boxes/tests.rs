@@ -142,8 +142,8 @@ const WHOLE: crate::geometry::Rect = crate::geometry::Rect {
     cols: crate::geometry::Span { start: 0, end: 10 },
 };
 
-/// Four slabs on an emulated star: three times m n elements of 8 bytes, pipelined, take less than one after the
-/// other into the owner, and the forecast is the time that is measured at least.
+/// Four slabs on an emulated star: three times m n elements of 8 bytes, pipelined, take less than one after
+/// the other into the owner, and the forecast is the time that is measured at least.
 #[test]
 fn an_emulated_network_pipelines_the_sums() {
     let shape = Shape::new(256, 8, 128, "test").unwrap();

@@ -9,8 +9,8 @@ use crate::product::application::Product;
 use crate::run::Spare;
 use crate::schedule::{MatmulSchedule, Operand, OperandPiece, Parcel};
 
-/// One pivot block's operands for one group of columns: A's needed rows x inner (none if A is read in place), and
-/// inner x B's needed columns of the group.
+/// One pivot block's operands for one group of columns: A's needed rows x inner (none if A is read in place),
+/// and inner x B's needed columns of the group.
 #[derive(Debug)]
 pub(super) struct Panel<T> {
     rank: Rank,
@@ -69,7 +69,8 @@ impl<T: Element> Panel<T> {
         if operand == Operand::B { &mut self.b } else { &mut self.a }
     }
 
-    /// Leaves a part of a piece in the memory of its message if it is all of an operand; otherwise returns false.
+    /// Leaves a part of a piece in the memory of its message if it is all of an operand; otherwise returns
+    /// false.
     pub fn keep(&mut self, part: &OperandPiece, whole: Rect, parcel: &Parcel<T>) -> bool {
         let is_all = part.inner() == self.inner && part.lines().len() == self.lines(part.operand).len();
         let side = self.side_mut(part.operand);

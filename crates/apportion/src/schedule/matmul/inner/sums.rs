@@ -45,8 +45,8 @@ impl Boxes {
         hops
     }
 
-    /// The messages of partial sums of all processors, each with its elements, in an order that contains those of
-    /// all processors: both ends have handled all earlier ones.
+    /// The messages of partial sums of all processors, each with its elements, in an order that contains
+    /// those of all processors: both ends have handled all earlier ones.
     pub fn sums(&self) -> Vec<(Rank, Rank, u64)> {
         let mut waves: Vec<Vec<(Rank, Rank, u64)>> = Vec::new();
         // Tags ascend, and a wave has one hop of each.

@@ -76,8 +76,8 @@ fn best(platform: &Platform, method: Method, flow: Option<Flow>) -> crate::selec
     plan_matmul(shape, platform, &models, 1, &options).unwrap().swap_remove(0)
 }
 
-/// Alone, the fastest of three takes 10^9 / (15 * 10^9) s. Messages of 10 ms cost more than the others save, by
-/// every flow and by an open one.
+/// Alone, the fastest of three takes 10^9 / (15 * 10^9) s. Messages of 10 ms cost more than the others save,
+/// by every flow and by an open one.
 #[test]
 fn a_named_method_leaves_out_processors_whose_messages_cost_too_much() {
     let text = "[[processor]]\nname = \"a\"\nspeed = \"30 Gflop/s\"\n[[processor]]\nname = \"b\"\n\

@@ -111,8 +111,8 @@ fn whole_clusters_stay_out() {
     assert!(best.rank.unwrap() <= 8e9 / 4e8);
 }
 
-/// A processor with more than half of the work is not cut off by a wire that carries what the others need. With
-/// shares in proportion the fastest alone is best; with shares by forecast the two fast ones are.
+/// A processor with more than half of the work is not cut off by a wire that carries what the others need.
+/// With shares in proportion the fastest alone is best; with shares by forecast the two fast ones are.
 #[test]
 fn the_larger_part_of_the_work_is_not_cut_off() {
     let text = "[[processor]]\nname = \"big\"\nspeed = \"900 Mflop/s\"\n[[processor]]\nname = \"small\"\nspeed = \"120 \

@@ -5,7 +5,7 @@
 //! roofline is the speed of memory (a triad over arrays larger than the caches) divided by the bytes that a
 //! step must move: the field read and written, and three Courant numbers read where they are arrays.
 //!
-//! With `PYMPDATA=PYTHON` in the environment, the path of a Python that has PyMPDATA, its speed stands beside
+//! With `PYMPDATA=PYTHON` in the environment, the path of a Python that has PyMPDATA, its speed is shown beside
 //! ours in double precision (benches/pympdata.py; its compilation takes another minute). It has arrays of
 //! Courant numbers in any case.
 

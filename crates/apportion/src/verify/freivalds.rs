@@ -11,7 +11,7 @@
 //! 2^-16. Any order of summation passes, and either order of scaling and multiplying.
 //!
 //! Where infinities or NaN of the operands reach C, a finite element is certainly found. Which of infinity,
-//! minus infinity and NaN stands there, and columns that overflow, are sampled.
+//! minus infinity and NaN is there, and columns that overflow, are sampled.
 
 use super::exact::{Exact, Share, add_product};
 use super::exponents::{Exponents, RowNote};

@@ -59,14 +59,14 @@ impl Console {
     /// A note on stderr.
     pub fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            beside_bar(|| eprintln!("{}", text.as_ref()));
+            beside_bar(|| say_text(text.as_ref()));
         }
     }
 
     /// A note on stderr for --verbose.
     pub fn detail(&self, text: impl AsRef<str>) {
         if self.verbose > 0 {
-            beside_bar(|| eprintln!("{}", text.as_ref()));
+            beside_bar(|| say_text(text.as_ref()));
         }
     }
 
@@ -87,7 +87,7 @@ impl Console {
             let tick = move || {
                 let elapsed = begin.elapsed().as_secs_f64();
                 if elapsed >= next {
-                    eprintln!("{}", report(what, monitor.progress(), elapsed));
+                    say_text(&report(what, monitor.progress(), elapsed));
                     next += next.min(REPORTS);
                 }
             };
@@ -219,9 +219,15 @@ pub fn unprinted() -> Option<Error> {
     error.map(|error| Error::file("stdout", "write", error))
 }
 
-/// An error as one line, written in one piece: output of mpirun cannot split it.
+/// A line on stderr, in one piece: output of mpirun cannot split it. Nobody is left to tell if it cannot be
+/// written (a full disk, a closed pipe), and the work goes on.
+pub fn say_text(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// An error as one line.
 pub fn say(error: &Error) {
-    let _ = std::io::stderr().write_all(format!("apportion: {}\n", crate::flags::told(error)).as_bytes());
+    say_text(&format!("apportion: {}", crate::flags::told(error)));
 }
 
 /// The time that ranks above 0 leave to rank 0 to report what all ranks meet; mpirun ends them then. Long,
@@ -230,8 +236,7 @@ pub const LATER_RANKS: Duration = Duration::from_secs(3);
 
 /// The same with the rank, in a job of several.
 pub fn say_of(rank: usize, error: &Error) {
-    let line = format!("apportion: rank {rank}: {}\n", crate::flags::told(error));
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    say_text(&format!("apportion: rank {rank}: {}", crate::flags::told(error)));
 }
 
 /// The place of the latest panic.

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         Err(error) => usage(&error),
     });
     outcome.unwrap_or_else(|panic| {
-        eprintln!("{}", console::internal_error(&*panic));
+        console::say_text(&console::internal_error(&*panic));
         ExitCode::from(1)
     })
 }
@@ -137,7 +137,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            eprint!("{error}");
+            console::say_text(error.to_string().trim_end());
             ExitCode::from(2)
         }
         _ => {

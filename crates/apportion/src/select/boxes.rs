@@ -3,11 +3,13 @@
 //! A processor with a box updates more elements of C by each pivot block than its share of the work suggests.
 //! Its speed is that of a larger size, and shares follow these speeds.
 
-use super::{PlanOptions, imbalance, relative_times};
+use super::effort::FEW;
+use super::{Minimise, PlanOptions, imbalance, relative_times};
 use crate::error::{Error, Result};
 use crate::model::{Interpolation, Model, only_ratios};
 use crate::plan::shapes::{Method, all_boxes, inner};
 use crate::plan::{Layout, LayoutConstraints, Shape};
+use crate::platform::Platform;
 
 /// Layouts by which weights follow speeds at the sizes of the layout before.
 const MOST_ROUNDS: usize = 6;
@@ -16,10 +18,13 @@ const MOST_ROUNDS: usize = 6;
 /// layouts of C in `others`. They are of use if the inner dimension is the longest. If it is not, they are
 /// considered where a forecast decides, since they hold more memory and add partial sums after everything
 /// else.
+///
+/// Where links differ and a forecast decides, what they move rules none out among few processors. Among more, the
+/// slabs and the boxes that move least are candidates in any case.
 pub(super) fn candidates(
     shape: Shape,
-    weights: &[f64],
-    models: &[Model],
+    platform: &Platform,
+    (weights, models): (&[f64], &[Model]),
     wishes: &PlanOptions,
     others: &[(String, Layout)],
 ) -> Vec<(String, Layout)> {
@@ -29,11 +34,15 @@ pub(super) fn candidates(
         return Vec::new();
     }
     let least = others.iter().map(|(_, layout)| layout.volume()).min().unwrap_or(u64::MAX);
+    let unlike = wishes.minimise == Minimise::Time && !only_ratios(models) && !platform.network.is_uniform();
     let mut found: Vec<(String, Layout)> = Vec::new();
     for method in [Method::Inner, Method::Boxes] {
-        for layout in layouts(method, shape, weights, models).unwrap_or_default() {
+        for (place, layout) in
+            layouts(method, shape, weights, models).unwrap_or_default().into_iter().enumerate()
+        {
             let new = found.iter().all(|(_, other)| *other != layout);
-            if new && layout.boxes().is_some() && layout.volume() < least {
+            let given = unlike && (place == 0 || platform.len() <= FEW);
+            if new && layout.boxes().is_some() && (given || layout.volume() < least) {
                 found.push((method.to_string(), layout));
             }
         }

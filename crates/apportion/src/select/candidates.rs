@@ -172,7 +172,7 @@ fn layouts(
             if sizing == Sizing::ForOverlap {
                 all.extend(overlapped().ok().filter(|found| !all.contains(found)));
             }
-            all.extend(boxes::candidates(shape, weights, models.0, wishes, &all));
+            all.extend(boxes::candidates(shape, platform, (weights, models.0), wishes, &all));
             all
         }),
     }

@@ -84,7 +84,7 @@ impl<'a> Field<'a> {
         let ideal = match self.ideal.get() {
             Some(known) => *known,
             None => {
-                let seconds = shares::ideal_seconds(self.models, owned.iter().sum())?;
+                let seconds = shares::balanced_seconds(self.models, owned.iter().sum())?;
                 *self.ideal.get_or_init(|| seconds)
             }
         };

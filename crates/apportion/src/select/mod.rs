@@ -304,17 +304,17 @@ fn even(choices: Vec<Choice>) -> Vec<Choice> {
     choices.into_iter().filter(|c| c.plan.metrics.imbalance <= least * UNEVEN).collect()
 }
 
-/// max_i time_i / ideal time: 1.0 if all end together.
+/// max_i time_i / ideal time: 1.0 if all end together, more where caps prevent that.
 ///
 /// # Errors
-/// The models' caps cannot hold the sum of the shares.
+/// Sizes beyond what models have.
 pub fn imbalance(models: &[Model], shares: &[u64]) -> Result<f64> {
     let total: u64 = shares.iter().sum();
     if total == 0 {
         return Ok(1.0);
     }
     // The ideal is a lower bound, also where time falls with size; rounding must not go below it.
-    Ok((shares::makespan(models, shares) / shares::ideal_seconds(models, total)?).max(1.0))
+    Ok((shares::makespan(models, shares) / shares::balanced_seconds(models, total)?).max(1.0))
 }
 
 /// Serial communication where a link carries one transfer at a time.

@@ -87,3 +87,41 @@ fn ideal_time_is_work_over_speed() {
     assert_eq!(rates, [20.0, 10.0]);
     assert_eq!(ideal_seconds(shape, &rates), 200.0);
 }
+
+/// One slow link among three processors: slabs of the inner dimension avoid it although they move more, and `auto`
+/// is no slower than the named methods. Found by an independent user.
+#[test]
+fn auto_is_no_slower_than_inner_cuts_that_avoid_a_slow_link() {
+    let text = r#"
+        [[processor]]
+        name = "n0"
+        speed = "900 Mflop/s"
+        [[processor]]
+        name = "n1"
+        speed = "100 Mflop/s"
+        [[processor]]
+        name = "n2"
+        speed = "900 Mflop/s"
+        [network]
+        latency = "1 us"
+        bandwidth = "10 Gbit/s"
+        [[network.link]]
+        between = ["n0", "n2"]
+        bandwidth = "1 MB/s"
+        latency = "2 ms"
+    "#;
+    let platform = crate::platform::parse_platform(text, "test").unwrap();
+    let models = crate::model::platform_models(&platform, crate::model::WorkUnit::MultiplyAdd).unwrap();
+    for [m, k, n] in [[1000, 1000, 1000], [300, 300, 300], [100, 200, 1000]] {
+        let shape = Shape::new(m, k, n, "test").unwrap();
+        let seconds = |method: Option<Method>| {
+            let options = PlanOptions { method, ..PlanOptions::open(256, 8) };
+            let best = plan_matmul(shape, &platform, &models, 1, &options).unwrap().remove(0);
+            best.plan.forecast.unwrap().seconds
+        };
+        let open = seconds(None);
+        for method in [Method::Inner, Method::Boxes, Method::Columns] {
+            assert!(open <= seconds(Some(method)) * (1.0 + 1e-9), "{method} on {m} x {k} x {n}");
+        }
+    }
+}

@@ -64,6 +64,11 @@ mod tests {
         let timed = [9.0, 1.0].map(|s| Model::constant("p", s).unwrap());
         assert_eq!(forecast_units(&timed, &[90, 10]).unwrap().seconds, 10.0);
         assert_eq!(relative_times(&timed, &[90, 10]).unwrap(), None);
+        // Caps that bind: 900 and 100 of equal speeds, where 500 each would end together.
+        let capped = [None, Some(100.0)]
+            .map(|cap| Model::ratio("p", 1.0).unwrap().with_cap(cap.unwrap_or(1e9)).unwrap());
+        assert_eq!(relative_times(&capped, &[900, 100]).unwrap().unwrap(), [1.8, 0.2]);
+        assert_eq!(imbalance(&capped, &[900, 100]).unwrap(), 1.8);
         assert!(check_has_times(&timed, &Network::free()).is_ok());
         assert_eq!(check_has_times(&ratios, &Network::free()).unwrap_err().exit_code(), 2);
     }

@@ -187,6 +187,13 @@ impl Model {
         })
     }
 
+    /// The same model for sizes of any kind.
+    pub(crate) fn without_cap(&self) -> Self {
+        let points = self.points.clone();
+        let uncapped = Self::new(self.processor.clone(), self.interpolation, points, None);
+        uncapped.map_or(self.clone(), |model| Self { ratio: self.ratio, ..model })
+    }
+
     /// The smallest size at which the measured program failed, if that is why there is a cap.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()

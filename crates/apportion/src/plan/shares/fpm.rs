@@ -102,6 +102,18 @@ pub fn ideal_seconds(models: &[Model], n: u64) -> Result<f64> {
     shortest(models, n, Model::largest_within)
 }
 
+/// The time at which all would finish together if units were divisible and no processor had a cap: what
+/// imbalance is relative to.
+///
+/// # Errors
+/// As [`fpm`] without caps.
+pub fn balanced_seconds(models: &[Model], n: u64) -> Result<f64> {
+    if models.iter().all(|model| model.max_size().is_none()) {
+        return ideal_seconds(models, n);
+    }
+    ideal_seconds(&models.iter().map(Model::without_cap).collect::<Vec<_>>(), n)
+}
+
 /// The time at which all would finish together if each did only sizes up to which time stays below it.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ pub use balancer::{Balancer, Decision, MovingCost, Reason};
 pub use even::even;
 pub(in crate::plan) use exact::gcd;
 pub use exact::{exact, exact_interpolated, exact_within};
-pub use fpm::{fpm, fpm_within, ideal_seconds};
+pub use fpm::{balanced_seconds, fpm, fpm_within, ideal_seconds};
 pub use hierarchical::{aggregate, hierarchical};
 pub use least::{Divided, Fall, least_time};
 pub use left_over::{LeftOver, left_over_first};

@@ -1,5 +1,8 @@
 //! The `apportion` command: parses the arguments, calls the library and prints the result.
 
+// These macros panic where a line cannot be written.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod allocator;
 mod args;
 mod cache;
@@ -40,7 +43,8 @@ fn parse() -> Result<(Arguments, Result<(), Error>), clap::Error> {
     let mut grammar = args::headings::command();
     let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;
     let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))?;
-    Ok((arguments, output::apart::check(&grammar, &matches)))
+    use output::apart::{check, check_stdout};
+    Ok((arguments, check(&grammar, &matches).and_then(|()| check_stdout(&grammar, &matches))))
 }
 
 fn run(arguments: Arguments, files: Result<(), Error>) -> ExitCode {

@@ -4,9 +4,9 @@ use crate::args::PartitionArgs;
 use crate::output::compare::{Comparison, Cost, Row, relayed_volume};
 use crate::prepare::partition::minimise;
 use crate::prepare::processors::Processors;
-use apportion::error::Result;
-use apportion::plan::shapes::Method;
-use apportion::plan::{Layout, Metrics, Plan, message_steps};
+use apportion::error::{Error, Result};
+use apportion::plan::shapes::{Method, all_boxes};
+use apportion::plan::{Layout, LayoutConstraints, Metrics, Plan, message_steps};
 use apportion::platform::Topology;
 use apportion::select::{affordable, areas, forecast, imbalance_of, rates};
 use apportion::simulate::CostModel;
@@ -32,7 +32,13 @@ pub fn compare(
     let mut rows = Vec::new();
     for method in Method::all().filter(|&m| m != Method::ColumnGroups || terms.groups.is_some()) {
         let begin = Instant::now();
-        let made = form.layout(shape, |s| method.layout(s, &weights, &terms));
+        let made = match method {
+            // As the method alone chooses among its boxes.
+            Method::Boxes if simulated && form == LayoutConstraints::default() => {
+                all_boxes(shape, &weights).and_then(|all| quickest(args, all, processors))
+            }
+            _ => form.layout(shape, |s| method.layout(s, &weights, &terms)),
+        };
         let milliseconds = begin.elapsed().as_secs_f64() * 1e3;
         let outcome = match made {
             Err(error) => Err(error.to_string()),
@@ -56,6 +62,19 @@ pub fn compare(
     let star = matches!(network.topology, Topology::Star { .. });
     let comparison = Comparison { chosen: plan.method.clone(), line, minimise: minimise(args), star, rows };
     Ok(comparison.sorted())
+}
+
+/// The layout of the least forecast.
+fn quickest(args: &PartitionArgs, all: Vec<Layout>, processors: &Processors) -> Result<Layout> {
+    let mut best: Option<(f64, Layout)> = None;
+    for layout in all {
+        let seconds = seconds(args, &layout, processors)?;
+        if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
+            best = Some((seconds, layout));
+        }
+    }
+    best.map(|(_, layout)| layout)
+        .ok_or_else(|| Error::infeasible("there are no boxes", "use another method"))
 }
 
 /// The forecast of a layout with the flow of the least; of communication alone where speeds are ratios.

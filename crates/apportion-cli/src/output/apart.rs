@@ -1,8 +1,8 @@
 //! Files that no command may lose: outputs that would replace each other or an input.
 
 use super::distinct;
-use apportion::error::Result;
-use clap::{ArgMatches, Command};
+use apportion::error::{Error, Result};
+use clap::{Arg, ArgMatches, Command};
 use std::path::{Path, PathBuf};
 
 /// The flags of all commands that name an output file.
@@ -31,9 +31,7 @@ pub fn check(grammar: &Command, matches: &ArgMatches) -> Result<()> {
         let paths = matches.try_get_many::<PathBuf>(id).ok().flatten().into_iter().flatten();
         let directory = arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "DIR"));
         if OUTPUTS.contains(&id) {
-            let flag =
-                arg.get_short().map_or_else(|| format!("--{}", id.replace('_', "-")), |c| format!("-{c}"));
-            outputs.extend(paths.map(|path| (flag.clone(), path)));
+            outputs.extend(paths.map(|path| (flag(arg), path)));
         } else if !directory {
             inputs.extend(paths.map(|path| Some(path.as_path())));
         }
@@ -41,6 +39,39 @@ pub fn check(grammar: &Command, matches: &ArgMatches) -> Result<()> {
     let outputs: Vec<(&str, Option<&PathBuf>)> =
         outputs.iter().map(|(flag, path)| (flag.as_str(), Some(*path))).collect();
     distinct(&outputs, &inputs as &[Option<&Path>])
+}
+
+/// Rejects an output to stdout where that is for the JSON object.
+///
+/// # Errors
+/// There is one: exit code 2.
+pub fn check_stdout(grammar: &Command, matches: &ArgMatches) -> Result<()> {
+    let Some((name, matches)) = matches.subcommand().filter(|(_, m)| m.get_flag("json")) else {
+        return Ok(());
+    };
+    for arg in grammar.find_subcommand(name).into_iter().flat_map(Command::get_arguments) {
+        let id = arg.get_id().as_str();
+        let mut paths = matches.try_get_many::<PathBuf>(id).ok().flatten().into_iter().flatten();
+        if OUTPUTS.contains(&id) && paths.any(|path| is_stdout(path)) {
+            return Err(Error::input(
+                flag(arg),
+                "stdout is for the JSON object",
+                "write to another file, or leave out --json",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name is one of this process's stdout.
+fn is_stdout(path: &Path) -> bool {
+    ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+}
+
+/// A flag as it is typed.
+fn flag(arg: &Arg) -> String {
+    arg.get_short()
+        .map_or_else(|| format!("--{}", arg.get_id().as_str().replace('_', "-")), |c| format!("-{c}"))
 }
 
 #[cfg(test)]
@@ -54,6 +85,23 @@ mod tests {
         let all = ["apportion"].iter().chain(words);
         let matches = grammar.try_get_matches_from_mut(all).unwrap();
         check(&grammar, &matches)
+    }
+
+    #[test]
+    fn stdout_is_for_one_json_object() {
+        let checked = |words: &[&str]| {
+            let mut grammar = command();
+            let matches = grammar.try_get_matches_from_mut(["apportion"].iter().chain(words)).unwrap();
+            check_stdout(&grammar, &matches)
+        };
+        let plan = ["partition", "--units", "4", "--speeds", "1,1", "-o", "/dev/stdout"];
+        checked(&plan).unwrap();
+        for line in [&[&plan[..], &["--json"]].concat(), &[&["--json"], &plan[..]].concat()] {
+            let refused = checked(line).unwrap_err();
+            assert!(refused.exit_code() == 2 && refused.to_string().starts_with("-o: stdout"), "{refused}");
+        }
+        assert!(checked(&["matmul", "a", "b", "--report", "/dev/fd/1", "--json"]).is_err());
+        checked(&["matmul", "a", "b", "--report", "r.json", "--json"]).unwrap();
     }
 
     #[test]

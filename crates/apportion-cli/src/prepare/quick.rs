@@ -26,6 +26,9 @@ const TELLING: f64 = 0.05;
 /// Relative error of a speed from which on it is replaced, and the difference of shares that is told.
 const OFF: f64 = 0.05;
 
+/// What helps against speeds that vary.
+const REMEASURE: &str = "--remeasure on a quiet machine";
+
 /// Speeds of this machine, as they are and as they are at the moment.
 pub struct Quick {
     speeds: QuickSpeeds,
@@ -107,7 +110,7 @@ impl Quick {
     ) -> Self {
         let warned = least_seconds(&speeds, work) >= LONG;
         if warned && world.rank() == 0 {
-            warn(&speeds, &shares, console);
+            warn(&speeds, &shares, REMEASURE, console);
         }
         Self { speeds, shares, path, warned }
     }
@@ -115,7 +118,7 @@ impl Quick {
     /// Says what makes the speeds uncertain, if it has not been said.
     pub fn warn(&mut self, console: &Console) {
         if !std::mem::replace(&mut self.warned, true) {
-            warn(&self.speeds, &self.shares, console);
+            warn(&self.speeds, &self.shares, REMEASURE, console);
         }
     }
 
@@ -186,8 +189,8 @@ impl Quick {
     }
 }
 
-/// Says what makes shares and forecasts uncertain.
-pub fn warn(speeds: &QuickSpeeds, shares: &[CpuShare], console: &Console) {
+/// Says what makes shares and forecasts uncertain, and what to do about it.
+pub fn warn(speeds: &QuickSpeeds, shares: &[CpuShare], remedy: &str, console: &Console) {
     let names = speeds.models.names();
     let disturbed = names.iter().zip(shares).filter(|(_, share)| !share.is_whole());
     let disturbed: Vec<String> = disturbed.map(|(name, share)| taken(share, name)).collect();
@@ -206,7 +209,7 @@ pub fn warn(speeds: &QuickSpeeds, shares: &[CpuShare], console: &Console) {
     if !varied.is_empty() {
         console.note(format!(
             "apportion: warning: the speeds varied while they were measured, {}: the shares and the forecast \
-             are less certain (--remeasure on a quiet machine)",
+             are less certain ({remedy})",
             list(&varied)
         ));
     }

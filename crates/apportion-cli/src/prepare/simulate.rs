@@ -86,7 +86,7 @@ fn refuse_ratios(args: &SimulateArgs, processors: &Processors, units: bool) -> R
     }
     if units {
         return refuse(
-            "its speeds are ratios, and units send no messages: there is no time to forecast",
+            "its speeds are not in units/s, and units send no messages: there is no time to forecast",
             "give speeds in units/s, or pass --models (created by `apportion measure`)",
         );
     }

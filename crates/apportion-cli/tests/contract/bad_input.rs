@@ -151,6 +151,9 @@ fn platforms() {
         (format!("{TWO}memory = \"16 parsec\"\n"), "memory"),
         (format!("{TWO}[network]\nbandwidth = \"10 Mb/s\"\n"), "bandwidth"),
         (format!("{TWO}[network]\nbandwidth = 0\n"), "bandwidth"),
+        (format!("{TWO}[network]\nbandwidth = {{ horizontal = 1, vertical = 2, vertcal = 9 }}\n"), "vertcal"),
+        (format!("{TWO}[network]\nbandwidth = {{ horizontal = 1 }}\n"), "missing field `vertical`"),
+        (format!("{TWO}[network]\nbandwidth = true\n"), "a bandwidth such as"),
         (format!("{TWO}[network]\ntopology = \"moebius\"\n"), "moebius"),
         (format!("{TWO}[network]\ntopology = \"star\"\ncentre = \"sun\"\n"), "sun"),
         (format!("{TWO}[[network.link]]\nbetween = [\"fast\", \"gone\"]\nbandwidth = 1\n"), "gone"),
@@ -185,6 +188,7 @@ fn models() {
         ("[{\"size\": 10, \"seconds\": 9}]", "[]"),
         ("\"slow\"", "\"fast\""),
         ("\"unit\"", "\"units\""),
+        ("{\"size\": 10, \"seconds\": 9}", "[10, 9, null, 1, null, null, null, null]"),
         ("apportion-models", "apportion-plan"),
         ("]}]}", "]}]"),
     ] {
@@ -216,6 +220,9 @@ fn plans() {
         ("\"m\": 8", "\"m\": 1e300"),
         ("\"owner\": 0", "\"owner\": 7"),
         ("\"method\"", "\"mehtod\""),
+        ("\"m\": 8", "\"m\": 8, \"transposed\": true"),
+        ("\"imbalance\": ", "\"imbalance\": -"),
+        ("\"seconds\": ", "\"seconds\": -"),
         ("apportion-plan", "apportion-run"),
     ] {
         let text = good.replacen(from, to, 1);
@@ -232,6 +239,10 @@ fn plans() {
     }
     bench.done(&["partition", "--units", "56", "--speeds", "9,1", "-o", "units.json"]);
     matmul(&bench, 2, "a.npy", "b.npy", &["--plan", "units.json"]);
+    let layout = "\"layout\": [{\"owner\": 7, \"rows\": [0, 1], \"cols\": [0, 1]}], \"shares\"";
+    bench.write("units.json", bench.text("units.json").replacen("\"shares\"", layout, 1));
+    let said = bench.fails(2, &["partition", "--plan", "units.json", "--export", "csv"]);
+    assert!(said.contains("layout"), "{said}");
     matmul(&bench, 2, "a.npy", "b.npy", &["--plan", "missing.json"]);
 }
 

@@ -44,6 +44,26 @@ fn a_result_that_cannot_be_printed_is_an_error() {
     }
 }
 
+/// Notes that cannot be written, on a full disk or to a pipe that is closed, stop no work.
+#[cfg(target_os = "linux")]
+#[test]
+fn notes_that_cannot_be_printed_stop_nothing() {
+    let bench = bench();
+    let product = ["matmul", "a.npy", "b.npy", "-v", "--speeds", "1,1", "-o", "c.npy"];
+    let program = ["balance", "--units", "9", "--processors", "2", "--command", "test {share}"];
+    let balance = [&program[..], &["-o", "plan.json", "--json"]].concat();
+    for (words, file) in [(&product[..], "c.npy"), (&balance[..], "plan.json")] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = bench.command(words).stdout(Stdio::piped()).stderr(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}");
+        fs::remove_file(bench.path(file)).unwrap();
+        let mut closed = bench.command(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(closed.stderr.take());
+        assert_eq!(closed.wait().unwrap().code(), Some(0), "{words:?}");
+        fs::remove_file(bench.path(file)).unwrap();
+    }
+}
+
 /// `-o /dev/stdout` in a pipeline: the link leads to a pipe, which has no name.
 #[cfg(target_os = "linux")]
 #[test]

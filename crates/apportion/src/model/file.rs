@@ -2,7 +2,7 @@
 
 use super::{Failure, Interpolation, Model, Point};
 use crate::error::{Error, Result};
-use crate::input::{name_defect, quoted, read_text};
+use crate::input::{Object, name_defect, objects, quoted, read_text};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,6 +29,7 @@ struct RawModels {
     unit: String,
     #[serde(default)]
     parameters: BTreeMap<String, f64>,
+    #[serde(deserialize_with = "objects")]
     models: Vec<RawModel>,
 }
 
@@ -42,6 +43,7 @@ struct RawModel {
     max_size: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failure: Option<Failure>,
+    #[serde(deserialize_with = "objects")]
     points: Vec<Point>,
 }
 
@@ -52,11 +54,11 @@ impl Models {
     /// Malformed JSON, unknown fields, another format or version, two models for one processor, or any defect
     /// of a model ([`Model::new`]).
     pub fn parse(text: &str, place: &str) -> Result<Self> {
-        let raw: RawModels = serde_json::from_str(text).map_err(|e| {
+        let Object(raw): Object<RawModels> = serde_json::from_str(text).map_err(|e| {
             Error::input(
                 format!("{place}:{}", e.line()),
                 e.to_string(),
-                "write it with `apportion measure`, or see the models file format in the README",
+                "write it with `apportion measure`, or see docs/reference/models-file.md",
             )
         })?;
         if raw.format != "apportion-models" || raw.version != 1 {

@@ -2,7 +2,7 @@
 
 use super::{Model, Surface};
 use crate::error::{Error, Result};
-use crate::input::{name_defect, quoted, read_text};
+use crate::input::{Object, name_defect, objects, quoted, read_text};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -33,6 +33,7 @@ struct RawSurfaces {
     axes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     work: Option<BTreeMap<String, f64>>,
+    #[serde(deserialize_with = "objects")]
     surfaces: Vec<RawSurface>,
 }
 
@@ -40,6 +41,7 @@ struct RawSurfaces {
 #[serde(deny_unknown_fields)]
 struct RawSurface {
     processor: String,
+    #[serde(deserialize_with = "objects")]
     points: Vec<RawPoint>,
 }
 
@@ -58,7 +60,7 @@ impl Surfaces {
     /// ([`Surface::new`]).
     pub fn parse(text: &str, place: &str) -> Result<Self> {
         let remedy = "write it with this version of `apportion`, or fix the field";
-        let raw: RawSurfaces = serde_json::from_str(text)
+        let Object(raw): Object<RawSurfaces> = serde_json::from_str(text)
             .map_err(|e| Error::input(format!("{place}:{}", e.line()), e.to_string(), remedy))?;
         if raw.format != "apportion-surfaces" || raw.version != 1 || raw.surfaces.is_empty() {
             let what = format!(

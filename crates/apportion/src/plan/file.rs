@@ -5,7 +5,7 @@ mod entries;
 
 use super::{Layout, Metrics, Problem};
 use crate::error::{Error, Result};
-use crate::input::{name_defect, read_text};
+use crate::input::{Object, name_defect, object, object_if_any, objects_if_any, read_text, show_number};
 use entries::{RawPart, entries, of_entries};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -67,16 +67,17 @@ struct RawPlan {
     format: String,
     version: u32,
     method: String,
+    #[serde(deserialize_with = "object")]
     problem: Problem,
     processors: Vec<String>,
     shares: Vec<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "objects_if_any", skip_serializing_if = "Option::is_none")]
     layout: Option<Vec<RawPart>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat: Option<[u64; 2]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
     metrics: Option<Metrics>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
     forecast: Option<Forecast>,
     #[serde(skip_serializing_if = "Option::is_none")]
     relative_times: Option<Vec<f64>>,
@@ -217,11 +218,11 @@ impl Plan {
         let refuse = |field: &str, what: String, remedy: &str| {
             Err(Error::input(format!("{place}: {field}"), what, remedy))
         };
-        let raw: RawPlan = serde_json::from_str(text).map_err(|e| {
+        let Object(raw): Object<RawPlan> = serde_json::from_str(text).map_err(|e| {
             Error::input(
                 format!("{place}:{}", e.line()),
                 e.to_string(),
-                "write it with `apportion partition`, or see the plan file format in the README",
+                "write it with `apportion partition`, or see docs/reference/plan-file.md",
             )
         })?;
         if raw.format != "apportion-plan" || raw.version != 1 {
@@ -252,7 +253,18 @@ impl Plan {
                 "fix the field",
             );
         }
-        let imbalance = raw.metrics.as_ref().map_or(f64::NAN, |m| m.imbalance);
+        let times =
+            raw.forecast.iter().flat_map(|f| f.compute.iter().chain(&f.communicate).chain([&f.seconds]));
+        let times = times.chain(raw.relative_times.iter().flatten());
+        if let Some(time) = times.copied().find(|time| !(time.is_finite() && *time >= 0.0)) {
+            let field = if raw.forecast.is_some() { "forecast" } else { "relative_times" };
+            return refuse(field, format!("{} is no time", show_number(time)), "fix or remove the field");
+        }
+        let imbalance = raw.metrics.as_ref().map(|m| m.imbalance);
+        if imbalance.is_some_and(|imbalance| !(imbalance.is_finite() && imbalance > 0.0)) {
+            return refuse("metrics.imbalance", "is no positive number".into(), "remove the field `metrics`");
+        }
+        let imbalance = imbalance.unwrap_or(f64::NAN);
         let plan = match raw.problem {
             Problem::Matmul(shape) => {
                 let shape = super::Shape::new(shape.m, shape.k, shape.n, &format!("{place}: problem"))?;
@@ -283,6 +295,9 @@ impl Plan {
                     Layout::new(shape, p, parts.iter().map(RawPart::part))
                 })?;
                 Self::of_grid(raw.method, raw.processors, layout, imbalance)
+            }
+            Problem::Units { .. } if raw.layout.is_some() => {
+                return refuse("layout", "units have none".into(), "remove the field");
             }
             Problem::Units { n } => {
                 let sum: u128 = raw.shares.iter().map(|&s| u128::from(s)).sum();

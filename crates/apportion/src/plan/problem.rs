@@ -31,6 +31,7 @@ pub enum Problem {
 
 /// The three sizes of a matrix product: A is m x k, B is k x n, C is m x n.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Shape {
     /// Rows of A and C.
     pub m: u64,

@@ -63,7 +63,7 @@ pub fn read_platform(path: &Path) -> Result<Platform> {
 pub fn parse_platform(text: &str, place: &str) -> Result<Platform> {
     let raw: RawPlatform = toml::from_str(text).map_err(|e| {
         let line = e.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-        Error::input(format!("{place}:{line}"), e.message(), "see the platform file format in the README")
+        Error::input(format!("{place}:{line}"), e.message(), "see docs/reference/platform-file.md")
     })?;
     let reader = Reader { place };
     let processors = reader.processors(raw.processor)?;

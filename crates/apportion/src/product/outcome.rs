@@ -59,6 +59,8 @@ pub struct RunReport {
     pub products: u64,
     /// How a closure was computed.
     pub closure: Option<ClosureMethod>,
+    /// True if earlier runs computed a part of the product: seconds and volume are those of this run.
+    pub partial: bool,
     /// Seconds spent reading and writing files.
     pub io_seconds: f64,
     /// Seconds spent on verification.
@@ -101,11 +103,12 @@ impl RunReport {
             ideal_seconds: 0.0,
             adaptation: None,
             tail: None,
-            error_probability: Some(0.0),
+            error_probability: None,
             sampled: None,
             exceptional: 0,
             products: 0,
             closure: None,
+            partial: false,
             io_seconds: 0.0,
             verify_seconds: 0.0,
         })

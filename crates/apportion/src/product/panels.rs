@@ -162,6 +162,8 @@ pub struct PanelRun<'a, T> {
     /// Plans of panels and segments of other sizes, with their forecasts: each is made once.
     plans: BTreeMap<[u64; 2], (Plan, Option<Forecast>)>,
     report: Option<RunReport>,
+    /// Rows of C that this run has computed.
+    computed: u64,
     /// Seconds spent reading.
     pub io_seconds: f64,
 }
@@ -176,7 +178,7 @@ impl<'a, T: Element> PanelRun<'a, T> {
         (shape, panels): (Shape, Panels),
     ) -> Self {
         let (whole_b, plans, report) = (None, BTreeMap::new(), None);
-        Self { files, job, session, shape, panels, whole_b, plans, report, io_seconds: 0.0 }
+        Self { files, job, session, shape, panels, whole_b, plans, report, computed: 0, io_seconds: 0.0 }
     }
 
     /// Computes and verifies one panel of C. Rank 0 gets the whole panel, the others nothing. All ranks must
@@ -271,16 +273,16 @@ impl<'a, T: Element> PanelRun<'a, T> {
     /// # Errors
     /// The job's plan has no layout.
     pub fn report(self) -> Result<RunReport> {
-        let Self { job, session, shape, report, io_seconds, .. } = self;
+        let Self { job, session, shape, report, computed, io_seconds, .. } = self;
         let mut report = match report {
             Some(report) => report,
-            // This run did not verify the results of other runs.
-            None => RunReport { error_probability: None, ..RunReport::nothing(&job, session)? },
+            None => RunReport::nothing(&job, session)?,
         };
         if let Ok(layout) = repeated(shape, job.plan.layout()?) {
             report.plan = job.plan.laid_out(layout);
         }
         report.io_seconds = io_seconds;
+        report.partial = computed < shape.m;
         Ok(report)
     }
 }

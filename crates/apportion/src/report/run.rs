@@ -7,9 +7,9 @@ use crate::verify::WRONG_FRACTION;
 use serde_json::{Value, json};
 
 impl RunReport {
-    /// `None` for an elimination, whose products are not those of the plan.
+    /// `None` for an elimination, whose products are not those of the plan, and for a part of a product.
     fn volume_lower_bound(&self) -> Option<u64> {
-        if self.closure == Some(ClosureMethod::Elimination) {
+        if self.closure == Some(ClosureMethod::Elimination) || self.partial {
             return None;
         }
         let one = crate::plan::volume_lower_bound(self.plan.layout().ok()?);
@@ -34,7 +34,7 @@ impl RunReport {
 
     /// What verification found, and how sure it is.
     fn verified(&self) -> String {
-        let Some(odds) = self.error_probability else { return "not requested".into() };
+        let Some(odds) = self.error_probability else { return "nothing was computed".into() };
         let (seconds, count) = (show_seconds(self.verify_seconds), |n: u64| show_count(u128::from(n)));
         match self.sampled {
             Some(_) if odds == 0.0 => format!("yes (every element recomputed, {seconds})"),

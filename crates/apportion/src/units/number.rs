@@ -46,6 +46,9 @@ pub fn whole(text: &str) -> Result<u64, String> {
     if x >= 0.0 && x <= MOST as f64 && x.fract() == 0.0 {
         return Ok(x as u64);
     }
+    if x > MOST as f64 {
+        return Err(format!("{} is more than 2^53, the largest whole number in this form", quoted(text)));
+    }
     Err(format!("{} is not a whole number such as 1000, 1e6, 100k or 2.5M", quoted(text)))
 }
 

@@ -7,6 +7,8 @@ use crate::platform::Processor;
 use crate::platform::network::{Exception, Link, Network, Topology};
 use crate::units::{Dimension, Quantity};
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
@@ -24,11 +26,44 @@ pub(super) struct RawNetwork {
     matrix: Option<RawMatrix>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum RawBandwidth {
     Same(Quantity),
-    Directed { horizontal: Quantity, vertical: Quantity },
+    Directed(RawDirected),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawDirected {
+    horizontal: Quantity,
+    vertical: Quantity,
+}
+
+impl<'de> Deserialize<'de> for RawBandwidth {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Seen;
+        impl<'de> Visitor<'de> for Seen {
+            type Value = RawBandwidth;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a bandwidth such as \"1 Gbit/s\", or { horizontal = \"…\", vertical = \"…\" }")
+            }
+            fn visit_f64<E: serde::de::Error>(self, v: f64) -> std::result::Result<RawBandwidth, E> {
+                Ok(RawBandwidth::Same(Quantity::Number(v)))
+            }
+            fn visit_i64<E: serde::de::Error>(self, v: i64) -> std::result::Result<RawBandwidth, E> {
+                self.visit_f64(v as f64)
+            }
+            fn visit_u64<E: serde::de::Error>(self, v: u64) -> std::result::Result<RawBandwidth, E> {
+                self.visit_f64(v as f64)
+            }
+            fn visit_str<E: serde::de::Error>(self, v: &str) -> std::result::Result<RawBandwidth, E> {
+                Ok(RawBandwidth::Same(Quantity::Text(v.to_owned())))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<RawBandwidth, A::Error> {
+                RawDirected::deserialize(MapAccessDeserializer::new(map)).map(RawBandwidth::Directed)
+            }
+        }
+        deserializer.deserialize_any(Seen)
+    }
 }
 
 #[derive(Deserialize)]
@@ -162,7 +197,7 @@ impl Reader<'_> {
                 let value = self.positive(field, q, Dimension::Bandwidth)?;
                 Ok((value, value))
             }
-            RawBandwidth::Directed { horizontal, vertical } => Ok((
+            RawBandwidth::Directed(RawDirected { horizontal, vertical }) => Ok((
                 self.positive(&format!("{field}.horizontal"), horizontal, Dimension::Bandwidth)?,
                 self.positive(&format!("{field}.vertical"), vertical, Dimension::Bandwidth)?,
             )),

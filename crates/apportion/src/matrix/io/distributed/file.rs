@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span, first_overlap};
-use crate::input::{name_defect, quoted, read_text};
+use crate::input::{Object, name_defect, objects, quoted, read_text};
 use crate::matrix::{NpyHeader, read_npy_header};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -59,6 +59,7 @@ pub(super) struct RawFile {
     pub format: String,
     pub version: u32,
     pub shape: [u64; 2],
+    #[serde(deserialize_with = "objects")]
     pub blocks: Vec<RawBlock>,
 }
 
@@ -88,7 +89,7 @@ impl DistributedFile {
         let refuse = |field: &str, what: String, remedy: &str| {
             Err(Error::input(format!("{place}: {field}"), what, remedy))
         };
-        let raw: RawFile = serde_json::from_str(&read_text(path)?).map_err(|e| {
+        let Object(raw): Object<RawFile> = serde_json::from_str(&read_text(path)?).map_err(|e| {
             let remedy = "see the layout file format in docs/reference/layout-file.md";
             Error::input(format!("{place}:{}", e.line()), e.to_string(), remedy)
         })?;

@@ -10,8 +10,8 @@ pub(super) enum What {
     Latency(u32),
     /// The soonest flow of a bundle has drained.
     Drained { bundle: u32, version: u32 },
-    /// The soonest bundle of a bottleneck has drained.
-    Reached { bottleneck: u32, version: u32 },
+    /// The soonest bundle of the bottlenecks has drained.
+    Reached { version: u32 },
     /// A rank has finished its computation.
     Computed { rank: u32, version: u32 },
 }
@@ -41,7 +41,7 @@ fn packed(time: f64, what: What) -> u128 {
     let (kind, number, version) = match what {
         What::Latency(message) => (0u64, message, 0),
         What::Drained { bundle, version } => (1, bundle, version),
-        What::Reached { bottleneck, version } => (2, bottleneck, version),
+        What::Reached { version } => (2, 0, version),
         What::Computed { rank, version } => (3, rank, version),
     };
     assert!(number >> NUMBER == 0, "at most 2^30 of a kind");
@@ -55,7 +55,7 @@ fn unpacked(event: u128) -> (f64, What) {
     let what = match what >> 62 {
         0 => What::Latency(number),
         1 => What::Drained { bundle: number, version },
-        2 => What::Reached { bottleneck: number, version },
+        2 => What::Reached { version },
         _ => What::Computed { rank: number, version },
     };
     (f64::from_bits((event >> 64) as u64), what)
@@ -105,7 +105,7 @@ mod tests {
             (0.5, What::Latency((1 << NUMBER) - 1)),
             (0.5, drained(3)),
             (0.5, drained(4)),
-            (0.5, What::Reached { bottleneck: 2, version: 1 }),
+            (0.5, What::Reached { version: 1 }),
             (0.5, What::Computed { rank: 0, version: 0 }),
             (0.5, What::Computed { rank: 0, version: 7 }),
             (1e300, What::Latency(2)),

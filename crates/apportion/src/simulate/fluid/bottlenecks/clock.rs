@@ -10,15 +10,13 @@ use std::collections::BinaryHeap;
 pub(super) struct Clock {
     reading: f64,
     since: f64,
+    /// The soonest reading at which a bundle reaches an end, if that is known.
+    soonest: Option<f64>,
     /// Readings at which bundles reach their soonest ends, with the version of each bundle. Readings are not
     /// negative: they sort like their bits.
     ends: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// The reading of the event in the queue of events.
-    queued: f64,
-    version: u32,
-    waits: bool,
-    /// True if its next event may be another than the one in the queue.
-    pub changed: bool,
+    /// True if its soonest bundle may reach its end at another time.
+    changed: bool,
 }
 
 impl Clock {
@@ -35,6 +33,19 @@ impl Clock {
     pub fn advance(&mut self, level: f64, now: f64) {
         (self.reading, self.since) = (self.at(level, now), now);
     }
+
+    /// A bundle has left, perhaps the soonest.
+    pub fn forget(&mut self) {
+        self.soonest = None;
+    }
+}
+
+/// The event of the bottleneck that is next. Only this one is in the queue.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Event {
+    time: f64,
+    version: u32,
+    waits: bool,
 }
 
 impl Bottlenecks {
@@ -44,8 +55,7 @@ impl Bottlenecks {
         if held.moved {
             return held.drained;
         }
-        let bottleneck = &self.all[held.at as usize];
-        let reading = bottleneck.clock.at(bottleneck.level, now);
+        let reading = self.all[held.at as usize].clock.at(self.level[held.at as usize], now);
         held.drained + (reading - held.start).max(0.0) / held.weight
     }
 
@@ -55,7 +65,10 @@ impl Bottlenecks {
             let drained = self.drained(bundle, now);
             let held = &mut self.held[bundle as usize];
             (held.drained, held.moved, held.queued) = (drained, true, f64::NAN);
+            let at = held.at;
             self.moved.push(bundle);
+            self.all[at as usize].clock.forget();
+            self.change(at);
         }
     }
 
@@ -66,8 +79,7 @@ impl Bottlenecks {
             if held.at == NONE || !held.moved {
                 continue;
             }
-            let bottleneck = &self.all[held.at as usize];
-            held.start = bottleneck.clock.at(bottleneck.level, now);
+            held.start = self.all[held.at as usize].clock.at(self.level[held.at as usize], now);
             held.moved = false;
             bundles.push(bundle);
         }
@@ -84,7 +96,9 @@ impl Bottlenecks {
         let reading = held.start + (end - held.drained).max(0.0) * held.weight;
         let entry = Reverse((reading.to_bits(), bundle, held.version));
         let at = held.at;
-        self.all[at as usize].clock.ends.push(entry);
+        let clock = &mut self.all[at as usize].clock;
+        clock.ends.push(entry);
+        clock.soonest = None;
         self.change(at);
     }
 
@@ -95,39 +109,59 @@ impl Bottlenecks {
         }
     }
 
-    /// Reports the next event of each bottleneck where that is another now.
+    /// Reports the next event, if that is another now.
     pub fn report(&mut self, now: f64, next: &mut impl FnMut(Next)) {
-        for at in std::mem::take(&mut self.changed) {
-            self.soonest(at);
-            let bottleneck = &mut self.all[at as usize];
+        let mut changed = std::mem::take(&mut self.changed);
+        for at in changed.drain(..) {
+            if self.all[at as usize].clock.soonest.is_none() {
+                self.soonest(at);
+            }
+            let (bottleneck, level) = (&mut self.all[at as usize], self.level[at as usize]);
             let clock = &mut bottleneck.clock;
             clock.changed = false;
-            clock.advance(bottleneck.level, now);
-            self.events = self.events.wrapping_add(1);
-            clock.version = self.events;
-            let Some(&Reverse((reading, ..))) = clock.ends.peek() else {
-                if bottleneck.bundles.is_empty() {
-                    clock.reading = 0.0;
-                }
-                continue;
+            clock.advance(level, now);
+            self.times[at as usize] = match clock.soonest {
+                Some(soonest) => now + (soonest - clock.reading).max(0.0) / level,
+                None => f64::INFINITY,
             };
-            clock.queued = f64::from_bits(reading);
-            let time = clock.since + (clock.queued - clock.reading).max(0.0) / bottleneck.level;
-            let replaces = std::mem::replace(&mut clock.waits, true);
-            next(Next { time, what: What::Reached { bottleneck: at, version: clock.version }, replaces });
+            if bottleneck.bundles.is_empty() {
+                clock.reading = 0.0;
+            }
+        }
+        self.changed = changed;
+        let time = self.times.iter().copied().fold(f64::INFINITY, |x, y| if y < x { y } else { x });
+        let Event { time: known, version, waits } = &mut self.event;
+        if *waits && time == *known {
+            return;
+        }
+        *version = version.wrapping_add(1);
+        *known = time;
+        if time.is_finite() {
+            let replaces = std::mem::replace(waits, true);
+            next(Next { time, what: What::Reached { version: *version }, replaces });
         }
     }
 
     /// True if an event with this version is not obsolete.
-    pub fn current(&self, at: u32, version: u32) -> bool {
-        self.all.get(at as usize).is_some_and(|bottleneck| bottleneck.clock.version == version)
+    pub fn current(&self, version: u32) -> bool {
+        self.event.version == version
     }
 
-    /// The next event of a bottleneck happens now: takes the bundles that have reached their ends.
-    pub fn reach(&mut self, at: u32, now: f64, bundles: &mut Vec<u32>) {
+    /// The next event happens now: takes the bundles that have reached their ends, of all bottlenecks.
+    pub fn reach(&mut self, now: f64, bundles: &mut Vec<u32>) {
+        self.event.waits = false;
+        for at in 0..self.times.len() as u32 {
+            if self.times[at as usize] <= now {
+                self.reach_at(at, now, bundles);
+            }
+        }
+    }
+
+    fn reach_at(&mut self, at: u32, now: f64, bundles: &mut Vec<u32>) {
         let clock = &mut self.all[at as usize].clock;
-        (clock.reading, clock.since, clock.waits) = (clock.queued, now, false);
-        let level = clock.queued;
+        let Some(level) = clock.soonest.take() else { return };
+        (clock.reading, clock.since) = (level, now);
+        self.times[at as usize] = f64::INFINITY;
         self.change(at);
         while let Some((reading, bundle)) = self.soonest(at) {
             if reading > level {
@@ -138,17 +172,20 @@ impl Bottlenecks {
             (held.drained, held.start, held.queued) = (held.queued, level, f64::NAN);
             bundles.push(bundle);
         }
+        self.all[at as usize].clock.forget();
     }
 
-    /// The soonest reading at which a bundle of a bottleneck reaches an end.
+    /// Finds the soonest reading at which a bundle of a bottleneck reaches an end.
     fn soonest(&mut self, at: u32) -> Option<(f64, u32)> {
-        let (held, ends) = (&self.held, &mut self.all[at as usize].clock.ends);
-        while let Some(&Reverse((reading, bundle, version))) = ends.peek() {
+        let (held, clock) = (&self.held, &mut self.all[at as usize].clock);
+        clock.soonest = None;
+        while let Some(&Reverse((reading, bundle, version))) = clock.ends.peek() {
             let Held { at: known, version: last, queued, .. } = held[bundle as usize];
             if (known, last) == (at, version) && !queued.is_nan() {
+                clock.soonest = Some(f64::from_bits(reading));
                 return Some((f64::from_bits(reading), bundle));
             }
-            ends.pop();
+            clock.ends.pop();
         }
         None
     }

@@ -1,35 +1,27 @@
 //! New levels after a change, from the lowest upwards.
 
 use super::{Bottlenecks, NONE};
-use std::cmp::Reverse;
 
 /// Levels that differ by less than this fraction are equal: rounding alone does not make other levels of them.
 pub(super) const EQUAL: f64 = 1e-13;
 
 /// Changes per use of a link until sums are computed from scratch, so that rounding errors do not add up.
-const FRESH: usize = 64;
+const FRESH: usize = 16;
 
 impl Bottlenecks {
-    /// Computes the levels that changed, in O(b) for the b bundles there. Returns false if that took more steps than
-    /// solving for all rates would.
+    /// Computes the levels that changed, from the lowest upwards. Returns false if that took more steps than solving
+    /// for all rates would.
     pub fn settle(&mut self, now: f64) -> bool {
         self.forget();
-        if self.stale || self.dirty.len() > self.all.len() / 4 {
-            return false;
-        }
         if self.updates > FRESH * self.used {
             self.recount();
-            (0..self.all.len() as u32).for_each(|at| self.mark(at));
+            self.from = 0;
         }
         let mut steps = 4 * self.used;
-        while let Some(Reverse((place, at))) = self.dirty.pop() {
-            if self.place[at as usize] != place || !self.is_dirty[at as usize] {
-                continue;
-            }
-            self.is_dirty[at as usize] = false;
+        while let Some(&at) = self.order.get(self.from) {
+            self.from += 1;
             let spent = self.process(at, now);
             if spent > steps {
-                self.mark(at);
                 return false;
             }
             steps -= spent;
@@ -39,15 +31,15 @@ impl Bottlenecks {
 
     /// Brings a bottleneck to its level and to its place. Returns the number of steps.
     fn process(&mut self, at: u32, now: f64) -> usize {
-        let mut spent = 1;
+        let mut spent = 0;
         let mut level = self.target(at);
         if let Some(before) = self.place[at as usize].checked_sub(1) {
-            let known = self.all[self.order[before as usize] as usize].level;
+            let known = self.level[self.order[before as usize] as usize];
             if equal(level, known) && self.all[at as usize].capacity.is_finite() {
                 level = known;
             }
         }
-        if !equal(level, self.all[at as usize].level) {
+        if !equal(level, self.level[at as usize]) {
             spent += self.rise(at, level, now);
         }
         spent + self.forward(at, now) + self.backward(at, now)
@@ -59,9 +51,9 @@ impl Bottlenecks {
         let bottleneck = &self.all[at as usize];
         let rest = self.rest[at as usize];
         if bottleneck.capacity.is_infinite() {
-            bottleneck.level
+            self.level[at as usize]
         } else if !bottleneck.bundles.is_empty() {
-            rest / bottleneck.demand
+            rest / self.demand[at as usize]
         } else if rest < -EQUAL * bottleneck.capacity {
             f64::NEG_INFINITY
         } else {
@@ -72,32 +64,34 @@ impl Bottlenecks {
     /// Changes a level, and what is left of other links.
     fn rise(&mut self, at: u32, level: f64, now: f64) -> usize {
         let bottleneck = &mut self.all[at as usize];
-        let by = level - bottleneck.level;
-        bottleneck.clock.advance(bottleneck.level, now);
-        bottleneck.level = level;
-        let bundles = std::mem::take(&mut bottleneck.bundles);
-        for &bundle in &bundles {
+        let known = std::mem::replace(&mut self.level[at as usize], level);
+        let by = level - known;
+        bottleneck.clock.advance(known, now);
+        self.updates += 1;
+        self.change(at);
+        let bundles = &self.all[at as usize].bundles;
+        if bundles.is_empty() {
+            return 1;
+        }
+        self.from = self.from.min(self.place[at as usize] as usize + 1);
+        if self.rows.subtract(at, by, &mut self.rest) {
+            return 1 + self.rest.len() / 16;
+        }
+        for &bundle in bundles {
             let held = &self.held[bundle as usize];
-            let change = held.amount * by;
-            for place in held.uses() {
-                let (link, share) = self.uses[place];
+            for &(link, share) in &self.uses[held.uses()] {
                 if link != at {
-                    self.rest[link as usize] -= change * share;
-                    self.mark(link);
+                    self.rest[link as usize] -= held.amount * by * share;
                 }
             }
         }
-        let steps = bundles.len();
-        self.updates += steps;
-        self.all[at as usize].bundles = bundles;
-        self.change(at);
-        steps
+        bundles.len()
     }
 
     /// Bundles change over from one bottleneck to another of their links or to their bound, which may be at another
     /// level then.
     pub(super) fn capture(&mut self, from: u32, to: u32, bundles: &[u32], now: f64) -> usize {
-        let known = self.all[from as usize].level;
+        let known = self.level[from as usize];
         let (mut rest, mut demand) = (0.0, 0.0);
         for &bundle in bundles {
             self.detach(bundle, now);
@@ -108,13 +102,13 @@ impl Bottlenecks {
             }
         }
         self.rest[to as usize] += rest;
-        self.all[to as usize].demand += demand;
+        self.demand[to as usize] += demand;
         let level = match self.all[to as usize].capacity {
-            capacity if capacity.is_infinite() => self.all[to as usize].level,
-            _ => self.rest[to as usize] / self.all[to as usize].demand,
+            capacity if capacity.is_infinite() => self.level[to as usize],
+            _ => self.rest[to as usize] / self.demand[to as usize],
         };
         let mut spent = bundles.len();
-        if level != self.all[to as usize].level {
+        if level != self.level[to as usize] {
             spent += self.rise(to, level, now);
         }
         for &bundle in bundles {
@@ -126,7 +120,7 @@ impl Bottlenecks {
                 if link == from {
                     self.rest[link as usize] -= used * level;
                     if !self.all[link as usize].bundles.is_empty() {
-                        self.all[link as usize].demand -= used;
+                        self.demand[link as usize] -= used;
                     }
                 } else if link != to {
                     self.rest[link as usize] -= used * (level - known);
@@ -144,17 +138,20 @@ impl Bottlenecks {
     /// Computes all sums from scratch, by levels and bottlenecks.
     pub(super) fn recount(&mut self) {
         self.updates = 0;
-        for (bottleneck, rest) in self.all.iter_mut().zip(&mut self.rest) {
-            (bottleneck.demand, *rest) = (0.0, bottleneck.capacity);
+        self.demand.fill(0.0);
+        for (at, bottleneck) in self.all.iter().enumerate() {
+            self.rest[at] = bottleneck.capacity;
+            self.rows.clear(at as u32);
         }
         for held in self.held.iter().filter(|held| held.at != NONE) {
-            let level = self.all[held.at as usize].level;
+            let level = self.level[held.at as usize];
             for place in held.uses() {
                 let (link, share) = self.uses[place];
                 if link == held.at {
-                    self.all[link as usize].demand += held.amount * share;
+                    self.demand[link as usize] += held.amount * share;
                 } else {
                     self.rest[link as usize] -= held.amount * share * level;
+                    self.rows.add(held.at, link, held.amount * share);
                 }
             }
         }

@@ -25,12 +25,12 @@ impl Bottlenecks {
             let link = self.uses[place].0 as usize;
             self.all[link].users += 1;
         }
-        if self.all[at as usize].level.is_infinite() {
+        if self.level[at as usize].is_infinite() {
             // So far the link limited no flow.
             let share = self.uses[held.uses()].iter().find(|used| used.0 == at).map_or(1.0, |used| used.1);
             let level = self.rest[at as usize].max(0.0) * weight / (share * f64::from(bundle.count.max(1)));
             self.all[at as usize].clock.advance(f64::INFINITY, now);
-            self.all[at as usize].level = level;
+            self.level[at as usize] = level;
         }
         self.put(number, at);
         self.resize(number, bundle.count);
@@ -41,14 +41,15 @@ impl Bottlenecks {
         let held = self.held[bundle as usize];
         let amount = f64::from(count) / held.weight;
         let by = amount - held.amount;
-        let level = self.all[held.at as usize].level;
+        let level = self.level[held.at as usize];
         self.held[bundle as usize].amount = amount;
         for place in held.uses() {
             let (link, share) = self.uses[place];
             if link == held.at {
-                self.all[link as usize].demand += by * share;
+                self.demand[link as usize] += by * share;
             } else {
                 self.rest[link as usize] -= by * share * level;
+                self.rows.add(held.at, link, by * share);
             }
             if count == 0 {
                 self.all[link as usize].users -= 1;
@@ -58,6 +59,8 @@ impl Bottlenecks {
         self.updates += held.uses().len();
         if count == 0 {
             self.take(bundle);
+            self.all[held.at as usize].clock.forget();
+            self.change(held.at);
             self.held[bundle as usize] = Held { version: held.version.wrapping_add(1), ..Held::NOT };
             self.mark(held.at);
             self.count -= 1;
@@ -68,8 +71,8 @@ impl Bottlenecks {
     /// Forgets all links once no bundle is left.
     pub(super) fn forget(&mut self) {
         if self.count == 0 && !self.all.is_empty() {
-            let (held, events) = (std::mem::take(&mut self.held), self.events);
-            *self = Self { held, events, ..Self::default() };
+            let (held, event) = (std::mem::take(&mut self.held), self.event);
+            *self = Self { held, event, ..Self::default() };
         }
     }
 
@@ -92,10 +95,12 @@ impl Bottlenecks {
         let bundles = &mut self.all[at as usize].bundles;
         (held.at, held.spot) = (at, bundles.len() as u32);
         bundles.push(bundle);
+        self.count_in(bundle, 1.0);
     }
 
     /// Takes a bundle away from its bottleneck.
     pub(super) fn take(&mut self, bundle: u32) {
+        self.count_in(bundle, -1.0);
         let Held { at, spot, .. } = self.held[bundle as usize];
         let bottleneck = &mut self.all[at as usize];
         bottleneck.bundles.swap_remove(spot as usize);
@@ -103,7 +108,18 @@ impl Bottlenecks {
             self.held[other as usize].spot = spot;
         }
         if bottleneck.bundles.is_empty() {
-            bottleneck.demand = 0.0;
+            self.demand[at as usize] = 0.0;
+            self.rows.clear(at);
+        }
+    }
+
+    /// Adds what the flows of a bundle take of other links than their bottleneck to the sums there, `by` times.
+    pub(super) fn count_in(&mut self, bundle: u32, by: f64) {
+        let held = &self.held[bundle as usize];
+        for &(link, share) in &self.uses[held.uses()] {
+            if link != held.at {
+                self.rows.add(held.at, link, by * held.amount * share);
+            }
         }
     }
 
@@ -146,11 +162,14 @@ impl Bottlenecks {
     fn add(&mut self, level: f64, capacity: f64) -> u32 {
         let at = self.all.len() as u32;
         let clock = Clock::default();
-        self.all.push(Bottleneck { level, capacity, demand: 0.0, bundles: Vec::new(), users: 0, clock });
+        self.all.push(Bottleneck { capacity, bundles: Vec::new(), users: 0, clock });
+        self.level.push(level);
+        self.demand.push(0.0);
         self.rest.push(capacity);
+        self.rows.grow(self.all.len());
+        self.times.push(f64::INFINITY);
         self.place.push(at);
         self.order.push(at);
-        self.is_dirty.push(false);
         at
     }
 }

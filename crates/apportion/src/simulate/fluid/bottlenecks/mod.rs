@@ -21,10 +21,10 @@ mod clock;
 mod levels;
 mod members;
 mod order;
+mod rows;
 mod solve;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// No bottleneck.
 const NONE: u32 = u32::MAX;
@@ -32,12 +32,8 @@ const NONE: u32 = u32::MAX;
 /// What limits flows: a link, or a bound of their own.
 #[derive(Debug)]
 struct Bottleneck {
-    /// The weight x rate of its flows; infinite for a link that limits none.
-    level: f64,
     /// Of a link; infinite for a bound.
     capacity: f64,
-    /// Sum of count x share / weight of its flows.
-    demand: f64,
     /// The bundles that it limits.
     bundles: Vec<u32>,
     /// Number of bundles that use it.
@@ -94,8 +90,15 @@ impl Held {
 #[derive(Debug, Default)]
 pub(super) struct Bottlenecks {
     all: Vec<Bottleneck>,
+    /// By bottleneck: the weight x rate of its flows; infinite for a link that limits none.
+    level: Vec<f64>,
+    /// By bottleneck: the sum of count x share / weight of its flows.
+    demand: Vec<f64>,
     /// By bottleneck: what flows that it does not limit leave of a link.
     rest: Vec<f64>,
+    rows: rows::Rows,
+    /// By bottleneck: when its soonest bundle reaches an end; infinite without any.
+    times: Vec<f64>,
     /// By bottleneck: its place in the order of levels.
     place: Vec<u32>,
     order: Vec<u32>,
@@ -109,17 +112,14 @@ pub(super) struct Bottlenecks {
     count: usize,
     /// Uses of all bundles that are held.
     used: usize,
-    /// Bottlenecks to look at, by place, and whether each is among them.
-    dirty: BinaryHeap<Reverse<(u32, u32)>>,
-    is_dirty: Vec<bool>,
+    /// The place from which on bottlenecks are to be looked at.
+    from: usize,
     /// Bundles with another bottleneck, and bottlenecks with another next event.
     moved: Vec<u32>,
     changed: Vec<u32>,
-    /// Number of events so far, and of changes since sums were last computed from scratch.
-    events: u32,
+    event: clock::Event,
+    /// Number of changes since sums were last computed from scratch.
     updates: usize,
-    /// True if so much has changed that rates are solved anew.
-    stale: bool,
     // Scratch.
     captured: Vec<u32>,
 }
@@ -140,12 +140,11 @@ impl Bottlenecks {
 
     /// True if nothing has changed since rates were last computed.
     pub fn settled(&self) -> bool {
-        self.dirty.is_empty() && !self.stale && self.changed.is_empty()
+        self.from >= self.order.len() && self.changed.is_empty()
     }
 
+    /// A bottleneck may be at another level, and then all with higher ones.
     fn mark(&mut self, at: u32) {
-        if !std::mem::replace(&mut self.is_dirty[at as usize], true) {
-            self.dirty.push(Reverse((self.place[at as usize], at)));
-        }
+        self.from = self.from.min(self.place[at as usize] as usize);
     }
 }

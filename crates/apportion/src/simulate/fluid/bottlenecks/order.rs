@@ -2,7 +2,6 @@
 
 use super::Bottlenecks;
 use super::levels::EQUAL;
-use std::cmp::Reverse;
 
 impl Bottlenecks {
     /// Moves a bottleneck before those with higher levels, whose bundles that use it change over to it.
@@ -41,7 +40,7 @@ impl Bottlenecks {
 
     /// True if a level is above another, and not by rounding only.
     fn above(&self, higher: u32, lower: u32) -> bool {
-        let (x, y) = (self.all[higher as usize].level, self.all[lower as usize].level);
+        let (x, y) = (self.level[higher as usize], self.level[lower as usize]);
         x > y && (x.is_infinite() || y.is_infinite() || x - y > EQUAL * x.abs())
     }
 
@@ -51,10 +50,8 @@ impl Bottlenecks {
         for place in [place, place + 1] {
             let at = self.order[place as usize];
             self.place[at as usize] = place;
-            if self.is_dirty[at as usize] {
-                self.dirty.push(Reverse((place, at)));
-            }
         }
+        self.from = self.from.min(place as usize);
     }
 
     /// Bundles that may have another bottleneck change over to it. Returns the number of steps.

@@ -14,7 +14,7 @@ impl Bottlenecks {
         }
         for &bundle in &bundles {
             let held = &self.held[bundle as usize];
-            let bound = self.all.get(held.bound as usize).map_or(f64::INFINITY, |bound| bound.level / held.weight);
+            let bound = self.level.get(held.bound as usize).map_or(f64::INFINITY, |bound| bound / held.weight);
             let uses = self.uses[held.uses()].iter().map(|&(link, share)| (local[link as usize], share));
             sharing.flows((held.amount * held.weight).round() as u32, (held.weight, bound), uses);
         }
@@ -23,9 +23,9 @@ impl Bottlenecks {
             let bottleneck = &mut self.all[at];
             if bottleneck.capacity.is_finite() {
                 let level = sharing.level(local);
-                if level != bottleneck.level {
-                    bottleneck.clock.advance(bottleneck.level, now);
-                    bottleneck.level = level;
+                let known = std::mem::replace(&mut self.level[at], level);
+                if level != known {
+                    bottleneck.clock.advance(known, now);
                     self.change(at as u32);
                 }
             }
@@ -40,15 +40,13 @@ impl Bottlenecks {
             }
         }
         self.recount();
-        self.dirty.clear();
-        self.is_dirty.fill(false);
-        self.stale = false;
+        self.from = self.order.len();
     }
 
     /// Brings bottlenecks into the order of their levels.
     fn sort(&mut self) {
         let mut order = std::mem::take(&mut self.order);
-        order.sort_by(|&x, &y| self.all[x as usize].level.total_cmp(&self.all[y as usize].level));
+        order.sort_by(|&x, &y| self.level[x as usize].total_cmp(&self.level[y as usize]));
         for (place, &at) in order.iter().enumerate() {
             self.place[at as usize] = place as u32;
         }

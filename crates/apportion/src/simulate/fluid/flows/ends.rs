@@ -21,10 +21,10 @@ impl Flows {
                 let drained = self.bundles[bundle as usize].reach(now);
                 self.end(fabric, (bundle, drained), now, ended, &mut next);
             }
-            What::Reached { bottleneck, .. } => {
+            What::Reached { .. } => {
                 let mut reached = std::mem::take(&mut self.reached);
                 reached.clear();
-                self.bottlenecks.reach(bottleneck, now, &mut reached);
+                self.bottlenecks.reach(now, &mut reached);
                 for &bundle in &reached {
                     let drained = self.bottlenecks.drained(bundle, now);
                     self.end(fabric, (bundle, drained), now, ended, &mut next);
@@ -90,7 +90,7 @@ impl Flows {
     pub fn current(&self, what: What) -> bool {
         match what {
             What::Drained { bundle, version } => self.bundles[bundle as usize].version == version,
-            What::Reached { bottleneck, version } => self.bottlenecks.current(bottleneck, version),
+            What::Reached { version } => self.bottlenecks.current(version),
             What::Latency(_) | What::Computed { .. } => unreachable!("flows have no such events"),
         }
     }

@@ -16,10 +16,14 @@ impl Bottlenecks {
         if self.updates > FRESH * self.used {
             self.recount();
             self.from = 0;
+            self.dirty.fill(true);
         }
         let mut steps = 4 * self.used;
         while let Some(&at) = self.order.get(self.from) {
             self.from += 1;
+            if !std::mem::take(&mut self.dirty[at as usize]) {
+                continue;
+            }
             let spent = self.process(at, now);
             if spent > steps {
                 return false;
@@ -74,14 +78,16 @@ impl Bottlenecks {
             return 1;
         }
         self.from = self.from.min(self.place[at as usize] as usize + 1);
-        if self.rows.subtract(at, by, &mut self.rest) {
-            return 1 + self.rest.len() / 16;
+        if let Some(links) = self.rows.subtract(at, by, &mut self.rest) {
+            links.iter().for_each(|&link| self.dirty[link as usize] = true);
+            return 1 + links.len() / 8;
         }
         for &bundle in bundles {
             let held = &self.held[bundle as usize];
             for &(link, share) in &self.uses[held.uses()] {
                 if link != at {
                     self.rest[link as usize] -= held.amount * by * share;
+                    self.dirty[link as usize] = true;
                 }
             }
         }
@@ -139,10 +145,9 @@ impl Bottlenecks {
     pub(super) fn recount(&mut self) {
         self.updates = 0;
         self.demand.fill(0.0);
-        for (at, bottleneck) in self.all.iter().enumerate() {
-            self.rest[at] = bottleneck.capacity;
-            self.rows.clear(at as u32);
-        }
+        self.rows.clear();
+        self.rest.clear();
+        self.rest.extend(self.all.iter().map(|bottleneck| bottleneck.capacity));
         for held in self.held.iter().filter(|held| held.at != NONE) {
             let level = self.level[held.at as usize];
             for place in held.uses() {
@@ -151,7 +156,7 @@ impl Bottlenecks {
                     self.demand[link as usize] += held.amount * share;
                 } else {
                     self.rest[link as usize] -= held.amount * share * level;
-                    self.rows.add(held.at, link, held.amount * share);
+                    self.rows.join(held.at, link, held.amount * share);
                 }
             }
         }

@@ -95,12 +95,12 @@ impl Bottlenecks {
         let bundles = &mut self.all[at as usize].bundles;
         (held.at, held.spot) = (at, bundles.len() as u32);
         bundles.push(bundle);
-        self.count_in(bundle, 1.0);
+        self.count_in(bundle, true);
     }
 
     /// Takes a bundle away from its bottleneck.
     pub(super) fn take(&mut self, bundle: u32) {
-        self.count_in(bundle, -1.0);
+        self.count_in(bundle, false);
         let Held { at, spot, .. } = self.held[bundle as usize];
         let bottleneck = &mut self.all[at as usize];
         bottleneck.bundles.swap_remove(spot as usize);
@@ -109,16 +109,17 @@ impl Bottlenecks {
         }
         if bottleneck.bundles.is_empty() {
             self.demand[at as usize] = 0.0;
-            self.rows.clear(at);
         }
     }
 
-    /// Adds what the flows of a bundle take of other links than their bottleneck to the sums there, `by` times.
-    pub(super) fn count_in(&mut self, bundle: u32, by: f64) {
+    /// Adds what the flows of a bundle take of other links than their bottleneck to the sums there, or removes it.
+    pub(super) fn count_in(&mut self, bundle: u32, joins: bool) {
         let held = &self.held[bundle as usize];
         for &(link, share) in &self.uses[held.uses()] {
-            if link != held.at {
-                self.rows.add(held.at, link, by * held.amount * share);
+            if link != held.at && joins {
+                self.rows.join(held.at, link, held.amount * share);
+            } else if link != held.at {
+                self.rows.leave(held.at, link, held.amount * share);
             }
         }
     }
@@ -168,6 +169,7 @@ impl Bottlenecks {
         self.rest.push(capacity);
         self.rows.grow(self.all.len());
         self.times.push(f64::INFINITY);
+        self.dirty.push(false);
         self.place.push(at);
         self.order.push(at);
         at

@@ -112,7 +112,8 @@ pub(super) struct Bottlenecks {
     count: usize,
     /// Uses of all bundles that are held.
     used: usize,
-    /// The place from which on bottlenecks are to be looked at.
+    /// By bottleneck: true if its level may be another, and the place of the lowest of those.
+    dirty: Vec<bool>,
     from: usize,
     /// Bundles with another bottleneck, and bottlenecks with another next event.
     moved: Vec<u32>,
@@ -143,8 +144,9 @@ impl Bottlenecks {
         self.from >= self.order.len() && self.changed.is_empty()
     }
 
-    /// A bottleneck may be at another level, and then all with higher ones.
+    /// A bottleneck may be at another level.
     fn mark(&mut self, at: u32) {
+        self.dirty[at as usize] = true;
         self.from = self.from.min(self.place[at as usize] as usize);
     }
 }

@@ -51,11 +51,14 @@ impl Bottlenecks {
             let at = self.order[place as usize];
             self.place[at as usize] = place;
         }
-        self.from = self.from.min(place as usize);
+
     }
 
     /// Bundles that may have another bottleneck change over to it. Returns the number of steps.
     fn change_over(&mut self, from: u32, to: u32, now: f64) -> usize {
+        if self.all[to as usize].capacity.is_finite() && self.rows.apart(from, to) {
+            return 0;
+        }
         let mut captured = std::mem::take(&mut self.captured);
         captured.clear();
         captured.extend(self.all[from as usize].bundles.iter().copied().filter(|&bundle| self.may(bundle, to)));

@@ -41,6 +41,7 @@ impl Bottlenecks {
         }
         self.recount();
         self.from = self.order.len();
+        self.dirty.fill(false);
     }
 
     /// Brings bottlenecks into the order of their levels.

@@ -129,7 +129,7 @@ impl Bottlenecks {
             }
         }
         self.changed = changed;
-        let time = self.times.iter().copied().fold(f64::INFINITY, |x, y| if y < x { y } else { x });
+        let time = least(&self.times);
         let Event { time: known, version, waits } = &mut self.event;
         if *waits && time == *known {
             return;
@@ -189,4 +189,14 @@ impl Bottlenecks {
         }
         None
     }
+}
+
+/// The least of these times, by four partial minima, which a processor finds side by side.
+fn least(times: &[f64]) -> f64 {
+    let less = |x: f64, y: f64| if y < x { y } else { x };
+    let (chunks, rest) = times.as_chunks::<4>();
+    let four = chunks
+        .iter()
+        .fold([f64::INFINITY; 4], |known, chunk| std::array::from_fn(|i| less(known[i], chunk[i])));
+    four.into_iter().chain(rest.iter().copied()).fold(f64::INFINITY, less)
 }

@@ -51,7 +51,6 @@ impl Bottlenecks {
             let at = self.order[place as usize];
             self.place[at as usize] = place;
         }
-
     }
 
     /// Bundles that may have another bottleneck change over to it. Returns the number of steps.
@@ -61,7 +60,8 @@ impl Bottlenecks {
         }
         let mut captured = std::mem::take(&mut self.captured);
         captured.clear();
-        captured.extend(self.all[from as usize].bundles.iter().copied().filter(|&bundle| self.may(bundle, to)));
+        captured
+            .extend(self.all[from as usize].bundles.iter().copied().filter(|&bundle| self.may(bundle, to)));
         let mut spent = self.all[from as usize].bundles.len();
         if !captured.is_empty() {
             spent += self.capture(from, to, &captured, now);

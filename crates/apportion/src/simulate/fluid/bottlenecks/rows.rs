@@ -29,7 +29,8 @@ impl Rows {
             return;
         }
         let wide = bottlenecks.next_power_of_two().max(16);
-        (self.sums, self.counts) = (widened(&self.sums, self.wide, wide), widened(&self.counts, self.wide, wide));
+        (self.sums, self.counts) =
+            (widened(&self.sums, self.wide, wide), widened(&self.counts, self.wide, wide));
         self.links.resize(wide, Vec::new());
         self.wide = wide;
     }

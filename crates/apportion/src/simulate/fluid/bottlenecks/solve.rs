@@ -14,7 +14,8 @@ impl Bottlenecks {
         }
         for &bundle in &bundles {
             let held = &self.held[bundle as usize];
-            let bound = self.level.get(held.bound as usize).map_or(f64::INFINITY, |bound| bound / held.weight);
+            let bound =
+                self.level.get(held.bound as usize).map_or(f64::INFINITY, |bound| bound / held.weight);
             let uses = self.uses[held.uses()].iter().map(|&(link, share)| (local[link as usize], share));
             sharing.flows((held.amount * held.weight).round() as u32, (held.weight, bound), uses);
         }

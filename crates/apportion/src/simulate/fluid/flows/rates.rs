@@ -24,14 +24,22 @@ impl Flows {
         self.round += 1;
         for (number, birth) in std::mem::take(&mut self.newcomers) {
             let &Bundle { birth: last, kind, .. } = &self.bundles[number as usize];
-            let crowded = |&&(link, _): &&(u32, f64)| self.bottlenecks.crowded(link);
-            if birth == last
-                && !self.bottlenecks.holds(number)
-                && let Some(&(link, _)) = fabric.uses(kind).iter().find(crowded)
-            {
-                self.component(fabric, link);
-                self.hold(fabric, now);
+            if birth != last || self.bottlenecks.holds(number) {
+                continue;
             }
+            // On crowded links, all bundles are held or newcomers.
+            let uses = fabric.uses(kind);
+            match uses.iter().find(|&&(link, _)| !self.bottlenecks.crowded(link)) {
+                None => {
+                    self.members.clear();
+                    self.members.push(number);
+                }
+                Some(&(link, _)) if uses.iter().any(|&(link, _)| self.bottlenecks.crowded(link)) => {
+                    self.component(fabric, link);
+                }
+                Some(_) => continue,
+            }
+            self.hold(fabric, now);
         }
         let mut dirty = std::mem::take(&mut self.dirty);
         for link in dirty.drain(..) {

@@ -37,16 +37,16 @@ struct OnPath {
     count: u32,
 }
 
-/// All flows, in [bundles](Bundle): those of one kind of path that use shared links, with as many flows each on
-/// the wire of their pair, drain at the same rate. Flows that share no link with another path make up a bundle
-/// for each path.
+/// All flows, in [bundles](Bundle): those of one kind of path that use shared links, with as many flows each
+/// on the wire of their pair, drain at the same rate. Flows that share no link with another path make up a
+/// bundle for each path.
 ///
-/// Rates are recomputed only where something changed: for the connected component of bundles that share links,
-/// directly or indirectly, with a changed link. Where a component is large, its bundles are held by their
-/// [bottlenecks](Bottlenecks), and only levels that changed are computed. With `coarse` = 0, this happens once for
-/// all changes at one moment. With `coarse` > 0, it happens once this fraction of the flows in progress has started or ended. Until
-/// then, new flows get the rate of those that are alike, or else an even share, and the bandwidth of ended flows
-/// stays unused.
+/// Rates are recomputed only where something changed: for the connected component of bundles that share
+/// links, directly or indirectly, with a changed link. Where a component is large, its bundles are held by
+/// their [bottlenecks](Bottlenecks), and only levels that changed are computed. With `coarse` = 0, this
+/// happens once for all changes at one moment. With `coarse` > 0, it happens once this fraction of the flows
+/// in progress has started or ended. Until then, new flows get the rate of those that are alike, or else an
+/// even share, and the bandwidth of ended flows stays unused.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     flows: Vec<Flow>,
@@ -59,8 +59,8 @@ pub(super) struct Flows {
     links: Vec<OnLink>,
     dirty: Vec<u32>,
     coarse: f64,
-    /// Flows in progress, births so far, bundles that changed, and the number of flows that started or ended since
-    /// rates were last computed.
+    /// Flows in progress, births so far, bundles that changed, and the number of flows that started or ended
+    /// since rates were last computed.
     count: usize,
     births: u32,
     fresh: Vec<u32>,
@@ -85,8 +85,8 @@ impl Flows {
         Self { coarse, large: if coarse > 0.0 { usize::MAX } else { LARGE }, ..Self::default() }
     }
 
-    /// Starts a flow of `amount` units, which drains `factor` times as fast as its share of the links. If no other
-    /// flow uses its links, its end is known at once, otherwise after [`Flows::share`].
+    /// Starts a flow of `amount` units, which drains `factor` times as fast as its share of the links. If no
+    /// other flow uses its links, its end is known at once, otherwise after [`Flows::share`].
     pub fn start(
         &mut self,
         fabric: &Fabric<'_>,

@@ -43,27 +43,27 @@ impl Sharing {
         self.capacities.len() as u32 - 1
     }
 
-    /// The level of `weight x rate` at which a link was full in the last solution; infinite if it has bandwidth left
-    /// or was full with others.
+    /// The level of `weight x rate` at which a link was full in the last solution; infinite if it has
+    /// bandwidth left or was full with others.
     pub fn level(&self, link: u32) -> f64 {
         self.levels[link as usize]
     }
 
-    /// Adds `count` flows that are alike, whose rates have weight `weight` and upper bound `bound`; `uses` names
-    /// each link at most once.
+    /// Adds `count` flows that are alike, whose rates have weight `weight` and upper bound `bound`; `uses`
+    /// names each link at most once.
     pub fn flows(&mut self, count: u32, (weight, bound): (f64, f64), uses: impl Iterator<Item = (u32, f64)>) {
         let begin = self.uses.len() as u32;
         self.uses.extend(uses);
         self.flows.push(Claim { count: count.into(), weight, bound, begin, end: self.uses.len() as u32 });
     }
 
-    /// Computes the max-min fair rates, one for all flows that are alike: they maximise the smallest `weight x rate`, then the next smallest,
-    /// and so on (unique), such that no link exceeds its capacity and no flow its bound. The algorithm is
-    /// progressive filling: the common level of `weight x rate` rises until a link is full or a flow reaches
-    /// its bound. Those flows keep their rates, and the level of the others rises further. O((u + f) log (l +
-    /// f)) for u uses, f flows, l links: a link's level never falls, so an outdated entry of the queue is
-    /// reinserted at most once for each flow fixed on it.
-    /// Flows that are alike count as one.
+    /// Computes the max-min fair rates, one for all flows that are alike: they maximise the smallest `weight
+    /// x rate`, then the next smallest, and so on (unique), such that no link exceeds its capacity and no
+    /// flow its bound. The algorithm is progressive filling: the common level of `weight x rate` rises until
+    /// a link is full or a flow reaches its bound. Those flows keep their rates, and the level of the others
+    /// rises further. O((u + f) log (l + f)) for u uses, f flows, l links: a link's level never falls, so an
+    /// outdated entry of the queue is reinserted at most once for each flow fixed on it. Flows that are alike
+    /// count as one.
     ///
     /// Source: Bertsekas and Gallager, Data Networks (1992), section 6.5.2; weights and bounds as in Casanova
     /// and Marchal, A network model for simulation of grid applications (INRIA 2002).

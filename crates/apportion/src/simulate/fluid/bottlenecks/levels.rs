@@ -2,15 +2,16 @@
 
 use super::{Bottlenecks, NONE};
 
-/// Levels that differ by less than this fraction are equal: rounding alone does not make other levels of them.
+/// Levels that differ by less than this fraction are equal: rounding alone does not make other levels of
+/// them.
 pub(super) const EQUAL: f64 = 1e-13;
 
-/// Changes per use of a link until sums are computed from scratch, so that rounding errors do not add up.
+/// New levels per use of a link until sums are computed from scratch, so that rounding errors do not add up.
 const FRESH: usize = 16;
 
 impl Bottlenecks {
-    /// Computes the levels that changed, from the lowest upwards. Returns false if that took more steps than solving
-    /// for all rates would.
+    /// Computes the levels that changed, from the lowest upwards. Returns false if that took more steps than
+    /// solving for all rates would.
     pub fn settle(&mut self, now: f64) -> bool {
         self.forget();
         if self.updates > FRESH * self.used {
@@ -49,8 +50,8 @@ impl Bottlenecks {
         spent + self.forward(at, now) + self.backward(at, now)
     }
 
-    /// The level of a link by what other flows leave of it. A link that limits no flow and has less than nothing left
-    /// has to limit some: it goes to the front of the order until it finds them.
+    /// The level of a link by what other flows leave of it. A link that limits no flow and has less than
+    /// nothing left has to limit some: it goes to the front of the order until it finds them.
     fn target(&self, at: u32) -> f64 {
         let bottleneck = &self.all[at as usize];
         let rest = self.rest[at as usize];
@@ -94,8 +95,8 @@ impl Bottlenecks {
         bundles.len()
     }
 
-    /// Bundles change over from one bottleneck to another of their links or to their bound, which may be at another
-    /// level then.
+    /// Bundles change over from one bottleneck to another of their links or to their bound, which may be at
+    /// another level then.
     pub(super) fn capture(&mut self, from: u32, to: u32, bundles: &[u32], now: f64) -> usize {
         let known = self.level[from as usize];
         let (mut rest, mut demand) = (0.0, 0.0);

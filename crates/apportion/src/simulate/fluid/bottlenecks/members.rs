@@ -112,7 +112,8 @@ impl Bottlenecks {
         }
     }
 
-    /// Adds what the flows of a bundle take of other links than their bottleneck to the sums there, or removes it.
+    /// Adds what the flows of a bundle take of other links than their bottleneck to the sums there, or
+    /// removes it.
     pub(super) fn count_in(&mut self, bundle: u32, joins: bool) {
         let held = &self.held[bundle as usize];
         for &(link, share) in &self.uses[held.uses()] {

@@ -1,21 +1,24 @@
 //! The rates of many flows, by their bottlenecks.
 //!
-//! In a max-min fair sharing every flow has a bottleneck: a full link, or its own bound. The flows of a bottleneck are
-//! at one level of weight x rate, and their other links have higher levels. So a level stands for the rates of many
-//! bundles, and a few numbers change with each flow that starts or ends, where all rates would be solved anew:
+//! In a max-min fair sharing every flow has a bottleneck: a full link, or its own bound. The flows of a
+//! bottleneck are at one level of weight x rate, and their other links have higher levels. So a level stands
+//! for the rates of many bundles, and a few numbers change with each flow that starts or ends, where all
+//! rates would be solved anew:
 //!
 //! - a link's level is what its other flows leave of its capacity, divided by the demand of the flows whose
 //!   bottleneck it is. A new level changes what flows leave of links with higher levels, and so on upwards;
-//! - bottlenecks are kept in order of their levels. Flows have the first of their links as bottleneck. When two change
-//!   places, the flows that cross both change over;
-//! - a clock for each bottleneck advances at its level, and bundles end at times of that clock, whatever its level
-//!   will be.
+//! - bottlenecks are kept in order of their levels. Flows have the first of their links as bottleneck. When
+//!   two change places, the flows that cross both change over;
+//! - a clock for each bottleneck advances at its level, and bundles end at times of that clock, whatever its
+//!   level will be.
 //!
-//! Levels in order with every flow at its first link are the optimality certificate of max-min fairness (Bertsekas and
-//! Gallager 1992, section 6.5.2), so that the result is that of progressive filling. Where much changes at once,
-//! [`Bottlenecks::rebuild`] fills progressively.
+//! Levels in order with every flow at its first link are the optimality certificate of max-min fairness
+//! (Bertsekas and Gallager 1992, section 6.5.2), so that the result is that of progressive filling. Where
+//! much changes at once, [`Bottlenecks::rebuild`] fills progressively.
 //!
-//! Cost of a change: O(b) for b bundles whose bottlenecks get another level, instead of O((u + f) log (l + f)).
+//! Cost of a change: O(l + c r) for l links, c links that get another level, and r links that the flows of
+//! each of them use as well, and O(b) for b bundles at a link that changes places with another that some of
+//! them use; instead of O((u + f) log (l + f)) for f bundles that use u links.
 
 mod clock;
 mod levels;

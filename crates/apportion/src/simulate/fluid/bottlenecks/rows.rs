@@ -3,9 +3,9 @@
 /// Most bottlenecks for which all pairs are kept, in 3 MiB.
 const MOST: usize = 512;
 
-/// For every pair of bottlenecks the sum of count x share / weight of the first's flows on the second. A new level of
-/// the first changes what is left of all others by a multiple of its row, whatever the number of its bundles.
-/// Pairs are not kept where there are many bottlenecks: then few bundles cross two of them.
+/// For every pair of bottlenecks the sum of count x share / weight of the first's flows on the second. A new
+/// level of the first changes what is left of all others by a multiple of its row, whatever the number of its
+/// bundles. Pairs are not kept where there are many bottlenecks: then few bundles cross two of them.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     sums: Vec<f64>,
@@ -83,8 +83,8 @@ impl Rows {
         self.place(at, link).is_some_and(|place| self.counts[place] == 0)
     }
 
-    /// Takes `by` times the row of a bottleneck from what is left of the others, and returns those that its bundles
-    /// use; nothing if rows are not kept.
+    /// Takes `by` times the row of a bottleneck from what is left of the others, and returns those that its
+    /// bundles use; nothing if rows are not kept.
     pub fn subtract(&self, at: u32, by: f64, rest: &mut [f64]) -> Option<&[u32]> {
         let row = &self.sums[self.place(at, 0)?..];
         let links = &self.links[at as usize];
@@ -111,8 +111,8 @@ fn widened<T: Copy + Default>(table: &[T], from: usize, to: usize) -> Vec<T> {
 mod tests {
     use super::*;
 
-    /// Sums outlast the growth of the table, and are nothing again once the last bundle has left; beyond the limit
-    /// none are kept.
+    /// Sums outlast the growth of the table, and are nothing again once the last bundle has left; beyond the
+    /// limit none are kept.
     #[test]
     fn sums_stay_while_the_table_grows() {
         let mut rows = Rows::default();

@@ -158,8 +158,8 @@ impl Flows {
         self.sharing.solve(&mut self.rates);
     }
 
-    /// Applies the new rates to the members. Whatever happens to one of them, all get new rates: unless rates are
-    /// coarse, only the soonest of their events is of interest.
+    /// Applies the new rates to the members. Whatever happens to one of them, all get new rates: unless rates
+    /// are coarse, only the soonest of their events is of interest.
     fn adopt(&mut self, now: f64, next: &mut impl FnMut(Next)) {
         let (members, mut rates) = (std::mem::take(&mut self.members), std::mem::take(&mut self.rates));
         let mut soonest = f64::INFINITY;

@@ -55,7 +55,8 @@ fn ours(network: &Network, rules: &Fluid, starts: &[Start], large: usize) -> Vec
     }
 }
 
-/// When each flow ends: every wire is a link, every flow has its own rate, and nothing is kept between events.
+/// When each flow ends: every wire is a link, every flow has its own rate, and nothing is kept between
+/// events.
 fn oracle(network: &Network, rules: &Fluid, starts: &[Start]) -> Vec<f64> {
     let mut ends = vec![f64::NAN; starts.len()];
     let mut rest: Vec<f64> = starts.iter().map(|start| start.2).collect();
@@ -127,7 +128,8 @@ fn route(
 }
 
 proptest! {
-    /// Flows begin at few moments and have few sizes, so that many begin or end at once, on the same pair too.
+    /// Flows begin at few moments and have few sizes, so that many begin or end at once, on the same pair
+    /// too.
     #[test]
     fn flows_end_as_without_bundles(
         starts in prop::collection::vec((0u32..8, (0usize..6, 1usize..6), 1u32..5), 1..40),
@@ -151,8 +153,8 @@ proptest! {
 /// Two flows of one pair share its wire of 100 units a second, not the uplink's 150. Worked by hand.
 #[test]
 fn flows_of_a_pair_share_its_wire() {
-    // At 50 each until 1; then 50 for all three. At 2 the first ends, and the others get 75 each: 100 units end at
-    // 10/3. Of 175, the last has 25 left then, and the wire of its own pair carries 100.
+    // At 50 each until 1; then 50 for all three. At 2 the first ends, and the others get 75 each: 100 units
+    // end at 10/3. Of 175, the last has 25 left then, and the wire of its own pair carries 100.
     let starts = [(0.0, [0, 4], 100.0), (0.0, [0, 4], 200.0), (1.0, [1, 5], 175.0)];
     let expected = [2.0, 10.0 / 3.0, 43.0 / 12.0];
     for large in [1, usize::MAX] {
@@ -171,9 +173,9 @@ fn links_change_places() {
         text += &format!("[[network.uplink]]\nof = \"{cluster}\"\nbandwidth = {speed}.0\n");
     }
     let network = parse_platform(&text, "test").unwrap().network;
-    // a crosses the uplinks of c0 and c2; b that of c0, c and d that of c2. Rates of a, b, c, d:
-    // until 1: 60, 60 (c0 is full); until 2: 30, 90, 30, 30 (c2 comes first); until 3: 45, 75, 45 (d has ended);
-    // until 4: 60, 60 (c0 comes first again); until 5: b alone has 120.
+    // a crosses the uplinks of c0 and c2; b that of c0, c and d that of c2. Rates of a, b, c, d: until 1: 60,
+    // 60 (c0 is full); until 2: 30, 90, 30, 30 (c2 comes first); until 3: 45, 75, 45 (d has ended); until 4:
+    // 60, 60 (c0 comes first again); until 5: b alone has 120.
     let starts = [(0.0, [0, 4], 195.0), (0.0, [1, 2], 405.0), (1.0, [3, 5], 75.0), (1.0, [2, 4], 30.0)];
     for large in [1, 2, usize::MAX] {
         let ends = ours(&network, &Fluid::fair(), &starts, large);
@@ -184,8 +186,9 @@ fn links_change_places() {
     }
 }
 
-/// Many flows between sites with random uplinks: levels that are brought up to date are those of solutions from
-/// scratch. Bottlenecks change places all the time. Half of the networks are trees, with up to four links on a path.
+/// Many flows between sites with random uplinks: levels that are brought up to date are those of solutions
+/// from scratch. Bottlenecks change places all the time. Half of the networks are trees, with up to four
+/// links on a path.
 #[test]
 fn levels_brought_up_to_date_are_those_from_scratch() {
     for seed in 0..8_u64 {

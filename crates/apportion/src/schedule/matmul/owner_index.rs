@@ -15,7 +15,8 @@ pub(crate) struct Band {
     pub members: Vec<Rank>,
     /// Inner indices that each member owns, ascending: (indices, position of the owner among the members).
     pub owned: Vec<(Span, usize)>,
-    /// The same indices in the order of their owners, and for each member where its own begin.
+    /// The same indices in the order of their owners, and for each member where its own begin; nothing if each owns
+    /// one part, which saves a look into memory for every piece of a ring.
     by_owner: Vec<Span>,
     first_of: Vec<u32>,
 }
@@ -25,14 +26,20 @@ impl Band {
         let mut sorted = owned.clone();
         sorted.sort_by_key(|&(_, place)| place);
         let first = |place: usize| sorted.partition_point(|of| of.1 < place) as u32;
-        let first_of = (0..=members.len()).map(first).collect();
+        let one_each =
+            sorted.len() == members.len() && sorted.iter().zip(0..).all(|(of, place)| of.1 == place);
+        let first_of = if one_each { Vec::new() } else { (0..=members.len()).map(first).collect() };
         let by_owner = sorted.into_iter().map(|(span, _)| span).collect();
         Self { lines, members, owned, by_owner, first_of }
     }
 
     /// The parts of these inner indices that the member at a position owns, ascending. O(1) for each part.
     pub fn owned_by(&self, place: usize, inner: Span) -> impl Iterator<Item = Span> + '_ {
-        let own = &self.by_owner[self.first_of[place] as usize..self.first_of[place + 1] as usize];
+        let (from, to) = match &self.first_of[..] {
+            [] => (place, place + 1),
+            first => (first[place] as usize, first[place + 1] as usize),
+        };
+        let own = &self.by_owner[from..to];
         own.iter().map(move |span| span.intersect(inner)).filter(|span| !span.is_empty())
     }
 

@@ -91,7 +91,7 @@ impl<'a, R: Record> Engine<'a, R> {
             }
             self.ready = ready;
             let (events, stale) = (&mut self.events, &mut self.stale);
-            self.flows.share(&self.fabric, self.now, |next| events.drains(next, stale));
+            self.flows.share(&self.fabric, self.now, |next| events.next(next, stale));
             self.forget_stale();
             let Some((now, what)) = self.events.pop() else { return Ok(()) };
             self.now = now;
@@ -108,7 +108,7 @@ impl<'a, R: Record> Engine<'a, R> {
             let (flows, hosts) = (&self.flows, &self.hosts);
             self.events.retain(|what| match what {
                 What::Latency(_) => true,
-                What::Drained { bundle, version } => flows.current(bundle, version),
+                What::Drained { .. } | What::Reached { .. } => flows.current(what),
                 What::Computed { rank, version } => hosts.current(rank, version),
             });
             self.stale = 0;
@@ -118,11 +118,11 @@ impl<'a, R: Record> Engine<'a, R> {
     fn happen(&mut self, what: What) {
         match what {
             What::Latency(message) => self.drain(message),
-            What::Drained { bundle, version } if self.flows.current(bundle, version) => {
+            What::Drained { .. } | What::Reached { .. } if self.flows.current(what) => {
                 let mut ended = std::mem::take(&mut self.ended);
                 let (events, stale) = (&mut self.events, &mut self.stale);
-                let drains = |next| events.drains(next, stale);
-                self.flows.finish(&self.fabric, bundle, self.now, &mut ended, drains);
+                let next = |next| events.next(next, stale);
+                self.flows.finish(&self.fabric, what, self.now, &mut ended, next);
                 ended.iter().for_each(|&flow| self.arrive(self.carried[flow as usize]));
                 self.ended = ended;
             }

@@ -1,15 +1,21 @@
 //! Flows in progress. They drain at rates that change whenever a flow that shares their links starts or ends.
 
+mod ends;
 mod rates;
 
-use super::bundle::{Bundle, Member};
+use super::bottlenecks::Bottlenecks;
+use super::bundle::Bundle;
 use super::fabric::Fabric;
 use super::maxmin::Sharing;
 use super::on_link::OnLink;
+use super::queue::Next;
 use std::collections::BTreeMap;
 
 /// No flow, no bundle.
 const NONE: u32 = u32::MAX;
+
+/// Number of bundles from which on a component is large.
+const LARGE: usize = 256;
 
 /// A message on its links.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,25 +37,16 @@ struct OnPath {
     count: u32,
 }
 
-/// The next event of a bundle: its soonest flow has drained.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Drains {
-    pub bundle: u32,
-    pub version: u32,
-    pub time: f64,
-    /// True if an earlier event of the bundle is obsolete now.
-    pub replaces: bool,
-}
-
-/// All flows, in [bundles](Bundle): those of one kind of path that use shared links, with as many flows each on
-/// the wire of their pair, drain at the same rate. Flows that share no link with another path make up a bundle
-/// for each path.
+/// All flows, in [bundles](Bundle): those of one kind of path that use shared links, with as many flows each
+/// on the wire of their pair, drain at the same rate. Flows that share no link with another path make up a
+/// bundle for each path.
 ///
-/// Rates are recomputed only where something changed: for the connected component of bundles that share links,
-/// directly or indirectly, with a changed link. With `coarse` = 0, this happens once for all changes at one
-/// moment. With `coarse` > 0, it happens once this fraction of the flows in progress has started or ended. Until
-/// then, new flows get the rate of those that are alike, or else an even share, and the bandwidth of ended flows
-/// stays unused.
+/// Rates are recomputed only where something changed: for the connected component of bundles that share
+/// links, directly or indirectly, with a changed link. Where a component is large, its bundles are held by
+/// their [bottlenecks](Bottlenecks), and only levels that changed are computed. With `coarse` = 0, this
+/// happens once for all changes at one moment. With `coarse` > 0, it happens once this fraction of the flows
+/// in progress has started or ended. Until then, new flows get the rate of those that are alike, or else an
+/// even share, and the bandwidth of ended flows stays unused.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     flows: Vec<Flow>,
@@ -62,35 +59,41 @@ pub(super) struct Flows {
     links: Vec<OnLink>,
     dirty: Vec<u32>,
     coarse: f64,
-    /// Flows in progress, births so far, bundles that changed, and the number of flows that started or ended since
-    /// rates were last computed.
+    /// Flows in progress, births so far, bundles that changed, and the number of flows that started or ended
+    /// since rates were last computed.
     count: usize,
     births: u32,
     fresh: Vec<u32>,
     changes: usize,
     round: u32,
     sharing: Sharing,
+    /// Bundles of components with at least `large` of them are held here, unless rates are coarse.
+    bottlenecks: Bottlenecks,
+    large: usize,
+    /// New bundles, with their births, that share links with some that are held.
+    newcomers: Vec<(u32, u32)>,
     // Scratch.
     members: Vec<u32>,
     crossed: Vec<u32>,
     local: Vec<u32>,
     rates: Vec<f64>,
+    reached: Vec<u32>,
 }
 
 impl Flows {
     pub fn new(coarse: f64) -> Self {
-        Self { coarse, ..Self::default() }
+        Self { coarse, large: if coarse > 0.0 { usize::MAX } else { LARGE }, ..Self::default() }
     }
 
-    /// Starts a flow of `amount` units, which drains `factor` times as fast as its share of the links. If no other
-    /// flow uses its links, its end is known at once, otherwise after [`Flows::share`].
+    /// Starts a flow of `amount` units, which drains `factor` times as fast as its share of the links. If no
+    /// other flow uses its links, its end is known at once, otherwise after [`Flows::share`].
     pub fn start(
         &mut self,
         fabric: &Fabric<'_>,
         path: u32,
         (amount, factor): (f64, f64),
         now: f64,
-        mut drains: impl FnMut(Drains),
+        mut next: impl FnMut(Next),
     ) -> u32 {
         if self.links.len() < fabric.links() {
             self.links.resize_with(fabric.links(), OnLink::default);
@@ -116,67 +119,11 @@ impl Flows {
             let bundle = self.flows[id as usize].bundle;
             let rate = self.rate_alone(fabric, bundle);
             self.bundles[bundle as usize].flow_at(rate, now);
-            self.renew(bundle, &mut drains);
+            self.renew(bundle, &mut next);
         } else {
             self.changes += 1;
         }
         id
-    }
-
-    /// Ends the flows of a bundle that have drained by its event.
-    pub fn finish(
-        &mut self,
-        fabric: &Fabric<'_>,
-        bundle: u32,
-        now: f64,
-        ended: &mut Vec<u32>,
-        mut drains: impl FnMut(Drains),
-    ) {
-        ended.clear();
-        let level = self.bundles[bundle as usize].reach(now);
-        while let Some((end, id)) = self.first(bundle) {
-            if end > level {
-                break;
-            }
-            self.bundles[bundle as usize].ends.pop();
-            ended.push(id);
-        }
-        for &id in &*ended {
-            let path = self.flows[id as usize].path;
-            self.unlink(path, id);
-            self.take_out(fabric, id);
-            self.vacant.push(id);
-        }
-        self.count -= ended.len();
-        let kind = self.bundles[bundle as usize].kind;
-        if !shares(fabric, kind) {
-            if self.bundles[bundle as usize].count > 0 {
-                let rate = self.rate_alone(fabric, bundle);
-                self.bundles[bundle as usize].flow_at(rate, now);
-                self.renew(bundle, &mut drains);
-            }
-            return;
-        }
-        if fabric.uses(kind).iter().any(|&(link, _)| self.links[link as usize].flows > 0) {
-            self.changes += ended.len();
-        }
-        if self.bundles[bundle as usize].count > 0 {
-            self.fresh.push(bundle);
-        }
-        if fabric.kind(kind).own.is_finite() {
-            for &id in &*ended {
-                let path = self.flows[id as usize].path;
-                let abreast = self.paths[path as usize].count;
-                if abreast > 0 {
-                    self.regroup(fabric, path, abreast, now);
-                }
-            }
-        }
-    }
-
-    /// True if an event with this version is not obsolete.
-    pub fn current(&self, bundle: u32, version: u32) -> bool {
-        self.bundles[bundle as usize].version == version
     }
 
     /// Moves the flows of a path to the bundle of those with as many abreast.
@@ -184,10 +131,9 @@ impl Flows {
         let mut next = self.paths[path as usize].first;
         while next != NONE {
             let Flow { bundle, end, next: following, .. } = self.flows[next as usize];
-            let group = &mut self.bundles[bundle as usize];
-            if group.abreast != abreast {
-                let rest = (end - group.drained(now)).max(0.0);
-                group.gone += 1;
+            if self.bundles[bundle as usize].abreast != abreast {
+                let rest = (end - self.drained(bundle, now)).max(0.0);
+                self.bundles[bundle as usize].gone += 1;
                 self.take_out(fabric, next);
                 self.put_in(fabric, next, (abreast, false), rest, now);
             }
@@ -214,12 +160,16 @@ impl Flows {
             (next != NONE).then(|| self.flows[next as usize].bundle)
         };
         let bundle = known.unwrap_or_else(|| self.begin(fabric, (kind, abreast), now));
+        let end = self.drained(bundle, now) + rest;
         let group = &mut self.bundles[bundle as usize];
         group.count += 1;
+        if self.bottlenecks.holds(bundle) {
+            self.bottlenecks.resize(bundle, group.count);
+        }
         let flow = &mut self.flows[id as usize];
         flow.version = flow.version.wrapping_add(1);
         flow.bundle = bundle;
-        flow.end = group.drained(now) + rest;
+        flow.end = end;
         group.ends.push(flow.end, (id, flow.version));
         if shared && !alone {
             self.fresh.push(bundle);
@@ -249,6 +199,9 @@ impl Flows {
         for &(link, _) in fabric.uses(kind) {
             self.links[link as usize].push((number, self.births));
         }
+        if fabric.uses(kind).iter().any(|&(link, _)| self.bottlenecks.crowded(link)) {
+            self.newcomers.push((number, self.births));
+        }
         number
     }
 
@@ -258,6 +211,9 @@ impl Flows {
         let bundle = &mut self.bundles[number as usize];
         let kind = bundle.kind;
         bundle.count -= 1;
+        if self.bottlenecks.holds(number) {
+            self.bottlenecks.resize(number, bundle.count);
+        }
         let over = bundle.count == 0;
         if over {
             bundle.birth = 0;
@@ -297,31 +253,12 @@ impl Flows {
         self.flows[at as usize].next = after;
     }
 
-    /// The soonest end in a bundle, and its flow.
-    fn first(&mut self, bundle: u32) -> Option<(f64, u32)> {
-        let flows = &self.flows;
-        let Bundle { ends, gone, .. } = &mut self.bundles[bundle as usize];
-        let stays = |(id, version): Member| {
-            let flow = &flows[id as usize];
-            (flow.bundle, flow.version) == (bundle, version)
-        };
-        while let Some((end, member)) = ends.first() {
-            if *gone == 0 || stays(member) {
-                return Some((end, member.0));
-            }
-            ends.pop();
-            *gone -= 1;
-        }
-        None
-    }
-
-    /// Reports the next event of a bundle, unless it is known.
-    fn renew(&mut self, number: u32, drains: &mut impl FnMut(Drains)) {
-        let Some((end, _)) = self.first(number) else { return };
-        let bundle = &mut self.bundles[number as usize];
-        if let Some(time) = bundle.next(end) {
-            let replaces = std::mem::replace(&mut bundle.waits, true);
-            drains(Drains { bundle: number, version: bundle.version, time, replaces });
+    /// What each flow of a bundle has drained by now.
+    fn drained(&mut self, bundle: u32, now: f64) -> f64 {
+        if self.bottlenecks.holds(bundle) {
+            self.bottlenecks.drained(bundle, now)
+        } else {
+            self.bundles[bundle as usize].drained(now)
         }
     }
 

@@ -10,6 +10,7 @@ pub(super) struct Sharing {
     uses: Vec<(u32, f64)>,
     // Scratch.
     rest: Vec<f64>,
+    levels: Vec<f64>,
     demand: Vec<f64>,
     unfixed: Vec<u32>,
     first_user: Vec<u32>,
@@ -36,26 +37,33 @@ impl Sharing {
         self.uses.clear();
     }
 
-    /// Adds a link.
-    pub fn link(&mut self, capacity: f64) {
+    /// Adds a link, and returns its number.
+    pub fn link(&mut self, capacity: f64) -> u32 {
         self.capacities.push(capacity);
+        self.capacities.len() as u32 - 1
     }
 
-    /// Adds `count` flows that are alike, whose rates have weight `weight` and upper bound `bound`; `uses` names
-    /// each link at most once.
+    /// The level of `weight x rate` at which a link was full in the last solution; infinite if it has
+    /// bandwidth left or was full with others.
+    pub fn level(&self, link: u32) -> f64 {
+        self.levels[link as usize]
+    }
+
+    /// Adds `count` flows that are alike, whose rates have weight `weight` and upper bound `bound`; `uses`
+    /// names each link at most once.
     pub fn flows(&mut self, count: u32, (weight, bound): (f64, f64), uses: impl Iterator<Item = (u32, f64)>) {
         let begin = self.uses.len() as u32;
         self.uses.extend(uses);
         self.flows.push(Claim { count: count.into(), weight, bound, begin, end: self.uses.len() as u32 });
     }
 
-    /// Computes the max-min fair rates, one for all flows that are alike: they maximise the smallest `weight x rate`, then the next smallest,
-    /// and so on (unique), such that no link exceeds its capacity and no flow its bound. The algorithm is
-    /// progressive filling: the common level of `weight x rate` rises until a link is full or a flow reaches
-    /// its bound. Those flows keep their rates, and the level of the others rises further. O((u + f) log (l +
-    /// f)) for u uses, f flows, l links: a link's level never falls, so an outdated entry of the queue is
-    /// reinserted at most once for each flow fixed on it.
-    /// Flows that are alike count as one.
+    /// Computes the max-min fair rates, one for all flows that are alike: they maximise the smallest `weight
+    /// x rate`, then the next smallest, and so on (unique), such that no link exceeds its capacity and no
+    /// flow its bound. The algorithm is progressive filling: the common level of `weight x rate` rises until
+    /// a link is full or a flow reaches its bound. Those flows keep their rates, and the level of the others
+    /// rises further. O((u + f) log (l + f)) for u uses, f flows, l links: a link's level never falls, so an
+    /// outdated entry of the queue is reinserted at most once for each flow fixed on it. Flows that are alike
+    /// count as one.
     ///
     /// Source: Bertsekas and Gallager, Data Networks (1992), section 6.5.2; weights and bounds as in Casanova
     /// and Marchal, A network model for simulation of grid applications (INRIA 2002).
@@ -77,6 +85,7 @@ impl Sharing {
                     }
                 }
                 (Some((level, link)), _) => {
+                    self.levels[link as usize] = level;
                     let (from, to) = (self.first_user[link as usize], self.first_user[link as usize + 1]);
                     for place in from..to {
                         let flow = self.users[place as usize];
@@ -96,6 +105,8 @@ impl Sharing {
         let links = self.capacities.len();
         self.rest.clear();
         self.rest.extend_from_slice(&self.capacities);
+        self.levels.clear();
+        self.levels.resize(links, f64::INFINITY);
         self.demand.clear();
         self.demand.resize(links, 0.0);
         self.unfixed.clear();
@@ -176,7 +187,9 @@ mod tests {
 
     fn solve(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
         let mut sharing = Sharing::default();
-        capacities.iter().for_each(|&c| sharing.link(c));
+        for &c in capacities {
+            sharing.link(c);
+        }
         flows.iter().for_each(|(w, b, uses)| sharing.flows(1, (*w, *b), uses.iter().copied()));
         let mut rates = Vec::new();
         sharing.solve(&mut rates);
@@ -258,7 +271,9 @@ mod tests {
         #[test]
         fn flows_alike_count_as_many((capacities, flows) in problem(), counts in prop::collection::vec(1u32..5, 12)) {
             let mut sharing = Sharing::default();
-            capacities.iter().for_each(|&c| sharing.link(c));
+            for &c in &capacities {
+                sharing.link(c);
+            }
             for ((w, b, uses), &count) in flows.iter().zip(&counts) {
                 sharing.flows(count, (*w, *b), uses.iter().copied());
             }

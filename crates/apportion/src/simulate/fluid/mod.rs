@@ -8,6 +8,7 @@
 //! Sources: Casanova and Marchal 2002; Velho and Legrand 2009; Velho et al., TOMACS 23(4) 2013 (the model and
 //! its validity); Bertsekas and Gallager 1992, section 6.5.2 (max-min fairness).
 
+mod bottlenecks;
 mod bundle;
 mod deadlock;
 mod engine;

@@ -1,6 +1,5 @@
 //! The queue of future events, in order of time.
 
-use super::flows::Drains;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -11,8 +10,19 @@ pub(super) enum What {
     Latency(u32),
     /// The soonest flow of a bundle has drained.
     Drained { bundle: u32, version: u32 },
+    /// The soonest bundle of the bottlenecks has drained.
+    Reached { version: u32 },
     /// A rank has finished its computation.
     Computed { rank: u32, version: u32 },
+}
+
+/// An event of flows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Next {
+    pub time: f64,
+    pub what: What,
+    /// True if an earlier event of the bundle or bottleneck is obsolete now.
+    pub replaces: bool,
 }
 
 /// Events by time; at one moment by kind, number and version. An event is a single integer in this order: the
@@ -31,7 +41,8 @@ fn packed(time: f64, what: What) -> u128 {
     let (kind, number, version) = match what {
         What::Latency(message) => (0u64, message, 0),
         What::Drained { bundle, version } => (1, bundle, version),
-        What::Computed { rank, version } => (2, rank, version),
+        What::Reached { version } => (2, 0, version),
+        What::Computed { rank, version } => (3, rank, version),
     };
     assert!(number >> NUMBER == 0, "at most 2^30 of a kind");
     let time = (time + 0.0).to_bits(); // -0.0 becomes 0.0
@@ -44,6 +55,7 @@ fn unpacked(event: u128) -> (f64, What) {
     let what = match what >> 62 {
         0 => What::Latency(number),
         1 => What::Drained { bundle: number, version },
+        2 => What::Reached { version },
         _ => What::Computed { rank: number, version },
     };
     (f64::from_bits((event >> 64) as u64), what)
@@ -58,10 +70,10 @@ impl Queue {
         self.events.push(Reverse(packed(time, what)));
     }
 
-    /// Adds a bundle's next event, and counts the one that it replaces as obsolete.
-    pub fn drains(&mut self, Drains { bundle, version, time, replaces }: Drains, stale: &mut usize) {
+    /// Adds the next event of a bundle or bottleneck, and counts the one that it replaces as obsolete.
+    pub fn next(&mut self, Next { time, what, replaces }: Next, stale: &mut usize) {
         *stale += usize::from(replaces);
-        self.push(time, What::Drained { bundle, version });
+        self.push(time, what);
     }
 
     pub fn pop(&mut self) -> Option<(f64, What)> {
@@ -93,6 +105,7 @@ mod tests {
             (0.5, What::Latency((1 << NUMBER) - 1)),
             (0.5, drained(3)),
             (0.5, drained(4)),
+            (0.5, What::Reached { version: 1 }),
             (0.5, What::Computed { rank: 0, version: 0 }),
             (0.5, What::Computed { rank: 0, version: 7 }),
             (1e300, What::Latency(2)),

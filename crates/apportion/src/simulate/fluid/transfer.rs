@@ -81,8 +81,8 @@ impl<R: Record> Engine<'_, R> {
         let (path, amount) = (message.path, message.amount + self.rules.envelope as f64);
         let factor = self.fabric.factors(amount).1;
         let (events, stale) = (&mut self.events, &mut self.stale);
-        let drains = |next| events.drains(next, stale);
-        let flow = self.flows.start(&self.fabric, path, (amount, factor), self.now, drains);
+        let next = |next| events.next(next, stale);
+        let flow = self.flows.start(&self.fabric, path, (amount, factor), self.now, next);
         if flow as usize >= self.carried.len() {
             self.carried.resize(flow as usize + 1, 0);
         }

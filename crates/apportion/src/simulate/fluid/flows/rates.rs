@@ -1,18 +1,19 @@
 //! New rates for the bundles that a change concerns, and their next events.
 
-use super::{Drains, Flows};
+use super::Flows;
 use crate::simulate::fluid::bundle::Bundle;
 use crate::simulate::fluid::fabric::Fabric;
+use crate::simulate::fluid::queue::Next;
 
 impl Flows {
     /// Recomputes the rates that changed since the last call, and reports the next event of each bundle whose
     /// event is another now.
-    pub fn share(&mut self, fabric: &Fabric<'_>, now: f64, mut drains: impl FnMut(Drains)) {
-        if self.dirty.is_empty() && self.fresh.is_empty() {
+    pub fn share(&mut self, fabric: &Fabric<'_>, now: f64, mut next: impl FnMut(Next)) {
+        if self.dirty.is_empty() && self.fresh.is_empty() && self.bottlenecks.settled() {
             return;
         }
         if (self.changes as f64) < self.coarse * self.count as f64 {
-            return self.provide(fabric, now, drains);
+            return self.provide(fabric, now, next);
         }
         self.changes = 0;
         if self.round == u32::MAX {
@@ -21,19 +22,76 @@ impl Flows {
             self.bundles.iter_mut().for_each(|b| b.mark = 0);
         }
         self.round += 1;
+        for (number, birth) in std::mem::take(&mut self.newcomers) {
+            let &Bundle { birth: last, kind, .. } = &self.bundles[number as usize];
+            if birth != last || self.bottlenecks.holds(number) {
+                continue;
+            }
+            // On crowded links, all bundles are held or newcomers.
+            let uses = fabric.uses(kind);
+            match uses.iter().find(|&&(link, _)| !self.bottlenecks.crowded(link)) {
+                None => {
+                    self.members.clear();
+                    self.members.push(number);
+                }
+                Some(&(link, _)) if uses.iter().any(|&(link, _)| self.bottlenecks.crowded(link)) => {
+                    self.component(fabric, link);
+                }
+                Some(_) => continue,
+            }
+            self.hold(fabric, now);
+        }
         let mut dirty = std::mem::take(&mut self.dirty);
         for link in dirty.drain(..) {
-            if self.links[link as usize].mark != self.round && self.component(fabric, link) {
+            if self.links[link as usize].mark == self.round
+                || self.bottlenecks.crowded(link)
+                || !self.component(fabric, link)
+            {
+                continue;
+            }
+            if self.members.len() < self.large {
                 self.divide(fabric);
-                self.adopt(now, &mut drains);
+                self.adopt(now, &mut next);
+            } else {
+                self.hold(fabric, now);
             }
         }
         self.dirty = dirty;
+        self.level(now, &mut next);
         self.fresh.clear();
     }
 
+    /// Holds the members by their bottlenecks from now on.
+    fn hold(&mut self, fabric: &Fabric<'_>, now: f64) {
+        for &number in &self.members {
+            let bundle = &mut self.bundles[number as usize];
+            let drained = bundle.drained(now);
+            // Its event in the queue is obsolete.
+            bundle.version = bundle.version.wrapping_add(1);
+            self.bottlenecks.join(fabric, number, bundle, (drained, now));
+        }
+    }
+
+    /// Brings bottlenecks to their levels, and reports their next events.
+    fn level(&mut self, now: f64, next: &mut impl FnMut(Next)) {
+        if !self.bottlenecks.settle(now) {
+            self.bottlenecks.rebuild(&mut self.sharing, now);
+        }
+        let mut fresh = std::mem::take(&mut self.fresh);
+        self.bottlenecks.attach(now, &mut fresh);
+        for number in fresh.drain(..) {
+            if self.bottlenecks.holds(number)
+                && let Some((end, _)) = self.first(number)
+            {
+                self.bottlenecks.renew(number, end);
+            }
+        }
+        self.fresh = fresh;
+        self.bottlenecks.report(now, next);
+    }
+
     /// Gives flows that are alone in their bundles an even share of their links.
-    fn provide(&mut self, fabric: &Fabric<'_>, now: f64, mut drains: impl FnMut(Drains)) {
+    fn provide(&mut self, fabric: &Fabric<'_>, now: f64, mut next: impl FnMut(Next)) {
         for number in std::mem::take(&mut self.fresh) {
             let bundle = &self.bundles[number as usize];
             if bundle.count == 0 {
@@ -46,7 +104,7 @@ impl Flows {
                 let rate = fabric.uses(bundle.kind).iter().map(even).fold(bundle.bound, f64::min);
                 self.bundles[number as usize].flow_at(rate, now);
             }
-            self.renew(number, &mut drains);
+            self.renew(number, &mut next);
         }
     }
 
@@ -64,7 +122,7 @@ impl Flows {
             for place in 0..self.links[link as usize].len() {
                 let (number, birth) = self.links[link as usize].at(place);
                 let bundle = &mut self.bundles[number as usize];
-                if bundle.mark == self.round || bundle.birth != birth {
+                if bundle.mark == self.round || bundle.birth != birth || self.bottlenecks.holds(number) {
                     continue;
                 }
                 bundle.mark = self.round;
@@ -89,7 +147,9 @@ impl Flows {
             return;
         }
         self.sharing.clear();
-        self.crossed.iter().for_each(|&link| self.sharing.link(fabric.capacity(link)));
+        for &link in &self.crossed {
+            self.sharing.link(fabric.capacity(link));
+        }
         for &number in &self.members {
             let Bundle { kind, bound, count, .. } = self.bundles[number as usize];
             let uses = fabric.uses(kind).iter().map(|&(link, share)| (self.local[link as usize], share));
@@ -98,9 +158,9 @@ impl Flows {
         self.sharing.solve(&mut self.rates);
     }
 
-    /// Applies the new rates to the members. Whatever happens to one of them, all get new rates: unless rates are
-    /// coarse, only the soonest of their events is of interest.
-    fn adopt(&mut self, now: f64, drains: &mut impl FnMut(Drains)) {
+    /// Applies the new rates to the members. Whatever happens to one of them, all get new rates: unless rates
+    /// are coarse, only the soonest of their events is of interest.
+    fn adopt(&mut self, now: f64, next: &mut impl FnMut(Next)) {
         let (members, mut rates) = (std::mem::take(&mut self.members), std::mem::take(&mut self.rates));
         let mut soonest = f64::INFINITY;
         for (&number, rate) in members.iter().zip(&mut rates) {
@@ -113,7 +173,7 @@ impl Flows {
         }
         for (&number, &time) in members.iter().zip(&rates) {
             if self.coarse > 0.0 || time <= soonest {
-                self.renew(number, drains);
+                self.renew(number, next);
             }
         }
         (self.members, self.rates) = (members, rates);

@@ -5,9 +5,9 @@
 //! roofline is the speed of memory (a triad over arrays larger than the caches) divided by the bytes that a
 //! step must move: the field read and written, and three Courant numbers read where they are arrays.
 //!
-//! With `PYMPDATA=PYTHON` in the environment, the path of a Python that has PyMPDATA, its speed is shown beside
-//! ours in double precision (benches/pympdata.py; its compilation takes another minute). It has arrays of
-//! Courant numbers in any case.
+//! With `PYMPDATA=PYTHON` in the environment, the path of a Python that has PyMPDATA, its speed is shown
+//! beside ours in double precision (benches/pympdata.py; its compilation takes another minute). It has arrays
+//! of Courant numbers in any case.
 
 use apportion::advect::{AdvectJob, Courant, advect, needed_faces};
 use apportion::kernels::mpdata::{Advectable, Boundary, Scheme};

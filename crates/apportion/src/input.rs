@@ -38,8 +38,8 @@ fn read_up_to(path: &Path, most: u64) -> Result<String> {
     Ok(text)
 }
 
-/// A value that is written as an object. Derived readers take arrays of the fields' values too, which no format here
-/// has.
+/// A value that is written as an object. Derived readers take arrays of the fields' values too, which no
+/// format here has.
 pub(crate) struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

@@ -34,7 +34,9 @@ pub fn compare(
         let begin = Instant::now();
         let made = match method {
             // As the method alone chooses among its boxes.
-            Method::Boxes if simulated && form == LayoutConstraints::default() => {
+            Method::Boxes
+                if simulated && !processors.only_ratios() && form == LayoutConstraints::default() =>
+            {
                 all_boxes(shape, &weights).and_then(|all| quickest(args, all, processors))
             }
             _ => form.layout(shape, |s| method.layout(s, &weights, &terms)),

@@ -6,7 +6,7 @@ use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 use apportion::model::{WorkUnit, read_models};
 use apportion::plan::{Division, Plan};
-use apportion::platform::read_platform;
+use apportion::platform::{Speed, read_platform};
 use apportion::select::check_has_times;
 
 /// Checks that there is something to simulate.
@@ -85,8 +85,15 @@ fn refuse_ratios(args: &SimulateArgs, processors: &Processors, units: bool) -> R
         return Ok(());
     }
     if units {
+        let in_flops =
+            processors.platform.processors.iter().any(|p| matches!(p.speed, Some(Speed::Flops(_))));
         return refuse(
-            "its speeds are not in units/s, and units send no messages: there is no time to forecast",
+            if in_flops {
+                "its speeds are in flop/s, which say nothing of units, and units send no messages: there is no \
+                 time to forecast"
+            } else {
+                "its speeds are ratios, and units send no messages: there is no time to forecast"
+            },
             "give speeds in units/s, or pass --models (created by `apportion measure`)",
         );
     }

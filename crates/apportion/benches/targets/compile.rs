@@ -1,4 +1,5 @@
-//! What everybody who tries the product waits for: a clean release build of the command, dependencies included.
+//! What everybody who tries the product waits for: a clean release build of the command, dependencies
+//! included.
 
 use super::Row;
 use std::process::{Command, Stdio};

@@ -2,11 +2,13 @@
 //! The metrics of a layout are not read from the file but recomputed.
 
 mod entries;
+mod raw;
 
 use super::{Layout, Metrics, Problem};
 use crate::error::{Error, Result};
-use crate::input::{Object, name_defect, object, object_if_any, objects_if_any, read_text, show_number};
+use crate::input::{Object, name_defect, read_text};
 use entries::{RawPart, entries, of_entries};
+use raw::RawPlan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -59,31 +61,6 @@ pub struct Forecast {
     pub compute: Vec<f64>,
     /// Seconds that each processor waits for data in transit, by rank.
     pub communicate: Vec<f64>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPlan {
-    format: String,
-    version: u32,
-    method: String,
-    #[serde(deserialize_with = "object")]
-    problem: Problem,
-    processors: Vec<String>,
-    shares: Vec<u64>,
-    #[serde(default, deserialize_with = "objects_if_any", skip_serializing_if = "Option::is_none")]
-    layout: Option<Vec<RawPart>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repeat: Option<[u64; 2]>,
-    #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
-    metrics: Option<Metrics>,
-    #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
-    forecast: Option<Forecast>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    relative_times: Option<Vec<f64>>,
-    /// A field that `partition --json` adds for its reader; it is not part of the plan.
-    #[serde(default, rename = "choice", skip_serializing)]
-    _choice: Option<serde::de::IgnoredAny>,
 }
 
 impl Plan {
@@ -243,28 +220,10 @@ impl Plan {
         if let Some(what) = raw.processors.iter().find_map(|name| name_defect(name)) {
             return refuse("processors", what, "give every processor a name of its own");
         }
-        let timed = raw.forecast.as_ref().map(|f| (f.compute.len(), f.communicate.len()));
-        let relative = raw.relative_times.as_ref().map(Vec::len);
-        if timed.is_some_and(|lengths| lengths != (p, p)) || relative.is_some_and(|length| length != p) {
-            let field = if relative.is_some() { "relative_times" } else { "forecast" };
-            return refuse(
-                field,
-                format!("does not have one time for each of {p} processors"),
-                "fix the field",
-            );
+        if let Some((field, what, remedy)) = raw.defect_of_times() {
+            return refuse(field, what, remedy);
         }
-        let times =
-            raw.forecast.iter().flat_map(|f| f.compute.iter().chain(&f.communicate).chain([&f.seconds]));
-        let times = times.chain(raw.relative_times.iter().flatten());
-        if let Some(time) = times.copied().find(|time| !(time.is_finite() && *time >= 0.0)) {
-            let field = if raw.forecast.is_some() { "forecast" } else { "relative_times" };
-            return refuse(field, format!("{} is no time", show_number(time)), "fix or remove the field");
-        }
-        let imbalance = raw.metrics.as_ref().map(|m| m.imbalance);
-        if imbalance.is_some_and(|imbalance| !(imbalance.is_finite() && imbalance > 0.0)) {
-            return refuse("metrics.imbalance", "is no positive number".into(), "remove the field `metrics`");
-        }
-        let imbalance = imbalance.unwrap_or(f64::NAN);
+        let imbalance = raw.metrics.as_ref().map_or(f64::NAN, |m| m.imbalance);
         let plan = match raw.problem {
             Problem::Matmul(shape) => {
                 let shape = super::Shape::new(shape.m, shape.k, shape.n, &format!("{place}: problem"))?;

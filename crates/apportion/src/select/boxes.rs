@@ -19,8 +19,8 @@ const MOST_ROUNDS: usize = 6;
 /// considered where a forecast decides, since they hold more memory and add partial sums after everything
 /// else.
 ///
-/// Where links differ and a forecast decides, what they move rules none out among few processors. Among more, the
-/// slabs and the boxes that move least are candidates in any case.
+/// Where links differ and a forecast decides, what they move rules none out among few processors. Among more,
+/// the slabs and the boxes that move least are candidates in any case.
 pub(super) fn candidates(
     shape: Shape,
     platform: &Platform,
@@ -215,7 +215,7 @@ mod tests {
             Model::new(name, Interpolation::PiecewiseLinear, points, Some(7000.0)).unwrap()
         };
         let models = [model("a"), model("b")];
-        let platform = crate::platform::Platform::from_names(&["a".into(), "b".into()]);
+        let platform = Platform::from_names(&["a".into(), "b".into()]);
         let best = super::super::plan_matmul(s, &platform, &models, 1, &PlanOptions::open(64, 8)).unwrap();
         assert!(best[0].plan.layout().unwrap().boxes().is_none());
         let weights = super::super::areas(&models, s).unwrap();

@@ -88,8 +88,8 @@ fn ideal_time_is_work_over_speed() {
     assert_eq!(ideal_seconds(shape, &rates), 200.0);
 }
 
-/// One slow link among three processors: slabs of the inner dimension avoid it although they move more, and `auto`
-/// is no slower than the named methods. Found by an independent user.
+/// One slow link among three processors: slabs of the inner dimension avoid it although they move more, and
+/// `auto` is no slower than the named methods. Found by an independent user.
 #[test]
 fn auto_is_no_slower_than_inner_cuts_that_avoid_a_slow_link() {
     let text = r#"
@@ -111,7 +111,7 @@ fn auto_is_no_slower_than_inner_cuts_that_avoid_a_slow_link() {
         latency = "2 ms"
     "#;
     let platform = crate::platform::parse_platform(text, "test").unwrap();
-    let models = crate::model::platform_models(&platform, crate::model::WorkUnit::MultiplyAdd).unwrap();
+    let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
     for [m, k, n] in [[1000, 1000, 1000], [300, 300, 300], [100, 200, 1000]] {
         let shape = Shape::new(m, k, n, "test").unwrap();
         let seconds = |method: Option<Method>| {

@@ -15,8 +15,8 @@ pub(crate) struct Band {
     pub members: Vec<Rank>,
     /// Inner indices that each member owns, ascending: (indices, position of the owner among the members).
     pub owned: Vec<(Span, usize)>,
-    /// The same indices in the order of their owners, and for each member where its own begin; nothing if each owns
-    /// one part, which saves a look into memory for every piece of a ring.
+    /// The same indices in the order of their owners, and for each member where its own begin; nothing if
+    /// each owns one part, which saves a look into memory for every piece of a ring.
     by_owner: Vec<Span>,
     first_of: Vec<u32>,
 }

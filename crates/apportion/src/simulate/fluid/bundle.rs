@@ -43,9 +43,9 @@ impl Ends {
     }
 }
 
-/// Flows in progress that use the same links in the same way. Instead of what each has left, the bundle knows how
-/// much every flow has drained that was there from the beginning, and each flow at which of these amounts it
-/// ends: a change of the rate concerns the bundle only.
+/// Flows in progress that use the same links in the same way. Instead of what each has left, the bundle knows
+/// how much every flow has drained that was there from the beginning, and each flow at which of these amounts
+/// it ends: a change of the rate concerns the bundle only.
 #[derive(Debug, Default)]
 pub(super) struct Bundle {
     /// The kind of its flows' paths.
@@ -54,7 +54,8 @@ pub(super) struct Bundle {
     pub abreast: u32,
     /// Flows in it.
     pub count: u32,
-    /// Incremented with every new event and every new user of this slot, so that obsolete events are recognised.
+    /// Incremented with every new event and every new user of this slot, so that obsolete events are
+    /// recognised.
     pub version: u32,
     pub mark: u32,
     /// Distinguishes the successive users of this slot; 0 while it is free.

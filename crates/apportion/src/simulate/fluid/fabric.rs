@@ -6,8 +6,8 @@ use crate::platform::{Crossing, Link, Load, Network, Topology, Wire};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// What the paths of many pairs have in common: those from one cluster to another differ only in the wire that a
-/// pair has to itself.
+/// What the paths of many pairs have in common: those from one cluster to another differ only in the wire
+/// that a pair has to itself.
 #[derive(Debug, PartialEq)]
 pub(in crate::simulate) struct Kind {
     /// Where its links begin in those of all kinds; they end where the next kind's begin.
@@ -20,8 +20,8 @@ pub(in crate::simulate) struct Kind {
     pub bound: f64,
     /// Units per second of the wire that the pair has to itself; infinite without one.
     pub own: f64,
-    /// The wires on the way, where a message takes one of them at another speed than its capacity, as contiguous
-    /// and strided data may.
+    /// The wires on the way, where a message takes one of them at another speed than its capacity, as
+    /// contiguous and strided data may.
     uneven: Option<Box<[Hop]>>,
 }
 
@@ -57,8 +57,8 @@ pub(in crate::simulate) struct Fabric<'a> {
     uses: Vec<(u32, f64)>,
     /// By hash; of kinds with the same hash, the last.
     known: HashMap<u64, u32>,
-    /// By path and by the kind of a message that takes its wires at other speeds than their capacities: the path
-    /// of such messages.
+    /// By path and by the kind of a message that takes its wires at other speeds than their capacities: the
+    /// path of such messages.
     mixed: BTreeMap<(u32, u32), u32>,
 }
 
@@ -106,16 +106,17 @@ impl<'a> Fabric<'a> {
         &self.kinds[kind as usize]
     }
 
-    /// The links of a kind of path, each once, with the bandwidth that a flow takes of each per unit of its rate.
+    /// The links of a kind of path, each once, with the bandwidth that a flow takes of each per unit of its
+    /// rate.
     pub fn uses(&self, kind: u32) -> &[(u32, f64)] {
         let kind = kind as usize;
         let end = self.kinds.get(kind + 1).map_or(self.uses.len(), |next| next.links);
         &self.uses[self.kinds[kind].links..end]
     }
 
-    /// The path of a message, and its size in units of that path. The unit is bytes, unless speeds depend on the
-    /// direction of the data: then a message counts as the whole number of bytes that take as long on its slowest
-    /// hop, and takes of each other hop what it needs there.
+    /// The path of a message, and its size in units of that path. The unit is bytes, unless speeds depend on
+    /// the direction of the data: then a message counts as the whole number of bytes that take as long on its
+    /// slowest hop, and takes of each other hop what it needs there.
     pub fn loaded(&mut self, path: u32, load: Load) -> (u32, f64) {
         let number = self.kind_of(path);
         let base = self.kind(number);

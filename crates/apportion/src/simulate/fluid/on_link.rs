@@ -1,7 +1,7 @@
 //! What is on a link: the bundles that use it.
 
-/// A link's bundles, each with its birth number, and the number of flows in them. Bundles that ended stay in the
-/// list until they make up half of it; their birth numbers no longer match.
+/// A link's bundles, each with its birth number, and the number of flows in them. Bundles that ended stay in
+/// the list until they make up half of it; their birth numbers no longer match.
 ///
 /// Many links carry one bundle at a time: it is kept without memory of its own, and the list of others is one
 /// pointer.

@@ -1,0 +1,59 @@
+//! The fields of the plan file, and checks of its times.
+
+use super::entries::RawPart;
+use super::{Forecast, Metrics, Problem};
+use crate::input::{object, object_if_any, objects_if_any, show_number};
+use serde::{Deserialize, Serialize};
+
+/// The plan as its file has it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawPlan {
+    pub format: String,
+    pub version: u32,
+    pub method: String,
+    #[serde(deserialize_with = "object")]
+    pub problem: Problem,
+    pub processors: Vec<String>,
+    pub shares: Vec<u64>,
+    #[serde(default, deserialize_with = "objects_if_any", skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Vec<RawPart>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<[u64; 2]>,
+    #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Metrics>,
+    #[serde(default, deserialize_with = "object_if_any", skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relative_times: Option<Vec<f64>>,
+    /// A field that `partition --json` adds for its reader; it is not part of the plan.
+    #[serde(default, rename = "choice", skip_serializing)]
+    pub _choice: Option<serde::de::IgnoredAny>,
+}
+
+impl RawPlan {
+    /// What is wrong with its times, if something is: the field, the defect, and the remedy.
+    pub fn defect_of_times(&self) -> Option<(&'static str, String, &'static str)> {
+        let p = self.processors.len();
+        let timed = self.forecast.as_ref().map(|f| (f.compute.len(), f.communicate.len()));
+        let relative = self.relative_times.as_ref().map(Vec::len);
+        if timed.is_some_and(|lengths| lengths != (p, p)) || relative.is_some_and(|length| length != p) {
+            let field = if relative.is_some() { "relative_times" } else { "forecast" };
+            return Some((
+                field,
+                format!("does not have one time for each of {p} processors"),
+                "fix the field",
+            ));
+        }
+        let times =
+            self.forecast.iter().flat_map(|f| f.compute.iter().chain(&f.communicate).chain([&f.seconds]));
+        let mut times = times.chain(self.relative_times.iter().flatten()).copied();
+        if let Some(time) = times.find(|time| !(time.is_finite() && *time >= 0.0)) {
+            let field = if self.forecast.is_some() { "forecast" } else { "relative_times" };
+            return Some((field, format!("{} is no time", show_number(time)), "fix or remove the field"));
+        }
+        let imbalance = self.metrics.as_ref().map(|m| m.imbalance);
+        let odd = imbalance.is_some_and(|imbalance| !(imbalance.is_finite() && imbalance > 0.0));
+        odd.then(|| ("metrics.imbalance", "is no positive number".into(), "remove the field `metrics`"))
+    }
+}

@@ -13,10 +13,12 @@ use crate::matrix::{Element, LocalBlocks};
 use crate::platform::Platform;
 use crate::run::{Session, World, redistribute};
 use crate::schedule::MatmulSchedule;
+use bytemuck::bytes_of;
 
 /// The `exponent`-th power of a square matrix by repeated squaring. It takes at most 2 log2(exponent)
 /// products, each run by the same plan and verified as in [`multiply`]; the report contains their totals. The
-/// power 0 is the identity of the semiring. The result has the blocks of [`OwnRects`]' C.
+/// power 0 is the identity of the semiring. It and the power 1 take no product, and all of their elements are
+/// compared with their definition. The result has the blocks of [`OwnRects`]' C.
 ///
 /// # Errors
 /// As [`multiply`].
@@ -44,6 +46,9 @@ pub fn matrix_power<T: Element>(
         }
     }
     let result = result.map_or_else(|| squares.identity(), Ok)?;
+    if exponent < 2 {
+        squares.check_definition(&result, (exponent == 1).then_some(a))?;
+    }
     Ok((result, squares.report))
 }
 
@@ -317,6 +322,29 @@ impl<'a, T: Element> Squares<'a, T> {
         let mut blocks: LocalBlocks<T> = OwnRects::of(&schedule, world).c.iter().map(block).collect();
         map(&mut blocks, |on_diagonal, x| if on_diagonal { kernel.one() } else { x });
         Ok(blocks)
+    }
+
+    /// Compares every element of a power without products with that of A, or of the identity.
+    fn check_definition(&mut self, power: &LocalBlocks<T>, a: Option<&LocalBlocks<T>>) -> Result<()> {
+        let [zero, one] = [self.job.kernel.zero(), self.job.kernel.one()];
+        let is_wrong = |number: usize, rect: Rect, block: &[T]| {
+            let expected = |at: usize, (i, j)| match a {
+                Some(a) => a[number].1[at],
+                None if i == j => one,
+                None => zero,
+            };
+            let mut each = places(rect).enumerate().zip(block);
+            each.any(|((at, place), x)| bytes_of(x) != bytes_of(&expected(at, place)))
+        };
+        let wrong = power.iter().enumerate().any(|(number, (rect, block))| is_wrong(number, *rect, block));
+        if self.session.world().all_reduce(&[u8::from(wrong)], u8::max)?[0] > 0 {
+            let what = "an element of a power without products is not that of its definition";
+            return Err(Error::WrongResult { what: what.into() });
+        }
+        let shape = self.job.plan.layout()?.shape();
+        self.report.error_probability = Some(0.0);
+        self.report.sampled = Some(shape.elements());
+        Ok(())
     }
 
     /// True if all elements are equal, on all ranks.

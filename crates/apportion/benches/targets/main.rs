@@ -35,6 +35,8 @@ fn main() {
     let quick = arguments.iter().any(|argument| argument == "quick");
     let wanted: Vec<&String> = arguments.iter().filter(|argument| *argument != "quick").collect();
     println!("{}; tropical kernels use {}\n", machine(), apportion::kernels::instruction_set());
+    // Wide enough for the longest target.
+    apportion::report::set_text_width(130);
     let mut missed = 0;
     let parts: [(&str, Part); 8] = [
         ("fresh starts", fresh::rows),

@@ -88,7 +88,7 @@ impl<'a> Rounds<'a> {
         a.chain(of(Operand::B, &schedule.bands_of_b, self.rank)).filter(|(_, band, _)| band.members.len() > 1)
     }
 
-    /// Pieces that have made so many hops when they get here, each with its ring.
+    /// Pieces that have made `hops` hops when they get here, each with its ring.
     fn pieces(&self, hops: usize) -> impl Iterator<Item = (&'a Band, usize, OperandPiece)> + use<'a> {
         let inner = self.inner;
         self.rings().filter(move |(_, band, _)| hops < band.members.len()).flat_map(

@@ -3,7 +3,7 @@
 //! In a max-min fair sharing every flow has a bottleneck: a full link, or its own bound. The flows of a
 //! bottleneck are at one level of weight x rate, and their other links have higher levels. So a level stands
 //! for the rates of many bundles, and a few numbers change with each flow that starts or ends, where all
-//! rates would be solved anew:
+//! rates would be solved from scratch:
 //!
 //! - a link's level is what its other flows leave of its capacity, divided by the demand of the flows whose
 //!   bottleneck it is. A new level changes what flows leave of links with higher levels, and so on upwards;

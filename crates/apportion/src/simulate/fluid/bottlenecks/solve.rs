@@ -1,4 +1,4 @@
-//! All levels anew, by progressive filling.
+//! All levels from scratch, by progressive filling.
 
 use super::Bottlenecks;
 use crate::simulate::fluid::maxmin::Sharing;

@@ -2,13 +2,13 @@
 
 use crate::args::PartitionArgs;
 use crate::output::compare::{Comparison, Cost, Row, relayed_volume};
-use crate::prepare::partition::minimise;
+use crate::prepare::partition::{minimise, wishes};
 use crate::prepare::processors::Processors;
-use apportion::error::{Error, Result};
-use apportion::plan::shapes::{Method, all_boxes};
+use apportion::error::Result;
+use apportion::plan::shapes::Method;
 use apportion::plan::{Layout, LayoutConstraints, Metrics, Plan, message_steps};
 use apportion::platform::Topology;
-use apportion::select::{affordable, areas, forecast, imbalance_of, rates};
+use apportion::select::{PlanOptions, affordable, areas, forecast, imbalance_of, plan_matmul, rates};
 use apportion::simulate::CostModel;
 use std::time::Instant;
 
@@ -33,11 +33,12 @@ pub fn compare(
     for method in Method::all().filter(|&m| m != Method::ColumnGroups || terms.groups.is_some()) {
         let begin = Instant::now();
         let made = match method {
-            // As the method alone chooses among its boxes.
-            Method::Boxes
-                if simulated && !processors.only_ratios() && form == LayoutConstraints::default() =>
-            {
-                all_boxes(shape, &weights).and_then(|all| quickest(args, all, processors))
+            // Chosen among several, as `--method` alone does.
+            _ if method.cuts_inner() && form == LayoutConstraints::default() => {
+                let wishes = PlanOptions { method: Some(method), ..wishes(args, processors, shape)? };
+                let Processors { platform, models, block, .. } = processors;
+                plan_matmul(shape, platform, models, *block, &wishes)
+                    .and_then(|choices| choices[0].plan.layout().cloned())
             }
             _ => form.layout(shape, |s| method.layout(s, &weights, &terms)),
         };
@@ -64,19 +65,6 @@ pub fn compare(
     let star = matches!(network.topology, Topology::Star { .. });
     let comparison = Comparison { chosen: plan.method.clone(), line, minimise: minimise(args), star, rows };
     Ok(comparison.sorted())
-}
-
-/// The layout of the least forecast.
-fn quickest(args: &PartitionArgs, all: Vec<Layout>, processors: &Processors) -> Result<Layout> {
-    let mut best: Option<(f64, Layout)> = None;
-    for layout in all {
-        let seconds = seconds(args, &layout, processors)?;
-        if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
-            best = Some((seconds, layout));
-        }
-    }
-    best.map(|(_, layout)| layout)
-        .ok_or_else(|| Error::infeasible("there are no boxes", "use another method"))
 }
 
 /// The forecast of a layout with the flow of the least; of communication alone where speeds are ratios.

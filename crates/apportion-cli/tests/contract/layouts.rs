@@ -235,3 +235,33 @@ fn sweeps_have_a_margin_and_a_gain() {
     assert!(bench.done(&call).lines().next().unwrap().contains("gain"));
     assert!(bench.fails(2, &[&call[..], &["--margin", "200%"]].concat()).contains("percentage"));
 }
+
+/// Methods that cut the inner dimension weigh their boxes by speed functions, in the table as alone.
+#[test]
+fn the_comparison_has_the_layouts_that_methods_choose_alone() {
+    let bench = Bench::new();
+    let model = |name: &str, seconds: [f64; 3]| {
+        let point = |(size, seconds)| serde_json::json!({"size": size, "seconds": seconds});
+        let points: Vec<_> = [10_000, 100_000, 1_000_000].into_iter().zip(seconds).map(point).collect();
+        serde_json::json!({"processor": name, "points": points})
+    };
+    let models = [
+        model("a", [0.001, 0.02, 0.6]),
+        model("b", [0.002, 0.02, 0.2]),
+        model("c", [0.003, 0.05, 0.3]),
+        model("d", [0.001, 0.01, 0.9]),
+    ];
+    let file = serde_json::json!({
+        "format": "apportion-models", "version": 1, "kernel": "gemm-f64",
+        "unit": "C elements updated by one pivot block", "parameters": {"block": 64}, "models": models,
+    });
+    bench.write("models.json", &file.to_string());
+    let call = ["partition", "--shape", "900x900x2000", "--models", "models.json"];
+    let compared = bench.json(&[&call[..], &["--compare"]].concat());
+    for method in ["inner", "boxes"] {
+        let alone = bench.json(&[&call[..], &["--method", method]].concat());
+        let row = compared["methods"].as_array().unwrap().iter().find(|row| row["method"] == method).unwrap();
+        assert_eq!(row["metrics"]["volume"], alone["metrics"]["volume"], "{method}: {row}");
+        assert_eq!(row["metrics"]["imbalance"], alone["metrics"]["imbalance"], "{method}: {row}");
+    }
+}

@@ -1,9 +1,21 @@
 //! A matrix of bits, packed.
 
+#![allow(unsafe_code)]
+
 use crate::kernels::{Loop, widest};
 
 /// Words of a chunk: 512 bits, one register of the widest kind.
 pub(super) const CHUNK: usize = 8;
+
+/// 512 columns of one row, on a cache line of its own: a register that spans two takes twice as long to load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub(super) struct Chunk(pub [u64; CHUNK]);
+
+// SAFETY: eight words without padding, since their size is the alignment.
+unsafe impl bytemuck::Zeroable for Chunk {}
+// SAFETY: as above; every bit pattern is a value.
+unsafe impl bytemuck::Pod for Chunk {}
 
 /// Columns of ones that are written without a branch.
 const AT_ONCE: usize = 2;
@@ -13,7 +25,7 @@ const AT_ONCE: usize = 2;
 pub struct BitMatrix {
     rows: usize,
     cols: usize,
-    chunks: Vec<[u64; CHUNK]>,
+    chunks: Vec<Chunk>,
 }
 
 impl BitMatrix {
@@ -24,7 +36,7 @@ impl BitMatrix {
     pub fn zeros(rows: usize, cols: usize) -> Self {
         let chunks = rows.checked_mul(cols.div_ceil(64 * CHUNK));
         let chunks = chunks.unwrap_or_else(|| panic!("{rows} x {cols} bits exceed the address space"));
-        Self { rows, cols, chunks: vec![[0; CHUNK]; chunks] }
+        Self { rows, cols, chunks: vec![Chunk([0; CHUNK]); chunks] }
     }
 
     /// The ones on the diagonal of an n x n matrix.
@@ -53,7 +65,7 @@ impl BitMatrix {
         for i in 0..rows {
             let row = row(i);
             assert_eq!(row.len(), cols, "bytes of row {i}, which has {cols} elements");
-            let words = matrix.row_mut(i).as_flattened_mut();
+            let words = matrix.words_mut(i);
             for (word, bytes) in words.iter_mut().zip(row.chunks(64)) {
                 let (eights, rest) = bytes.as_chunks::<8>();
                 let eights = eights.iter().enumerate().map(|(at, &eight)| packed(eight) << (8 * at));
@@ -85,8 +97,16 @@ impl BitMatrix {
     /// Number of ones.
     pub fn ones(&self) -> usize {
         let mut ones = 0;
-        widest(Count(self.chunks.as_flattened(), &mut ones));
+        widest(Count(bytemuck::cast_slice(&self.chunks), &mut ones));
         ones as usize
+    }
+
+    /// The share of ones among the elements, 0 to 1: of matrices of more than 256 chunks an estimate from an
+    /// eighth of them.
+    pub(super) fn density(&self) -> f64 {
+        let mut share = 0.0;
+        widest(Sample(&self.chunks, &mut share));
+        share * self.chunks.len() as f64 / (self.rows * self.cols).max(1) as f64
     }
 
     /// Element (`i`, `j`).
@@ -98,12 +118,25 @@ impl BitMatrix {
     /// Sets element (`i`, `j`) to 1.
     pub fn set(&mut self, i: usize, j: usize) {
         assert!(j < self.cols, "column {j} is one of {}", self.cols);
-        self.row_mut(i).as_flattened_mut()[j / 64] |= 1 << (j % 64);
+        self.words_mut(i)[j / 64] |= 1 << (j % 64);
     }
 
     /// The bits of row `i`, the first column in the lowest bit of the first word; zeros fill the last words.
     pub fn words(&self, i: usize) -> &[u64] {
-        self.row(i).as_flattened()
+        bytemuck::cast_slice(self.row(i))
+    }
+
+    fn words_mut(&mut self, i: usize) -> &mut [u64] {
+        bytemuck::cast_slice_mut(self.row_mut(i))
+    }
+
+    /// All rows, one after the other.
+    pub(super) fn chunks(&self) -> &[Chunk] {
+        &self.chunks
+    }
+
+    pub(super) fn chunks_mut(&mut self) -> &mut [Chunk] {
+        &mut self.chunks
     }
 
     /// Chunks of a row.
@@ -111,12 +144,12 @@ impl BitMatrix {
         self.cols.div_ceil(64 * CHUNK)
     }
 
-    pub(super) fn row(&self, i: usize) -> &[[u64; CHUNK]] {
+    pub(super) fn row(&self, i: usize) -> &[Chunk] {
         assert!(i < self.rows, "row {i} is one of {}", self.rows);
         &self.chunks[i * self.width()..][..self.width()]
     }
 
-    pub(super) fn row_mut(&mut self, i: usize) -> &mut [[u64; CHUNK]] {
+    pub(super) fn row_mut(&mut self, i: usize) -> &mut [Chunk] {
         assert!(i < self.rows, "row {i} is one of {}", self.rows);
         let width = self.width();
         &mut self.chunks[i * width..][..width]
@@ -165,6 +198,36 @@ impl Loop for Count<'_> {
     }
 }
 
+/// Ones of the mean chunk, from all of few chunks or from a sample of many, in step with no period.
+struct Sample<'a>(&'a [Chunk], &'a mut f64);
+
+impl Loop for Sample<'_> {
+    #[inline(always)]
+    fn run(self) {
+        /// Chunks that are counted together.
+        const BLOCK: usize = 16;
+        /// The golden ratio's fraction of 2^32, whose multiples are spread evenly.
+        const STEP: u32 = 0x9e37_79b9;
+        let blocks = self.0.len() / BLOCK;
+        let mut ones = 0;
+        let counted = if blocks <= 16 {
+            Count(bytemuck::cast_slice(self.0), &mut ones).run();
+            self.0.len()
+        } else {
+            let blocks = self.0.as_chunks::<BLOCK>().0;
+            for at in 0..blocks.len() / 8 {
+                let place = u64::from((at as u32).wrapping_mul(STEP));
+                let block = &blocks[(place * blocks.len() as u64 >> 32) as usize];
+                let mut some = 0;
+                Count(bytemuck::cast_slice(block), &mut some).run();
+                ones += some;
+            }
+            blocks.len() / 8 * BLOCK
+        };
+        *self.1 = ones as f64 / counted.max(1) as f64;
+    }
+}
+
 /// Packs eight bytes into eight bits, the first in the lowest. One multiplication moves their flags to the
 /// highest byte without collisions.
 fn packed(bytes: [u8; 8]) -> u64 {
@@ -191,6 +254,23 @@ mod tests {
             }
         }
         assert!(BitMatrix::from_bytes(&[0, 255], 1, 2).get(0, 1));
+    }
+
+    #[test]
+    fn the_density_is_exact_in_small_matrices_and_near_in_large_ones() {
+        let every = |rows: usize, cols: usize, step: usize| {
+            let bytes: Vec<u8> = (0..rows * cols).map(|i| u8::from(i % step == 0)).collect();
+            BitMatrix::from_bytes(&bytes, rows, cols)
+        };
+        assert_eq!([every(0, 5, 1), every(5, 0, 1)].map(|matrix| matrix.density()), [0.0; 2]);
+        assert_eq!([every(7, 130, 1), every(100, 100, 4)].map(|matrix| matrix.density()), [1.0, 0.25]);
+        for (rows, cols) in [(257, 513), (600, 70), (2, 200_000), (1000, 3000)] {
+            assert!((every(rows, cols, 7).density() * 7.0 - 1.0).abs() < 0.1, "{rows} x {cols}");
+        }
+        // A period of the rows does not show in the sample.
+        let bytes: Vec<u8> = (0..1 << 20).map(|i| u8::from(i >> 14 & 7 == 0)).collect();
+        let density = BitMatrix::from_bytes(&bytes, 1024, 1024).density();
+        assert!((0.06..0.25).contains(&density), "{density}");
     }
 
     #[test]

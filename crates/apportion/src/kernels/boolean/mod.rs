@@ -3,6 +3,8 @@
 mod bytes;
 mod matrix;
 mod product;
+mod rows;
+mod tables;
 mod wide;
 
 pub(super) use bytes::{or_and, some_pair};

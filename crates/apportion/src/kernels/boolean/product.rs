@@ -3,29 +3,21 @@
 #![allow(unsafe_code)]
 
 use crate::kernels::boolean::BitMatrix;
-use crate::kernels::boolean::matrix::CHUNK;
-use crate::kernels::boolean::wide::{Chunk, Wide};
+use crate::kernels::boolean::matrix::Chunk;
+use crate::kernels::boolean::rows::{is_narrow, listed, narrow};
+use crate::kernels::boolean::tables::{GROUP, by_tables};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::has;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256i, __m512i};
-use std::ops::Range;
-
-/// All unions of [`GROUP`] rows.
-type Table = [Chunk; 1 << GROUP];
-/// The tables for one word of A, on cache lines.
-#[repr(align(64))]
-struct Tables([Table; 64 / GROUP]);
-
-/// Rows of B that one table covers. The 16 tables for a word of A take 16 KiB, within a first-level cache.
-const GROUP: usize = 4;
 
 impl BitMatrix {
     /// `self` or (A and B): element (i, j) also becomes 1 where some p has ones at (i, p) of A and (p, j) of
     /// B.
     ///
-    /// Counts the ones of A and takes the cheaper method: the plain one (ones of A x n / 512 steps) or the
-    /// Four Russians' (k / 4 x (m + 16) x n / 512 steps, which run four times as fast).
+    /// Takes the method that is cheaper for the densities of A and B, which it estimates from an eighth of
+    /// their bits: the plain one (ones of A x n / 512 steps) or the Four Russians' (at most k / 4 x (m + 16) x
+    /// n / 512 steps).
     ///
     /// # Panics
     /// If the shapes do not fit: A is m x k, B k x n, `self` m x n.
@@ -39,7 +31,7 @@ impl BitMatrix {
     /// assert_eq!(c.to_bytes(), [1, 1, 0, 1]);
     /// ```
     pub fn or_product(&mut self, a: &Self, b: &Self) {
-        if 4 * a.ones() < a.cols().div_ceil(GROUP) * (a.rows() + (1 << GROUP)) {
+        if by_rows_is_cheaper(a, b) {
             self.or_product_by_rows(a, b);
         } else {
             self.or_product_by_tables(a, b);
@@ -54,16 +46,20 @@ impl BitMatrix {
         self.check_shapes(a, b);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt") {
-            if has!(Avx512: "avx512f") {
+            let by_rows = match (has!(Avx512: "avx512f"), has!(Avx2: "avx2"), is_narrow(b)) {
+                (true, _, true) => Some(narrow_avx512 as Compiled),
+                (true, _, false) => Some(listed_avx512 as Compiled),
+                (_, true, true) => Some(narrow_avx2 as Compiled),
+                (_, true, false) => Some(listed_avx2 as Compiled),
+                _ => None,
+            };
+            if let Some(by_rows) = by_rows {
                 // SAFETY: the features were just detected.
-                return unsafe { by_rows_avx512(self, a, b) };
-            } else if has!(Avx2: "avx2") {
-                // SAFETY: the features were just detected.
-                return unsafe { by_rows_avx2(self, a, b) };
+                return unsafe { by_rows(self, a, b) };
             }
         }
         // SAFETY: needs no processor feature.
-        unsafe { by_rows::<Chunk, 2>(self, a, b) }
+        unsafe { portable_by_rows(self, a, b) }
     }
 
     /// [`BitMatrix::or_product`] by tables of all unions of four rows of B. Best where A is dense.
@@ -104,6 +100,33 @@ impl BitMatrix {
     }
 }
 
+/// Whether A has too few ones for tables.
+///
+/// By tables a row of C is left when nothing that remains of B can add to it: with random bits after (ln n +
+/// 0.58) / (density of A x density of B) rows of B, the mean of the greatest of n exponential variables. To
+/// fetch it and to put it back takes as long as 16 tables. By rows, finding a 1 takes as long as 1.5 chunks of
+/// one table, and adding a chunk an eighth of it. The constants fit sizes of 64 to 4,096 on Zen 4.
+fn by_rows_is_cheaper(a: &BitMatrix, b: &BitMatrix) -> bool {
+    let [m, k, n] = [a.rows(), a.cols(), b.cols()].map(|length| length as f64);
+    let (ones, others) = (a.density(), b.density());
+    let full = (n.min(512.0).max(1.0).ln() + 0.58) / (ones * others);
+    let by_tables = (k.min(full) / GROUP as f64 + 16.0) * (m + f64::from(1 << GROUP));
+    m * k * ones * (1.5 + b.width().min(8) as f64 / 8.0) < by_tables
+}
+
+/// Any processor's way by rows.
+///
+/// # Safety
+/// None is needed: plain chunks need no feature.
+unsafe fn portable_by_rows(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
+    // SAFETY: as above.
+    unsafe { if is_narrow(b) { narrow::<Chunk>(c, a, b) } else { listed::<Chunk, 2>(c, a, b) } }
+}
+
+/// A body that needs features of the processor.
+#[cfg(target_arch = "x86_64")]
+type Compiled = unsafe fn(&mut BitMatrix, &BitMatrix, &BitMatrix);
+
 /// The same body, compiled for wider registers, which only some processors have.
 macro_rules! compiled_for {
     ($name:ident = $body:expr, $feature:literal) => {
@@ -116,146 +139,12 @@ macro_rules! compiled_for {
     };
 }
 
-compiled_for!(by_rows_avx512 = by_rows::<__m512i, 8>, "avx512f,bmi1,popcnt");
-compiled_for!(by_rows_avx2 = by_rows::<[__m256i; 2], 4>, "avx2,bmi1,popcnt");
+compiled_for!(narrow_avx512 = narrow::<__m512i>, "avx512f,bmi1,popcnt");
+compiled_for!(narrow_avx2 = narrow::<[__m256i; 2]>, "avx2,bmi1,popcnt");
+compiled_for!(listed_avx512 = listed::<__m512i, 8>, "avx512f,bmi1,popcnt");
+compiled_for!(listed_avx2 = listed::<[__m256i; 2], 4>, "avx2,bmi1,popcnt");
 compiled_for!(by_tables_avx512 = by_tables::<__m512i>, "avx512f");
 compiled_for!(by_tables_avx2 = by_tables::<[__m256i; 2]>, "avx2");
-
-/// Each row of C in strips of at most `WIDEST` chunks, as many as fit the registers.
-///
-/// # Safety
-/// The processor has the feature of `W`; the same holds for all functions below.
-#[inline(always)]
-unsafe fn by_rows<W: Wide, const WIDEST: usize>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
-    let mut room = Vec::new();
-    for i in 0..a.rows() {
-        let (ones, row, mut start) = (a.ones_of(i, &mut room), c.row_mut(i), 0);
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            if WIDEST >= 8 {
-                strips::<W, 8>(row, &mut start, ones, b);
-            }
-            if WIDEST >= 4 {
-                strips::<W, 4>(row, &mut start, ones, b);
-            }
-            strips::<W, 2>(row, &mut start, ones, b);
-            strips::<W, 1>(row, &mut start, ones, b);
-        }
-    }
-}
-
-/// From `start` on, `STRIP` chunks at a time, which stay in registers while the rows of B pass by.
-#[inline(always)]
-unsafe fn strips<W: Wide, const STRIP: usize>(
-    row: &mut [Chunk],
-    start: &mut usize,
-    ones: &[usize],
-    b: &BitMatrix,
-) {
-    for strip in row[*start..].as_chunks_mut::<STRIP>().0 {
-        // SAFETY: guaranteed by the caller, here and below.
-        let mut sums = strip.each_ref().map(|chunk| unsafe { W::load(chunk) });
-        for &p in ones {
-            for (sum, from) in sums.iter_mut().zip(&b.row(p)[*start..][..STRIP]) {
-                // SAFETY: as above.
-                *sum = unsafe { sum.or(W::load(from)) };
-            }
-        }
-        for (chunk, sum) in strip.iter_mut().zip(sums) {
-            // SAFETY: as above.
-            unsafe { sum.store(chunk) }
-        }
-        *start += STRIP;
-    }
-}
-
-#[inline(always)]
-unsafe fn by_tables<W: Wide>(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
-    let m = a.rows();
-    // Word after word, in the order in which they are read: rows a power of two apart would compete for the
-    // same cache lines.
-    let words: Vec<u64> =
-        (0..a.cols().div_ceil(64)).flat_map(|w| (0..m).map(move |i| a.words(i)[w])).collect();
-    let mut tables = Tables([[[0; CHUNK]; 1 << GROUP]; 64 / GROUP]);
-    let mut strip = Vec::with_capacity(m);
-    let mut unfinished = Vec::with_capacity(m);
-    let mut rest = vec![[0; CHUNK]; a.cols().div_ceil(64) + 1];
-    for place in 0..b.width() {
-        strip.clear();
-        strip.extend((0..m).map(|i| c.row(i)[place]));
-        unfinished.clear();
-        // SAFETY: guaranteed by the caller, here and below.
-        unsafe {
-            unite::<W>(&mut rest, b, place);
-            unfinished.extend((0..m).filter(|&i| !W::load(&strip[i]).covers(W::load(&rest[0]))));
-        }
-        for (at, words) in words.chunks_exact(m.max(1)).enumerate() {
-            if unfinished.is_empty() {
-                break;
-            }
-            for (table, first) in tables.0.iter_mut().zip((64 * at..).step_by(GROUP)) {
-                // SAFETY: guaranteed by the caller.
-                unsafe { fill::<W>(table, b, place, first..b.rows().min(first + GROUP)) }
-            }
-            let mut kept = 0;
-            for at_row in 0..unfinished.len() {
-                let i: usize = unfinished[at_row];
-                // SAFETY: guaranteed by the caller.
-                let done = unsafe { add::<W>(&mut strip[i], words[i], &tables, &rest[at + 1]) };
-                unfinished[kept] = i;
-                kept += usize::from(!done);
-            }
-            unfinished.truncate(kept);
-        }
-        for (i, &chunk) in strip.iter().enumerate() {
-            c.row_mut(i)[place] = chunk;
-        }
-    }
-}
-
-/// Sets each element to the union of all rows of B from its word of A on: what a row of C may still gain.
-#[inline(always)]
-unsafe fn unite<W: Wide>(rest: &mut [Chunk], b: &BitMatrix, place: usize) {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        let mut union = W::load(&[0; CHUNK]);
-        for (at, rest) in rest.iter_mut().enumerate().rev() {
-            for row in 64 * at..b.rows().min(64 * (at + 1)) {
-                union = union.or(W::load(&b.row(row)[place]));
-            }
-            union.store(rest);
-        }
-    }
-}
-
-/// Adds the table entries that the word's groups of bits select, one from each table. True if the sum has all
-/// that the row may still gain.
-#[inline(always)]
-unsafe fn add<W: Wide>(chunk: &mut Chunk, word: u64, tables: &Tables, rest: &Chunk) -> bool {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        let mut sum = W::load(chunk);
-        for (t, table) in tables.0.iter().enumerate() {
-            sum = sum.or(W::load(&table[(word >> (t * GROUP)) as usize % (1 << GROUP)]));
-        }
-        sum.store(chunk);
-        sum.covers(W::load(rest))
-    }
-}
-
-/// Sets entry x to the union of the rows whose bits are set in x. Each entry takes one union, with the entry
-/// that lacks the highest bit of x.
-#[inline(always)]
-unsafe fn fill<W: Wide>(table: &mut Table, b: &BitMatrix, place: usize, rows: Range<usize>) {
-    table[0] = [0; CHUNK];
-    for (bit, row) in rows.enumerate() {
-        let (known, new) = table.split_at_mut(1 << bit);
-        for (new, known) in new.iter_mut().zip(known) {
-            // SAFETY: guaranteed by the caller.
-            unsafe { W::load(known).or(W::load(&b.row(row)[place])).store(new) }
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -287,7 +176,7 @@ mod tests {
         let expected = by_definition(&before, &a, &b);
         let portable_rows = |c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix| {
             // SAFETY: plain chunks need no feature of the processor.
-            unsafe { by_rows::<Chunk, 2>(c, a, b) }
+            unsafe { portable_by_rows(c, a, b) }
         };
         let portable_tables = |c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix| {
             // SAFETY: as above.
@@ -310,7 +199,11 @@ mod tests {
             let (mut by_rows, mut by_tables) = (before.clone(), before);
             // SAFETY: the feature was just detected.
             unsafe {
-                by_rows_avx2(&mut by_rows, &a, &b);
+                if is_narrow(&b) {
+                    narrow_avx2(&mut by_rows, &a, &b);
+                } else {
+                    listed_avx2(&mut by_rows, &a, &b);
+                }
                 by_tables_avx2(&mut by_tables, &a, &b);
             }
             assert_eq!((&by_rows, &by_tables), (&expected, &expected), "{m} x {n} x {k} by AVX2");

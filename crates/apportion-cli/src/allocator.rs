@@ -2,6 +2,9 @@
 //!
 //! Rust's own way is a message without a remedy and SIGABRT. Here the allocator itself ends the process,
 //! wherever memory is refused and the caller does not ask for refusals to be told. Nothing here takes memory.
+//!
+//! Matrices are put on large pages where the system grants them on request, as NumPy's are: the first touch of
+//! 128 MB then takes 64 faults instead of 31,250.
 
 #![allow(unsafe_code)]
 
@@ -46,10 +49,36 @@ unsafe impl GlobalAlloc for Ending {
 /// The memory, unless it is null: the process ends then, unless the caller expects a refusal.
 #[inline]
 fn granted(memory: *mut u8, bytes: usize) -> *mut u8 {
-    if memory.is_null() && !refusal_is_expected() {
-        end(bytes);
+    if memory.is_null() {
+        if !refusal_is_expected() {
+            end(bytes);
+        }
+    } else if bytes >= 2 * LARGE_PAGE {
+        prefer_large_pages(memory, bytes);
     }
     memory
+}
+
+/// Bytes of a large page on most machines; on others the request is for a multiple or a part of one.
+const LARGE_PAGE: usize = 2 << 20;
+
+/// Asks the system to back the memory by large pages, which it may do or not.
+#[cold]
+fn prefer_large_pages(memory: *mut u8, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        unsafe extern "C" {
+            fn madvise(memory: *mut std::ffi::c_void, bytes: usize, advice: i32) -> i32;
+        }
+        const MADV_HUGEPAGE: i32 = 14;
+        let before = memory.addr().next_multiple_of(LARGE_PAGE) - memory.addr();
+        let whole = bytes.saturating_sub(before) / LARGE_PAGE * LARGE_PAGE;
+        // SAFETY: the pages lie within the memory, and the advice does not change what they hold. A refusal
+        // has no consequence.
+        let _ = unsafe { madvise(memory.wrapping_add(before).cast(), whole, MADV_HUGEPAGE) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (memory, bytes);
 }
 
 thread_local! {

@@ -1,6 +1,7 @@
 //! Matrices on disk: `.npy`, Matrix Market, rectangles of them, and matrices distributed over several files.
 
 mod distributed;
+mod fill;
 pub(super) mod market;
 pub(super) mod npy;
 mod npy_file;

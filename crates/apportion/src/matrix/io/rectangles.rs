@@ -2,10 +2,11 @@
 
 use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
+use crate::matrix::io::fill::fill;
 use crate::matrix::io::npy::header_of;
 use crate::matrix::{Element, Matrix, NpyHeader, allocate};
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// Rectangles of one matrix, each with its elements row by row.
@@ -120,8 +121,7 @@ impl Body<'_> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(into);
         for (line, bytes) in (lines.start..).zip(bytes.chunks_exact_mut(part * self.size as usize)) {
             let first = line * length as u64 + along.start;
-            file.seek(SeekFrom::Start(self.header.data_offset + first * self.size))?;
-            file.read_exact(bytes)?;
+            fill(file, self.header.data_offset + first * self.size, bytes)?;
         }
         if self.size > 1 && self.header.big_endian != cfg!(target_endian = "big") {
             bytes.chunks_exact_mut(self.size as usize).for_each(<[u8]>::reverse);

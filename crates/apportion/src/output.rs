@@ -1,5 +1,6 @@
 //! Output files that are written completely or not at all.
 
+mod large;
 mod links;
 mod unfinished;
 
@@ -108,7 +109,13 @@ impl OutputFile {
     /// # Errors
     /// The disk is full, or another error of the operating system.
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.write_all(bytes).map_err(|e| Error::file(&self.path, "write", e))
+        let written = match &mut self.sink {
+            Sink::Whole { file, .. } if bytes.len() >= large::MANY => {
+                file.flush().and_then(|()| large::append(file.get_ref().as_file(), bytes))
+            }
+            _ => self.write_all(bytes),
+        };
+        written.map_err(|e| Error::file(&self.path, "write", e))
     }
 
     /// Extends the file to `length` bytes with zeros, so that other processes can write parts of it, and

@@ -66,7 +66,7 @@ pub fn to_measure<T: Real>(
 pub struct Fastest<T> {
     /// Of those that all ranks have: the same on all ranks.
     pub common: Kernel<T>,
-    /// On this process's processors.
+    /// On this process's processors, which may differ.
     pub own: Kernel<T>,
 }
 
@@ -83,10 +83,11 @@ pub fn fastest<T: Real>(
     let built_in = Kernel::<T>::plus_times();
     let path = cache::race_path(platform, &built_in.name(), block).filter(|_| world.is_solo());
     if let Some(path) = path.as_ref().filter(|_| !again)
-        && let Some(kernel) = remembered(path)
+        && let Some(known) = remembered(path, platform.len())
     {
-        console.detail(format!("kernel: {} ({}; --remeasure to race again)", kernel.name(), path.display()));
-        return Ok(Fastest { common: kernel, own: kernel });
+        let name = known.own.name();
+        console.detail(format!("kernel: {name} ({}; --remeasure to race again)", path.display()));
+        return Ok(known);
     }
     let kernels: Vec<Kernel<T>> =
         std::iter::once(built_in).chain(Blas::all().into_iter().map(Kernel::by_blas)).collect();
@@ -96,29 +97,41 @@ pub fn fastest<T: Real>(
     })?;
     let rates: Vec<String> =
         race.rates.iter().map(|(name, rate)| format!("{name} {:.1}", rate / 1e9)).collect();
+    // The ranks of several processes have a kernel each as it is.
+    let mixed = if world.is_solo() { Kernel::by_processor(&race.by_processor) } else { race.own };
     let own: Vec<String> = world
         .all_gather(race.own.name().as_bytes())?
         .iter()
         .map(|name| String::from_utf8_lossy(name).into_owned())
         .collect();
-    let by_rank = if own.len() > 1 { format!("; by rank: {}", own.join(", ")) } else { String::new() };
-    console.detail(format!("kernel: {}, of {} Gflop/s{by_rank}", race.fastest.name(), rates.join(", ")));
+    let here: Vec<String> = race.by_processor.iter().map(Kernel::name).collect();
+    let who = match own.len() {
+        1 if mixed.name() != race.own.name() => format!("; by processor: {}", here.join(", ")),
+        1 => String::new(),
+        _ => format!("; by rank: {}", own.join(", ")),
+    };
+    console.detail(format!("kernel: {}, of {} Gflop/s{who}", race.fastest.name(), rates.join(", ")));
     if let Some(path) = path {
         cache::store_text(
             &path,
-            &json!({"fastest": race.fastest.name(), "flops": rates_of(&race.rates)}).to_string(),
+            &json!({"fastest": race.fastest.name(), "by_processor": here, "flops": rates_of(&race.rates)})
+                .to_string(),
         );
     }
-    Ok(Fastest { common: race.fastest, own: race.own })
+    Ok(Fastest { common: race.fastest, own: mixed })
 }
 
 fn rates_of(rates: &[(String, f64)]) -> Value {
     rates.iter().map(|(name, rate)| (name.clone(), json!(rate))).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// The winner of an earlier race, if it can be loaded.
-fn remembered<T: Real>(path: &Path) -> Option<Kernel<T>> {
+/// The winners of an earlier race, if they can be loaded.
+fn remembered<T: Real>(path: &Path, processors: usize) -> Option<Fastest<T>> {
     let text = std::fs::read_to_string(path).ok()?;
     let value: Value = serde_json::from_str(&text).ok()?;
-    of_models(value.get("fastest")?.as_str()?)
+    let kernel = |name: &Value| of_models(name.as_str()?);
+    let common = kernel(value.get("fastest")?)?;
+    let names = value.get("by_processor")?.as_array().filter(|names| names.len() == processors)?;
+    let own: Vec<Kernel<T>> = names.iter().map(kernel).collect::<Option<_>>()?;
+    Some(Fastest { common, own: Kernel::by_processor(&own) })
 }

@@ -170,3 +170,31 @@ fn the_same_call_writes_the_same_bytes() {
     assert_eq!(bench.text("one.json"), bench.text("two.json"));
     assert_eq!(bench.text("one.svg"), bench.text("two.svg"));
 }
+
+/// What a race found for each processor is remembered, and runs; a table of other length is not believed.
+#[test]
+fn processors_keep_kernels_of_their_own() {
+    let bench = Bench::new();
+    let size = 1720;
+    bench.matrix("a.npy", &whole::<f64>(size, size, 1));
+    bench.write("two.toml", TWO);
+    let run = ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "two.toml"];
+    bench.json(&run);
+    let path = cached(&bench).into_iter().find(|path| path.to_string_lossy().contains("fastest")).unwrap();
+    let mut race: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(race["by_processor"].as_array().unwrap().len(), 2, "{race}");
+    let Some(blas) = race["flops"].as_object().unwrap().keys().find(|name| *name != "gemm-f64").cloned()
+    else {
+        return;
+    };
+    race["by_processor"] = json!(["gemm-f64", blas]);
+    std::fs::write(&path, race.to_string()).unwrap();
+    let mixed = bench.json(&run);
+    assert_eq!((&mixed["kernel"]["name"], &mixed["verified"]), (&json!("gemm-f64-mixed"), &json!(true)));
+    assert_eq!(mixed["kernel"]["by_processor"][1]["name"], json!(blas));
+    race["by_processor"] = json!(["gemm-f64"]);
+    std::fs::write(&path, race.to_string()).unwrap();
+    bench.json(&run);
+    let again: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(again["by_processor"].as_array().unwrap().len(), 2, "it races again");
+}

@@ -1,7 +1,7 @@
 //! The kernel of a run, chosen once: a semiring for an element type.
 
 use crate::error::{Error, Result};
-use crate::geometry::{Rect, Span};
+use crate::geometry::{Rank, Rect, Span};
 use crate::kernels::boolean::{or_and, some_pair};
 use crate::kernels::{
     Blas, PathElement, Real, Semiring, Tropical, View, ViewMut, check_max_plus, check_min_plus, gemm,
@@ -33,8 +33,13 @@ type UpdateFn<T> = fn(View<T>, View<T>, ViewMut<T>);
 #[derive(Debug, Clone, Copy)]
 enum Update<T> {
     BuiltIn(UpdateFn<T>),
-    Library(Blas, fn(&Blas, View<T>, View<T>, ViewMut<T>)),
+    Library(Blas, ByBlas<T>),
+    /// By processor: its library, or `None` for the built-in function.
+    Each(&'static [Option<Blas>], UpdateFn<T>, ByBlas<T>),
 }
+
+/// C := C + A B by a library.
+type ByBlas<T> = fn(&Blas, View<T>, View<T>, ViewMut<T>);
 
 impl<T: Real> Kernel<T> {
     /// Sums of products, by [`gemm`](crate::kernels::gemm()).
@@ -52,6 +57,23 @@ impl<T: Real> Kernel<T> {
     /// Sums of products, by a library.
     pub fn by_blas(blas: Blas) -> Self {
         Self { update: Update::Library(blas, T::by_blas), ..Self::plus_times() }
+    }
+
+    /// Sums of products by the kernel of each processor, by rank. The table is kept until the process ends.
+    ///
+    /// # Panics
+    /// If no kernel is given, or one of another semiring.
+    pub fn by_processor(kernels: &[Self]) -> Self {
+        assert!(kernels.iter().all(|kernel| kernel.semiring == Semiring::PlusTimes), "kernels of plus-times");
+        let library = |kernel: &Self| match kernel.update {
+            Update::Library(blas, _) => Some(blas),
+            _ => None,
+        };
+        if kernels.iter().all(|kernel| kernel.name() == kernels[0].name()) {
+            return kernels[0];
+        }
+        let libraries: Vec<Option<Blas>> = kernels.iter().map(library).collect();
+        Self { update: Update::Each(libraries.leak(), gemm::<T>, T::by_blas), ..Self::plus_times() }
     }
 
     /// The kernel of one of the three semirings of real numbers.
@@ -149,22 +171,41 @@ impl<T: Element> Kernel<T> {
         self.semiring
     }
 
-    /// The name in models and caches: `"gemm-f64"`, `"gemm-f64-openblas"`, `"max-plus-f32"`, …, `"or-and"`.
+    /// The name in models and caches: `"gemm-f64"`, `"gemm-f64-openblas"`, `"gemm-f64-mixed"` where processors
+    /// differ, `"max-plus-f32"`, …, `"or-and"`.
     pub fn name(&self) -> String {
         match self.semiring {
             Semiring::PlusTimes => match self.update {
                 Update::BuiltIn(_) => format!("gemm-{}", T::NAME),
                 Update::Library(blas, _) => format!("gemm-{}-{}", T::NAME, blas.name()),
+                Update::Each(..) => format!("gemm-{}-mixed", T::NAME),
             },
             Semiring::OrAnd => "or-and".into(),
             tropical => format!("{tropical}-{}", T::NAME),
         }
     }
 
-    /// The implementation, for `run.json`: the kernel's name, and for a library its name, file and version.
+    /// The kernel of one processor.
+    pub fn on(&self, rank: Rank) -> Self {
+        let update = match self.update {
+            Update::Each(libraries, built_in, by_blas) => match libraries.get(rank.0) {
+                Some(Some(blas)) => Update::Library(*blas, by_blas),
+                _ => Update::BuiltIn(built_in),
+            },
+            one => one,
+        };
+        Self { update, ..*self }
+    }
+
+    /// The implementation, for `run.json`: the kernel's name, and for a library its name, file and version;
+    /// where processors differ, their kernels.
     pub fn about(&self) -> Value {
+        if let Update::Each(libraries, ..) = self.update {
+            let kernels: Vec<Value> = (0..libraries.len()).map(|at| self.on(Rank(at)).about()).collect();
+            return json!({"name": self.name(), "library": null, "by_processor": kernels});
+        }
         let library = match self.update {
-            Update::BuiltIn(_) => None,
+            Update::BuiltIn(_) | Update::Each(..) => None,
             Update::Library(blas, _) => {
                 Some(json!({"name": blas.name(), "file": blas.file(), "version": blas.version()}))
             }
@@ -188,13 +229,14 @@ impl<T: Element> Kernel<T> {
         self.one
     }
 
-    /// C := C + A B over the semiring, for a tile of C, on one thread.
+    /// C := C + A B over the semiring, for a tile of C, on one thread. Where processors differ, by the
+    /// built-in function.
     ///
     /// # Panics
     /// If the shapes do not fit: A is m x k, B k x n, C m x n.
     pub fn update(&self, a: View<T>, b: View<T>, c: ViewMut<T>) {
         match self.update {
-            Update::BuiltIn(update) => update(a, b, c),
+            Update::BuiltIn(update) | Update::Each(_, update, _) => update(a, b, c),
             Update::Library(blas, update) => update(&blas, a, b, c),
         }
     }
@@ -301,6 +343,8 @@ mod tests {
     #[test]
     fn names_and_refusals() {
         assert_eq!(Kernel::<f32>::plus_times().name(), "gemm-f32");
+        let same = Kernel::by_processor(&[Kernel::<f64>::plus_times(); 3]);
+        assert_eq!((same.name(), same.on(Rank(1)).name()), ("gemm-f64".into(), "gemm-f64".into()));
         assert_eq!(Kernel::<f64>::min_plus().name(), "min-plus-f64");
         assert_eq!(Kernel::or_and().name(), "or-and");
         assert_eq!(Kernel::<f64>::over(Semiring::OrAnd).unwrap_err().exit_code(), 2);

@@ -1,6 +1,7 @@
 //! Measures the speed of a kernel on this machine's processors, as a function of size.
 
 use crate::error::{Error, Result};
+use crate::geometry::Rank;
 use crate::kernels::{Kernel, Real, View, ViewMut};
 use crate::matrix::Element;
 use crate::measure::repeated::{Repeat, Repeated, timed};
@@ -70,8 +71,8 @@ pub fn sweep_kernel<T: Element>(
         rounded: |size| size.sqrt().round().powi(2),
         largest: &|processor| largest::<T>(processor, block, platform.len()),
     };
-    let trial = |processor: &Processor, _, size: f64| {
-        Repeated::new(Bench::new(kernel, processor, size.sqrt() as usize, block as usize))
+    let trial = |processor: &Processor, at, size: f64| {
+        Repeated::new(Bench::new(kernel.on(Rank(at)), processor, size.sqrt() as usize, block as usize))
     };
     sweep::run(&subject, sweep, trial, keep, monitor)
 }

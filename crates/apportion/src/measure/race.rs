@@ -16,6 +16,10 @@ const SECONDS: f64 = 0.12;
 /// first is the one whose results are the same everywhere.
 const CLEARLY: f64 = 1.02;
 
+/// By this factor another kernel must be faster on a processor, in each round, for the processor to depart
+/// from the kernel of its process: more than cores of the same kind differ by from moment to moment.
+const APART: f64 = 1.1;
+
 /// The outcome of a race.
 #[derive(Debug, Clone)]
 pub struct Race<T> {
@@ -24,6 +28,9 @@ pub struct Race<T> {
     pub fastest: Kernel<T>,
     /// The fastest kernel on this process's processors, by the same rule: ranks on unlike hosts may differ.
     pub own: Kernel<T>,
+    /// The kernel of each of this process's processors: `own`, unless another is faster there by a tenth in
+    /// each round, as on cores of another kind.
+    pub by_processor: Vec<Kernel<T>>,
     /// The name of each kernel that all ranks have, and its flop/s on all processors at once, in its better
     /// round.
     pub rates: Vec<(String, f64)>,
@@ -49,6 +56,8 @@ pub fn fastest<T: Element>(
     let here = world.processors_here(platform.len());
     // In total and of this process, in the better round.
     let mut rates = vec![[0.0f64; 2]; most];
+    // Of each processor of this process, in the worse and in the better round.
+    let mut ranges = vec![vec![[f64::INFINITY, 0.0]; here.len()]; most];
     let options = MeasureOptions { seconds_per_size: SECONDS, ..MeasureOptions::quick() };
     for _ in 0..if most > 1 { ROUNDS } else { 0 } {
         for (i, rates) in rates.iter_mut().enumerate() {
@@ -60,19 +69,37 @@ pub fn fastest<T: Element>(
             let total = |models: &[Model]| 2.0 * block as f64 * models.iter().map(speed).sum::<f64>();
             let found = [total(&models.models), total(&models.models[here.clone()])];
             *rates = std::array::from_fn(|t| rates[t].max(found[t]));
+            for ([worse, better], model) in ranges[i].iter_mut().zip(&models.models[here.clone()]) {
+                (*worse, *better) = (worse.min(speed(model)), better.max(speed(model)));
+            }
         }
     }
-    let best = |among: &[Kernel<T>], t: usize| {
+    let best = |among: usize, t: usize| {
         let mut best = 0;
-        for i in 1..among.len() {
+        for i in 1..among {
             if rates[i][t] > CLEARLY * rates[0][t] && rates[i][t] > rates[best][t] {
                 best = i;
             }
         }
-        among[best]
+        best
+    };
+    let own = best(kernels.len(), 1);
+    let on = |processor: usize| {
+        let (mut least, mut best) = (APART * ranges[own][processor][1], own);
+        for i in 0..kernels.len() {
+            if ranges[i][processor][0].is_finite() && ranges[i][processor][0] > least {
+                (least, best) = (ranges[i][processor][0], i);
+            }
+        }
+        kernels[best]
     };
     let named = kernels[..common].iter().zip(&rates).map(|(kernel, rates)| (kernel.name(), rates[0]));
-    Ok(Race { fastest: best(&kernels[..common], 0), own: best(&kernels, 1), rates: named.collect() })
+    Ok(Race {
+        fastest: kernels[best(common, 0)],
+        own: kernels[own],
+        by_processor: (0..here.len()).map(on).collect(),
+        rates: named.collect(),
+    })
 }
 
 /// The kernels of a race on this rank.
@@ -142,6 +169,38 @@ mod tests {
         let alone = run(&[slow]);
         assert_eq!((alone.rates.len(), alone.rates[0].1), (1, 0.0), "nothing to race against");
     }
+
+    #[cfg(target_os = "linux")]
+    static FIRST: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+    /// Twenty times the work on the first core, or on all others.
+    #[cfg(target_os = "linux")]
+    fn slow_on<const ON_FIRST: bool>(a: View<f64>, b: View<f64>, c: ViewMut<f64>) {
+        let first = FIRST.load(std::sync::atomic::Ordering::SeqCst);
+        let on_first = rustix::thread::sched_getcpu() == first;
+        if on_first == ON_FIRST { slow(a, b, c) } else { gemm(a, b, c) }
+    }
+
+    /// Cores of two kinds, each of which one of two kernels suits.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn unlike_cores_keep_their_own_winners() {
+        let cores = crate::platform::discover().cores;
+        let [Some(one), Some(two)] = [cores.first(), cores.get(1)].map(|core| core.map(|core| core.cpu))
+        else {
+            return;
+        };
+        FIRST.store(one, std::sync::atomic::Ordering::SeqCst);
+        let mut platform = Platform::from_speeds(&[1.0, 1.0]).unwrap();
+        platform.processors[0].cores = vec![one];
+        platform.processors[1].cores = vec![two];
+        let (monitor, plain) = (Monitor::new(), Kernel::<f64>::plus_times());
+        let kernels = [plain.with_update(slow_on::<true>), plain.with_update(slow_on::<false>)];
+        let race = fastest(&kernels, &platform, (65_536.0, 64), &World::solo(&monitor), &monitor).unwrap();
+        let chosen: Vec<String> = race.by_processor.iter().map(|kernel| format!("{kernel:?}")).collect();
+        assert_eq!(chosen, [1, 0].map(|at| format!("{:?}", kernels[at])));
+    }
+
     /// Rank 1 has a slow kernel that all have, and a quick one of its own; on rank 0 the common one is quick.
     #[test]
     fn ranks_keep_their_own_winners() {

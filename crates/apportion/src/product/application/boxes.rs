@@ -275,7 +275,8 @@ impl<'p, T: Element> Executable for BoxProduct<'p, T> {
         // The panel and the tile are borrowed at once: the panel leaves the map meanwhile.
         let key = self.schedule.turn_of(data.rank, inner.start).map_or(0, |turn| turn.start);
         let panel = data.panels.remove(&key).expect("the panel was made");
-        let seconds = parallel::update(self.kernel, threads, panel.view(&a), panel.view(&b), data.tile(rect));
+        let kernel = self.kernel.on(data.rank);
+        let seconds = parallel::update(kernel, threads, panel.view(&a), panel.view(&b), data.tile(rect));
         data.panels.insert(key, panel);
         seconds
     }
@@ -316,7 +317,8 @@ impl<T: Element> BoxProduct<'_, T> {
         threads: usize,
     ) -> f64 {
         // A process alone has each operand in one block.
-        parallel::update(self.kernel, threads, self.view(a), self.view(b), data.tile(rect))
+        let kernel = self.kernel.on(data.rank);
+        parallel::update(kernel, threads, self.view(a), self.view(b), data.tile(rect))
     }
 }
 

@@ -80,14 +80,20 @@ impl<'a, T: Element> Product<'a, T> {
         self.tail.as_ref().map(|tail| tail.outcome(self.schedule.processors()))
     }
 
-    /// Carries out an update in place, within a tile of C.
-    fn update(&self, update: &Update, (whole, tile): (Rect, &mut ViewMut<'_, T>), threads: usize) -> f64 {
+    /// Carries out an update in place by the kernel of a processor, within a tile of C.
+    fn update(
+        &self,
+        kernel: Kernel<T>,
+        update: &Update,
+        (whole, tile): (Rect, &mut ViewMut<'_, T>),
+        threads: usize,
+    ) -> f64 {
         let Update { rect, inner } = *update;
         let a = self.view(&OperandPiece { operand: Operand::A, rect: Rect::new(rect.rows, inner) });
         let b = self.view(&OperandPiece { operand: Operand::B, rect: Rect::new(inner, rect.cols) });
         let [i, j] = [rect.rows.start - whole.rows.start, rect.cols.start - whole.cols.start];
         let c = tile.tile(i as usize, j as usize, rect.rows.len() as usize, rect.cols.len() as usize);
-        parallel::update(self.kernel, threads, a, b, c)
+        parallel::update(kernel, threads, a, b, c)
     }
 
     /// The blocks of an operand.
@@ -178,6 +184,7 @@ fn tile_of<T>(held: Rect, elements: &[T], rect: Rect) -> View<'_, T> {
 /// Data of one processor: its tiles of C, and copies of operands unless it reads them in place.
 #[derive(Debug)]
 pub(crate) struct Held<'a, T> {
+    kernel: Kernel<T>,
     c: Tiles<'a, T>,
     panels: Panels<'a, T>,
     own_bytes: u64,
@@ -232,7 +239,12 @@ impl<T: Element> Executable for Product<'_, T> {
         let elements = own_a.iter().chain(own_b).map(|part| part.rect().area()).sum::<u64>()
             + self.schedule.rects(rank).iter().map(|rect| rect.area()).sum::<u64>();
         let own_bytes = elements * size_of::<T>() as u64;
-        Held { c, panels: Panels::new(self.schedule, rank, self.path), own_bytes }
+        Held {
+            kernel: self.kernel.on(rank),
+            c,
+            panels: Panels::new(self.schedule, rank, self.path),
+            own_bytes,
+        }
     }
 
     fn pack(&self, held: &mut Held<'_, T>, piece: &OperandPiece, out: &mut [T]) {
@@ -255,7 +267,7 @@ impl<T: Element> Executable for Product<'_, T> {
             let Some((whole, tile)) = held.c.iter_mut().find(mine) else { return 0.0 };
             let own = Update { rect: rect.intersect(*whole), ..*update };
             debug_assert!(own.rect == rect || self.tail.is_some(), "an update is in one rectangle");
-            return self.update(&own, (*whole, tile), threads);
+            return self.update(held.kernel, &own, (*whole, tile), threads);
         }
         held.panels.gather(self, update);
         let (a, b) = held.panels.operands(self, update);
@@ -264,7 +276,7 @@ impl<T: Element> Executable for Product<'_, T> {
         let [i, j] = [rect.rows.start - whole.rows.start, rect.cols.start - whole.cols.start];
         let c = tile.tile(i as usize, j as usize, rect.rows.len() as usize, rect.cols.len() as usize);
         debug_assert_eq!(update.amount(), a.rows() as f64 * a.cols() as f64 * b.cols() as f64);
-        parallel::update(self.kernel, threads, a, b, c)
+        parallel::update(held.kernel, threads, a, b, c)
     }
 
     fn amount(&self, held: &Held<'_, T>, update: &Update) -> f64 {

@@ -131,12 +131,12 @@ impl<'a, T: Element> Tail<'a, T> {
         let tile = self.tiles.iter().find(|tile| tile.rect == whole.rect).expect("a taken tile is a tile");
         let view = tile.view.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut view = view.expect("a tile is taken once");
-        let mut seconds = 0.0;
+        let (mut seconds, kernel) = (0.0, product.kernel.on(tile.owner));
         for update in &self.updates[tile.owner.0] {
             let rect = update.rect.intersect(tile.rect);
             if !rect.is_empty() {
                 let part = Update { rect, inner: update.inner };
-                seconds += product.update(&part, (tile.rect, &mut view), threads);
+                seconds += product.update(kernel, &part, (tile.rect, &mut view), threads);
             }
         }
         seconds

@@ -147,6 +147,25 @@ pub(crate) fn first_overlap(rects: &[Rect]) -> Option<[usize; 2]> {
     None
 }
 
+/// Sorts spans that are not empty, and joins those that meet.
+fn merge(spans: &mut Vec<Span>) {
+    spans.sort_unstable();
+    spans.dedup_by(|span, last| {
+        let meets = span.start <= last.end;
+        if meets {
+            last.end = last.end.max(span.end);
+        }
+        meets
+    });
+}
+
+/// Number of indices in any of the spans, which are used up.
+pub(crate) fn covered(spans: &mut Vec<Span>) -> u64 {
+    spans.retain(|span| !span.is_empty());
+    merge(spans);
+    spans.iter().map(|span| span.len()).sum()
+}
+
 /// A set of indices kept as sorted, disjoint, non-adjacent spans.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SpanSet {
@@ -158,22 +177,15 @@ pub struct SpanSet {
 impl SpanSet {
     /// The union of any spans, in any order.
     pub fn union(spans: impl IntoIterator<Item = Span>) -> Self {
-        let mut all: Vec<Span> = spans.into_iter().filter(|s| !s.is_empty()).collect();
-        all.sort_unstable();
-        let mut merged: Vec<Span> = Vec::with_capacity(all.len());
-        for span in all {
-            match merged.last_mut() {
-                Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
-                _ => merged.push(span),
-            }
-        }
-        let mut before = Vec::with_capacity(merged.len());
+        let mut spans: Vec<Span> = spans.into_iter().filter(|s| !s.is_empty()).collect();
+        merge(&mut spans);
+        let mut before = Vec::with_capacity(spans.len());
         let mut sum = 0;
-        for span in &merged {
+        for span in &spans {
             before.push(sum);
             sum += span.len();
         }
-        Self { spans: merged, before }
+        Self { spans, before }
     }
 
     /// The spans, ascending.

@@ -63,9 +63,26 @@ pub fn check_stdout(grammar: &Command, matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// Whether a name is one of this process's stdout.
+/// Whether a name is one of this process's stdout, or of the file or pipe behind it.
 fn is_stdout(path: &Path) -> bool {
-    ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+    const STDOUT: &str = "/dev/stdout";
+    let named = [STDOUT, "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name));
+    named || is_same(path, Path::new(STDOUT))
+}
+
+/// Whether two names are of one file. Devices, such as /dev/null, take what several outputs write.
+#[cfg(unix)]
+fn is_same(path: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    match [path, other].map(std::fs::metadata) {
+        [Ok(a), Ok(b)] => (a.dev(), a.ino()) == (b.dev(), b.ino()) && !a.file_type().is_char_device(),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &Path, _: &Path) -> bool {
+    false
 }
 
 /// A flag as it is typed.
@@ -102,6 +119,20 @@ mod tests {
         }
         assert!(checked(&["matmul", "a", "b", "--report", "/dev/fd/1", "--json"]).is_err());
         checked(&["matmul", "a", "b", "--report", "r.json", "--json"]).unwrap();
+        checked(&["matmul", "a", "b", "--report", "/dev/null", "--json"]).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn names_of_one_file_are_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, link, other] = ["file", "link", "other"].map(|name| directory.path().join(name));
+        std::fs::write(&file, "").unwrap();
+        std::fs::write(&other, "").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(is_same(&file, &file) && is_same(&link, &file) && !is_same(&other, &file));
+        assert!(!is_same(Path::new("/dev/null"), Path::new("/dev/null")));
+        assert!(!is_same(&directory.path().join("none"), &file));
     }
 
     #[test]

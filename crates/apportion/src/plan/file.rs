@@ -294,7 +294,7 @@ impl Plan {
         self.metrics.forecast_over_bound = known.map(|(seconds, bound)| seconds / bound);
     }
 
-    /// Adds the table of directions that a candidate's metrics are without (`Metrics::without_table`).
+    /// Adds what a candidate's metrics are without (`Metrics::without_table`).
     pub(crate) fn fill_in(&mut self) {
         if let Division::Matmul(layout) = &self.division {
             self.metrics.fill_in(layout);

@@ -83,38 +83,39 @@ impl Metrics {
         metrics
     }
 
-    /// Adds the table of directions for up to 1024 processors. O(p R).
+    /// Adds the elements that need no message, and the table of directions for up to 1024 processors. O(p R).
     pub(crate) fn fill_in(&mut self, layout: &Layout) {
+        let owned = communication_free(layout);
+        let free = |((rows, cols), rects): (&(SpanSet, SpanSet), Vec<Rect>)| {
+            rects.iter().map(|r| rows.count_in(r.rows) * cols.count_in(r.cols)).sum()
+        };
+        self.communication_free = Some(match layout.boxes() {
+            None => owned.iter().zip(layout.rects_by_owner()).map(free).collect(),
+            Some(boxes) => boxes::communication_free(layout.processors(), boxes, &owned),
+        });
         self.volume_matrix = (layout.processors() <= LARGEST_TABLE).then(|| match layout.boxes() {
             None => directions(layout, &layout.rows_by_owner(), &layout.cols_by_owner()),
             Some(boxes) => boxes::directions(layout, boxes),
         });
     }
 
-    /// [`of_layout`](Self::of_layout) without the table of directions: p^2 numbers, which no choice among
-    /// layouts needs. O(R log R), with boxes O(R^2).
+    /// [`of_layout`](Self::of_layout) without the table of directions, p^2 numbers, and the elements that need
+    /// no message: no choice among layouts needs them. O(R log R), with boxes O(R^2).
     pub(crate) fn without_table(layout: &Layout, imbalance: f64) -> Self {
-        let (rows, cols) = (layout.rows_by_owner(), layout.cols_by_owner());
-        let half_perimeters = half_perimeters_of(layout.shape(), &rows, &cols);
-        let owned = communication_free(layout);
-        let free = |((rows, cols), rects): (&(SpanSet, SpanSet), Vec<Rect>)| {
-            rects.iter().map(|r| rows.count_in(r.rows) * cols.count_in(r.cols)).sum()
-        };
+        let touched = layout.touched();
+        let half_perimeters = half_perimeters_of(layout.shape(), &touched);
         Self {
             sum_half_perimeters: Some(half_perimeters.iter().sum()),
             lower_bound: Some(lower_bound(layout.shape(), &layout.shares())),
             largest_half_perimeter: Some(half_perimeters.iter().copied().fold(0.0, f64::max)),
             volume: Some(match layout.boxes() {
-                None => volume(layout.shape(), &rows, &cols),
+                None => volume(layout.shape(), &touched),
                 Some(boxes) => boxes::volume(layout, boxes),
             }),
             volume_bound: Some(least_volume(layout)),
             volume_matrix: None,
             imbalance,
-            communication_free: Some(match layout.boxes() {
-                None => owned.iter().zip(layout.rects_by_owner()).map(free).collect(),
-                Some(boxes) => boxes::communication_free(layout.processors(), boxes, &owned),
-            }),
+            communication_free: None,
             time_bound: None,
             forecast_over_bound: None,
         }
@@ -129,13 +130,12 @@ impl Metrics {
 
 /// r_i/m + c_i/n of every processor.
 fn half_perimeters(layout: &Layout) -> Vec<f64> {
-    half_perimeters_of(layout.shape(), &layout.rows_by_owner(), &layout.cols_by_owner())
+    half_perimeters_of(layout.shape(), &layout.touched())
 }
 
-/// The same of known rows and columns.
-fn half_perimeters_of(Shape { m, n, .. }: Shape, rows: &[SpanSet], cols: &[SpanSet]) -> Vec<f64> {
-    let of = |(r, c): (&SpanSet, &SpanSet)| r.len() as f64 / m as f64 + c.len() as f64 / n as f64;
-    rows.iter().zip(cols).map(of).collect()
+/// The same of known numbers of rows and columns.
+fn half_perimeters_of(Shape { m, n, .. }: Shape, touched: &[[u64; 2]]) -> Vec<f64> {
+    touched.iter().map(|&[r, c]| r as f64 / m as f64 + c as f64 / n as f64).collect()
 }
 
 /// Lower bound of the sum of half-perimeters: 2 sum sqrt(share_i / (m n)) (Beaumont et al. 2001; Becker 2010,
@@ -160,7 +160,7 @@ impl Layout {
     /// Elements that travel: [`Metrics::volume`] alone. O(R log R), with boxes O(R^2).
     pub fn volume(&self) -> u64 {
         match self.boxes() {
-            None => volume(self.shape(), &self.rows_by_owner(), &self.cols_by_owner()),
+            None => volume(self.shape(), &self.touched()),
             Some(boxes) => boxes::volume(self, boxes),
         }
     }
@@ -235,9 +235,9 @@ pub fn outlines(layout: &Layout) -> f64 {
 }
 
 /// The volume by formula: k sum(r_i + c_i) - m k - k n.
-fn volume(shape: Shape, rows: &[SpanSet], cols: &[SpanSet]) -> u64 {
+fn volume(shape: Shape, touched: &[[u64; 2]]) -> u64 {
     let Shape { m, k, n } = shape;
-    let touched: u128 = rows.iter().zip(cols).map(|(r, c)| u128::from(r.len()) + u128::from(c.len())).sum();
+    let touched: u128 = touched.iter().flatten().map(|&lines| u128::from(lines)).sum();
     let moved = u128::from(k) * touched.saturating_sub(u128::from(m) + u128::from(n));
     u64::try_from(moved).unwrap_or(u64::MAX)
 }

@@ -203,7 +203,8 @@ fn forecast_within(
 
 /// Maps `shape` to the platform's processors by their models (`size` in elements of C, for pivot blocks of
 /// `models_block`), and returns all candidates, the best first. Only the first has the table of directions
-/// ([`Metrics::volume_matrix`](crate::plan::Metrics::volume_matrix)).
+/// ([`Metrics::volume_matrix`](crate::plan::Metrics::volume_matrix)) and
+/// [`Metrics::communication_free`](crate::plan::Metrics::communication_free).
 ///
 /// # Errors
 /// The models' caps cannot hold the matrix, or the requested method is not applicable (exit code 1).

@@ -58,8 +58,7 @@ impl BitMatrix {
                 return unsafe { by_rows(self, a, b) };
             }
         }
-        // SAFETY: needs no processor feature.
-        unsafe { portable_by_rows(self, a, b) }
+        portable_by_rows(self, a, b);
     }
 
     /// [`BitMatrix::or_product`] by tables of all unions of four rows of B. Best where A is dense.
@@ -115,11 +114,8 @@ fn by_rows_is_cheaper(a: &BitMatrix, b: &BitMatrix) -> bool {
 }
 
 /// Any processor's way by rows.
-///
-/// # Safety
-/// None is needed: plain chunks need no feature.
-unsafe fn portable_by_rows(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
-    // SAFETY: as above.
+fn portable_by_rows(c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix) {
+    // SAFETY: plain chunks need no feature of the processor.
     unsafe { if is_narrow(b) { narrow::<Chunk>(c, a, b) } else { listed::<Chunk, 2>(c, a, b) } }
 }
 
@@ -174,19 +170,15 @@ mod tests {
         let (a, b) = (sample(m, k, rarity, seed), sample(k, n, rarity, seed + 1));
         let before = sample(m, n, 9, seed + 2);
         let expected = by_definition(&before, &a, &b);
-        let portable_rows = |c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix| {
-            // SAFETY: plain chunks need no feature of the processor.
-            unsafe { portable_by_rows(c, a, b) }
-        };
         let portable_tables = |c: &mut BitMatrix, a: &BitMatrix, b: &BitMatrix| {
-            // SAFETY: as above.
+            // SAFETY: plain chunks need no feature of the processor.
             unsafe { by_tables::<Chunk>(c, a, b) }
         };
         let ways = [
             BitMatrix::or_product,
             BitMatrix::or_product_by_rows,
             BitMatrix::or_product_by_tables,
-            portable_rows,
+            portable_by_rows,
             portable_tables,
         ];
         for (way, product) in ways.into_iter().enumerate() {

@@ -3,8 +3,8 @@
 //! Rust's own way is a message without a remedy and SIGABRT. Here the allocator itself ends the process,
 //! wherever memory is refused and the caller does not ask for refusals to be told. Nothing here takes memory.
 //!
-//! Matrices are put on large pages where the system grants them on request, as NumPy's are: the first touch of
-//! 128 MB then takes 64 faults instead of 31,250.
+//! Matrices are put on large pages where the system grants them on request, as NumPy's are: the first touch
+//! of 128 MB then takes 64 faults instead of 31,250.
 
 #![allow(unsafe_code)]
 

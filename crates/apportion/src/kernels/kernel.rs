@@ -171,8 +171,8 @@ impl<T: Element> Kernel<T> {
         self.semiring
     }
 
-    /// The name in models and caches: `"gemm-f64"`, `"gemm-f64-openblas"`, `"gemm-f64-mixed"` where processors
-    /// differ, `"max-plus-f32"`, …, `"or-and"`.
+    /// The name in models and caches: `"gemm-f64"`, `"gemm-f64-openblas"`, `"gemm-f64-mixed"` where
+    /// processors differ, `"max-plus-f32"`, …, `"or-and"`.
     pub fn name(&self) -> String {
         match self.semiring {
             Semiring::PlusTimes => match self.update {

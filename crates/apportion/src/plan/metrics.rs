@@ -99,8 +99,8 @@ impl Metrics {
         });
     }
 
-    /// [`of_layout`](Self::of_layout) without the table of directions, p^2 numbers, and the elements that need
-    /// no message: no choice among layouts needs them. O(R log R), with boxes O(R^2).
+    /// [`of_layout`](Self::of_layout) without the table of directions, p^2 numbers, and the elements that
+    /// need no message: no choice among layouts needs them. O(R log R), with boxes O(R^2).
     pub(crate) fn without_table(layout: &Layout, imbalance: f64) -> Self {
         let touched = layout.touched();
         let half_perimeters = half_perimeters_of(layout.shape(), &touched);

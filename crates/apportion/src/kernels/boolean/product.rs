@@ -16,8 +16,8 @@ impl BitMatrix {
     /// B.
     ///
     /// Takes the method that is cheaper for the densities of A and B, which it estimates from an eighth of
-    /// their bits: the plain one (ones of A x n / 512 steps) or the Four Russians' (at most k / 4 x (m + 16) x
-    /// n / 512 steps).
+    /// their bits: the plain one (ones of A x n / 512 steps) or the Four Russians' (at most k / 4 x (m + 16)
+    /// x n / 512 steps).
     ///
     /// # Panics
     /// If the shapes do not fit: A is m x k, B k x n, `self` m x n.
@@ -103,8 +103,8 @@ impl BitMatrix {
 ///
 /// By tables a row of C is left when nothing that remains of B can add to it: with random bits after (ln n +
 /// 0.58) / (density of A x density of B) rows of B, the mean of the greatest of n exponential variables. To
-/// fetch it and to put it back takes as long as 16 tables. By rows, finding a 1 takes as long as 1.5 chunks of
-/// one table, and adding a chunk an eighth of it. The constants fit sizes of 64 to 4,096 on Zen 4.
+/// fetch it and to put it back takes as long as 16 tables. By rows, finding a 1 takes as long as 1.5 chunks
+/// of one table, and adding a chunk an eighth of it. The constants fit sizes of 64 to 4,096 on Zen 4.
 fn by_rows_is_cheaper(a: &BitMatrix, b: &BitMatrix) -> bool {
     let [m, k, n] = [a.rows(), a.cols(), b.cols()].map(|length| length as f64);
     let (ones, others) = (a.density(), b.density());

@@ -53,7 +53,8 @@ impl Wide for Chunk {
 impl Wide for __m512i {
     #[inline(always)]
     unsafe fn load(chunk: &Chunk) -> Self {
-        // SAFETY: a chunk has 64 bytes, aligned to them; the trait's contract grants the feature, here and below.
+        // SAFETY: a chunk has 64 bytes, aligned to them; the trait's contract grants the feature, here and
+        // below.
         unsafe { _mm512_load_si512(chunk.0.as_ptr().cast()) }
     }
     #[inline(always)]
@@ -87,7 +88,8 @@ impl Wide for [__m256i; 2] {
     #[inline(always)]
     unsafe fn load(chunk: &Chunk) -> Self {
         let from = chunk.0.as_ptr().cast::<__m256i>();
-        // SAFETY: a chunk has twice 32 bytes, aligned to 64; the trait's contract grants the feature, here and below.
+        // SAFETY: a chunk has twice 32 bytes, aligned to 64; the trait's contract grants the feature, here
+        // and below.
         unsafe { [_mm256_load_si256(from), _mm256_load_si256(from.add(1))] }
     }
     #[inline(always)]

@@ -1,5 +1,5 @@
-//! Bytes of a file at a place, read by several threads where they are many: one core alone copies them from the
-//! system's cache more slowly than memory could take them.
+//! Bytes of a file at a place, read by several threads where they are many: one core alone copies them from
+//! the system's cache more slowly than memory could take them.
 
 use std::fs::File;
 use std::io::Result;

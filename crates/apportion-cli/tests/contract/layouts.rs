@@ -255,7 +255,7 @@ fn the_comparison_has_the_layouts_that_methods_choose_alone() {
         "format": "apportion-models", "version": 1, "kernel": "gemm-f64",
         "unit": "C elements updated by one pivot block", "parameters": {"block": 64}, "models": models,
     });
-    bench.write("models.json", &file.to_string());
+    bench.write("models.json", file.to_string());
     let call = ["partition", "--shape", "900x900x2000", "--models", "models.json"];
     let compared = bench.json(&[&call[..], &["--compare"]].concat());
     for method in ["inner", "boxes"] {

@@ -85,13 +85,14 @@ pub fn fastest<T: Element>(
     };
     let own = best(kernels.len(), 1);
     let on = |processor: usize| {
-        let (mut least, mut best) = (APART * ranges[own][processor][1], own);
-        for i in 0..kernels.len() {
-            if ranges[i][processor][0].is_finite() && ranges[i][processor][0] > least {
-                (least, best) = (ranges[i][processor][0], i);
+        let (mut least, mut best) = (APART * ranges[own][processor][1], kernels[own]);
+        for (kernel, range) in kernels.iter().zip(&ranges) {
+            let worse = range[processor][0];
+            if worse.is_finite() && worse > least {
+                (least, best) = (worse, *kernel);
             }
         }
-        kernels[best]
+        best
     };
     let named = kernels[..common].iter().zip(&rates).map(|(kernel, rates)| (kernel.name(), rates[0]));
     Ok(Race {

@@ -217,7 +217,7 @@ impl Loop for Sample<'_> {
             let blocks = self.0.as_chunks::<BLOCK>().0;
             for at in 0..blocks.len() / 8 {
                 let place = u64::from((at as u32).wrapping_mul(STEP));
-                let block = &blocks[(place * blocks.len() as u64 >> 32) as usize];
+                let block = &blocks[((place * blocks.len() as u64) >> 32) as usize];
                 let mut some = 0;
                 Count(bytemuck::cast_slice(block), &mut some).run();
                 ones += some;

@@ -108,7 +108,7 @@ impl BitMatrix {
 fn by_rows_is_cheaper(a: &BitMatrix, b: &BitMatrix) -> bool {
     let [m, k, n] = [a.rows(), a.cols(), b.cols()].map(|length| length as f64);
     let (ones, others) = (a.density(), b.density());
-    let full = (n.min(512.0).max(1.0).ln() + 0.58) / (ones * others);
+    let full = (n.clamp(1.0, 512.0).ln() + 0.58) / (ones * others);
     let by_tables = (k.min(full) / GROUP as f64 + 16.0) * (m + f64::from(1 << GROUP));
     m * k * ones * (1.5 + b.width().min(8) as f64 / 8.0) < by_tables
 }

@@ -264,8 +264,12 @@ mod tests {
         };
         assert_eq!([every(0, 5, 1), every(5, 0, 1)].map(|matrix| matrix.density()), [0.0; 2]);
         assert_eq!([every(7, 130, 1), every(100, 100, 4)].map(|matrix| matrix.density()), [1.0, 0.25]);
-        for (rows, cols) in [(257, 513), (600, 70), (2, 200_000), (1000, 3000)] {
+        let large = [(257, 513), (600, 70), (2, 200_000), (1000, 3000)];
+        for (rows, cols) in large.into_iter().take(if cfg!(miri) { 1 } else { 4 }) {
             assert!((every(rows, cols, 7).density() * 7.0 - 1.0).abs() < 0.1, "{rows} x {cols}");
+        }
+        if cfg!(miri) {
+            return;
         }
         // A period of the rows does not show in the sample.
         let bytes: Vec<u8> = (0..1 << 20).map(|i| u8::from(i >> 14 & 7 == 0)).collect();

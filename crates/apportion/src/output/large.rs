@@ -18,7 +18,7 @@ pub(super) fn append(mut file: &File, bytes: &[u8]) -> Result<()> {
         let helper = threads::start(scope, move || file.sync_data());
         file.write_all(second)?;
         // Without a thread, all goes to the disk at the end. What failed here is not told again there.
-        helper.map_or(Ok(()), |helper| helper.join().unwrap_or(Ok(())))
+        helper.map_or(Ok(()), |helper| helper.join().expect("bringing data to the disk does not panic"))
     })
 }
 

@@ -4,7 +4,7 @@
 use super::Shape;
 use super::boxes::{self, Cuboid};
 use crate::error::{Error, Result};
-use crate::geometry::{Rank, Rect, Span, SpanSet, covered};
+use crate::geometry::{Rank, Rect, Span, SpanSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -235,26 +235,6 @@ impl Layout {
     /// The columns of C that each processor computes elements of, by rank.
     pub fn cols_by_owner(&self) -> Vec<SpanSet> {
         self.faces_by_owner().iter().map(|rects| SpanSet::union(rects.iter().map(|r| r.cols))).collect()
-    }
-
-    /// How many rows and how many columns of C each processor computes elements of, by rank. O(R log R).
-    pub(crate) fn touched(&self) -> Vec<[u64; 2]> {
-        let mut faces: Vec<(Rank, Rect)> = match &self.boxes {
-            Some(boxes) => boxes.iter().map(|one| (one.owner, one.face())).collect(),
-            None => self.parts.iter().map(|part| (part.owner, part.rect())).collect(),
-        };
-        faces.sort_by_key(|(owner, _)| owner.0);
-        let mut touched = vec![[0; 2]; self.processors];
-        let mut room = Vec::new();
-        for own in faces.chunk_by(|a, b| a.0 == b.0) {
-            let mut length = |of: fn(&Rect) -> Span| {
-                room.clear();
-                room.extend(own.iter().map(|(_, rect)| of(rect)));
-                covered(&mut room)
-            };
-            touched[own[0].0.0] = [length(|rect| rect.rows), length(|rect| rect.cols)];
-        }
-        touched
     }
 
     /// The partition of A (m x k): the rows of C, and the columns of C rescaled to k, within the inner

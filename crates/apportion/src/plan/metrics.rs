@@ -3,7 +3,7 @@
 //! Source: Becker 2010, sections 4.2.4 and 5.5 (half-perimeters, lower bound, interrupts).
 
 use super::{Layout, Part, Shape, boxes, volume_bound};
-use crate::geometry::{Rect, Span, SpanSet};
+use crate::geometry::{Rank, Rect, Span, SpanSet, covered};
 use serde::{Deserialize, Serialize};
 
 /// The largest number of processors for which the p x p table of moved elements is made.
@@ -155,6 +155,26 @@ impl Layout {
                 + fully_owned(own.iter().map(|r| (r.cols, r.rows.len())), m).len()
         };
         m + n - self.rects_by_owner().iter().map(whole).sum::<u64>()
+    }
+
+    /// The numbers of rows and columns of C in which each processor computes elements, by rank. O(R log R).
+    fn touched(&self) -> Vec<[u64; 2]> {
+        let mut faces: Vec<(Rank, Rect)> = match self.boxes() {
+            Some(boxes) => boxes.iter().map(|one| (one.owner, one.face())).collect(),
+            None => self.parts().iter().map(|part| (part.owner, part.rect())).collect(),
+        };
+        faces.sort_by_key(|(owner, _)| owner.0);
+        let mut touched = vec![[0; 2]; self.processors()];
+        let mut room = Vec::new();
+        for own in faces.chunk_by(|a, b| a.0 == b.0) {
+            let mut length = |of: fn(&Rect) -> Span| {
+                room.clear();
+                room.extend(own.iter().map(|(_, rect)| of(rect)));
+                covered(&mut room)
+            };
+            touched[own[0].0.0] = [length(|rect| rect.rows), length(|rect| rect.cols)];
+        }
+        touched
     }
 
     /// Elements that travel: [`Metrics::volume`] alone. O(R log R), with boxes O(R^2).

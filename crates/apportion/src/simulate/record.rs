@@ -1,8 +1,8 @@
 //! What a simulation keeps of what the processors do: everything, or sums.
 //!
-//! With millions of messages, their events take more memory than the simulation, and nobody looks at them
-//! where only times are asked for. The sums are those of the events, merged and added in the same order: bit
-//! for bit the same.
+//! With millions of messages, their events take more memory than the simulation, and are not
+//! needed where only times are asked for. The sums are those of the events, merged and added in the same
+//! order: bit for bit the same.
 
 use super::Outcome;
 use super::explain::{History, Wait};
@@ -18,7 +18,7 @@ pub(super) trait Record {
     /// True if it keeps counts of messages.
     const COUNTS: bool;
 
-    /// The detail of a message of so many bytes, posted at this time.
+    /// The detail of a message of `bytes` bytes, posted at this time.
     fn detail(bytes: f64, posted: f64) -> Self::Detail;
 
     /// Adds an event, as [`Lane::push`].

@@ -202,6 +202,18 @@ mod tests {
         }
     }
 
+    /// Far from where the two ways take the same time.
+    #[test]
+    fn few_ones_go_by_rows_and_many_by_tables() {
+        for n in [128, 512, 1024] {
+            let (few, many) = (sample(n, n, 100, 1), sample(n, n, 2, 2));
+            assert!(by_rows_is_cheaper(&few, &few) && by_rows_is_cheaper(&few, &many), "{n}");
+            assert!(!by_rows_is_cheaper(&many, &many), "{n}");
+        }
+        let none = BitMatrix::zeros(64, 64);
+        assert!(by_rows_is_cheaper(&none, &none) && by_rows_is_cheaper(&none, &sample(64, 64, 2, 3)));
+    }
+
     #[test]
     fn awkward_sizes() {
         for shape in [

@@ -12,8 +12,8 @@ const MOST_UPDATES: u128 = 10_000_000;
 const MOST_COUNTED: u128 = 200_000_000;
 
 impl MatmulSchedule {
-    /// Refuses a schedule with more than about 10^9 steps, all processors together, or with so many small
-    /// rectangles that the updates of the broadcast flow do not fit into memory.
+    /// Refuses a schedule with more than about 10^9 steps, all processors together, or with a number of
+    /// small rectangles such that the updates of the broadcast flow do not fit into memory.
     ///
     /// # Errors
     /// Exit code 1; the message names the number of steps and the parameter to change. Those of

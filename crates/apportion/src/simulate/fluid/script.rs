@@ -21,7 +21,7 @@ pub(super) struct Script<'a, A: Application> {
 }
 
 impl<'a, A: Application> Script<'a, A> {
-    /// The actions for elements of so many bytes on a network, which is given if all hear a broadcast.
+    /// The actions for elements of `element` bytes on a network, which is given if all hear a broadcast.
     pub fn new(
         schedule: &'a A,
         rank: Rank,

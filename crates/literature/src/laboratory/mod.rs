@@ -12,7 +12,6 @@ pub mod two_level;
 pub use pool::{REPETITIONS, Times, Trial, measure, middle};
 
 use apportion::error::Result;
-use apportion::geometry::Rank;
 use apportion::kernels::Kernel;
 use apportion::matrix::{Element, Matrix};
 use apportion::model::Model;
@@ -134,12 +133,6 @@ impl Machine {
         Ok(Self { platform, models, shape, original })
     }
 
-    /// Multiply-adds per second of the processors: the weights of a layout.
-    pub fn weights(&self) -> Vec<f64> {
-        let even = self.shape.elements() as f64 / self.models.len() as f64;
-        self.models.iter().map(|m| m.speed(even)).collect()
-    }
-
     /// The forecast of a layout.
     pub fn forecast(&self, layout: &Layout, order: ScheduleOptions) -> Result<Trace> {
         let rates = rates(&self.models, &layout.shares(), 1);
@@ -186,11 +179,6 @@ impl Machine {
         let world = World::solo(monitor);
         let session = Session::new(&world, &self.platform, monitor, job.work());
         Ok(multiply(Operands::new(&a, &b), &job, &session)?.1.trace)
-    }
-
-    /// Bytes per second between the first two processors.
-    pub fn bandwidth(&self) -> f64 {
-        self.platform.network.link(Rank(0), Rank(1)).horizontal
     }
 }
 

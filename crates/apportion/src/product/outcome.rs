@@ -65,6 +65,8 @@ pub struct RunReport {
     pub io_seconds: f64,
     /// Seconds spent on verification.
     pub verify_seconds: f64,
+    /// What a reader should know of the result: cycles that count as 0, zeros that may stand for no edge.
+    pub notes: Vec<String>,
 }
 
 /// What computed: this rank's kernel, and those of all ranks in `by_rank` if they differ. Every rank calls
@@ -111,6 +113,7 @@ impl RunReport {
             partial: false,
             io_seconds: 0.0,
             verify_seconds: 0.0,
+            notes: Vec::new(),
         })
     }
 
@@ -139,6 +142,7 @@ impl RunReport {
         self.exceptional += next.exceptional;
         self.products += next.products;
         self.verify_seconds += next.verify_seconds;
+        self.notes.extend(next.notes);
     }
 
     /// The same report with the seconds of reading and writing files, and the element type in the files.

@@ -337,7 +337,7 @@ mod tests {
             (format!("{head}-2 2 1\n"), "missing"),
             (format!("{head}0 2 0\n"), "empty"),
             (format!("{head}2 2 99999999999\n"), "more entries than"),
-            (format!("{head}9999999999 9999999999 0\n"), "GiB"),
+            (format!("{head}9999999999 9999999999 0\n"), "TB, more than is free"),
             (format!("{head}2 2 2\n1 1 1\n"), "1 of 2"),
             (format!("{head}2 2 1\n1 1 1\n1 2 1\n"), "more entries"),
             (format!("{head}2 2 1\n0 1 1\n"), ":3: \"0\""),

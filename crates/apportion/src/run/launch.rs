@@ -16,6 +16,9 @@ pub struct Launcher {
     pub remedy: &'static str,
 }
 
+/// The variable of a task's number in the first process management interface of MPICH.
+const PMI: &str = "PMI_RANK";
+
 const OWN_MPIRUN: &str = "use that library's own mpirun, or name mpirun's library in APPORTION_MPI";
 
 /// The launchers, the innermost first: `mpirun` in a batch job starts its daemons by the system's launcher, so
@@ -36,7 +39,7 @@ const LAUNCHERS: [Launcher; 11] = [
         "name the library of the system's MPI (such as libmpi_ibm.so) in APPORTION_MPI",
     ),
     // Hydra, of MPICH and Intel MPI; the PMI and PMI-2 plug-ins of Slurm; PALS.
-    row("mpirun", Some("PMI_SIZE"), "PMI_RANK", false, OWN_MPIRUN),
+    row("mpirun", Some("PMI_SIZE"), PMI, false, OWN_MPIRUN),
     row(
         "mpiexec of PALS",
         Some("PALS_LOCAL_SIZE"),
@@ -100,7 +103,7 @@ impl MpiLaunch {
 
     fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.trim().parse::<usize>().ok();
-        LAUNCHERS.iter().find_map(|launcher| {
+        let by = |launcher: &'static Launcher| {
             let (size, rank) = (launcher.size.and_then(number), number(launcher.rank));
             if size.is_none() && rank.is_none() {
                 return None;
@@ -108,7 +111,15 @@ impl MpiLaunch {
             let rank = rank.unwrap_or(0);
             let size = size.unwrap_or(1).max(rank + 1);
             Some(Self { rank, size, open_mpi: launcher.open_mpi, launcher })
-        })
+        };
+        let found = LAUNCHERS.iter().find_map(by)?;
+        // Systems set PMI's variables beside their own: the launcher is then theirs.
+        let same = |launch: &Self| (launch.rank, launch.size) == (found.rank, found.size);
+        let system = match found.launcher.rank == PMI {
+            true => LAUNCHERS.iter().filter(|row| row.rank != PMI).filter_map(by).find(same),
+            false => None,
+        };
+        Some(Self { launcher: system.map_or(found.launcher, |launch| launch.launcher), ..found })
     }
 }
 
@@ -150,5 +161,7 @@ mod tests {
         assert_eq!(launch(&[&daemons[..], &ranks].concat()), Some(("mpirun", 9, 16)));
         let hydra = [("PMI_SIZE", "16"), ("PMI_RANK", "9")];
         assert_eq!(launch(&[&daemons[..], &hydra].concat()), Some(("mpirun", 9, 16)));
+        let flux = [("FLUX_JOB_SIZE", "16"), ("FLUX_TASK_RANK", "9")];
+        assert_eq!(launch(&[&flux[..], &hydra].concat()), Some(("flux", 9, 16)));
     }
 }

@@ -33,6 +33,9 @@ fn in_world(
         },
     };
     let rank = world.rank();
+    if world.size() > 1 {
+        crate::allocator::name_rank(world.name_of(rank));
+    }
     let console = &if rank == 0 { *console } else { Console::new(false, true, 0) };
     console.detail(format!("{} processes, {}", world.size(), world.library()));
     let outcome = catch_unwind(AssertUnwindSafe(|| {

@@ -194,7 +194,7 @@ fn ranks_that_differ() {
             ["--speeds 1,1,1", "--platform same.toml"],
         ),
         (mdem.into(), ["", ""], ["cell.toml", file]),
-        (mdem.replace("same.toml", "other.toml"), ["", ""], ["cell.toml", file]),
+        (mdem.replace("same.toml", "other.toml"), ["", ""], ["other.toml", file]),
         (
             "measure --sizes 100 -o m.json".into(),
             ["--sizes 100", "--sizes 200"],
@@ -217,8 +217,7 @@ fn ranks_that_differ() {
         assert!(!bench.has("rank0/out.npy") && !bench.has("rank0/m.json") && !bench.has("rank0/c.npy"));
     }
     // Copies with other times are the same product.
-    let same = "matmul same.npy same.npy --speeds 1,1,1";
-    let Some(output) = differently(&bench, [same, same]) else { return };
+    let Some(output) = differently(&bench, [product, product]) else { return };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -251,16 +250,17 @@ fn a_file_that_one_rank_lacks() {
 fn an_output_that_one_rank_does_not_see() {
     let bench = Bench::new();
     bench.matrix("a.npy", "<f8", (9, 9), false);
+    bench.platform(2, false);
     std::fs::create_dir(bench.path("out")).unwrap();
     let own = "unshare --mount sh -c 'mount -t tmpfs none out";
-    let mounts =
-        std::process::Command::new("sh").args(["-c", &format!("{own}'")]).current_dir(bench.path("."));
+    let mut mounts = std::process::Command::new("sh");
+    mounts.args(["-c", &format!("{own}'")]).current_dir(bench.path("."));
     if !mounts.output().is_ok_and(|tried| tried.status.success()) {
         skip(Need::Netns, "no mount namespace can be made");
         return;
     }
     let script = format!(
-        "run=\"{} matmul a.npy a.npy -o out/c.npy --speeds 1,1 --engine mpi\"; \
+        "run=\"{} matmul a.npy a.npy -o out/c.npy --platform platform.toml --engine mpi\"; \
          if [ ${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} = 1 ]; then export run; {own}; exec $run'; else exec $run; fi",
         binary().display()
     );

@@ -60,6 +60,7 @@ fn run(arguments: Arguments, files: Result<(), Error>) -> ExitCode {
     | Command::Arrange(_)
     | Command::Simulate(_)
     | Command::Study(_) = &arguments.command
+        && files.is_ok()
     {
         console::end_at_once();
     }

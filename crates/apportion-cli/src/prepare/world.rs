@@ -21,16 +21,16 @@ fn in_world(
 ) -> Result<()> {
     let world = match World::mpi_within(monitor(), patience) {
         Ok(world) => world,
-        Err(error) => match MpiLaunch::detect() {
-            Some(MpiLaunch { rank, .. }) if rank > 0 => {
-                // All meet the same error, unless one of them is silent.
-                if matches!(error, Error::WorkerLost { .. }) {
-                    say_of(rank, &error);
-                }
+        Err(error) => {
+            // Not all meet it: one of them is silent.
+            if let (Error::WorkerLost { .. }, Some(MpiLaunch { rank, .. })) = (&error, MpiLaunch::detect())
+                && rank > 0
+            {
+                say_of(rank, &error);
                 std::process::exit(error.exit_code().into())
             }
-            _ => return Err(error),
-        },
+            return Err(error);
+        }
     };
     let rank = world.rank();
     if world.size() > 1 {

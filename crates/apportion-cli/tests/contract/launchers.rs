@@ -104,7 +104,10 @@ fn tasks_that_would_all_do_the_same_are_refused() {
             .unwrap();
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
-    let product = "matmul a.npy a.npy --speeds 1 -q";
+    // Speeds that need no measuring.
+    let platform = "[[processor]]\nname = \"one\"\nspeed = \"1 Gflop/s\"\n";
+    std::fs::write(bench.path("one.toml"), platform).unwrap();
+    let product = "matmul a.npy a.npy --platform one.toml -q";
     let launchers: [(&str, &[(&str, &str)]); 10] = [
         ("srun", &[("SLURM_JOB_ID", "9"), ("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "3")]),
         ("flux", &[("FLUX_JOB_SIZE", "8"), ("FLUX_TASK_RANK", "3")]),

@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod console;
 mod flags;
+mod launch;
 mod output;
 mod prepare;
 mod signals;
@@ -38,13 +39,17 @@ fn main() -> ExitCode {
     })
 }
 
-/// The parsed arguments, and an error if two of their files are the same.
+/// The parsed arguments, and an error if two of their files are the same, or if each of several tasks would
+/// write them.
 fn parse() -> Result<(Arguments, Result<(), Error>), clap::Error> {
     let mut grammar = args::headings::command();
     let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;
     let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))?;
     use output::apart::{check, check_stdout};
-    Ok((arguments, check(&grammar, &matches).and_then(|()| check_stdout(&grammar, &matches))))
+    let checked = launch::check(&matches)
+        .and_then(|()| check(&grammar, &matches))
+        .and_then(|()| check_stdout(&grammar, &matches));
+    Ok((arguments, checked))
 }
 
 fn run(arguments: Arguments, files: Result<(), Error>) -> ExitCode {
@@ -55,6 +60,7 @@ fn run(arguments: Arguments, files: Result<(), Error>) -> ExitCode {
     | Command::Arrange(_)
     | Command::Simulate(_)
     | Command::Study(_) = &arguments.command
+        && files.is_ok()
     {
         console::end_at_once();
     }

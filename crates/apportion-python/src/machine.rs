@@ -56,6 +56,32 @@ pub struct Machine {
 }
 
 impl Sources {
+    /// The arguments as words, and the files that they name, to be compared between processes.
+    pub fn facts(&self) -> (Vec<String>, Vec<PathBuf>) {
+        let mut words = Vec::new();
+        if let Some(speeds) = &self.speeds {
+            let all: Vec<String> = speeds.iter().map(Amount::to_toml).collect();
+            words.push(format!("speeds=[{}]", all.join(", ")));
+        }
+        if let Some(seconds) = &self.seconds {
+            words.push(format!("seconds={seconds:?}"));
+        }
+        if let Some(processors) = &self.processors {
+            words.push(format!("processors={processors:?}"));
+        }
+        for (name, amount) in [("latency", &self.latency), ("bandwidth", &self.bandwidth)] {
+            words.extend(amount.as_ref().map(|amount| format!("{name}={}", amount.to_toml())));
+        }
+        let mut files = Vec::new();
+        for (name, document) in [("models", &self.models), ("platform", &self.platform)] {
+            let Some(Document { path, text }) = document else { continue };
+            files.extend(path.clone());
+            words.extend(path.as_ref().map(|path| format!("{name}={:?}", path.display().to_string())));
+            words.extend(text.as_ref().map(|text| format!("{name}={text:?}")));
+        }
+        (words, files)
+    }
+
     /// The machine that the arguments describe.
     ///
     /// # Errors

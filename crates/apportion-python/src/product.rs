@@ -36,6 +36,25 @@ pub struct Task {
     pub measure: bool,
 }
 
+impl Task {
+    /// The arguments as words, to be compared between processes.
+    pub fn words(&self) -> Vec<String> {
+        let Self { what, semiring, exponent, alpha, beta, adaptive, segments, seed, measure } = self;
+        let number = |number: &Option<f64>| number.map_or_else(|| "None".into(), |number| number.to_string());
+        vec![
+            what.clone(),
+            format!("semiring={semiring:?}"),
+            format!("exponent={exponent}"),
+            format!("alpha={}", number(alpha)),
+            format!("beta={}", number(beta)),
+            format!("adaptive={adaptive}"),
+            format!("segments={segments}"),
+            format!("measure={measure}"),
+            format!("seed={seed}"),
+        ]
+    }
+}
+
 /// Everything that a run needs besides its operands.
 pub struct Job {
     pub task: Task,

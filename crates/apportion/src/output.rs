@@ -30,17 +30,33 @@ pub struct OutputFile {
 
 #[derive(Debug)]
 enum Sink {
-    Whole {
-        file: BufWriter<tempfile::NamedTempFile>,
-        target: PathBuf,
-        keep: Option<fs::Permissions>,
-        listed: Listed,
-    },
+    Whole { file: BufWriter<Temporary>, target: PathBuf, keep: Option<fs::Permissions>, listed: Listed },
     Direct(BufWriter<File>),
 }
 
 /// A complete file: its name, the file, its target and its entry among the unfinished ones.
 type Filled = (PathBuf, tempfile::NamedTempFile, PathBuf, Listed);
+
+/// A temporary file, whose errors are those of the operating system: its own would add its name, which means
+/// nothing to a user.
+#[derive(Debug)]
+struct Temporary(tempfile::NamedTempFile);
+
+impl Temporary {
+    fn as_file(&self) -> &File {
+        self.0.as_file()
+    }
+}
+
+impl Write for Temporary {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.as_file_mut().flush()
+    }
+}
 
 impl OutputFile {
     /// Starts a file. Conditions that would make [`commit`](Self::commit) fail are checked here, before any
@@ -90,7 +106,7 @@ impl OutputFile {
             return refuse(what, "create it, or write elsewhere");
         }
         let (file, listed) = match temporary(directory, prefix) {
-            Ok((file, listed)) => (BufWriter::with_capacity(BUFFER, file), listed),
+            Ok((file, listed)) => (BufWriter::with_capacity(BUFFER, Temporary(file)), listed),
             Err(e) => {
                 let what = format!("no file can be created in {}: {e}", directory.display());
                 return refuse(what, "make the directory writable, or write elsewhere");
@@ -134,7 +150,7 @@ impl OutputFile {
             Sink::Whole { file, .. } => {
                 let failed = |e| Error::file(&self.path, "write", e);
                 extend(file.get_ref().as_file(), length).map_err(failed)?;
-                std::path::absolute(file.get_ref().path()).map_err(failed)
+                std::path::absolute(file.get_ref().0.path()).map_err(failed)
             }
         }
     }
@@ -219,7 +235,7 @@ impl OutputFile {
                     file.as_file().set_permissions(permissions).map_err(failed)?;
                 }
                 file.as_file().sync_all().map_err(failed)?;
-                Ok(Some((self.path, file, target, listed)))
+                Ok(Some((self.path, file.0, target, listed)))
             }
         }
     }
@@ -296,11 +312,12 @@ fn temporary(directory: &Path, prefix: &str) -> std::io::Result<(tempfile::Named
         options.mode(0o666);
     }
     let _closed = unfinished::closed();
-    let mut listed = None;
+    let (mut listed, mut refused) = (None, None);
     let file = tempfile::Builder::new().prefix(prefix).make_in(directory, |path| {
         listed = Some(Listed::new(path)?);
-        options.open(path).inspect_err(|_| listed = None)
-    })?;
+        options.open(path).inspect_err(|error| (listed, refused) = (None, error.raw_os_error()))
+    });
+    let file = file.map_err(|error| refused.map_or(error, std::io::Error::from_raw_os_error))?;
     let listed = listed.ok_or_else(|| std::io::Error::other("no file was created"))?;
     Ok((file, listed))
 }

@@ -7,7 +7,8 @@ use crate::output::advect::{Kept, is_free, keep, kept, snapshot, write_field, wr
 use crate::output::slabs::SlabReport;
 use crate::output::{appear, open, picture, timeline};
 use crate::prepare;
-use crate::prepare::advect::{ArrayFile, CourantInput, Inputs, Prepared, inputs, settle};
+use crate::prepare::advect::{ArrayFile, CourantInput, Inputs, Prepared, courant_files, inputs, settle};
+use crate::prepare::agreement::Inputs as Compared;
 use crate::prepare::quick::warn;
 use crate::prepare::world::on_engine;
 use apportion::advect::{
@@ -27,7 +28,14 @@ use std::time::Instant;
 const DIVERGENT: f64 = 1e-6;
 
 pub fn run(args: &AdvectArgs, console: &Console) -> Result<()> {
-    on_engine(args.engine.patient(), console, |world, console| {
+    let named = [Some(args.field.as_path()), args.plan.as_deref()];
+    let named = named.into_iter().chain(args.sources.files()).flatten();
+    let compared = Compared {
+        files: named.chain(courant_files(&args.courant)).collect(),
+        checkpoint: args.resume.as_deref(),
+        ..Compared::default()
+    };
+    on_engine(args.engine.patient(), &compared, console, |world, console| {
         let inputs = world.all_ok(inputs(args).and_then(|inputs| refuse(args).map(|()| inputs)))?;
         match (inputs.field.header.dtype, args.memory) {
             ("f32", None) => on_world::<f32>(args, &inputs, world, console),

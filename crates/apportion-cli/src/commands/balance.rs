@@ -6,7 +6,6 @@ use crate::output::appear;
 use crate::output::balance::{headline, round_table, text, value};
 use crate::output::open;
 use crate::prepare::measure::processors;
-use crate::prepare::world::single;
 use apportion::error::{Error, Result};
 use apportion::measure::{Balance, BalanceOptions, balance};
 use apportion::model::read_models;
@@ -19,7 +18,6 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
         let what = format!("{} is not a positive fraction", args.tolerance);
         return Err(Error::input("--tolerance", what, "use 0.05"));
     }
-    single()?;
     let command = args.program.required()?;
     let known = args.models.as_deref().map(read_models).transpose()?;
     let platform = match (&known, &args.platform, args.processors) {

@@ -4,6 +4,7 @@ use crate::args::MdemArgs;
 use crate::console::{Console, monitor};
 use crate::output::mdem::{EventFiles, Shown};
 use crate::output::results::{About, keep_about};
+use crate::prepare::agreement::Inputs;
 use crate::prepare::mdem::Simulation;
 use crate::prepare::product::{Given, copies, decided_on, speeds};
 use crate::prepare::world::on_engine;
@@ -16,7 +17,10 @@ use serde_json::Value;
 
 pub fn run(args: &MdemArgs, console: &Console) -> Result<()> {
     if args.on_processors() {
-        return on_engine(args.running.engine.patient(), console, |world, console| {
+        let named = [Some(args.workcell.as_path()), args.running.plan.as_deref()];
+        let files = named.into_iter().chain(args.running.sources.files()).flatten().collect();
+        let inputs = Inputs { files, ..Inputs::default() };
+        return on_engine(args.running.engine.patient(), &inputs, console, |world, console| {
             on_world(args, world, console)
         });
     }

@@ -5,6 +5,7 @@ use crate::args::measure::KernelName;
 use crate::args::{BLOCK, MeasureArgs};
 use crate::console::{Console, monitor};
 use crate::output::models::{caps, disturbed, imprecise, text};
+use crate::prepare::agreement::Inputs;
 use crate::prepare::carry::Carried;
 use crate::prepare::fastest::to_measure;
 use crate::prepare::measure::{check, known, options, points, processors, sampled, sizes, units};
@@ -25,7 +26,15 @@ pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
         return links::run(args, console);
     }
     check(args)?;
-    on_engine((args.engine, args.stall_timeout), console, |world, console| on_world(args, world, console))
+    on_engine((args.engine, args.stall_timeout), &inputs(args), console, |world, console| {
+        on_world(args, world, console)
+    })
+}
+
+/// The files that every rank reads.
+pub fn inputs(args: &MeasureArgs) -> Inputs<'_> {
+    let files = [args.platform.as_deref(), args.carry_over.as_deref()].into_iter().flatten().collect();
+    Inputs { files, ..Inputs::default() }
 }
 
 /// This process's part: a single process measures all processors, a rank its own.

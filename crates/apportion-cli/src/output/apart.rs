@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches, Command};
 use std::path::{Path, PathBuf};
 
 /// The flags of all commands that name an output file.
-const OUTPUTS: [&str; 9] =
+pub const OUTPUTS: [&str; 9] =
     ["output", "report", "trace", "svg", "export_to", "models_out", "predecessors", "gantt", "max_plus"];
 
 /// Commands whose output may replace an operand: they check their own files.

@@ -183,6 +183,8 @@ pub fn write_blocks<T: Element>(
     world: &World,
 ) -> Result<Option<OutputFile>> {
     let length = header.len() as u64 + rows * cols * size_of::<T>() as u64;
+    let name = file.as_ref().map_or(Path::new(""), OutputFile::path).as_os_str().as_encoded_bytes();
+    let name = path_of(world.broadcast(name)?);
     let mut create = || match &mut file {
         Some(file) => {
             file.put(header)?;
@@ -195,7 +197,15 @@ pub fn write_blocks<T: Element>(
     let place = path_of(place);
     // A rank that is stopped in the middle removes it: rank 0 may have ended.
     let stray = Stray(&place);
-    let written = write_tiles(&place, c, (header.len() as u64, cols));
+    let written = write_tiles(&place, c, (header.len() as u64, cols)).map_err(|error| match error {
+        Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Error::input(
+            name.display().to_string(),
+            "the file that rank 0 has begun is not here",
+            "write to a directory on a file system that all hosts share",
+        ),
+        Error::File { action, source, .. } => Error::file(&name, action, source),
+        other => other,
+    });
     world.all_ok(written)?;
     std::mem::forget(stray);
     Ok(file)

@@ -51,6 +51,11 @@ fn show(sizes: &[usize]) -> String {
     sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ")
 }
 
+/// The files among the Courant numbers of `--courant`.
+pub fn courant_files(courant: &str) -> impl Iterator<Item = &Path> {
+    courant.split(',').map(str::trim).filter(|text| text.parse::<f64>().is_err()).map(Path::new)
+}
+
 /// Opens the files and checks that they fit together.
 ///
 /// # Errors

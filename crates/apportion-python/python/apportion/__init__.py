@@ -168,7 +168,8 @@ def matmul(
     result is a pair: the product and a `Report`.
 
     `comm` is a communicator of mpi4py: rank r computes the part of processor r. All its processes pass the
-    same arguments, and all get the product, or with `gather=False` the list of their own blocks, each as the
+    same arguments, whose every element is compared before the product begins (a process that differs raises
+    the same error on all), and all get the product, or with `gather=False` the list of their own blocks, each as the
     slices of its rows and columns and an array. mpi4py must have initialised MPI with MPI_THREAD_SERIALIZED or
     higher, as it does by default, and no other thread may use MPI meanwhile.
 

@@ -1,7 +1,6 @@
 //! Graph partitioners: METIS and Scotch.
 
 use super::{Exported, without_zeros};
-use crate::error::{Error, Result};
 use crate::plan::shares::gcd;
 use std::fmt::Write;
 
@@ -11,16 +10,10 @@ const MOST_METIS: f64 = 1.0 - f32::EPSILON as f64 / 2.0;
 const UFACTORS: [f64; 2] = [0.03, 0.001];
 
 /// One line `part = fraction` per part, each above 0 and below 1 also in single precision.
-///
-/// # Errors
-/// One part: METIS refuses its weight (exit code 1).
-pub(super) fn metis(names: &[String], shares: &[u64]) -> Result<Exported> {
+pub(super) fn metis(names: &[String], shares: &[u64]) -> Exported {
     let (parts, mut warnings) = without_zeros(names, shares, "METIS");
     if let [(only, _)] = parts[..] {
-        return Err(Error::infeasible(
-            format!("METIS divides among two parts or more, and {only} gets everything"),
-            "leave METIS out, or export another format",
-        ));
+        warnings.push(format!("METIS divides among two parts or more, and {only} gets everything"));
     }
     let total: f64 = parts.iter().map(|(_, share)| *share as f64).sum();
     let mut text = String::new();
@@ -45,7 +38,7 @@ pub(super) fn metis(names: &[String], shares: &[u64]) -> Result<Exported> {
             by_default.join(", ")
         ));
     }
-    Ok(Exported { text, warnings })
+    Exported { text, warnings }
 }
 
 /// `cmpltw`, the number of processors, and their integer weights.

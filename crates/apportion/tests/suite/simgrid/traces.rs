@@ -163,7 +163,9 @@ fn random_program(ranks: usize, dice: &mut Random) -> Vec<Vec<String>> {
                 0 => vec![format!("bcast {count} {root}{}", datatype(1))],
                 1 => vec![format!("reduce {count} 1e5 {root}{}", datatype(1))],
                 2 => vec![format!("allreduce {count} 1e5{}", datatype(1))],
-                3 | 4 => vec![format!("alltoall {count} {count}{}", datatype(2))],
+                // smpirun ends where Open MPI's table asks 3, 5, 6 or 7 ranks for its exchange by pairs.
+                3 | 4 if ranks.is_power_of_two() => vec![format!("alltoall {count} {count}{}", datatype(2))],
+                3 | 4 => vec![format!("alltoall {0} {0} 6 6", count.min(500_000))],
                 5 => vec![format!("allgather {count} {count}{}", datatype(2))],
                 6 => vec![format!("gather {count} {count} {root}{}", datatype(2))],
                 7 => vec![format!("scatter {count} {count} {root}{}", datatype(2))],

@@ -101,10 +101,21 @@ fn tell(
                 1 => String::new(),
                 _ => format!(" in replication {}", run.replication),
             };
-            return Err(Error::infeasible(
-                format!("deadlock at {} s{which}: {deadlock}", seconds(run.makespan)),
-                "change the rules, the capacities or the dispatching; add --allow-deadlock to see the run",
-            ));
+            // Nothing is done and nothing is held: only a job that is done at the start can begin.
+            let empty = deadlock.circle.iter().all(|wait| wait.jobs.is_empty() && wait.held_by.is_empty());
+            let what = match empty {
+                true => format!("deadlock: a circuit on which no job is ever done{which}: {deadlock}"),
+                false => format!("deadlock at {} s{which}: {deadlock}", seconds(run.makespan)),
+            };
+            let remedy = match empty {
+                true => {
+                    "let a job on the circuit be done at the start (`done = 1`); add --allow-deadlock to see the run"
+                }
+                false => {
+                    "change the rules, the capacities or the dispatching; add --allow-deadlock to see the run"
+                }
+            };
+            return Err(Error::infeasible(what, remedy));
         }
     }
     let shown = Shown::new(simulation, runs)?;

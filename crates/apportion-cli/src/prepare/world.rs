@@ -79,14 +79,12 @@ pub fn processes(world: &World) -> Result<Option<Platform>> {
     if world.is_solo() {
         return Ok(None);
     }
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = host.trim();
-    let hosts = world.all_gather(if host.is_empty() { b"host" } else { host.as_bytes() })?;
-    let named = |(rank, host): (usize, &Vec<u8>)| Processor {
-        cluster: String::from_utf8_lossy(host).into_owned(),
+    let hosts = world.hosts()?;
+    let named = |(rank, host): (usize, &usize)| Processor {
+        cluster: hosts.names[*host].clone(),
         ..Processor::named(format!("rank{rank}"))
     };
-    let processors = hosts.iter().enumerate().map(named).collect();
+    let processors = hosts.of_rank.iter().enumerate().map(named).collect();
     Ok(Some(Platform { name: "mpi".into(), processors, network: Network::free() }))
 }
 

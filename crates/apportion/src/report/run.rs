@@ -111,6 +111,9 @@ impl RunReport {
             }).collect::<Vec<_>>(),
             "plan": self.plan.to_value(),
         });
+        if let Some(network) = &self.network {
+            value["network"] = network.to_value();
+        }
         if let Some(tail) = &self.tail {
             let carried_out = tail.carried_out(&self.plan.shares);
             value["tail"] = json!({

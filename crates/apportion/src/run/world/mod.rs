@@ -4,6 +4,7 @@
 //! the collective operations use the same trees in the same order on every engine.
 
 mod collectives;
+mod hosts;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
 mod redistribute;
@@ -11,6 +12,7 @@ mod shared;
 mod threads;
 mod transfer;
 
+pub use hosts::Hosts;
 pub use redistribute::redistribute;
 pub(crate) use redistribute::redistribute_views;
 pub(super) use threads::first_failure;

@@ -93,7 +93,7 @@ const ALIKE: f64 = 1.1;
 const BURST_SECONDS: f64 = 0.1;
 /// The least half-width of a bandwidth's interval, as a fraction: messages of another moment or program
 /// differ by about as much, however well those of one series agree.
-const REPRODUCIBLE: f64 = 0.02;
+const REPRODUCIBLE: f64 = 0.03;
 /// Minimum number of messages per size, after one that is not counted.
 const FEWEST: usize = 4;
 /// Minimum number of sizes: two parameters and one degree of freedom.

@@ -17,8 +17,8 @@ const LARGE_BURST: &[&str] = &["root tbf rate 100mbit burst 256kb latency 50ms"]
 const NO_BURST: &[&str] =
     &["root handle 1: htb default 1", "parent 1: classid 1:1 htb rate 100mbit quantum 20000"];
 
-/// The bytes per second of such links: 95.6 Mbit/s of payload and a tenth more at most; less where the machine
-/// is busy or the program not optimised, so that packing takes longer than sending.
+/// The bytes per second of such links: 95.6 Mbit/s of payload and a tenth more at most; less where the
+/// machine is busy or the program not optimised, so that packing takes longer than sending.
 const SUSTAINED: std::ops::Range<f64> = 6e6..13.2e6;
 
 /// One pair of hosts at a time: they would slow each other down.
@@ -174,6 +174,7 @@ fn an_unknown_network_between_hosts_is_measured() {
     let Some(hosts) = Hosts::joined_by(LARGE_BURST) else { return };
     let bench = &hosts.bench;
     bench.matrix("a.npy", "<f8", (200, 200), false);
+    bench.matrix("g.npy", "|b1", (200, 200), false);
     // So fast that no message is worth its time.
     let processor = |name: &str| format!("[[processor]]\nname = \"{name}\"\nspeed = \"40 Gflop/s\"\n");
     std::fs::write(bench.path("two.toml"), processor("alpha") + &processor("beta")).unwrap();
@@ -200,7 +201,7 @@ fn an_unknown_network_between_hosts_is_measured() {
     assert!(volume > 0.0 && forecast >= 4.0 * volume / SUSTAINED.end, "forecast {forecast} for {volume}");
     check("matmul a.npy a.npy", "remembered");
     check("matmul a.npy a.npy --remeasure", "measured");
-    check("power a.npy 2", "remembered");
-    check("closure a.npy --semiring max-min", "remembered");
+    check("power a.npy --exponent 2", "remembered");
+    check("closure g.npy --semiring or-and", "remembered");
     check("advect --field a.npy --courant 0.1,0.1 --steps 2", "remembered");
 }

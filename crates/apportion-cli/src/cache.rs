@@ -1,5 +1,5 @@
 //! What is measured and cached between runs, one file per machine, kernel and set of processors: speed
-//! functions, and which kernel is the fastest.
+//! functions, and which kernel is the fastest; and one per set of hosts: the network between them.
 
 use apportion::kernels::Instructions;
 use apportion::measure::{CpuShare, QuickSpeeds};
@@ -25,11 +25,22 @@ pub fn race_path(platform: &Platform, kernel: &str, block: u64) -> Option<PathBu
     file("fastest", platform, kernel, block)
 }
 
-fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
+/// The file of the network between these hosts.
+pub fn network_path(hosts: &str) -> Option<PathBuf> {
+    let key = format!("{} {hosts}", env!("CARGO_PKG_VERSION"));
+    Some(directory()?.join(format!("network-{:016x}.json", XxHash64::oneshot(0, key.as_bytes()))))
+}
+
+/// The directory of all these files.
+fn directory() -> Option<PathBuf> {
     let directory = match std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from) {
         Some(path) if path.is_absolute() => path,
         _ => PathBuf::from(std::env::var_os("HOME").filter(|home| !home.is_empty())?).join(".cache"),
     };
+    Some(directory.join("apportion"))
+}
+
+fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<PathBuf> {
     let machine = discover();
     let mut key = format!(
         "{} {} cores={} {kernel} block={block}",
@@ -45,11 +56,8 @@ fn file(what: &str, platform: &Platform, kernel: &str, block: u64) -> Option<Pat
     for p in &platform.processors {
         let _ = write!(key, " {:?} cores={:?} slowdown={}", p.name, p.cores, p.slowdown);
     }
-    Some(
-        directory
-            .join("apportion")
-            .join(format!("{what}-{kernel}-{:016x}.json", XxHash64::oneshot(0, key.as_bytes()))),
-    )
+    let hash = XxHash64::oneshot(0, key.as_bytes());
+    Some(directory()?.join(format!("{what}-{kernel}-{hash:016x}.json")))
 }
 
 /// What the cache knows.
@@ -65,9 +73,7 @@ pub enum Remembered {
 /// The remembered speeds of these processors.
 pub fn load(path: &Path, platform: &Platform) -> Remembered {
     let parsed = || {
-        let small = std::fs::metadata(path).is_ok_and(|about| about.len() < LARGEST);
-        let text = small.then(|| std::fs::read_to_string(path).ok())??;
-        let value: Value = serde_json::from_str(&text).ok()?;
+        let value: Value = serde_json::from_str(&text(path)?).ok()?;
         let speeds = parsed(&value)?;
         (speeds.models.names() == platform.names()).then_some((value, speeds))
     };
@@ -83,6 +89,12 @@ pub fn load(path: &Path, platform: &Platform) -> Remembered {
         }
     }
     Remembered::Speeds(speeds)
+}
+
+/// The text of a file, if it is of a credible length.
+pub fn text(path: &Path) -> Option<String> {
+    let small = std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() < LARGEST);
+    small.then(|| std::fs::read_to_string(path).ok())?
 }
 
 /// The conditions under which the platform's processors are measured now.

@@ -6,7 +6,7 @@ use crate::layouts::{Layout, Order};
 use crate::machine::Sources;
 use crate::product::{Job, Task, read, scaling, sizes, whole};
 use crate::report::Report;
-use crate::settle::{as_run, settle};
+use crate::settle::settle;
 use crate::wait::{long_watched, short};
 use apportion::kernels::{Instructions, Kernel, Semiring, Tropical};
 use apportion::matrix::{BlockViews, LocalBlocks};
@@ -179,7 +179,7 @@ fn run<T: Lent>(
     world.all_ok(fine)?;
     let settled = settle::<T>(kernel, job, world, monitor);
     let settled = world.all_ok(settled)?;
-    let platform = as_run(&settled.machine.platform);
+    let platform = settled.machine.platform.clone();
     let schedule = MatmulSchedule::new(settled.plan.layout()?, settled.order);
     let own = OwnRects::of(&schedule, world);
     let parts = |view: &BlockViews<'_, T>, rects: &[Rect]| -> LocalBlocks<T> {

@@ -257,6 +257,9 @@ pub fn tell(
     let tell = || {
         let mut value = report.to_value();
         value["largest_courant_sum"] = json!(largest);
+        if let Some(hosts) = prepared.platform.network.hosts() {
+            value["network"] = hosts.to_value();
+        }
         let candidates = prepared.choices.iter().map(|choice| {
             let forecast = choice.plan.forecast.as_ref().map(|forecast| forecast.seconds);
             json!({"method": choice.plan.method, "exchange": choice.order.exchange,

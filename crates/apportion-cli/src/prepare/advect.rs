@@ -2,6 +2,7 @@
 
 use crate::args::AdvectArgs;
 use crate::console::{Console, monitor};
+use crate::prepare::network::with_host_network;
 use crate::prepare::processors::{constant, method_at};
 use crate::prepare::product::{Given, given_in, warn_of_another_kernel};
 use crate::prepare::world::note_absent_cores;
@@ -352,6 +353,8 @@ pub fn known<T: Advectable>(
     (world, console): (&World, &Console),
 ) -> Result<Known> {
     let given = given_in(args.plan.as_deref(), &args.sources, world)?;
+    let platform = with_host_network(given.platform, args.remeasure, (world, console))?;
+    let given = Given { platform, ..given };
     note_absent_cores(&given.platform, world, console);
     let sizes = sizes(memory, given.platform.len() as u64 * size_of::<T>() as u64);
     // The loops for one Courant number on each face are slower than those for one along each axis.

@@ -3,6 +3,7 @@
 use crate::args::{RunningArgs, Sources};
 use crate::console::Console;
 use crate::prepare::chosen::given;
+use crate::prepare::network::with_host_network;
 use crate::prepare::processors::{as_run, constant, in_plan_order, method_at, terms, this_machine};
 use crate::prepare::quick::{Quick, quick};
 use crate::prepare::sizes::sized;
@@ -79,6 +80,8 @@ pub fn speeds<T: Element>(
     console: &Console,
 ) -> Result<(Given, Speeds)> {
     let given = given_in(args.plan.as_deref(), &args.sources, world)?;
+    let platform = with_host_network(given.platform, args.remeasure, (world, console))?;
+    let given = Given { platform, ..given };
     note_absent_cores(&given.platform, world, console);
     if let Some(models) = &given.models {
         warn_of_another_kernel(models, &kernel.name(), console);

@@ -88,9 +88,12 @@ pub fn processes(world: &World) -> Result<Option<Platform>> {
     if world.is_solo() {
         return Ok(None);
     }
-    let named =
-        |rank: usize| Processor { cluster: world.host(rank), ..Processor::named(format!("rank{rank}")) };
-    let processors = (0..world.size()).map(named).collect();
+    let hosts = world.hosts()?;
+    let named = |(rank, host): (usize, &usize)| Processor {
+        cluster: hosts.names[*host].clone(),
+        ..Processor::named(format!("rank{rank}"))
+    };
+    let processors = hosts.of_rank.iter().enumerate().map(named).collect();
     Ok(Some(Platform { name: "mpi".into(), processors, network: Network::free() }))
 }
 

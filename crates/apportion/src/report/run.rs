@@ -114,6 +114,9 @@ impl RunReport {
         if !self.notes.is_empty() {
             value["notes"] = json!(self.notes);
         }
+        if let Some(network) = &self.network {
+            value["network"] = network.to_value();
+        }
         if let Some(tail) = &self.tail {
             let carried_out = tail.carried_out(&self.plan.shares);
             value["tail"] = json!({

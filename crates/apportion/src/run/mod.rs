@@ -32,4 +32,4 @@ pub(crate) use spare::Spare;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
 use unshared as shared;
 pub(crate) use world::redistribute_views;
-pub use world::{Fact, World, hash_elements, host_name, redistribute};
+pub use world::{Fact, Hosts, World, hash_elements, host_name, redistribute};

@@ -5,6 +5,7 @@
 
 mod agreement;
 mod collectives;
+mod hosts;
 #[cfg(all(unix, target_pointer_width = "64", target_endian = "little"))]
 mod mpi;
 mod redistribute;
@@ -13,6 +14,7 @@ mod threads;
 mod transfer;
 
 pub use agreement::{Fact, hash_elements};
+pub use hosts::Hosts;
 pub use redistribute::redistribute;
 pub(crate) use redistribute::redistribute_views;
 pub(super) use threads::first_failure;

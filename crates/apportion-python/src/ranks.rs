@@ -40,6 +40,9 @@ pub fn product_on(
         let error = refuse("adaptive", "is for threads of one process", "leave out comm or adaptive");
         return Err(exception(error));
     }
+    if let Some(empty) = all.iter().find(|operand| operand.rows == 0 || operand.cols == 0) {
+        return Err(empty.misfit(": it has no elements to divide", "leave out comm"));
+    }
     let (all, semiring) = (&all[..], job.semiring);
     let to = (comm, gather);
     match (all[0].kind, semiring) {

@@ -75,3 +75,20 @@ def test_errors_leave_every_process_in_order(mpirun, tmp_path: Path) -> None:
     script = tmp_path / "bad.py"
     script.write_text(BAD)
     assert mpirun(2, str(script)).stdout.count("told") == 2
+
+
+BROADCAST = """
+import apportion
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+shares, layout = apportion.shares(100, speeds=[2, 1]), apportion.layout((60, 60), [2, 1])
+found = comm.bcast([shares, layout] if comm.rank == 0 else None)
+assert found == [shares, layout] and comm.allgather(shares) == [shares] * comm.size
+print("right", flush=True)
+"""
+
+
+def test_values_are_broadcast(mpirun, tmp_path: Path) -> None:
+    script = tmp_path / "broadcast.py"
+    script.write_text(BROADCAST)
+    assert mpirun(2, str(script)).stdout.count("right") == 2

@@ -337,3 +337,33 @@ fn the_forecast_decides_how_a_closure_is_computed() {
     assert_eq!(chosen("columns", 255, 1e7), ClosureMethod::Squaring);
     assert_eq!(chosen("by hand", 1000, 1e7), ClosureMethod::Squaring, "of no method");
 }
+
+/// Ratios of speeds say nothing of times, but the work does: a core's speed decides.
+#[test]
+fn ratios_of_speeds_decide_how_a_closure_is_computed() {
+    let monitor = Monitor::new();
+    let world = World::solo(&monitor);
+    for ratios in [[1.0, 1.0], [1e-90, 1e90]] {
+        let platform = Platform::from_speeds(&ratios).unwrap();
+        let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+        let chosen = |n: u64| {
+            let shape = Shape::new(n, n, n, "test").unwrap();
+            let plan = Plan::of_layout(
+                "columns",
+                platform.names(),
+                shapes::columns(shape, &[1.0, 1.0]).unwrap(),
+                1.0,
+            );
+            let job = MatmulJob::new(
+                Kernel::<f64>::min_plus(),
+                &plan,
+                ScheduleOptions::new(Flow::OneToAll, 64),
+                &models,
+                1,
+            );
+            ClosureMethod::of(&job, &platform, &world).unwrap()
+        };
+        assert_eq!(chosen(1500), ClosureMethod::Elimination);
+        assert_eq!(chosen(200), ClosureMethod::Squaring);
+    }
+}

@@ -115,32 +115,37 @@ def test_shortest_paths_and_their_predecessors() -> None:
             assert last == -1
 
 
-def test_closures_choose_as_the_command_does(needs, tmp_path) -> None:
-    numpy = needs("numpy")
+def roads(numpy, n: int):
     draw = numpy.random.default_rng(1)
-    roads = numpy.where(draw.random((300, 300)) < 0.02, draw.integers(1, 99, (300, 300)), numpy.inf)
-    numpy.fill_diagonal(roads, 0)
-    best = roads.copy()
-    for via in range(300):
+    edges = numpy.where(draw.random((n, n)) < 6 / n, draw.integers(1, 99, (n, n)), numpy.inf)
+    numpy.fill_diagonal(edges, 0)
+    best = edges.copy()
+    for via in range(n):
         best = numpy.minimum(best, best[:, via : via + 1] + best[via])
-    numpy.save(tmp_path / "roads.npy", roads)
+    return edges, best
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_closures_choose_as_the_command_does(before: bool, needs, tmp_path: Path) -> None:
+    numpy = needs("numpy")
+    edges, best = roads(numpy, 256)
+    numpy.save(tmp_path / "roads.npy", edges)
     command = Path(sysconfig.get_path("scripts")) / "apportion"
-    for before in (False, True):
-        asked = ["--speeds", "2,1", "--report", "run.json"] + ["--predecessors", "before.npy"] * before
-        run = [str(command), "closure", "roads.npy", "-o", "best.npy", *asked]
-        subprocess.run(run, check=True, capture_output=True, cwd=tmp_path)
-        chosen = json.loads((tmp_path / "run.json").read_text())["algorithm"]
-        found = apportion.closure(roads, predecessors=before, speeds=[2, 1], report=True)
-        assert found[-1].to_dict()["algorithm"] == chosen
-        assert (found[0] == best).all()
-        for algorithm in ("squaring", "elimination"):
-            found = apportion.closure(
-                roads, algorithm=algorithm, predecessors=before, speeds=[2, 1], report=True
-            )
-            assert found[-1].to_dict()["algorithm"] == algorithm and (found[0] == best).all()
-    # One product's work in place of eleven's.
-    large = numpy.full((1500, 1500), numpy.inf)
-    assert apportion.closure(large, report=True)[1].to_dict()["algorithm"] == "elimination"
+    asked = ["--speeds", "2,1", "--report", "run.json"] + ["--predecessors", "before.npy"] * before
+    run = [str(command), "closure", "roads.npy", "-o", "best.npy", *asked]
+    subprocess.run(run, check=True, capture_output=True, cwd=tmp_path)
+    chosen = json.loads((tmp_path / "run.json").read_text())["algorithm"]
+    found = apportion.closure(edges, predecessors=before, speeds=[2, 1], report=True)
+    assert found[-1].to_dict()["algorithm"] == chosen == "elimination"
+    assert (found[0] == best).all()
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("algorithm", ["squaring", "elimination"])
+def test_closures_by_each_algorithm(algorithm: str, before: bool, needs) -> None:
+    edges, best = roads(needs("numpy"), 130)
+    found = apportion.closure(edges, algorithm=algorithm, predecessors=before, speeds=[2, 1], report=True)
+    assert found[-1].to_dict()["algorithm"] == algorithm and (found[0] == best).all()
 
 
 def test_lists_and_frames(needs) -> None:

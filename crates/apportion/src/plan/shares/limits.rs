@@ -67,7 +67,10 @@ pub(super) fn resolve(models: &[Model], n: u64, limits: &[Limits]) -> Result<Vec
             ));
         }
         // A float above the largest u64 saturates.
-        let most = (model.cap() as u64).min(limit.most.unwrap_or(u64::MAX)).min(n);
+        let mut most = n.min(model.cap() as u64);
+        if let Some(limit) = limit.most {
+            most = most.min(limit);
+        }
         let most = most - most % step;
         let least = limit.least.checked_next_multiple_of(step).unwrap_or(u64::MAX);
         if least > most {

@@ -50,9 +50,7 @@ pub struct Failure {
 pub struct Model {
     processor: String,
     interpolation: Interpolation,
-    /// The hard cap on size; infinite without one. Not an `Option`, whose absent number would be memory that
-    /// nothing wrote: optimised code compares it all the same, and valgrind reports that to callers from C.
-    cap: f64,
+    max_size: Option<f64>,
     failure: Option<Failure>,
     points: Vec<Point>,
     /// `peak[i]` = longest time up to and including point i: makes time monotone where speed rises
@@ -140,8 +138,7 @@ impl Model {
             None => turns(points.iter().map(|p| (p.size, p.seconds))),
         };
         let (failure, ratio) = (None, false);
-        let cap = max_size.unwrap_or(f64::INFINITY);
-        Ok(Self { processor, interpolation, cap, failure, points, peak, turns, akima, ratio })
+        Ok(Self { processor, interpolation, max_size, failure, points, peak, turns, akima, ratio })
     }
 
     /// The same model of a processor of another name.
@@ -173,12 +170,7 @@ impl Model {
 
     /// The hard cap on size (memory), if any.
     pub fn max_size(&self) -> Option<f64> {
-        (self.cap < f64::INFINITY).then_some(self.cap)
-    }
-
-    /// The hard cap on size; infinite if there is none.
-    pub(crate) fn cap(&self) -> f64 {
-        self.cap
+        self.max_size
     }
 
     /// The same model with a hard cap of at most `most` units.
@@ -186,7 +178,7 @@ impl Model {
     /// # Errors
     /// `most` is not a positive number.
     pub fn with_cap(self, most: f64) -> Result<Self> {
-        let cap = self.cap.min(most);
+        let cap = self.max_size.map_or(most, |old| old.min(most));
         let (failure, ratio) = (self.failure, self.ratio);
         Self::new(self.processor, self.interpolation, self.points, Some(cap)).map(|model| Self {
             failure,
@@ -225,7 +217,7 @@ impl Model {
 
     /// Units per second at size `x`; 0 beyond the cap.
     pub fn speed(&self, x: f64) -> f64 {
-        if x > self.cap {
+        if self.max_size.is_some_and(|cap| x > cap) {
             return 0.0;
         }
         match (&self.akima, self.interpolation) {
@@ -244,7 +236,7 @@ impl Model {
     /// longer than `seconds`. If time is not monotone, the larger sizes behind a hump are left out. O(log
     /// points).
     pub fn units_within(&self, seconds: f64, limit: f64) -> f64 {
-        let limit = self.cap.min(limit);
+        let limit = self.max_size.map_or(limit, |cap| cap.min(limit));
         let x = match (&self.akima, self.interpolation) {
             (Some(akima), _) => akima.units_within(&self.points, seconds),
             (None, Interpolation::Constant) => seconds * self.points[0].speed(),
@@ -255,7 +247,7 @@ impl Model {
 
     /// The longest time of any size up to `limit` and the cap.
     pub(crate) fn longest(&self, limit: f64) -> f64 {
-        let top = self.cap.min(limit);
+        let top = self.max_size.map_or(limit, |cap| cap.min(limit));
         match (&self.akima, self.interpolation) {
             (_, Interpolation::Constant) => self.seconds(top),
             (Some(akima), _) if top > 0.0 => akima.longest(&self.points, top),

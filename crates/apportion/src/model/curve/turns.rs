@@ -29,7 +29,7 @@ impl Model {
     /// The first sizes between which the time function falls, below `limit` units and the cap: larger tasks
     /// there take less time than smaller ones. `None` where time never falls, as `fpm` assumes.
     pub fn falls(&self, limit: f64) -> Option<(f64, f64)> {
-        let limit = self.cap().min(limit);
+        let limit = self.max_size().map_or(limit, |cap| cap.min(limit));
         let falls = |pair: &[Turn]| pair[1].seconds < pair[0].seconds && pair[0].size < limit;
         let first = self.turns.windows(2).position(falls)?;
         let rest = &self.turns[first + 1..];
@@ -40,7 +40,7 @@ impl Model {
     /// The largest size that takes at most `seconds`, though smaller ones may take longer: no more than that
     /// can be done in this time. At most `limit` and the cap. O(log points).
     pub(crate) fn largest_within(&self, seconds: f64, limit: f64) -> f64 {
-        let limit = self.cap().min(limit);
+        let limit = self.max_size().map_or(limit, |cap| cap.min(limit));
         let last = self.turns.partition_point(|turn| turn.least_after <= seconds);
         let x = match (last.checked_sub(1).map(|i| self.turns[i]), self.turns.get(last)) {
             (None, _) => seconds * self.points[0].speed(),

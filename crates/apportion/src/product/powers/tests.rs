@@ -3,7 +3,7 @@
 use super::*;
 use crate::kernels::{View, ViewMut};
 use crate::matrix::Matrix;
-use crate::model::Model;
+use crate::model::{Model, WorkUnit, platform_models};
 use crate::plan::{Layout, Plan, Shape, shapes};
 use crate::platform::Platform;
 use crate::product::tests::{PATHS, on, parts, whole};

@@ -42,9 +42,15 @@ pub fn product_on(
         return Err(exception(refuse("comm", what, "initialise it with MPI_THREAD_SERIALIZED or higher")));
     }
     let given = (&operands.0, Some(&operands.1), operands.2.as_ref());
-    let read = read(task, given, sources, order, layout).and_then(|read| match read.1.task.adaptive {
-        true => Err(exception(refuse("adaptive", "is for threads of one process", "leave out comm or adaptive"))),
-        false => Ok(read),
+    let read = read(task, given, sources, order, layout).and_then(|read| {
+        if read.1.task.adaptive {
+            let what = "is for threads of one process";
+            return Err(exception(refuse("adaptive", what, "leave out comm or adaptive")));
+        }
+        match read.0.iter().find(|operand| operand.rows == 0 || operand.cols == 0) {
+            Some(empty) => Err(empty.misfit(": it has no elements to divide", "leave out comm")),
+            None => Ok(read),
+        }
     });
     // One process's wrong argument stops all, which would wait for it.
     let mine = read.as_ref().err().map(|error| error.value(py).to_string());

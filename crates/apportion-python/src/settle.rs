@@ -146,7 +146,7 @@ fn undescribed<T: Element>(
     let pinned = platform.processors.iter().all(|p| p.cores.len() == 1);
     let clusters: Vec<&str> = platform.processors.iter().map(|p| p.cluster.as_str()).collect();
     let one_kind = pinned && clusters.iter().all(|cluster| *cluster == clusters[0]);
-    if (one_kind || !world.is_solo()) && !job.task.measure {
+    if (one_kind || !world.is_solo()) && !(job.task.measure || job.task.remeasure) {
         let models =
             platform.names().into_iter().map(|name| Model::ratio(name, 1.0)).collect::<Result<_>>()?;
         return Ok(Machine { platform, models, block: 1 });
@@ -157,7 +157,7 @@ fn undescribed<T: Element>(
     let key = format!("{} {block} {effort:?} {}", kernel.name(), platform.to_toml());
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     // Ranks measure together, or none does.
-    let found = known().get(&key).filter(|_| world.is_solo()).cloned();
+    let found = known().get(&key).filter(|_| world.is_solo() && !job.task.remeasure).cloned();
     let models = match found {
         Some(models) => models,
         None => {

@@ -115,3 +115,20 @@ def test_processes_with_other_arrays_are_named(mpirun, tmp_path: Path) -> None:
     script = tmp_path / "other.py"
     script.write_text(OTHER)
     assert mpirun(2, str(script)).stdout.count("named") == 2
+
+
+BROADCAST = """
+import apportion
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+shares, layout = apportion.shares(100, speeds=[2, 1]), apportion.layout((60, 60), [2, 1])
+found = comm.bcast([shares, layout] if comm.rank == 0 else None)
+assert found == [shares, layout] and comm.allgather(shares) == [shares] * comm.size
+print("right", flush=True)
+"""
+
+
+def test_values_are_broadcast(mpirun, tmp_path: Path) -> None:
+    script = tmp_path / "broadcast.py"
+    script.write_text(BROADCAST)
+    assert mpirun(2, str(script)).stdout.count("right") == 2

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{Rect, Span};
 use crate::kernels::{Kernel, PathElement, Semiring, Tropical};
 use crate::matrix::{Element, LocalBlocks};
+use crate::model::{Model, only_ratios};
 use crate::platform::Platform;
 use crate::run::{Session, World, redistribute};
 use crate::schedule::MatmulSchedule;
@@ -66,6 +67,10 @@ pub fn products_of_closure(vertices: u64) -> u64 {
     u64::from(vertices.next_power_of_two().ilog2())
 }
 
+/// Multiply-adds per second that count for the fastest processor where only ratios of speeds are known: about
+/// what a core does over min-plus. The choice between methods depends on them little.
+const NOMINAL: f64 = 2e9;
+
 /// How a closure is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -88,8 +93,9 @@ impl std::fmt::Display for ClosureMethod {
 
 impl ClosureMethod {
     /// The method of less predicted time, the same on all ranks: elimination, if it takes less time than half
-    /// of the squarings that may be needed, by the job's plan. Below 256 vertices, and where the plan is of
-    /// no method that could divide products of other shapes, it is squaring.
+    /// of the squarings that may be needed, by the job's plan. Where speeds are only ratios, the fastest
+    /// processor counts as one core. Below 256 vertices, and where the plan is of no method that could divide
+    /// products of other shapes, it is squaring.
     ///
     /// # Errors
     /// As [`simulate`](crate::simulate::simulate), on all ranks.
@@ -98,6 +104,14 @@ impl ClosureMethod {
             if job.plan.layout()?.shape().m < elimination::FEWEST {
                 return Ok(false);
             }
+            let timed;
+            let job = match only_ratios(job.models) {
+                false => job,
+                true => {
+                    timed = nominal_models(job.models)?;
+                    &MatmulJob { models: &timed, models_block: 1, forecast: None, ..job.clone() }
+                }
+            };
             let Some(seconds) = elimination::predicted(job, platform)? else { return Ok(false) };
             let expected = 0.5 * products_of_closure(job.plan.layout()?.shape().m) as f64;
             let job = job.clone().forecast_alone(platform)?;
@@ -115,6 +129,14 @@ impl ClosureMethod {
             Self::Elimination => elimination::work(vertices),
         }
     }
+}
+
+/// Constant speeds in the same ratios, of which the largest is [`NOMINAL`].
+fn nominal_models(models: &[Model]) -> Result<Vec<Model>> {
+    let largest = models.iter().map(|model| model.speed(1.0)).fold(0.0, f64::max);
+    // No processor is so slow that its times are out of range.
+    let speed = |model: &Model| (model.speed(1.0) / largest * NOMINAL).max(1.0);
+    models.iter().map(|model| Model::constant(model.processor(), speed(model))).collect()
 }
 
 /// The closure I + A + A^2 + … of a square matrix over max-plus, min-plus or or-and, in which each vertex

@@ -3,7 +3,7 @@
 use super::*;
 use crate::kernels::{View, ViewMut};
 use crate::matrix::Matrix;
-use crate::model::Model;
+use crate::model::{Model, WorkUnit, platform_models};
 use crate::plan::{Layout, Plan, Shape, shapes};
 use crate::platform::Platform;
 use crate::product::tests::{PATHS, on, parts, whole};
@@ -579,4 +579,34 @@ fn a_graph_full_of_zeros_has_a_note() {
     known.as_mut_slice()[1] = f64::INFINITY;
     let (_, notes) = closed_by(DataPath::InPlace, (METHODS[0], false), Semiring::MinPlus, &known).unwrap();
     assert_eq!(notes, [""; 0], "who writes inf for an absent edge means 0 by 0");
+}
+
+/// Ratios of speeds say nothing of times, but the work does: a core's speed decides.
+#[test]
+fn ratios_of_speeds_decide_how_a_closure_is_computed() {
+    let monitor = Monitor::new();
+    let world = World::solo(&monitor);
+    for ratios in [[1.0, 1.0], [1e-90, 1e90]] {
+        let platform = Platform::from_speeds(&ratios).unwrap();
+        let models = platform_models(&platform, WorkUnit::MultiplyAdd).unwrap();
+        let chosen = |n: u64| {
+            let shape = Shape::new(n, n, n, "test").unwrap();
+            let plan = Plan::of_layout(
+                "columns",
+                platform.names(),
+                shapes::columns(shape, &[1.0, 1.0]).unwrap(),
+                1.0,
+            );
+            let job = MatmulJob::new(
+                Kernel::<f64>::min_plus(),
+                &plan,
+                ScheduleOptions::new(Flow::OneToAll, 64),
+                &models,
+                1,
+            );
+            ClosureMethod::of(&job, &platform, &world).unwrap()
+        };
+        assert_eq!(chosen(1500), ClosureMethod::Elimination);
+        assert_eq!(chosen(200), ClosureMethod::Squaring);
+    }
 }

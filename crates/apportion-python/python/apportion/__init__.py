@@ -76,8 +76,9 @@ def shares(
     - `platform`: a platform file with speeds.
 
     `processors` are their names (default: p0, p1, …). `least`, `most` and `multiple_of` limit the shares:
-    one number for all, or one for each, where None is no limit. `method` is "auto", "even", "proportional",
-    "fpm" (speed functions), "exact" (any time function) or "robust" (bands of speeds).
+    one number for all, or one for each, where None is no limit. `method` is "auto", "even", "proportional"
+    or "largest-remainder" (both nearest to the proportion of the speeds), "fpm" (speed functions), "exact" (any
+    time function) or "robust" (bands of speeds). A processor of speed 0 gets no share.
 
     >>> found = shares(1000, speeds=[9, 1], least=150)
     >>> found.counts, found.offsets, found.slices

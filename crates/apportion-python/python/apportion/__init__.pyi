@@ -42,7 +42,7 @@ _Speeds = Iterable[float | str]
 _Limit = int | Sequence[int | None] | None
 _Seconds = Iterable[float | Mapping[float, float] | Iterable[tuple[float, float]]]
 _Semiring = Literal["plus-times", "max-plus", "min-plus", "or-and"]
-_Method = Literal["auto", "even", "proportional", "fpm", "exact", "robust"]
+_Method = Literal["auto", "even", "proportional", "largest-remainder", "fpm", "exact", "robust"]
 _Flow = Literal["one-to-all", "ring", "bulk", "broadcast"]
 _Block = tuple[slice, slice, Any]
 

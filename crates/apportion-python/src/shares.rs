@@ -120,7 +120,7 @@ fn divide(n: u64, method: &str, machine: &Machine, limits: &[Limits]) -> Result<
     if n > 1 << 53 {
         return Err(refuse("units", format!("{n} is more than 2^53"), "use a smaller number"));
     }
-    if matches!(method, "even" | "proportional") && !limits.is_empty() {
+    if method == "even" && !limits.is_empty() {
         let what = format!("method=\"{method}\" has no limits");
         return Err(refuse("method", what, "leave out min, max and multiple_of, or use method=\"fpm\""));
     }
@@ -129,10 +129,9 @@ fn divide(n: u64, method: &str, machine: &Machine, limits: &[Limits]) -> Result<
             let divided = library::least_time(models, n, limits)?;
             (if divided.exact { "exact" } else { "fpm" }, divided.shares)
         }
-        "even" => (method, library::even(n, models.len())),
-        "proportional" => {
-            let size = (n as f64 / models.len() as f64).max(1.0);
-            (method, library::proportional(n, &models.iter().map(|m| m.speed(size)).collect::<Vec<_>>()))
+        "even" => (method, library::even_among(models, n)),
+        "proportional" | "largest-remainder" => {
+            (method, library::largest_remainder_within(models, n, limits)?)
         }
         "fpm" => (method, library::fpm_within(models, n, limits)?),
         "exact" => (method, library::exact_interpolated(models, n, limits)?),
@@ -142,7 +141,7 @@ fn divide(n: u64, method: &str, machine: &Machine, limits: &[Limits]) -> Result<
         }
         other => {
             let what = format!("unknown method \"{other}\"");
-            return Err(refuse("method", what, "use auto, even, proportional, fpm, exact or robust"));
+            return Err(refuse("method", what, "use auto, even, proportional, largest-remainder, fpm, exact or robust"));
         }
     };
     plan_of(name, shares, machine)

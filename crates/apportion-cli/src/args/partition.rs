@@ -32,7 +32,8 @@ pub enum MinimiseName {
     apportion partition --shape 1000x1000 --speeds 9,1 --method square-corner --svg plan.svg\n  \
     apportion partition --shape 4000x4000 --platform clusters.toml --levels square-corner,columns\n  \
     apportion partition --shape 4000x4000 --speeds 1,1,1,1 --method grid --repeat 128x128\n\
-    Methods for --units: even, proportional, fpm, exact (see docs/reference/methods.md).\n\
+    Methods for --units: even, proportional, largest-remainder, fpm, exact (see\n\
+    docs/reference/methods.md).\n\
     Methods for --shape: rows, straight-line, columns, square-corner, square-rectangle, block-rectangle, \
     recursive, \
     grid, cartesian, column-groups, nagamochi-abe, hybrid, auto; inner and \
@@ -93,7 +94,7 @@ pub struct PartitionArgs {
     #[arg(long, conflicts_with_all = ["units", "method", "levels", "surfaces"])]
     pub keep_all: bool,
     /// Who gets the rows (--method rows) or units (--method proportional) that are left over after rounding
-    /// down [default: soonest].
+    /// down [default: soonest for rows, the largest remainders for units].
     #[arg(long, value_enum, conflicts_with_all = ["levels", "surfaces"])]
     pub left_over: Option<LeftOverName>,
     /// Methods for the levels of a hierarchy, from the top: among the platform's clusters ("site/node"), then

@@ -51,10 +51,12 @@ pub fn check(method: &str, args: &UnitsArgs, front: bool, limited: bool) -> Resu
         "exact" if args.hierarchical => refuse("--hierarchical", "fpm"),
         "exact" => Ok(()),
         "fpm" if front => refuse("--objective", "exact"),
-        "even" | "proportional" if front => refuse("--objective", "exact"),
-        "even" | "proportional" if args.robust => refuse("--robust", "fpm"),
-        "even" | "proportional" if args.hierarchical => refuse("--hierarchical", "fpm"),
-        "even" | "proportional" if limited => refuse("--min, --max or --multiple-of", "fpm or exact"),
+        "even" | "proportional" | "largest-remainder" if front => refuse("--objective", "exact"),
+        "even" | "proportional" | "largest-remainder" if args.robust => refuse("--robust", "fpm"),
+        "even" | "proportional" | "largest-remainder" if args.hierarchical => refuse("--hierarchical", "fpm"),
+        "even" if limited => {
+            refuse("--min, --max or --multiple-of", "fpm, exact, proportional or largest-remainder")
+        }
         _ if args.any_size => refuse("--any-size", "exact"),
         _ => Ok(()),
     }

@@ -86,9 +86,10 @@ def shares(
 
     `processors` are their names (default: p0, p1, …); `speeds` and `seconds` may be dictionaries or pandas
     Series by name instead. `min`, `max` and `multiple_of` limit the shares: one number for all, one for
-    each, where None is no limit, or a dictionary by name. `method` is "auto", "even", "proportional", "fpm"
-    (speed functions), "exact" (any time function) or "robust" (bands of speeds). `least` and `most` are the
-    old names of `min` and `max`.
+    each, where None is no limit, or a dictionary by name. `method` is "auto", "even", "proportional" or
+    "largest-remainder" (both nearest to the proportion of the speeds), "fpm" (speed functions), "exact" (any
+    time function) or "robust" (bands of speeds). A processor of speed 0 gets no share. `least` and `most`
+    are the old names of `min` and `max`.
 
     The result is a sequence of whole numbers that pickles, and that `Shares.read` reads from a plan file.
 

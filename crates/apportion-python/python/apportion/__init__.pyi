@@ -68,7 +68,7 @@ _Times = SupportsFloat | Mapping[float, float] | Iterable[tuple[float, float]]
 _Seconds = Iterable[_Times] | Mapping[str, _Times]
 _Algorithm = Literal["auto", "squaring", "elimination"]
 _Semiring = Literal["plus-times", "max-plus", "min-plus", "or-and"]
-_Method = Literal["auto", "even", "proportional", "fpm", "exact", "robust"]
+_Method = Literal["auto", "even", "proportional", "largest-remainder", "fpm", "exact", "robust"]
 _LayoutMethod = Literal[
     "auto",
     "columns",

@@ -75,7 +75,7 @@ pub struct SlowdownAfter {
     pub slowdown: f64,
 }
 
-/// A constant speed, greater than zero.
+/// A constant speed of at least 0. A processor of speed 0 takes no share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Speed {
     /// A speed without a unit: only ratios between processors are meaningful.
@@ -116,7 +116,7 @@ impl Platform {
     /// Processors `p0`, `p1`, … with the given relative speeds and a network without costs.
     ///
     /// # Errors
-    /// No speed, or a speed that is not finite and positive: exit code 2.
+    /// No speed, a speed that is not a finite number of at least 0, or no positive one: exit code 2.
     pub fn from_speeds(speeds: &[f64]) -> Result<Self> {
         if speeds.is_empty() {
             return Err(Error::input(
@@ -125,15 +125,19 @@ impl Platform {
                 "give one positive number per processor, such as 9,1",
             ));
         }
+        if speeds.iter().all(|&speed| speed == 0.0) {
+            let remedy = "give at least one processor a positive speed";
+            return Err(Error::input("`speeds`", "all are 0", remedy));
+        }
         let processors = speeds
             .iter()
             .enumerate()
             .map(|(i, &speed)| {
-                if let Some(what) = extreme(speed) {
+                if let Some(what) = extreme(speed).filter(|_| speed != 0.0) {
                     return Err(Error::input(
                         "`speeds`",
                         format!("processor p{i}: {what}"),
-                        "give one positive number per processor, such as 9,1",
+                        "give one positive number per processor, such as 9,1, or 0 for no share",
                     ));
                 }
                 Ok(Processor { speed: Some(Speed::Relative(speed)), ..Processor::named(format!("p{i}")) })

@@ -26,7 +26,7 @@ const FOR_LEVELS: f64 = 0.05;
 const FOR_SHARES: f64 = 0.15;
 /// The same up to [`FEW_PROCESSORS`], whose forecasts cost less than they are counted for.
 const FOR_FEW_SHARES: f64 = 0.4;
-const FEW_PROCESSORS: usize = 16;
+pub(super) const FEW_PROCESSORS: usize = 16;
 const FOR_MAPPING: f64 = 0.03;
 
 /// The candidates with those that improve on the best, which is the first, again in order of preference.

@@ -26,6 +26,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     signals::prepare();
     allocator::catch_aborts();
+    console::heed_signals();
     // A panic is a bug in apportion: it is reported in one line, like every other error.
     console::record_panics();
     let outcome = std::panic::catch_unwind(|| match parse() {
@@ -83,7 +84,7 @@ fn run(arguments: Arguments, files: Result<(), Error>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report(&error);
-            ExitCode::from(error.exit_code())
+            ExitCode::from(console::exit_code(&error))
         }
     }
 }
@@ -136,7 +137,7 @@ fn usage(error: &clap::Error) -> ExitCode {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
                     report(&error);
-                    ExitCode::from(error.exit_code())
+                    ExitCode::from(console::exit_code(&error))
                 }
             }
         }
@@ -152,7 +153,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             let line = shortened(line.strip_prefix("error: ").unwrap_or(&line));
             let error = Error::input("usage", line, remedy(error));
             report(&error);
-            ExitCode::from(error.exit_code())
+            ExitCode::from(console::exit_code(&error))
         }
     }
 }

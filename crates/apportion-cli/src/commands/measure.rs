@@ -53,7 +53,6 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     note_absent_cores(&platform, world, console);
     let known = known(args, world)?;
     let sweep = Sweep { sizes, options, known, max_size: args.max_size, world: Some(world) };
-    // From here on Ctrl-C cleans up.
     let monitor = monitor();
     let output = args.output.as_ref().filter(|_| first);
     // A file that cannot be written is reported before the work.

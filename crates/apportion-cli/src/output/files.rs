@@ -1,6 +1,5 @@
 //! Output files: opened before the work, and written completely or not at all.
 
-use crate::console::interruptible;
 use apportion::error::{Error, Result};
 use apportion::output::OutputFile;
 use apportion::plan::Plan;
@@ -9,10 +8,9 @@ use apportion::report::{Timeline, chrome_timeline, plan_svg, timeline_svg};
 use apportion::trace::Trace;
 use std::path::{Path, PathBuf};
 
-/// Starts an output file before the work, so that one that cannot be written is reported at once. From the
-/// first file on, Ctrl-C removes temporary files.
+/// Starts an output file before the work, so that one that cannot be written is reported at once.
 pub fn open(path: Option<&PathBuf>) -> Result<Option<OutputFile>> {
-    interruptible(|| path.map(OutputFile::create).transpose())
+    path.map(OutputFile::create).transpose()
 }
 
 /// Checks that outputs do not replace one another, nor an input. Each comes with its flag.

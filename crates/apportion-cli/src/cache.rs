@@ -1,18 +1,16 @@
 //! What is measured and cached between runs, one file per machine, kernel and set of processors: speed
 //! functions, and which kernel is the fastest.
 
+use apportion::files::read_own_text;
 use apportion::kernels::Instructions;
 use apportion::measure::{CpuShare, QuickSpeeds};
 use apportion::model::Models;
-use apportion::output::write_whole;
+use apportion::output::OutputFile;
 use apportion::platform::{Platform, conditions, discover};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash64;
-
-/// Bytes of a file that is not read: no measurement is so large.
-const LARGEST: u64 = 64 << 20;
 
 /// The file of speed functions for this machine, kernel and processors; `None` if the user has no cache
 /// directory.
@@ -65,8 +63,7 @@ pub enum Remembered {
 /// The remembered speeds of these processors.
 pub fn load(path: &Path, platform: &Platform) -> Remembered {
     let parsed = || {
-        let small = std::fs::metadata(path).is_ok_and(|about| about.len() < LARGEST);
-        let text = small.then(|| std::fs::read_to_string(path).ok())??;
+        let text = read_own_text(path).ok()?;
         let value: Value = serde_json::from_str(&text).ok()?;
         let speeds = parsed(&value)?;
         (speeds.models.names() == platform.names()).then_some((value, speeds))
@@ -135,6 +132,10 @@ pub fn store_text(path: &Path, text: &str) {
     if let Some(directory) = path.parent()
         && std::fs::create_dir_all(directory).is_ok()
     {
-        let _ = write_whole(path, text.as_bytes());
+        let written = OutputFile::create_own(path, ".apportion-").and_then(|mut file| {
+            file.put(text.as_bytes())?;
+            file.commit()
+        });
+        let _ = written;
     }
 }

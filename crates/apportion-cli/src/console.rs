@@ -30,11 +30,18 @@ pub struct Console {
     json: bool,
     quiet: bool,
     verbose: u8,
+    /// True if an output goes to stdout: the text for people then goes to stderr.
+    stdout_taken: bool,
 }
 
 impl Console {
     pub fn new(json: bool, quiet: bool, verbose: u8) -> Self {
-        Self { json, quiet, verbose }
+        Self { json, quiet, verbose, stdout_taken: false }
+    }
+
+    /// The same where an output goes to stdout, or does not.
+    pub fn with_stdout_taken(self, stdout_taken: bool) -> Self {
+        Self { stdout_taken, ..self }
     }
 
     /// The same without notes.
@@ -42,15 +49,21 @@ impl Console {
         Self { quiet: true, verbose: 0, ..self }
     }
 
-    /// The result: one JSON object, or text. A reader that has closed the pipe (`| head`) is not an error.
+    /// The result: one JSON object, or text, on stdout unless that is for an output. A reader that has closed the pipe (`| head`) is not an error.
     pub fn result(&self, value: impl FnOnce() -> Value, text: impl FnOnce() -> String) {
-        print_text(&if self.json { format!("{:#}\n", value()) } else { text() });
+        if self.json {
+            print_text(&format!("{:#}\n", value()));
+        } else if self.stdout_taken {
+            self.note(text().trim_end());
+        } else {
+            print_text(&text());
+        }
     }
 
     /// A part of the result that is known before the end: on stdout, or on stderr if stdout is for one object
     /// or for another tool.
     pub fn early(&self, text: &str, stdout_is_free: bool) {
-        if stdout_is_free && !self.json {
+        if stdout_is_free && !self.json && !self.stdout_taken {
             beside_bar(|| print_text(text));
         } else {
             self.note(text.trim_end());
@@ -75,7 +88,11 @@ impl Console {
     pub fn watch<R>(&self, what: &str, monitor: &Monitor, work: impl FnOnce() -> R) -> R {
         let (mut work, mut outcome) = (Some(work), None);
         let mut watched = || self.watched(what, monitor, &mut || outcome = work.take().map(|work| work()));
-        if AT_ONCE.load(Ordering::SeqCst) { watched() } else { in_order(watched) }
+        if AT_ONCE.load(Ordering::SeqCst) {
+            watched()
+        } else {
+            in_order(watched)
+        }
         outcome.expect("the work is done once")
     }
 

@@ -17,10 +17,3 @@ pub struct Sources {
     #[arg(long, value_name = "FILE")]
     pub platform: Option<PathBuf>,
 }
-
-impl Sources {
-    /// The files that are read, for checks of outputs.
-    pub fn files(&self) -> [Option<&Path>; 2] {
-        [self.models.as_deref(), self.platform.as_deref()]
-    }
-}

@@ -1,18 +1,16 @@
 //! What is measured and cached between runs, one file per machine, kernel and set of processors: speed
 //! functions, and which kernel is the fastest; and one per set of hosts: the network between them.
 
+use apportion::files::read_own_text;
 use apportion::kernels::Instructions;
 use apportion::measure::{CpuShare, QuickSpeeds};
 use apportion::model::Models;
-use apportion::output::write_whole;
+use apportion::output::OutputFile;
 use apportion::platform::{Platform, conditions, discover};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash64;
-
-/// Bytes of a file that is not read: no measurement is so large.
-const LARGEST: u64 = 64 << 20;
 
 /// The file of speed functions for this machine, kernel and processors; `None` if the user has no cache
 /// directory.
@@ -91,10 +89,9 @@ pub fn load(path: &Path, platform: &Platform) -> Remembered {
     Remembered::Speeds(speeds)
 }
 
-/// The text of a file, if it is of a credible length.
+/// The text of a file of the program's own; `None` if it cannot be one.
 pub fn text(path: &Path) -> Option<String> {
-    let small = std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() < LARGEST);
-    small.then(|| std::fs::read_to_string(path).ok())?
+    read_own_text(path).ok()
 }
 
 /// The conditions under which the platform's processors are measured now.
@@ -147,6 +144,10 @@ pub fn store_text(path: &Path, text: &str) {
     if let Some(directory) = path.parent()
         && std::fs::create_dir_all(directory).is_ok()
     {
-        let _ = write_whole(path, text.as_bytes());
+        let written = OutputFile::create_own(path, ".apportion-").and_then(|mut file| {
+            file.put(text.as_bytes())?;
+            file.commit()
+        });
+        let _ = written;
     }
 }

@@ -1,6 +1,7 @@
-//! stdout, stderr, progress, Ctrl-C and panics.
+//! stdout, stderr, progress, signals and panics.
 
 use apportion::error::Error;
+use apportion::measure::abandon_programs;
 use apportion::output::abandon_all;
 use apportion::run::Monitor;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -8,7 +9,7 @@ use serde_json::Value;
 use std::any::Any;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,11 +30,18 @@ pub struct Console {
     json: bool,
     quiet: bool,
     verbose: u8,
+    /// True if an output goes to stdout: the text for people then goes to stderr.
+    stdout_taken: bool,
 }
 
 impl Console {
     pub fn new(json: bool, quiet: bool, verbose: u8) -> Self {
-        Self { json, quiet, verbose }
+        Self { json, quiet, verbose, stdout_taken: false }
+    }
+
+    /// The same where an output goes to stdout, or does not.
+    pub fn with_stdout_taken(self, stdout_taken: bool) -> Self {
+        Self { stdout_taken, ..self }
     }
 
     /// The same without notes.
@@ -41,15 +49,21 @@ impl Console {
         Self { quiet: true, verbose: 0, ..self }
     }
 
-    /// The result: one JSON object, or text. A reader that has closed the pipe (`| head`) is not an error.
+    /// The result: one JSON object, or text, on stdout unless that is for an output. A reader that has closed the pipe (`| head`) is not an error.
     pub fn result(&self, value: impl FnOnce() -> Value, text: impl FnOnce() -> String) {
-        print_text(&if self.json { format!("{:#}\n", value()) } else { text() });
+        if self.json {
+            print_text(&format!("{:#}\n", value()));
+        } else if self.stdout_taken {
+            self.note(text().trim_end());
+        } else {
+            print_text(&text());
+        }
     }
 
     /// A part of the result that is known before the end: on stdout, or on stderr if stdout is for one object
     /// or for another tool.
     pub fn early(&self, text: &str, stdout_is_free: bool) {
-        if stdout_is_free && !self.json {
+        if stdout_is_free && !self.json && !self.stdout_taken {
             beside_bar(|| print_text(text));
         } else {
             self.note(text.trim_end());
@@ -73,7 +87,12 @@ impl Console {
     /// Runs long work with a progress bar, or with a line on stderr from time to time if that is no terminal.
     pub fn watch<R>(&self, what: &str, monitor: &Monitor, work: impl FnOnce() -> R) -> R {
         let (mut work, mut outcome) = (Some(work), None);
-        self.watched(what, monitor, &mut || outcome = work.take().map(|work| work()));
+        let mut watched = || self.watched(what, monitor, &mut || outcome = work.take().map(|work| work()));
+        if AT_ONCE.load(Ordering::SeqCst) {
+            watched()
+        } else {
+            in_order(watched)
+        }
         outcome.expect("the work is done once")
     }
 
@@ -272,52 +291,69 @@ pub fn internal_error(panic: &(dyn Any + Send)) -> String {
     )
 }
 
-/// The process's monitor: Ctrl-C, SIGHUP (unless `nohup` ignores it) and SIGTERM stop the current work, so
-/// that it can clean up.
+/// The process's monitor.
 pub fn monitor() -> &'static Monitor {
     static MONITOR: OnceLock<Monitor> = OnceLock::new();
-    MONITOR.get_or_init(|| {
-        let monitor = Monitor::new();
-        let handle = monitor.clone();
-        // Without a handler, Ctrl-C ends the process at once: results are still correct, but temporary files
-        // may remain.
-        crate::signals::keeping_nohup(|| {
-            let _ = ctrlc::set_handler(move || match AT_ONCE.load(Ordering::SeqCst) {
-                true => end(),
-                false => handle.stop(),
-            });
-        });
-        monitor
-    })
+    MONITOR.get_or_init(Monitor::new)
 }
 
-/// True while a signal may end the process at once.
+/// Parts of the work in progress that end in order when the monitor is stopped.
+static ORDERLY: AtomicUsize = AtomicUsize::new(0);
+
+/// True for a command that has no results to keep and no programs to stop.
 static AT_ONCE: AtomicBool = AtomicBool::new(false);
 
-/// For commands that only compute: from now on, Ctrl-C, SIGHUP and SIGTERM remove the temporary files and end
-/// the process, whatever it is doing. There are no programs to stop and no results to keep.
-pub fn end_at_once() {
-    AT_ONCE.store(true, Ordering::SeqCst);
-    let _ = monitor();
+/// The time that work has to end in order before another signal ends it at once. `timeout` sends each signal
+/// twice.
+const ORDERLY_END: Duration = Duration::from_secs(1);
+
+/// From now on, a signal ends the process: it stops work that ends in order, such as watched work. Anything
+/// else, such as waiting for the other end of a pipe, and work that does not end soon after a first signal,
+/// ends at once: temporary files are removed and programs are ended.
+pub fn heed_signals() {
+    let mut first: Option<Instant> = None;
+    crate::signals::on_end(move || {
+        let again = first.get_or_insert_with(Instant::now).elapsed() > ORDERLY_END;
+        if again || ORDERLY.load(Ordering::SeqCst) == 0 {
+            end();
+        }
+        monitor().stop();
+    });
 }
 
-/// Does something that may wait for others, such as opening a pipe: signals end the process meanwhile.
-pub fn interruptible<R>(work: impl FnOnce() -> R) -> R {
-    let before = AT_ONCE.swap(true, Ordering::SeqCst);
-    let _ = monitor();
-    let result = work();
-    AT_ONCE.store(before, Ordering::SeqCst);
-    result
+/// For commands that only compute: signals end also their watched work at once.
+pub fn end_at_once() {
+    AT_ONCE.store(true, Ordering::SeqCst);
+}
+
+/// Does work that ends in order when the monitor is stopped.
+pub fn in_order<R>(work: impl FnOnce() -> R) -> R {
+    struct Leaves;
+    impl Drop for Leaves {
+        fn drop(&mut self) {
+            ORDERLY.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    ORDERLY.fetch_add(1, Ordering::SeqCst);
+    let _leaves = Leaves;
+    work()
 }
 
 /// Ends the process after a signal.
-fn end() {
+fn end() -> ! {
+    abandon_programs();
     let (written, _none_appears) = abandon_all();
-    say(&match written {
+    let error = match written {
         0 => Error::Interrupted,
         _ => Error::Interrupted.with_kept("the files were written"),
-    });
-    std::process::exit(i32::from(Error::Interrupted.exit_code()));
+    };
+    say(&error);
+    std::process::exit(exit_code(&error).into());
+}
+
+/// The exit code of a process that ends with this error: that of the signal, if one came.
+pub fn exit_code(error: &Error) -> u8 {
+    crate::signals::exit_code().unwrap_or_else(|| error.exit_code())
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     signals::prepare();
     allocator::catch_aborts();
+    console::heed_signals();
+    apportion::files::follow_command_line();
     // A panic is a bug in apportion: it is reported in one line, like every other error.
     console::record_panics();
     let outcome = std::panic::catch_unwind(|| match parse() {
@@ -39,22 +41,21 @@ fn main() -> ExitCode {
     })
 }
 
-/// The parsed arguments, and an error if two of their files are the same, or if each of several tasks would
-/// write them.
-fn parse() -> Result<(Arguments, Result<(), Error>), clap::Error> {
+/// The parsed arguments, and whether an output goes to stdout; an error if their files cannot be together, or
+/// if each of several tasks would write them.
+fn parse() -> Result<(Arguments, Result<bool, Error>), clap::Error> {
     let mut grammar = args::headings::command();
     let matches = grammar.try_get_matches_from_mut(std::env::args_os())?;
     let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))?;
-    use output::apart::{check, check_stdout};
-    let checked = launch::check(&matches)
-        .and_then(|()| check(&grammar, &matches))
-        .and_then(|()| check_stdout(&grammar, &matches));
-    Ok((arguments, checked))
+    let files =
+        launch::check(&matches).and_then(|()| output::apart::check(&grammar, &matches, &arguments.command));
+    Ok((arguments, files))
 }
 
-fn run(arguments: Arguments, files: Result<(), Error>) -> ExitCode {
+fn run(arguments: Arguments, files: Result<bool, Error>) -> ExitCode {
     console::fit_text();
-    let console = Console::new(arguments.json, arguments.quiet, arguments.verbose);
+    let console = Console::new(arguments.json, arguments.quiet, arguments.verbose)
+        .with_stdout_taken(*files.as_ref().unwrap_or(&false));
     if let Command::Partition(_)
     | Command::Plot(_)
     | Command::Arrange(_)
@@ -64,7 +65,7 @@ fn run(arguments: Arguments, files: Result<(), Error>) -> ExitCode {
     {
         console::end_at_once();
     }
-    let outcome = files.and_then(|()| Instructions::limit()).and_then(|_| match &arguments.command {
+    let outcome = files.and_then(|_| Instructions::limit()).and_then(|_| match &arguments.command {
         Command::Detect(a) => commands::detect::run(a, &console),
         Command::Measure(a) => commands::measure::run(a, &console),
         Command::Merge(a) => commands::merge::run(a, &console),
@@ -89,7 +90,7 @@ fn run(arguments: Arguments, files: Result<(), Error>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report(&error);
-            ExitCode::from(error.exit_code())
+            ExitCode::from(console::exit_code(&error))
         }
     }
 }
@@ -142,7 +143,7 @@ fn usage(error: &clap::Error) -> ExitCode {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(error) => {
                     report(&error);
-                    ExitCode::from(error.exit_code())
+                    ExitCode::from(console::exit_code(&error))
                 }
             }
         }
@@ -158,7 +159,7 @@ fn usage(error: &clap::Error) -> ExitCode {
             let line = shortened(line.strip_prefix("error: ").unwrap_or(&line));
             let error = Error::input("usage", line, remedy(error));
             report(&error);
-            ExitCode::from(error.exit_code())
+            ExitCode::from(console::exit_code(&error))
         }
     }
 }

@@ -1,17 +1,15 @@
-//! The system's signals, apart from Ctrl-C and SIGTERM: how the process handles or ignores each.
+//! The system's signals: which of them end the process, and how each is handled or ignored.
 
 #![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Raised when the standard library cannot allocate memory.
 #[cfg(unix)]
 pub const SIGABRT: i32 = 6;
-#[cfg(unix)]
-const SIGHUP: i32 = 1;
 /// Raised, beside the write's error, when a file exceeds its size limit (`ulimit -f`).
 #[cfg(unix)]
 const SIGXFSZ: i32 = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 31 } else { 25 };
-#[cfg(unix)]
-const DEFAULT: usize = 0;
 #[cfg(unix)]
 const IGNORED: usize = 1;
 
@@ -20,10 +18,10 @@ unsafe extern "C" {
     safe fn signal(number: i32, handler: usize) -> usize;
 }
 
-/// Installs a handler.
+/// Installs a handler, and returns the previous one.
 #[cfg(unix)]
-pub fn handle(number: i32, handler: extern "C" fn(i32)) {
-    signal(number, handler as *const () as usize);
+pub fn handle(number: i32, handler: extern "C" fn(i32)) -> usize {
+    signal(number, handler as *const () as usize)
 }
 
 /// Makes a file that exceeds its size limit an error of the write instead of the end of the process.
@@ -37,19 +35,77 @@ pub fn prepare() {
     }
 }
 
-/// Calls `install`, which sets handlers, and keeps SIGHUP ignored if it was: `nohup` relies on that.
-pub fn keeping_nohup(install: impl FnOnce()) {
-    #[cfg(unix)]
-    {
-        let before = signal(SIGHUP, IGNORED);
-        if before != IGNORED {
-            signal(SIGHUP, DEFAULT);
+/// The first signal that asked the process to end; 0 if none has.
+static RECEIVED: AtomicI32 = AtomicI32::new(0);
+
+/// The exit code by convention of a process that a signal has ended, 128 plus the signal's number; `None` if
+/// no signal came.
+pub fn exit_code() -> Option<u8> {
+    match RECEIVED.load(Ordering::SeqCst) {
+        0 => None,
+        number => u8::try_from(128 + number).ok(),
+    }
+}
+
+/// Calls a function, on a thread of its own, for each signal that asks the process to end: Ctrl-C, SIGTERM,
+/// and the others whose default would end it without cleaning up. A signal that is ignored already stays
+/// ignored, as under `nohup` or in a script's background job. If the system refuses the thread, signals end
+/// the process at once: results are still correct, but temporary files may remain.
+#[cfg(unix)]
+pub fn on_end(mut asked: impl FnMut() + Send + 'static) {
+    use rustix::process::Signal;
+    use std::io::{ErrorKind, Read};
+    use std::os::fd::IntoRawFd;
+
+    const ENDING: [Signal; 8] = [
+        Signal::HUP,
+        Signal::INT,
+        Signal::QUIT,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::TERM,
+        Signal::XCPU,
+    ];
+    /// The end of a pipe that wakes the thread.
+    static WAKE: AtomicI32 = AtomicI32::new(-1);
+
+    extern "C" fn received(number: i32) {
+        unsafe extern "C" {
+            fn write(file: i32, from: *const u8, bytes: usize) -> isize;
         }
-        install();
-        if before == IGNORED {
-            signal(SIGHUP, IGNORED);
+        let _ = RECEIVED.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst);
+        // SAFETY: one byte is read from a byte that lives. `write` may be called in a handler.
+        let _ = unsafe { write(WAKE.load(Ordering::SeqCst), &raw const ONE, 1) };
+    }
+    static ONE: u8 = 1;
+
+    let Ok((mut wakes, wake)) = std::io::pipe() else { return };
+    WAKE.store(wake.into_raw_fd(), Ordering::SeqCst);
+    let started = std::thread::Builder::new().spawn(move || {
+        loop {
+            match wakes.read(&mut [0]) {
+                Ok(1) => asked(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                _ => return,
+            }
+        }
+    });
+    if started.is_err() {
+        return;
+    }
+    for number in ENDING.map(Signal::as_raw) {
+        if handle(number, received) == IGNORED {
+            signal(number, IGNORED);
         }
     }
-    #[cfg(not(unix))]
-    install();
+}
+
+/// Calls a function for each Ctrl-C.
+#[cfg(not(unix))]
+pub fn on_end(mut asked: impl FnMut() + Send + 'static) {
+    let _ = ctrlc::set_handler(move || {
+        RECEIVED.store(2, Ordering::SeqCst);
+        asked();
+    });
 }

@@ -1,10 +1,10 @@
 //! What comes from outside: text files of bounded size, names, and quotations of them in messages.
 
 use crate::error::{Error, Result, unprintable};
+use crate::files::{contents, read_file};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use std::fs::File;
-use std::io::Read;
 use std::marker::PhantomData;
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const QUOTED: usize = 60;
 /// quotients of several of them stay within double precision.
 pub(crate) const EXTREME: f64 = 1e100;
 
-/// Reads a text file.
+/// Reads a text file, or a stream.
 ///
 /// # Errors
 /// The file cannot be read, has more than 256 MiB, or is not UTF-8: exit code 2.
@@ -26,16 +26,17 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     read_up_to(path, LARGEST_TEXT)
 }
 
-fn read_up_to(path: &Path, most: u64) -> Result<String> {
+/// The same with another limit.
+///
+/// # Errors
+/// The file cannot be read, has more than `most` bytes, or is not UTF-8: exit code 2.
+pub(crate) fn read_up_to(path: &Path, most: u64) -> Result<String> {
     let failed = |e| Error::file(path, "read", e);
-    let mut text = String::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(most + 1).read_to_string(&mut text).map_err(failed)?;
-    if text.len() as u64 > most {
-        let what = format!("has more than {most} bytes");
-        return Err(Error::input(path.display().to_string(), what, "check that this is the intended file"));
-    }
-    Ok(text)
+    let file = match contents(path, most)? {
+        Some(file) => file,
+        None => File::open(path).map_err(failed)?,
+    };
+    read_file(path, file, most)
 }
 
 /// A value that is written as an object. Derived readers take arrays of the fields' values too, which no

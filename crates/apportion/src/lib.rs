@@ -50,6 +50,7 @@ pub mod advect;
 pub mod error;
 pub mod events;
 pub mod explore;
+pub mod files;
 pub mod geometry;
 mod input;
 pub mod kernels;

@@ -1,15 +1,18 @@
-//! Output files that are written completely or not at all.
+//! Outputs that are written completely or not at all: the one place that decides how.
 
 mod large;
 mod links;
+mod target;
 mod unfinished;
 
+pub use target::{Target, targets};
 pub use unfinished::{Abandoned, abandon_all, abandon_now};
 
 use crate::error::{Error, Result};
+use crate::files::{duplicate, output_descriptor};
 use links::follow;
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::{BufReader, BufWriter, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 use unfinished::Listed;
 
@@ -19,9 +22,13 @@ const BUFFER: usize = 1 << 20;
 /// A file that is being written. [`commit`](Self::commit) makes it appear under its name; dropping it deletes
 /// it.
 ///
-/// The data go to a temporary file in the same directory, which is renamed at the end. An existing file that
-/// is not regular, as `/dev/null` or a pipe, is written directly. Symbolic links are followed. A new file
-/// gets the usual permissions; a replaced file keeps its own.
+/// The data go to a temporary file in the same directory, which is renamed at the end. Symbolic links are
+/// followed. A new file gets the usual permissions; a replaced file keeps its own.
+///
+/// An output that is no regular file with a name of its own is a stream: a descriptor of this process
+/// (`/dev/stdout`, `/dev/fd/3`, a link to one, the file to which the standard output is redirected), a pipe, a
+/// device. Its data follow what was written there before, once they are complete: it is neither replaced nor
+/// truncated. A reader that has closed a pipe is no error.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
@@ -30,12 +37,26 @@ pub struct OutputFile {
 
 #[derive(Debug)]
 enum Sink {
-    Whole { file: BufWriter<Temporary>, target: PathBuf, keep: Option<fs::Permissions>, listed: Listed },
-    Direct(BufWriter<File>),
+    Whole {
+        file: BufWriter<Temporary>,
+        target: PathBuf,
+        keep: Option<fs::Permissions>,
+        listed: Listed,
+        /// False for a file of the program's own, such as a cache.
+        counts: bool,
+    },
+    /// The contents so far, which go to the stream when they are complete.
+    Stream { contents: tempfile::SpooledTempFile, stream: File },
 }
 
-/// A complete file: its name, the file, its target and its entry among the unfinished ones.
-type Filled = (PathBuf, tempfile::NamedTempFile, PathBuf, Listed);
+/// A complete file.
+struct Filled {
+    path: PathBuf,
+    file: tempfile::NamedTempFile,
+    target: PathBuf,
+    counts: bool,
+    _listed: Listed,
+}
 
 /// A temporary file, whose errors are those of the operating system: its own would add its name, which means
 /// nothing to a user.
@@ -66,31 +87,34 @@ impl OutputFile {
     /// The directory does not exist or is not writable, the name is that of a directory, or a file of that
     /// name is write-protected: exit code 2.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
-        Self::create_as(path, ".apportion-")
+        Self::create_as(path.as_ref(), ".apportion-", true)
     }
 
-    /// The same with another start of the temporary file's name.
-    pub(crate) fn create_as(path: impl AsRef<Path>, prefix: &str) -> Result<Self> {
-        let path = path.as_ref();
+    /// A file of the program's own, such as a cache or a part of a checkpoint, which is not counted among the
+    /// outputs; with another start of the temporary file's name.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn create_own(path: impl AsRef<Path>, prefix: &str) -> Result<Self> {
+        Self::create_as(path.as_ref(), prefix, false)
+    }
+
+    fn create_as(path: &Path, prefix: &str, counts: bool) -> Result<Self> {
+        if let Some(stream) = open_stream(path)? {
+            let contents = tempfile::spooled_tempfile(BUFFER);
+            return Ok(Self { path: path.to_path_buf(), sink: Sink::Stream { contents, stream } });
+        }
         let refuse = |what: String, remedy: &str| Err(Error::input(path.display().to_string(), what, remedy));
-        // Not that of the links' end: it has no name if it is a pipe, as behind /dev/stdout.
         let found = fs::metadata(path);
-        let end = follow(path)?;
-        let target =
-            if found.as_ref().is_ok_and(|found| !found.is_file()) { path.to_path_buf() } else { end };
+        let target = follow(path)?;
         let keep = match found {
             Ok(found) if found.is_dir() => return refuse("is a directory".into(), "add a file name to it"),
             Ok(found) => {
-                // Opened in either case, to check that the file may be written.
-                let file =
-                    OpenOptions::new().write(true).open(path).map_err(|e| Error::file(path, "write", e))?;
-                if !found.is_file() {
-                    let sink = Sink::Direct(BufWriter::with_capacity(BUFFER, file));
-                    return Ok(Self { path: path.to_path_buf(), sink });
-                }
+                // Opened to check that the file may be written.
+                OpenOptions::new().write(true).open(path).map_err(|e| Error::file(path, "write", e))?;
                 Some(found.permissions())
             }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
             Err(e) => return Err(Error::file(path, "create", e)),
         };
         let named = target.file_name().is_some() && !path.as_os_str().as_encoded_bytes().ends_with(b"/");
@@ -112,12 +136,17 @@ impl OutputFile {
                 return refuse(what, "make the directory writable, or write elsewhere");
             }
         };
-        Ok(Self { path: path.to_path_buf(), sink: Sink::Whole { file, target, keep, listed } })
+        Ok(Self { path: path.to_path_buf(), sink: Sink::Whole { file, target, keep, listed, counts } })
     }
 
     /// The name of the file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// True if the data follow what is there already, rather than replace a file.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.sink, Sink::Stream { .. })
     }
 
     /// Appends bytes.
@@ -142,7 +171,7 @@ impl OutputFile {
     pub fn share(&mut self, length: u64) -> Result<PathBuf> {
         self.flush().map_err(|e| Error::file(&self.path, "write", e))?;
         match &self.sink {
-            Sink::Direct(_) => Err(Error::input(
+            Sink::Stream { .. } => Err(Error::input(
                 self.path.display().to_string(),
                 "is not a regular file, so that processes cannot write their parts of it",
                 "name a file, or leave the output out",
@@ -160,7 +189,7 @@ impl OutputFile {
     pub fn room(&self) -> Option<u64> {
         match &self.sink {
             Sink::Whole { file, .. } => free_bytes(file.get_ref().as_file()),
-            Sink::Direct(_) => None,
+            Sink::Stream { .. } => None,
         }
     }
 
@@ -194,7 +223,7 @@ impl OutputFile {
         match &self.sink {
             Sink::Whole { file, .. } => file.get_ref().as_file().sync_all(),
             // A pipe or a device cannot be synchronised.
-            Sink::Direct(_) => Ok(()),
+            Sink::Stream { .. } => Ok(()),
         }
     }
 
@@ -216,26 +245,35 @@ impl OutputFile {
             full.extend(file.filled()?);
         }
         let _closed = unfinished::closed();
-        for (path, file, target, _listed) in full {
+        for Filled { path, file, target, counts, _listed } in full {
             file.persist(&target).map_err(|e| Error::file(&path, "write", e.error))?;
-            unfinished::appeared();
+            if counts {
+                unfinished::appeared();
+            }
             sync_directory(&target);
         }
         Ok(())
     }
 
-    /// The file on the disk, to be renamed to its target; `None` if it was written directly.
+    /// The file on the disk, to be renamed to its target; `None` for a stream, which has the data then.
     fn filled(self) -> Result<Option<Filled>> {
         let failed = |e| Error::file(&self.path, "write", e);
         match self.sink {
-            Sink::Direct(mut file) => file.flush().map_err(failed).map(|()| None),
-            Sink::Whole { file, target, keep, listed } => {
+            Sink::Stream { mut contents, mut stream } => {
+                contents.rewind().map_err(failed)?;
+                let copied = std::io::copy(&mut BufReader::with_capacity(BUFFER, contents), &mut stream);
+                match copied {
+                    Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(failed(e)),
+                    _ => Ok(None),
+                }
+            }
+            Sink::Whole { file, target, keep, listed, counts } => {
                 let file = file.into_inner().map_err(|e| failed(e.into_error()))?;
                 if let Some(permissions) = keep {
                     file.as_file().set_permissions(permissions).map_err(failed)?;
                 }
                 file.as_file().sync_all().map_err(failed)?;
-                Ok(Some((self.path, file.0, target, listed)))
+                Ok(Some(Filled { path: self.path, file: file.0, target, counts, _listed: listed }))
             }
         }
     }
@@ -245,16 +283,81 @@ impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match &mut self.sink {
             Sink::Whole { file, .. } => file.write(bytes),
-            Sink::Direct(file) => file.write(bytes),
+            Sink::Stream { contents, .. } => contents.write(bytes),
         }
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
         match &mut self.sink {
             Sink::Whole { file, .. } => file.flush(),
-            Sink::Direct(file) => file.flush(),
+            Sink::Stream { contents, .. } => contents.flush(),
         }
     }
+}
+
+/// The stream to which an output's name leads; `None` for a regular file with a name of its own, and for a
+/// file that is not there. Opening a pipe waits for its reader.
+///
+/// # Errors
+/// The stream is not open, or only for reading: exit code 2.
+fn open_stream(path: &Path) -> Result<Option<File>> {
+    let failed = |e| Error::file(path, "write", e);
+    if let Some(number) = stream_number(path) {
+        let stream = duplicate(number).map_err(failed)?;
+        if !is_writable(&stream) {
+            return Err(Error::input(
+                path.display().to_string(),
+                "is open for reading only",
+                "name an output that can be written, such as -",
+            ));
+        }
+        return Ok(Some(stream));
+    }
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            OpenOptions::new().write(true).open(path).map(Some).map_err(failed)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The descriptor to which an output's name leads: by a name for descriptors, or since the standard output or
+/// the standard error is redirected to this very file.
+fn stream_number(path: &Path) -> Option<u32> {
+    output_descriptor(path).or_else(|| {
+        let there = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        [1, 2].into_iter().find(|number| {
+            duplicate(*number)
+                .and_then(|file| file.metadata())
+                .is_ok_and(|open| target::is_same(&open, &there))
+        })
+    })
+}
+
+/// True for an output that is a stream; see [`OutputFile`]. Opens nothing.
+pub fn is_stream(path: &Path) -> bool {
+    stream_number(path).is_some() || fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// Checks that an output can be written, as [`OutputFile::create`] does, but leaves it alone: a pipe's reader
+/// would take its end for the end of the data.
+///
+/// # Errors
+/// As [`OutputFile::create`].
+pub fn try_output(path: &Path) -> Result<()> {
+    let is_pipe = stream_number(path).is_none() && is_stream(path);
+    if is_pipe { Ok(()) } else { OutputFile::create(path).map(drop) }
+}
+
+#[cfg(unix)]
+fn is_writable(file: &File) -> bool {
+    use rustix::fs::{OFlags, fcntl_getfl};
+    fcntl_getfl(file).is_ok_and(|flags| flags & OFlags::ACCMODE != OFlags::RDONLY)
+}
+
+#[cfg(not(unix))]
+fn is_writable(_: &File) -> bool {
+    true
 }
 
 /// Writes a whole file at once.

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 /// The library, from the bottom up. Folders on one floor do not know each other.
 const LIBRARY: &[&[&str]] = &[
     &["error", "memory"],
-    &["input", "threads"],
+    &["files", "threads"],
+    &["input"],
     &["units", "geometry", "output", "random"],
     &["platform"],
     &["model"],

@@ -19,7 +19,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The files that are read, for checks of outputs.
+    /// The files that are read, which all ranks must find alike.
     pub fn files(&self) -> [Option<&Path>; 2] {
         [self.models.as_deref(), self.platform.as_deref()]
     }

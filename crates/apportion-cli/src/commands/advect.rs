@@ -17,6 +17,7 @@ use apportion::advect::{
 use apportion::error::{Error, Result};
 use apportion::geometry::Rank;
 use apportion::kernels::mpdata::Advectable;
+use apportion::output::{is_stream, try_output};
 use apportion::run::{Session, World};
 use apportion::schedule::{AdvectSchedule, Application};
 use apportion::trace::Trace;
@@ -53,6 +54,12 @@ fn refuse(args: &AdvectArgs) -> Result<()> {
     if args.every.is_some() && !used {
         return Err(Error::input("--every", "nothing is written", "add -o, --frames or --checkpoint"));
     }
+    if let (Some(_), Some(output)) = (args.every, &args.output)
+        && is_stream(output)
+    {
+        let what = format!("{} has no name beside which fields could be written", output.display());
+        return Err(Error::input("--every", what, "name a file by -o"));
+    }
     prepare::slabs::refuse(args)
 }
 
@@ -82,7 +89,7 @@ impl<'a> Begun<'a> {
         }
         world.all_ok(if world.rank() == 0 { inputs.check_periodic::<T>() } else { Ok(()) })?;
         let outputs = [args.report.as_ref(), args.trace.as_ref(), args.svg.as_ref(), args.output.as_ref()];
-        let tried = || outputs.iter().try_for_each(|path| open(*path).map(drop));
+        let tried = || outputs.iter().copied().flatten().try_for_each(|path| try_output(path));
         world.all_ok(if world.rank() == 0 { tried() } else { Ok(()) })?;
         Ok(Self { directory, identity, kept })
     }
@@ -157,6 +164,7 @@ fn on_world<T: Advectable>(
     let schedule = world.all_ok(AdvectSchedule::new(&inputs.problem, layout, best.order, args.steps))?;
     let mut field = world.all_ok(inputs.read_field::<T>(begun.field(inputs), &schedule, world))?;
     let faces = world.all_ok(inputs.read_courant::<T>(&schedule, world))?;
+    world.all_ok(inputs.check_unchanged())?;
     let courant = inputs.courant(&faces);
     let flow = check_flow(&schedule, &courant, world)?;
     let start = moments(&field, world)?;

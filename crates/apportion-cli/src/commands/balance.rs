@@ -25,7 +25,6 @@ pub fn run(args: &BalanceArgs, console: &Console) -> Result<()> {
         _ => processors(args.platform.as_deref(), args.processors)?,
     };
     let known = known.map(|models| models.in_order(&platform.names())).transpose()?;
-    // From here on Ctrl-C cleans up.
     let monitor = monitor();
     let files = (open(args.output.as_ref())?, open(args.models_out.as_ref())?);
     let options = BalanceOptions {

@@ -17,7 +17,7 @@ use apportion::measure::{
     Keep, MeasureOptions, Sizes, Sweep, sweep_advection, sweep_command, sweep_kernel, sweep_stencil,
 };
 use apportion::model::Models;
-use apportion::output::{OutputFile, write_whole};
+use apportion::output::{OutputFile, is_stream, try_output, write_whole};
 use apportion::platform::Platform;
 use apportion::run::{Monitor, World};
 
@@ -62,15 +62,16 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     note_absent_cores(&platform, world, console);
     let known = known(args, world)?;
     let sweep = Sweep { sizes, options, known, max_size: args.max_size, world: Some(world) };
-    // From here on Ctrl-C cleans up.
     let monitor = monitor();
     let output = args.output.as_ref().filter(|_| first);
-    // A file that cannot be written is reported before the work.
-    world.all_ok(output.map_or(Ok(()), |path| OutputFile::create(path).map(drop)))?;
+    // A file that cannot be written is reported before the work. A stream gets the points once.
+    let streamed = output.filter(|path| is_stream(path));
+    let stream = world.all_ok(streamed.map(OutputFile::create).transpose())?;
+    world.all_ok(output.map_or(Ok(()), |path| try_output(path)))?;
     let before = sweep.known.as_ref().map_or(0, points);
     let mut kept = before;
     let mut keep = |models: &Models| {
-        let Some(path) = output else { return Ok(()) };
+        let Some(path) = output.filter(|_| streamed.is_none()) else { return Ok(()) };
         let models = &carried_over(carried.as_ref(), models)?;
         write_whole(path, format!("{}\n", models.to_json()).as_bytes())?;
         kept = points(models);
@@ -104,6 +105,10 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
         return Ok(());
     }
     let models = carried_over(carried.as_ref(), &models)?;
+    if let Some(mut stream) = stream {
+        stream.put(format!("{}\n", models.to_json()).as_bytes())?;
+        stream.commit()?;
+    }
     if args.resume {
         console.note(format!("{before} points were in the file, {} were measured", points(&models) - before));
     }

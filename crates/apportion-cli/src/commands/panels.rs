@@ -40,8 +40,9 @@ pub fn run<T: Element>(
     let Job::Product(args) = task.job else { unreachable!("only products are cut") };
     let (running, first) = (task.running, world.rank() == 0);
     let scaling = world.all_ok(task.scaling(kernel))?;
-    let files = world.all_ok(open_files(args))?;
-    let Begun { manifest, checkpoint, cut } = begin(part, kernel, (given, &speeds), args)?;
+    let mut files = world.all_ok(open_files(args))?;
+    let Begun { manifest, checkpoint, cut } = begin(part, kernel, (given, &speeds), (args, &mut files))?;
+    world.all_ok(files.check_unchanged())?;
     let job = MatmulJob::new(kernel, &manifest.plan, manifest.order, &speeds.models, speeds.block)
         .with_scaling(scaling)
         .with_seed(running.seed);
@@ -81,6 +82,7 @@ pub fn run<T: Element>(
                 return Err(Error::Interrupted);
             }
         }
+        run.check_unchanged()?;
         world.all_ok(file.as_mut().map_or(Ok(()), OutputFile::complete))
     });
     outcome.map_err(|error| kept(error, args, checkpoint.as_ref(), panels.len()))?;
@@ -141,17 +143,19 @@ fn begin<T: Element>(
     part: &Part<'_>,
     kernel: Kernel<T>,
     (given, speeds): (&Given, &Speeds),
-    args: &MatmulArgs,
+    (args, files): (&MatmulArgs, &mut Files),
 ) -> Result<Begun> {
     let Part { world, console, shape, .. } = *part;
-    let decide = || -> Result<Begun> {
+    let mut decide = || -> Result<Begun> {
         let path = data_path(part.task.running, &given.platform, world);
         let make = || cut::<T>((given, speeds), shape, (args, path), console);
         let Some(directory) = args.panels.directory() else {
             let cut = make()?;
             return Ok(Begun { manifest: cut.begun.clone(), checkpoint: None, cut: Some(cut) });
         };
-        let fingerprint = fingerprint(&mut open_files(args)?, args, kernel, given)?;
+        let fingerprint = fingerprint(files, args, kernel, given)?;
+        // The hash is of what the run reads.
+        files.check_unchanged()?;
         let (checkpoint, begun) = Checkpoint::open(directory, &fingerprint)?;
         if let Some(manifest) = begun {
             if args.panels.checkpoint.is_some() {

@@ -2,7 +2,6 @@
 
 use super::panels;
 use crate::console::{Console, monitor};
-use crate::output::distinct;
 use crate::output::results::{Kept, Outputs, tell_and_keep};
 use crate::prepare::agreement::Inputs as Compared;
 use crate::prepare::distributed;
@@ -22,7 +21,6 @@ use apportion::product::{
     matrix_power, multiply, products_of_power,
 };
 use apportion::run::{Session, World};
-use std::path::PathBuf;
 use std::time::Instant;
 
 /// Runs the task on its engine.
@@ -43,7 +41,7 @@ pub fn run(task: &Task<'_>, console: &Console) -> Result<()> {
 
 fn on_world(task: &Task<'_>, world: &World, console: &Console) -> Result<()> {
     let predecessors = if let Job::Closure(file, _) = task.job { file } else { None };
-    world.all_ok(apart(task, predecessors))?;
+    world.all_ok(distributed::check(task, predecessors))?;
     let mut outputs = world.all_ok(Outputs::open(task, predecessors, world))?;
     let (inputs, shape, kind) = world.all_ok(inputs_of(task, world))?;
     world.all_ok(outputs.reserve(shape.m.saturating_mul(shape.n), kind.bytes()))?;
@@ -62,27 +60,6 @@ fn on_world(task: &Task<'_>, world: &World, console: &Console) -> Result<()> {
             part.product(Kernel::or_and(), Outputs { bool, ..outputs })
         }
     }
-}
-
-/// Checks that no output replaces another; C alone may replace an operand.
-fn apart(task: &Task<'_>, predecessors: Option<&PathBuf>) -> Result<()> {
-    let running = task.running;
-    let about = [
-        ("--report", running.report.as_ref()),
-        ("--trace", running.trace.as_ref()),
-        ("--svg", running.svg.as_ref()),
-    ];
-    distributed::check(task, predecessors)?;
-    let files = [&[running.plan.as_deref()], &running.sources.files()[..]].concat();
-    let mut blocks = Vec::new();
-    for path in task.operands() {
-        blocks.extend(distributed::block_files(path)?);
-    }
-    let blocks = blocks.iter().map(|path| Some(path.as_path()));
-    let operands = [Some(task.factors.0), Some(task.factors.1)];
-    let inputs: Vec<_> = operands.into_iter().chain(blocks).chain(files.iter().copied()).collect();
-    distinct(&[("--predecessors", predecessors), about[0], about[1], about[2]], &inputs)?;
-    distinct(&[&[("-o", task.output), ("--predecessors", predecessors)], &about[..]].concat(), &files)
 }
 
 /// One process's part of the work.

@@ -128,6 +128,7 @@ fn look<T: Advectable>(
     let from = &begun.field(inputs).path;
     let mut source = NpyFile::open_array(from)?;
     let mut courant = courant_files(inputs)?;
+    inputs.check_unchanged()?;
     let (mut disk, mut sums) = (DiskUse::default(), MomentsSoFar::default());
     let mut picture = (args.frames.is_some() && begun.kept.is_none()).then(|| Sampler::new(problem));
     let flow = console.watch("checking", monitor(), || {
@@ -210,6 +211,10 @@ impl<T: Advectable> Sweeps<'_, T> {
                 }
                 state.put(elements)
             })?;
+            if step - count == first {
+                seen.source.check_unchanged()?;
+            }
+            self.run.check_unchanged()?;
             self.trace.append(trace);
             if args.trace.is_none() {
                 self.trace.condense();

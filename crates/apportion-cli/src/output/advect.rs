@@ -5,10 +5,11 @@ use crate::output::results::{commit, write_blocks};
 use crate::prepare::advect::ArrayFile;
 use apportion::advect::{Moments, file_hash};
 use apportion::error::{Error, Result};
+use apportion::files::{FileState, read_own_text};
 use apportion::geometry::{Rect, Span};
 use apportion::kernels::mpdata::{Advectable, Place};
 use apportion::matrix::{LocalBlocks, npy_array_header, read_npy_array};
-use apportion::output::write_whole;
+use apportion::output::{OutputFile, write_whole};
 use apportion::report::field_png;
 use apportion::run::{World, redistribute};
 use apportion::schedule::{AdvectProblem, Plane};
@@ -27,7 +28,7 @@ pub fn write_field<T: Advectable>(
     let file = world.all_ok(if world.rank() == 0 { open(Some(path)) } else { Ok(None) })?;
     let header = npy_array_header::<T>(&problem.sizes);
     let matrix = Plane::of(&problem.sizes).matrix(Place::Centre);
-    commit(write_blocks(file, field, &header, matrix, world)?, world)
+    commit(write_blocks((file, path), field, &header, matrix, world)?, world)
 }
 
 /// `out.npy` after 100 steps: `out-000100.npy`.
@@ -122,7 +123,9 @@ pub fn note_kept(
         "hash": format!("{:016x}", file_hash(&path)?),
         "before": [before.mass, before.least, before.most],
     });
-    write_whole(directory.join(MANIFEST), format!("{manifest:#}\n").as_bytes())?;
+    let mut file = OutputFile::create_own(directory.join(MANIFEST), ".apportion-")?;
+    file.put(format!("{manifest:#}\n").as_bytes())?;
+    file.commit()?;
     let older = |name: &str| name.starts_with("field-") && name < self::name(step).as_str();
     let entries = std::fs::read_dir(directory).map_err(|e| Error::file(directory, "read", e))?;
     for entry in entries.flatten().filter(|entry| older(&entry.file_name().to_string_lossy())) {
@@ -150,10 +153,10 @@ pub fn is_free(directory: &Path) -> Result<()> {
 /// It cannot be read, it is damaged, or it belongs to another advection.
 pub fn kept(directory: &Path, identity: &Value) -> Result<Option<Kept>> {
     let path = directory.join(MANIFEST);
-    let text = match std::fs::read_to_string(&path) {
+    let text = match read_own_text(&path) {
         Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::file(&path, "read", e)),
+        Err(Error::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
     };
     let refuse =
         |what: &str| Error::input(path.display().to_string(), what, "delete the directory and start again");
@@ -180,7 +183,8 @@ pub fn kept(directory: &Path, identity: &Value) -> Result<Option<Kept>> {
     if value["hash"] != json!(format!("{:016x}", file_hash(&field)?)) {
         return Err(refuse("names a field that was changed later"));
     }
+    let state = FileState::of(&field)?;
     let (header, _) = read_npy_array(&field)?;
     let before = Moments { mass: *mass, least: *least, most: *most };
-    Ok(Some(Kept { step, signed, before, field: ArrayFile { path: field, header } }))
+    Ok(Some(Kept { step, signed, before, field: ArrayFile { path: field, header, state } }))
 }

@@ -1,7 +1,11 @@
-//! Files that no command may lose: outputs that would replace each other or an input.
+//! Files that no command may lose: outputs that would replace each other or an input. Everything that a
+//! command writes is compared here, before it begins.
 
-use super::distinct;
+use super::advect::snapshot;
+use crate::cli::Command as Typed;
+use crate::prepare::distributed::{block_files, is_layout};
 use apportion::error::{Error, Result};
+use apportion::output::{Target, targets};
 use clap::{Arg, ArgMatches, Command};
 use std::path::{Path, PathBuf};
 
@@ -9,86 +13,274 @@ use std::path::{Path, PathBuf};
 pub const OUTPUTS: [&str; 9] =
     ["output", "report", "trace", "svg", "export_to", "models_out", "predecessors", "gantt", "max_plus"];
 
-/// Commands whose output may replace an operand: they check their own files.
-const PRODUCTS: [&str; 3] = ["matmul", "power", "closure"];
+/// The operands of products, which C may replace.
+const OPERANDS: [&str; 3] = ["a", "b", "c_in"];
 
-/// Checks the files of the command that was typed.
+/// A file that is named on the command line, or by a file that is.
+struct Named {
+    flag: String,
+    path: PathBuf,
+    /// True for an operand, and for an output that may replace one.
+    of_product: bool,
+    targets: Vec<Target>,
+}
+
+impl Named {
+    fn new(flag: String, path: &Path, of_product: bool, output: bool) -> Self {
+        Self { flag, path: path.to_path_buf(), of_product, targets: targets(path, output) }
+    }
+
+    fn is_same_as(&self, other: &Self) -> bool {
+        self.targets.iter().any(|target| other.targets.contains(target))
+    }
+}
+
+/// Files that a command names itself, in a directory that is named on the command line.
+struct Pattern {
+    flag: &'static str,
+    directory: PathBuf,
+    /// The beginning of all their names.
+    prefix: String,
+    /// True for the rest of a name.
+    rest: Box<dyn Fn(&str) -> bool>,
+}
+
+impl Pattern {
+    fn new(flag: &'static str, directory: &Path, prefix: impl Into<String>, rest: fn(&str) -> bool) -> Self {
+        Self { flag, directory: directory.to_path_buf(), prefix: prefix.into(), rest: Box::new(rest) }
+    }
+
+    /// The only file of a name.
+    fn of_name(flag: &'static str, directory: &Path, name: &str) -> Self {
+        Self::new(flag, directory, name, str::is_empty)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        name.strip_prefix(&self.prefix).is_some_and(|rest| (self.rest)(rest))
+    }
+
+    /// Whether one of the files is this one, under whatever name: those of the names that are there already
+    /// may be links.
+    fn includes(&self, file: &Named) -> bool {
+        let Ok(directory) = self.directory.canonicalize() else { return false };
+        let here = |target: &Target| match target {
+            Target::Name { directory: there, name } => *there == directory && self.has(name),
+            _ => false,
+        };
+        if file.targets.iter().any(here) {
+            return true;
+        }
+        let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+        let named = entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| self.has(name)));
+        named
+            .into_iter()
+            .any(|entry| targets(&entry.path(), true).iter().any(|target| file.targets.contains(target)))
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        let same = match [&self.directory, &other.directory].map(|directory| directory.canonicalize()) {
+            [Ok(a), Ok(b)] => a == b,
+            _ => self.directory == other.directory,
+        };
+        same && (self.prefix.starts_with(&other.prefix) || other.prefix.starts_with(&self.prefix))
+    }
+}
+
+/// The directory of a file.
+fn beside(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// `-000100.npy`, `-0-1.npy`: a rest of digits and hyphens with this ending.
+fn is_numbered(rest: &str, ending: &str) -> bool {
+    let number = rest.strip_suffix(ending);
+    number.is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit() || c == '-'))
+}
+
+/// The files of a command that it names itself.
+fn patterns(command: &Typed) -> Vec<Pattern> {
+    let mut all = Vec::new();
+    let (output, checkpoint) = match command {
+        Typed::Matmul(args) => (args.output.as_ref(), args.panels.directory()),
+        Typed::Power(args) => (args.output.as_ref(), None),
+        Typed::Closure(args) => (args.output.as_ref(), None),
+        _ => (None, None),
+    };
+    if let Some(path) = output.filter(|path| is_layout(path)) {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        all.push(Pattern::new("-o", beside(path), format!("{stem}-"), |rest| is_numbered(rest, ".npy")));
+    }
+    if let Some(directory) = checkpoint {
+        let own = |prefix: &str, rest| Pattern::new("--checkpoint", directory, prefix, rest);
+        all.push(own("checkpoint.", |rest| ["json", "lock"].contains(&rest)));
+        all.push(own("panel-", |rest| rest.ends_with(".npy")));
+        all.push(own(".checkpoint-", |_| true));
+    }
+    match command {
+        Typed::Advect(args) => {
+            if let (Some(every), Some(output)) = (args.every, &args.output) {
+                let steps = args.steps;
+                let first = snapshot(output, 0);
+                let name = first.file_name().unwrap_or_default().to_string_lossy();
+                let prefix = name.strip_suffix("000000.npy").unwrap_or(&name).to_owned();
+                let rest = move |rest: &str| {
+                    let step = rest.strip_suffix(".npy").and_then(|step| step.parse::<u64>().ok());
+                    step.is_some_and(|step| step % every == 0 && step < steps)
+                };
+                let directory = beside(output).to_path_buf();
+                all.push(Pattern { flag: "--every", directory, prefix, rest: Box::new(rest) });
+            }
+            if let Some(frames) = &args.frames {
+                all.push(Pattern::new("--frames", frames, "frame-", |rest| is_numbered(rest, ".png")));
+            }
+            if let Some(directory) = args.checkpoint.as_ref().or(args.resume.as_ref()) {
+                all.push(Pattern::of_name("--checkpoint", directory, "checkpoint.json"));
+                // Older fields of such names are removed.
+                all.push(Pattern::new("--checkpoint", directory, "field-", |_| true));
+            }
+        }
+        Typed::Mdem(args) => {
+            for prefix in ["F_", "S_"] {
+                let directory = args.matrices.iter();
+                all.extend(directory.map(|directory| {
+                    Pattern::new("--matrices", directory, prefix, |rest| rest.ends_with(".npy"))
+                }));
+            }
+        }
+        Typed::Simulate(args) => {
+            if let Some(directory) = &args.export_simgrid {
+                for name in ["platform.xml", "hostfile", "traces.txt"] {
+                    all.push(Pattern::of_name("--export-simgrid", directory, name));
+                }
+                all.push(Pattern::new("--export-simgrid", directory, "rank-", |rest| {
+                    is_numbered(rest, ".txt")
+                }));
+            }
+        }
+        Typed::Study(args) => {
+            for name in ["study-columns.svg", "study-non-rectangular.svg"] {
+                all.extend(args.svg.iter().map(|directory| Pattern::of_name("--svg", directory, name)));
+            }
+        }
+        _ => {}
+    }
+    all
+}
+
+/// Checks the files of the command that was typed, and returns whether an output goes to stdout.
 ///
 /// # Errors
-/// Two outputs with one target, or an output that is an input: exit code 2.
-pub fn check(grammar: &Command, matches: &ArgMatches) -> Result<()> {
-    let Some((name, matches)) = matches.subcommand().filter(|(name, _)| !PRODUCTS.contains(name)) else {
-        return Ok(());
-    };
+/// Exit code 2: two outputs with one target, or an output that is an input, also among the files that the
+/// command names itself; two inputs from one stream; an output to stdout where that is for the JSON object or
+/// for an export.
+pub fn check(grammar: &Command, matches: &ArgMatches, command: &Typed) -> Result<bool> {
+    let Some((name, matches)) = matches.subcommand() else { return Ok(false) };
     let (mut outputs, mut inputs) = (Vec::new(), Vec::new());
     // Some of the Courant numbers may be files.
     let courant = matches.try_get_one::<String>("courant").ok().flatten();
-    inputs.extend(
-        courant.into_iter().flat_map(|text| text.split(',')).map(|name| Some(Path::new(name.trim()))),
-    );
+    for name in courant.into_iter().flat_map(|text| text.split(',')) {
+        inputs.push(Named::new("--courant".into(), Path::new(name.trim()), false, false));
+    }
+    let product = matches!(command, Typed::Matmul(_) | Typed::Power(_) | Typed::Closure(_));
     for arg in grammar.find_subcommand(name).into_iter().flat_map(Command::get_arguments) {
         let id = arg.get_id().as_str();
         let paths = matches.try_get_many::<PathBuf>(id).ok().flatten().into_iter().flatten();
         let directory = arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "DIR"));
-        if OUTPUTS.contains(&id) {
-            outputs.extend(paths.map(|path| (flag(arg), path)));
-        } else if !directory {
-            inputs.extend(paths.map(|path| Some(path.as_path())));
+        for path in paths {
+            if OUTPUTS.contains(&id) {
+                outputs.push(Named::new(flag(arg), path, product && id == "output", true));
+            } else if !directory {
+                let operand = product && OPERANDS.contains(&id);
+                inputs.push(Named::new(flag(arg), path, operand, false));
+                if operand && !apportion::files::is_stream(path) {
+                    let blocks = block_files(path)?;
+                    inputs.extend(blocks.iter().map(|block| Named::new(flag(arg), block, true, false)));
+                }
+            }
         }
     }
-    let outputs: Vec<(&str, Option<&PathBuf>)> =
-        outputs.iter().map(|(flag, path)| (flag.as_str(), Some(*path))).collect();
-    distinct(&outputs, &inputs as &[Option<&Path>])
+    let patterns = patterns(command);
+    check_outputs(&outputs, &inputs)?;
+    check_patterns(&patterns, &outputs, &inputs)?;
+    check_streams(&inputs)?;
+    let stdout = targets(Path::new("/dev/stdout"), true);
+    let taken = outputs.iter().find(|output| output.targets.iter().any(|target| stdout.contains(target)));
+    let Some(output) = taken else { return Ok(false) };
+    let free =
+        |what: &str, remedy: &str| Err(Error::input(&output.flag, format!("stdout is for {what}"), remedy));
+    if matches.get_flag("json") {
+        return free("the JSON object", "write to another file, or leave out --json");
+    }
+    let has = |id: &str| matches.try_contains_id(id).unwrap_or(false);
+    if has("export") && !has("export_to") {
+        return free("the export", "write to another file, or name the export's by --export-to");
+    }
+    Ok(true)
 }
 
-/// Rejects an output to stdout where that is for the JSON object.
-///
-/// # Errors
-/// There is one: exit code 2.
-pub fn check_stdout(grammar: &Command, matches: &ArgMatches) -> Result<()> {
-    let Some((name, matches)) = matches.subcommand().filter(|(_, m)| m.get_flag("json")) else {
-        return Ok(());
-    };
-    for arg in grammar.find_subcommand(name).into_iter().flat_map(Command::get_arguments) {
-        let id = arg.get_id().as_str();
-        let mut paths = matches.try_get_many::<PathBuf>(id).ok().flatten().into_iter().flatten();
-        if OUTPUTS.contains(&id) && paths.any(|path| is_stdout(path)) {
+fn check_outputs(outputs: &[Named], inputs: &[Named]) -> Result<()> {
+    for (at, output) in outputs.iter().enumerate() {
+        let name = output.path.display();
+        if let Some(other) = outputs[..at].iter().find(|other| other.is_same_as(output)) {
+            let what = format!("{name} is also the output of {}, which it would replace", other.flag);
+            return Err(Error::input(&output.flag, what, "name different files"));
+        }
+        // C may replace an operand, but not the layout file that says where an operand's blocks are.
+        let allowed = |input: &Named| output.of_product && input.of_product && !is_layout(&output.path);
+        if inputs.iter().any(|input| !allowed(input) && input.is_same_as(output)) {
+            let what = format!("{name} is an input, which it would replace");
+            return Err(Error::input(&output.flag, what, "name another file"));
+        }
+    }
+    Ok(())
+}
+
+fn check_patterns(patterns: &[Pattern], outputs: &[Named], inputs: &[Named]) -> Result<()> {
+    for (at, pattern) in patterns.iter().enumerate() {
+        if let Some(file) = inputs.iter().find(|file| pattern.includes(file)) {
+            let what = format!("its files could replace {}, which is an input", file.path.display());
+            return Err(Error::input(pattern.flag, what, "name another file, or another directory"));
+        }
+        if let Some(file) = outputs.iter().find(|file| pattern.includes(file)) {
+            let (path, flag) = (file.path.display(), &file.flag);
+            let what = format!("its files could replace {path}, the output of {flag}");
+            return Err(Error::input(pattern.flag, what, "name another file, or another directory"));
+        }
+        let others = patterns[..at].iter().filter(|other| other.flag != pattern.flag);
+        if let Some(other) = others.into_iter().find(|other| other.meets(pattern)) {
+            let what = format!("its files could replace those of {}", other.flag);
+            return Err(Error::input(pattern.flag, what, "name another file, or another directory"));
+        }
+    }
+    Ok(())
+}
+
+/// A stream can be read only once.
+fn check_streams(inputs: &[Named]) -> Result<()> {
+    let number =
+        |input: &Named| input.targets.iter().find(|target| matches!(target, Target::Descriptor(_))).cloned();
+    for (at, input) in inputs.iter().enumerate() {
+        let Some(target) = number(input) else { continue };
+        if let Some(other) = inputs[..at].iter().find(|other| other.targets.contains(&target)) {
+            let what = format!("{} is also the input of {}", input.path.display(), other.flag);
             return Err(Error::input(
-                flag(arg),
-                "stdout is for the JSON object",
-                "write to another file, or leave out --json",
+                &input.flag,
+                what,
+                "a stream is read once: name a file for one of them",
             ));
         }
     }
     Ok(())
 }
 
-/// Whether a name is one of this process's stdout, or of the file or pipe behind it.
-fn is_stdout(path: &Path) -> bool {
-    const STDOUT: &str = "/dev/stdout";
-    let named = [STDOUT, "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name));
-    named || is_same(path, Path::new(STDOUT))
-}
-
-/// Whether two names are of one file. Devices, such as /dev/null, take what several outputs write.
-#[cfg(unix)]
-fn is_same(path: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    match [path, other].map(std::fs::metadata) {
-        [Ok(a), Ok(b)] => (a.dev(), a.ino()) == (b.dev(), b.ino()) && !a.file_type().is_char_device(),
-        _ => false,
-    }
-}
-
-#[cfg(not(unix))]
-fn is_same(_: &Path, _: &Path) -> bool {
-    false
-}
-
 /// A flag as it is typed.
 fn flag(arg: &Arg) -> String {
-    arg.get_short()
-        .map_or_else(|| format!("--{}", arg.get_id().as_str().replace('_', "-")), |c| format!("-{c}"))
+    let name = arg.get_id().as_str();
+    match arg.get_short() {
+        _ if arg.is_positional() => name.to_uppercase(),
+        Some(short) => format!("-{short}"),
+        None => format!("--{}", name.replace('_', "-")),
+    }
 }
 
 #[cfg(test)]
@@ -96,21 +288,18 @@ fn flag(arg: &Arg) -> String {
 mod tests {
     use super::*;
     use crate::args::headings::command;
+    use clap::FromArgMatches;
 
     fn checked(words: &[&str]) -> Result<()> {
         let mut grammar = command();
         let all = ["apportion"].iter().chain(words);
         let matches = grammar.try_get_matches_from_mut(all).unwrap();
-        check(&grammar, &matches)
+        let typed = crate::cli::Arguments::from_arg_matches(&matches).unwrap();
+        check(&grammar, &matches, &typed.command).map(drop)
     }
 
     #[test]
     fn stdout_is_for_one_json_object() {
-        let checked = |words: &[&str]| {
-            let mut grammar = command();
-            let matches = grammar.try_get_matches_from_mut(["apportion"].iter().chain(words)).unwrap();
-            check_stdout(&grammar, &matches)
-        };
         let plan = ["partition", "--units", "4", "--speeds", "1,1", "-o", "/dev/stdout"];
         checked(&plan).unwrap();
         for line in [&[&plan[..], &["--json"]].concat(), &[&["--json"], &plan[..]].concat()] {
@@ -122,17 +311,57 @@ mod tests {
         checked(&["matmul", "a", "b", "--report", "/dev/null", "--json"]).unwrap();
     }
 
+    /// Names that a command makes, and names of one file through links.
     #[cfg(unix)]
     #[test]
-    fn names_of_one_file_are_told() {
+    fn names_that_a_command_makes_and_links_replace_nothing() {
+        use std::os::unix::fs::symlink;
         let directory = tempfile::tempdir().unwrap();
-        let [file, link, other] = ["file", "link", "other"].map(|name| directory.path().join(name));
-        std::fs::write(&file, "").unwrap();
-        std::fs::write(&other, "").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert!(is_same(&file, &file) && is_same(&link, &file) && !is_same(&other, &file));
-        assert!(!is_same(Path::new("/dev/null"), Path::new("/dev/null")));
-        assert!(!is_same(&directory.path().join("none"), &file));
+        let at = |name: &str| directory.path().join(name).display().to_string();
+        for name in ["f-000002.npy", "x.npy", "a.npy", "kept"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        std::fs::hard_link(at("x.npy"), at("hard.npy")).unwrap();
+        symlink("missing", at("dangling")).unwrap();
+        symlink(at("x.npy"), at("y-000001.npy")).unwrap();
+        std::fs::create_dir(at("dir")).unwrap();
+        let advect =
+            |words: &[&str]| checked(&[&["advect", "--courant", "0", "--steps", "4"][..], words].concat());
+        let matmul = |words: &[&str]| checked(&[&["matmul", &at("a.npy"), &at("x.npy")][..], words].concat());
+        let (out, y) = (at("f.npy"), at("dir/../y.npy"));
+        let refused = [
+            advect(&["--field", &at("f-000002.npy"), "--every", "1", "-o", &out]),
+            advect(&["--field", &at("x.npy"), "--every", "2", "-o", &out, "--report", &at("f-000002.npy")]),
+            advect(&["--field", &at("x.npy"), "--every", "1", "-o", &y]),
+            advect(&["--field", &at("x.npy"), "-o", &at("hard.npy")]),
+            advect(&[
+                "--field",
+                &at("x.npy"),
+                "--every",
+                "2",
+                "-o",
+                &at("dir/field.npy"),
+                "--checkpoint",
+                &at("dir"),
+            ]),
+            advect(&["--field", &at("x.npy"), "--frames", &at("dir"), "--svg", &at("dir/frame-000000.png")]),
+            matmul(&["-o", &at("c.json"), "--report", &at("c-0.npy")]),
+            matmul(&["-o", &at("dangling"), "--report", &at("missing")]),
+            matmul(&["-o", &at("c.npy"), "--checkpoint", &at("dir"), "--report", &at("dir/checkpoint.json")]),
+            matmul(&["-o", &at("a.json"), "--report", &at("dir/../a.json")]),
+        ];
+        for (number, refused) in refused.into_iter().enumerate() {
+            assert_eq!(refused.expect_err(&number.to_string()).exit_code(), 2);
+        }
+        for allowed in [
+            advect(&["--field", &at("f-000002.npy"), "--every", "3", "-o", &out]),
+            advect(&["--field", &at("x.npy"), "--every", "1", "-o", &out, "--report", &at("f-000004.npy")]),
+            matmul(&["-o", &at("a.npy")]),
+            matmul(&["-o", &at("dir/c.npy"), "--checkpoint", &at("dir")]),
+            matmul(&["-o", "/dev/null", "--report", "/dev/null"]),
+        ] {
+            allowed.unwrap();
+        }
     }
 
     #[test]

@@ -26,4 +26,4 @@ pub mod study;
 pub mod sweep;
 pub mod units;
 
-pub use files::{appear, appear_with, distinct, is_csv, open, picture, timeline, timeline_of};
+pub use files::{appear, appear_with, is_csv, open, picture, timeline, timeline_of};

@@ -10,15 +10,15 @@ use crate::prepare::product::Prepared;
 use crate::prepare::simulate::rank_of;
 use crate::prepare::task::Task;
 use apportion::error::{Error, Result};
-use apportion::geometry::Rank;
+use apportion::geometry::{Rank, Rect, Span};
 use apportion::matrix::{
     Element, LocalBlocks, npy_header, npy_header_bool, tiles_header, write_npy_rows, write_tiles,
 };
-use apportion::output::OutputFile;
+use apportion::output::{OutputFile, try_output};
 use apportion::plan::Shape;
 use apportion::product::RunReport;
 use apportion::report::{Timeline, off};
-use apportion::run::World;
+use apportion::run::{World, redistribute};
 use apportion::schedule::MatmulSchedule;
 use apportion::select::rates;
 use apportion::simulate::{CostModel, History, Outcome, simulate, simulate_explained};
@@ -66,11 +66,15 @@ impl Outputs {
     /// when there is something to write.
     pub fn open(task: &Task<'_>, predecessors: Option<&PathBuf>, world: &World) -> Result<Self> {
         let asked = [task.output, predecessors].map(|path| path.cloned());
-        let files = if world.rank() == 0 { [open(task.output)?, open(predecessors)?] } else { [None, None] };
-        let about = About::open(task.running, world)?;
         if world.is_solo() {
-            let [file, predecessors] = files;
+            let about = About::open(task.running, world)?;
+            let (file, predecessors) = (open(task.output)?, open(predecessors)?);
             return Ok(Self { file, predecessors, about, bool: false, asked });
+        }
+        if world.rank() == 0 {
+            let RunningArgs { report, trace, svg, .. } = task.running;
+            let all = [task.output, predecessors, report.as_ref(), trace.as_ref(), svg.as_ref()];
+            all.into_iter().flatten().try_for_each(|path| try_output(path))?;
         }
         Ok(Self { asked, ..Self::default() })
     }
@@ -109,7 +113,7 @@ impl Outputs {
             Some(path) if is_layout(path) => {
                 write_distributed(opened.file, path, (c, opened.bool), at, schedule)?
             }
-            Some(_) => write(opened.file, c, opened.bool, at)?,
+            Some(path) => write((opened.file, path), c, opened.bool, at)?,
         };
         complete([file, None], opened.about, at.1)
     }
@@ -122,8 +126,13 @@ impl Outputs {
         at: (Shape, &World),
     ) -> Result<Kept> {
         let opened = at.1.all_ok(self.opened(at.1))?;
-        let file = if opened.asked[0].is_some() { write(opened.file, c, false, at)? } else { None };
-        let predecessors = write(opened.predecessors, predecessors, false, at)?;
+        let [file, beside] = &opened.asked;
+        let file = match file {
+            Some(path) => write((opened.file, path), c, false, at)?,
+            None => None,
+        };
+        let path = beside.as_deref().unwrap_or(Path::new(""));
+        let predecessors = write((opened.predecessors, path), predecessors, false, at)?;
         complete([file, predecessors], opened.about, at.1)
     }
 }
@@ -158,7 +167,7 @@ pub fn commit(file: Option<OutputFile>, world: &World) -> Result<()> {
 
 /// Every rank writes its blocks into one file; rank 0 makes it appear.
 fn write<T: Element>(
-    mut file: Option<OutputFile>,
+    (mut file, path): (Option<OutputFile>, &Path),
     c: &LocalBlocks<T>,
     bool: bool,
     (shape, world): (Shape, &World),
@@ -171,20 +180,34 @@ fn write<T: Element>(
         }
         return Ok(file);
     }
-    write_blocks(file, c, &tiles_header::<T>(m, n, bool), (shape.m, shape.n), world)
+    write_blocks((file, path), c, &tiles_header::<T>(m, n, bool), (shape.m, shape.n), world)
 }
 
-/// Every process writes its blocks of a matrix of `rows` x `cols` after a header; rank 0 has the file.
+/// Every process writes its blocks of a matrix of `rows` x `cols` after a header; rank 0 has the file, whose
+/// name all know. Into a stream, rank 0 writes all.
 pub fn write_blocks<T: Element>(
-    mut file: Option<OutputFile>,
+    (mut file, path): (Option<OutputFile>, &Path),
     c: &LocalBlocks<T>,
     header: &[u8],
     (rows, cols): (u64, u64),
     world: &World,
 ) -> Result<Option<OutputFile>> {
+    let streamed = file.as_ref().is_some_and(OutputFile::is_stream);
+    if world.broadcast(&[u8::from(streamed)])? == [1] {
+        let whole = Rect::new(Span::new(0, rows), Span::new(0, cols));
+        let wanted = if world.rank() == 0 { vec![whole] } else { Vec::new() };
+        let found = redistribute(world, c, &wanted)?;
+        let mut put = || match (&mut file, found.first()) {
+            (Some(file), Some((_, elements))) => {
+                file.put(header)?;
+                write_npy_rows(file, elements)
+            }
+            _ => Ok(()),
+        };
+        world.all_ok(put())?;
+        return Ok(file);
+    }
     let length = header.len() as u64 + rows * cols * size_of::<T>() as u64;
-    let name = file.as_ref().map_or(Path::new(""), OutputFile::path).as_os_str().as_encoded_bytes();
-    let name = path_of(world.broadcast(name)?);
     let mut create = || match &mut file {
         Some(file) => {
             file.put(header)?;
@@ -199,11 +222,11 @@ pub fn write_blocks<T: Element>(
     let stray = Stray(&place);
     let written = write_tiles(&place, c, (header.len() as u64, cols)).map_err(|error| match error {
         Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Error::input(
-            name.display().to_string(),
+            path.display().to_string(),
             "the file that rank 0 has begun is not here",
             "write to a directory on a file system that all hosts share",
         ),
-        Error::File { action, source, .. } => Error::file(&name, action, source),
+        Error::File { action, source, .. } => Error::file(path, action, source),
         other => other,
     });
     world.all_ok(written)?;

@@ -6,7 +6,7 @@ use apportion::advect::{DiskUse, Slabs};
 use apportion::error::{Error, Result};
 use apportion::kernels::mpdata::{Advectable, Place};
 use apportion::matrix::{NpyFile, npy_array_header, write_npy_rows};
-use apportion::output::OutputFile;
+use apportion::output::{OutputFile, is_stream};
 use apportion::platform::peak_memory;
 use apportion::report::{field_png_spacing, pairs};
 use apportion::schedule::{AdvectProblem, Plane};
@@ -80,8 +80,7 @@ impl State {
 
 /// The name beside which the states between sweeps are: where the result or the checkpoint will be.
 pub fn scratch(output: Option<&PathBuf>, directory: Option<&PathBuf>) -> PathBuf {
-    let regular = |path: &&PathBuf| std::fs::metadata(path).map_or(true, |found| found.is_file());
-    let beside = output.filter(regular).map(|path| path.with_file_name(""));
+    let beside = output.filter(|path| !is_stream(path)).map(|path| path.with_file_name(""));
     let place = beside.or_else(|| directory.cloned()).unwrap_or_else(std::env::temp_dir);
     place.join(".apportion-state.npy")
 }

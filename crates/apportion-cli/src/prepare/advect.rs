@@ -8,6 +8,7 @@ use crate::prepare::product::{Given, given_in, warn_of_another_kernel};
 use crate::prepare::world::note_absent_cores;
 use apportion::advect::{AdvectChoice, Courant, needed_faces, own_cells, plan_advection};
 use apportion::error::{Error, Result};
+use apportion::files::FileState;
 use apportion::geometry::{Rect, Span};
 use apportion::kernels::mpdata::{Advectable, Boundary, Place, Scheme};
 use apportion::matrix::{LocalBlocks, NpyHeader, read_npy_array, read_tiles};
@@ -33,6 +34,8 @@ const ARRAYS: u64 = 8;
 pub struct ArrayFile {
     pub path: PathBuf,
     pub header: NpyHeader,
+    /// The file as it was before its header was read.
+    pub state: FileState,
 }
 
 /// Courant numbers along an axis.
@@ -63,6 +66,7 @@ pub fn courant_files(courant: &str) -> impl Iterator<Item = &Path> {
 /// A file that cannot be read, elements of other types, sizes that do not fit, a scheme that is none.
 pub fn inputs(args: &AdvectArgs) -> Result<Inputs> {
     let scheme = args.scheme.scheme()?;
+    let state = FileState::of(&args.field)?;
     let (header, sizes) = read_npy_array(&args.field)?;
     let place = |path: &Path| path.display().to_string();
     if header.dtype != "f64" && header.dtype != "f32" {
@@ -87,6 +91,7 @@ pub fn inputs(args: &AdvectArgs) -> Result<Inputs> {
             continue;
         }
         let path = PathBuf::from(text);
+        let state = FileState::of(&path)?;
         let (found, shape) = read_npy_array(&path)?;
         let mut wanted = sizes.clone();
         wanted[axis] += 1;
@@ -106,14 +111,26 @@ pub fn inputs(args: &AdvectArgs) -> Result<Inputs> {
             let what = format!("holds {}, but {} holds {}", found.dtype, place(&args.field), header.dtype);
             return Err(Error::input(place(&path), what, "convert one of them to the other's type"));
         }
-        courant.push(CourantInput::File(ArrayFile { path, header: found }));
+        courant.push(CourantInput::File(ArrayFile { path, header: found, state }));
     }
-    let field = ArrayFile { path: args.field.clone(), header };
+    let field = ArrayFile { path: args.field.clone(), header, state };
     let inputs = Inputs { problem: AdvectProblem { sizes, boundary, scheme }, field, courant };
     Ok(inputs)
 }
 
 impl Inputs {
+    /// Checks that the files are as they were when their headers were read.
+    ///
+    /// # Errors
+    /// One has changed.
+    pub fn check_unchanged(&self) -> Result<()> {
+        let courant = self.courant.iter().filter_map(|input| match input {
+            CourantInput::File(file) => Some(file),
+            CourantInput::Constant(_) => None,
+        });
+        courant.chain([&self.field]).try_for_each(|file| file.state.check(&file.path))
+    }
+
     /// Checks that the first and the last faces of periodic axes are the same, a line of the files at a time.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ pub fn block_name(layout: &Path, rank: usize, number: usize, count: usize) -> St
     if count == 1 { format!("{stem}-{rank}.npy") } else { format!("{stem}-{rank}-{number}.npy") }
 }
 
-/// Refuses layout files where they cannot serve, and a result whose files could replace those of an operand.
+/// Refuses layout files where they cannot serve.
 ///
 /// # Errors
 /// Exit code 2.
@@ -53,27 +53,5 @@ pub fn check(task: &Task<'_>, predecessors: Option<&PathBuf>) -> Result<()> {
         let what = format!("{} would be written beside a layout file", path.display());
         return refuse("--predecessors", what, "write both results to .npy files");
     }
-    let Some(result) = result else { return Ok(()) };
-    let stem = format!("{}-", result.file_stem().unwrap_or_default().to_string_lossy());
-    for operand in operands {
-        let mut inputs = block_files(operand)?;
-        inputs.push(operand.to_path_buf());
-        let ours = |input: &&PathBuf| {
-            let name = input.file_name().unwrap_or_default().to_string_lossy();
-            let same =
-                input.file_name() == result.file_name() || (name.starts_with(&stem) && !is_layout(input));
-            same && directory(input) == directory(result)
-        };
-        if let Some(input) = inputs.iter().find(ours) {
-            let what = format!("its files could replace {}, which is an input", input.display());
-            return refuse("-o", what, "name another layout file, or another directory");
-        }
-    }
     Ok(())
-}
-
-/// The directory of a file, without links.
-fn directory(path: &Path) -> PathBuf {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    parent.canonicalize().unwrap_or_else(|_| parent.to_path_buf())
 }

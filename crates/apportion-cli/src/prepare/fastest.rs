@@ -4,6 +4,7 @@ use crate::args::{BLOCK, MeasureArgs};
 use crate::cache;
 use crate::console::{Console, monitor};
 use apportion::error::Result;
+use apportion::files::read_own_text;
 use apportion::kernels::{Blas, Kernel, Real, Semiring};
 use apportion::measure::{self, Sizes, Sweep};
 use apportion::plan::Shape;
@@ -127,7 +128,7 @@ fn rates_of(rates: &[(String, f64)]) -> Value {
 
 /// The winners of an earlier race, if they can be loaded.
 fn remembered<T: Real>(path: &Path, processors: usize) -> Option<Fastest<T>> {
-    let text = std::fs::read_to_string(path).ok()?;
+    let text = read_own_text(path).ok()?;
     let value: Value = serde_json::from_str(&text).ok()?;
     let kernel = |name: &Value| of_models(name.as_str()?);
     let common = kernel(value.get("fastest")?)?;

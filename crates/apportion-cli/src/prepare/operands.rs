@@ -3,6 +3,7 @@
 use crate::prepare::distributed::is_layout;
 use crate::prepare::task::{Job, Task};
 use apportion::error::{Error, Result};
+use apportion::files::{FileState, is_stream};
 use apportion::geometry::{Rect, Span};
 use apportion::kernels::{Kernel, Semiring};
 use apportion::matrix::{
@@ -11,7 +12,7 @@ use apportion::matrix::{
 };
 use apportion::plan::Shape;
 use apportion::run::World;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The elements of the operands, and whether truth values are written as such.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +40,8 @@ pub struct Input<'a> {
     path: &'a Path,
     transposed: bool,
     source: Source,
+    /// The files that are read when their elements are needed, as they were before their headers were.
+    files: Vec<(PathBuf, FileState)>,
 }
 
 /// The source of the elements.
@@ -47,8 +50,8 @@ enum Source {
     Npy(NpyHeader),
     /// Rectangles of the `.npy` files that a layout file names.
     Blocks(DistributedFile),
-    /// A Matrix Market file, which only a single process reads.
-    Market(AnyMatrix),
+    /// A Matrix Market file, or a matrix from a stream, which only a single process reads.
+    Whole(AnyMatrix),
 }
 
 impl<'a> Input<'a> {
@@ -61,20 +64,36 @@ impl<'a> Input<'a> {
                 "give a NumPy .npy file or a layout file, or use --engine threads",
             ));
         }
-        let source = if is("npy") {
+        let streamed = is_stream(path);
+        let mut files = Vec::new();
+        let mut watch =
+            |path: &Path| FileState::of(path).map(|state| files.push((path.to_path_buf(), state)));
+        if !streamed {
+            watch(path)?;
+        }
+        let source = if is("npy") && !streamed {
             let header = read_npy_header(path)?;
             Source::Npy(if transposed { header.transposed() } else { header })
         } else if is_layout(path) {
-            Source::Blocks(DistributedFile::open(path, transposed)?)
+            let blocks = DistributedFile::open(path, transposed)?;
+            blocks.files().try_for_each(watch)?;
+            Source::Blocks(blocks)
         } else {
             let absent = semiring.zero();
-            Source::Market(if transposed {
+            Source::Whole(if transposed {
                 read_matrix_transposed(path, absent)?
             } else {
                 read_matrix_with(path, absent)?
             })
         };
-        Ok(Self { path, transposed, source })
+        let input = Self { path, transposed, source, files };
+        input.check_unchanged()?;
+        Ok(input)
+    }
+
+    /// Checks that the files are as they were when the input was opened.
+    fn check_unchanged(&self) -> Result<()> {
+        self.files.iter().try_for_each(|(path, state)| state.check(path))
     }
 
     /// The name of the element type; Matrix Market files hold truth values if these are requested.
@@ -82,8 +101,8 @@ impl<'a> Input<'a> {
         match &self.source {
             Source::Npy(header) => header.dtype,
             Source::Blocks(file) => file.dtype(),
-            Source::Market(_) if semiring == Semiring::OrAnd => "bool",
-            Source::Market(matrix) => matrix.name(),
+            Source::Whole(_) if semiring == Semiring::OrAnd => "bool",
+            Source::Whole(matrix) => matrix.name(),
         }
     }
 
@@ -91,7 +110,7 @@ impl<'a> Input<'a> {
         match &self.source {
             Source::Npy(header) => (header.rows, header.cols),
             Source::Blocks(file) => (file.rows(), file.cols()),
-            Source::Market(matrix) => (matrix.rows(), matrix.cols()),
+            Source::Whole(matrix) => (matrix.rows(), matrix.cols()),
         }
     }
 
@@ -108,7 +127,7 @@ impl<'a> Input<'a> {
         let blocks = match &self.source {
             Source::Npy(header) => read_tiles::<T>(self.path, header, rects)?,
             Source::Blocks(file) => file.read::<T>(rects)?,
-            Source::Market(matrix) => {
+            Source::Whole(matrix) => {
                 let (rows, cols) = self.size();
                 let whole = Rect::new(Span::new(0, rows as u64), Span::new(0, cols as u64));
                 assert_eq!(rects, [whole], "a process alone reads a matrix whole");
@@ -116,15 +135,19 @@ impl<'a> Input<'a> {
             }
         };
         let place = self.path.display().to_string();
+        self.check_unchanged()?;
         blocks.iter().try_for_each(|(rect, block)| kernel.check_tile((*rect, block), &place))?;
         Ok(blocks)
     }
 }
 
-/// A Matrix Market file's numbers as elements; any entry but 0 is true.
+/// A whole matrix's numbers as elements; for truth values, any number but 0 is true.
 fn elements<T: Element>(matrix: &AnyMatrix) -> Vec<T> {
-    let AnyMatrix::F64(matrix) = matrix else { unreachable!("Matrix Market files are read as f64") };
     let truth = size_of::<T>() == 1;
+    if let Some(elements) = matrix.elements::<T>() {
+        return elements.to_vec();
+    }
+    let AnyMatrix::F64(matrix) = matrix else { unreachable!("other types were refused") };
     let element = |x: &f64| T::from_f64(if truth { f64::from(u8::from(*x != 0.0)) } else { *x });
     matrix.as_slice().iter().map(element).collect()
 }
@@ -166,9 +189,9 @@ impl<'a> Input<'a> {
         let source = match &self.source {
             Source::Npy(header) => Source::Npy(*header),
             Source::Blocks(file) => Source::Blocks(file.clone()),
-            Source::Market(_) => Source::Market(empty()),
+            Source::Whole(_) => Source::Whole(empty()),
         };
-        Self { source, ..*self }
+        Self { source, path: self.path, transposed: self.transposed, files: Vec::new() }
     }
 }
 

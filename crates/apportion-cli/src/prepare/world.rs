@@ -1,7 +1,7 @@
 //! From processes that mpirun started to a world: joining, leaving, and which rank reports what.
 
 use crate::args::EngineName;
-use crate::console::{Console, monitor, say, say_of};
+use crate::console::{Console, exit_code, in_order, monitor, say, say_of};
 use crate::prepare::agreement::{Inputs, agree};
 use apportion::error::{Error, Result};
 use apportion::platform::{Network, Platform, Processor};
@@ -27,7 +27,7 @@ fn in_world(
                 && rank > 0
             {
                 say_of(rank, &error);
-                std::process::exit(error.exit_code().into())
+                std::process::exit(exit_code(&error).into())
             }
             return Err(error);
         }
@@ -57,7 +57,7 @@ fn in_world(
             // No rank leaves before the error is printed: mpirun ends all processes once one has failed.
             let _ = world.barrier();
             world.finalize();
-            std::process::exit(error.exit_code().into());
+            std::process::exit(exit_code(&error).into());
         }
         Err(error) if world.size() == 1 => {
             world.finalize();
@@ -76,7 +76,7 @@ fn in_world(
             } else {
                 say_of(rank, &error);
             }
-            world.abort(error.exit_code());
+            world.abort(exit_code(&error));
         }
     }
     Ok(())
@@ -115,7 +115,11 @@ pub fn on_engine(
             "leave it out, or add --engine mpi",
         )),
         EngineName::Threads => work(&World::solo(monitor()), console),
-        EngineName::Mpi => in_world(patience.map(Duration::from_secs_f64), inputs, console, work),
+        EngineName::Mpi => {
+            let part = || in_world(patience.map(Duration::from_secs_f64), inputs, console, work);
+            // A rank that ended at once would leave the others waiting.
+            if MpiLaunch::detect().is_some() { in_order(part) } else { part() }
+        }
     }
 }
 

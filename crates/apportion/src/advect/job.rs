@@ -3,6 +3,7 @@
 use super::application::{Advection, Courant};
 use crate::advect::Moments;
 use crate::error::{Error, Result};
+use crate::files::open_regular;
 use crate::geometry::{Rank, Rect};
 use crate::kernels::mpdata::{Advectable, Place, Subdomain, sources};
 use crate::matrix::LocalBlocks;
@@ -10,7 +11,6 @@ use crate::plan::Plan;
 use crate::run::{Session, World, run, trace_of_all};
 use crate::schedule::{AdvectOrder, AdvectProblem, AdvectSchedule, Plane};
 use crate::trace::Trace;
-use std::fs::File;
 use std::hash::Hasher;
 use std::io::Read;
 use std::path::Path;
@@ -63,7 +63,7 @@ pub struct AdvectReport {
 /// The file cannot be read: exit code 2.
 pub fn file_hash(path: &Path) -> Result<u64> {
     let failed = |e| Error::file(path, "read", e);
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = open_regular(path)?;
     let mut hasher = twox_hash::XxHash64::with_seed(0);
     let mut buffer = vec![0; 1 << 20];
     loop {

@@ -4,6 +4,7 @@ mod raw;
 
 use super::{Arrivals, Dispatching, Duration, Job, Nanos, PartSource, Resource, Rule, Scenario, Workcell};
 use crate::error::{Error, Result};
+use crate::input::read_up_to;
 use crate::units::{Dimension, Quantity};
 use raw::{RawDuration, RawJob, RawPart, RawRandom, RawResource, RawRule, RawScenario, RawWorkcell};
 use std::collections::BTreeMap;
@@ -23,16 +24,7 @@ const MOST_UNITS: u64 = 1_000_000;
 /// # Errors
 /// The file cannot be read, is larger than 64 MiB, or [`parse_workcell`] rejects it.
 pub fn read_workcell(path: &Path) -> Result<Workcell> {
-    let failed = |e| Error::file(path, "read", e);
-    let metadata = std::fs::metadata(path).map_err(failed)?;
-    let refuse = |what: String| Err(Error::input(path.display().to_string(), what, "give a workcell file"));
-    if !metadata.is_file() {
-        return refuse("is not a regular file".into());
-    }
-    if metadata.len() > MOST_BYTES {
-        return refuse(format!("has {} bytes, more than {MOST_BYTES}", metadata.len()));
-    }
-    parse_workcell(&std::fs::read_to_string(path).map_err(failed)?, &path.display().to_string())
+    parse_workcell(&read_up_to(path, MOST_BYTES)?, &path.display().to_string())
 }
 
 /// Reads the text of a workcell file; `place` names it in errors.

@@ -14,10 +14,12 @@ use io::{market, npy, transpose};
 pub use scaling::Scaling;
 
 use crate::error::{Error, Result};
+use crate::files::{contents, open_regular};
 use crate::memory;
 use crate::platform::available_memory;
 use crate::units::show_bytes;
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// A dense matrix, row by row.
@@ -133,6 +135,18 @@ impl AnyMatrix {
         }
     }
 
+    /// The elements, row by row, if they are of this type; truth values are bytes.
+    pub fn elements<T: Element>(&self) -> Option<&[T]> {
+        let name = if let Self::Bool(_) = self { u8::NAME } else { self.name() };
+        (name == T::NAME).then(|| match self {
+            Self::F32(m) => bytemuck::cast_slice(m.as_slice()),
+            Self::F64(m) => bytemuck::cast_slice(m.as_slice()),
+            Self::I32(m) => bytemuck::cast_slice(m.as_slice()),
+            Self::I64(m) => bytemuck::cast_slice(m.as_slice()),
+            Self::Bool(m) | Self::U8(m) => bytemuck::cast_slice(m.as_slice()),
+        })
+    }
+
     /// `"f32"`, `"f64"`, `"i32"`, `"i64"`, `"bool"` or `"u8"`.
     pub fn name(&self) -> &'static str {
         match self {
@@ -146,7 +160,8 @@ impl AnyMatrix {
     }
 }
 
-/// Reads a matrix by its file's extension: `.npy` (f32, f64, i32, i64, bool or u8, either byte order, C or
+/// Reads a matrix by its file's extension, or from a pipe by its first bytes if the process
+/// [follows the conventions of command lines](crate::files::follow_command_line): `.npy` (f32, f64, i32, i64, bool or u8, either byte order, C or
 /// Fortran order) or Matrix Market `.mtx` (as f64).
 ///
 /// # Errors
@@ -162,8 +177,7 @@ pub fn read_matrix(path: &Path) -> Result<AnyMatrix> {
 /// # Errors
 /// As [`read_matrix`].
 pub fn read_matrix_with(path: &Path, absent: f64) -> Result<AnyMatrix> {
-    let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
-    match extension.as_deref() {
+    match format_of(path)? {
         Some("npy") => npy::read(path),
         Some("mtx") => market::read(path, absent).map(AnyMatrix::F64),
         _ => Err(Error::input(
@@ -180,8 +194,7 @@ pub fn read_matrix_with(path: &Path, absent: f64) -> Result<AnyMatrix> {
 /// # Errors
 /// As [`read_matrix`].
 pub fn read_matrix_transposed(path: &Path, absent: f64) -> Result<AnyMatrix> {
-    let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
-    match extension.as_deref() {
+    match format_of(path)? {
         Some("npy") => npy::read_transposed(path),
         _ => Ok(match read_matrix_with(path, absent)? {
             AnyMatrix::F32(m) => AnyMatrix::F32(m.transposed()),
@@ -194,16 +207,26 @@ pub fn read_matrix_transposed(path: &Path, absent: f64) -> Result<AnyMatrix> {
     }
 }
 
-/// Opens a regular file for reading; returns it with its length in bytes.
+/// Opens a regular file, or a stream that can be read as one, for reading; returns it with its length in
+/// bytes.
 fn open(path: &Path) -> Result<(File, u64)> {
-    let unreadable = |e| Error::file(path, "read", e);
-    // Checked before opening: opening a pipe would wait for its writer.
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
-    if !metadata.is_file() {
-        let what = if metadata.is_dir() { "is a directory" } else { "is not a regular file" };
-        return Err(Error::input(path.display().to_string(), what, "give a .npy or .mtx file"));
+    let file = match contents(path, available_memory().unwrap_or(u64::MAX))? {
+        Some(file) => file,
+        None => open_regular(path)?,
+    };
+    let length = file.metadata().map_err(|e| Error::file(path, "read", e))?.len();
+    Ok((file, length))
+}
+
+/// The format of a file: that of its name, or of the first bytes of a stream.
+fn format_of(path: &Path) -> Result<Option<&'static str>> {
+    if let Some(mut stream) = contents(path, available_memory().unwrap_or(u64::MAX))? {
+        let mut first = [0; 2];
+        let _ = stream.read(&mut first).map_err(|e| Error::file(path, "read", e))?;
+        return Ok(Some(if first == *b"\x93N" { "npy" } else { "mtx" }));
     }
-    Ok((File::open(path).map_err(unreadable)?, metadata.len()))
+    let is = |ending: &&str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending));
+    Ok(["npy", "mtx"].into_iter().find(is))
 }
 
 /// A matrix of zeros, of a size given by a file.

@@ -5,7 +5,7 @@
 //! after kills it.
 
 use crate::error::{Error, Result};
-use crate::measure::children::Running;
+use crate::measure::children::{Running, start_guardian};
 use crate::run::mailboxes::StopSignal;
 use crate::threads;
 use std::io::{ErrorKind, Read};
@@ -57,6 +57,7 @@ pub(super) fn run(
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    start_guardian();
     let start = Instant::now();
     let (mut child, running) = match Running::start(&mut command) {
         Ok(started) => started,

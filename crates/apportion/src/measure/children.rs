@@ -1,13 +1,22 @@
 //! The programs in progress, so that a process can end them when it must end at once, as when memory is
-//! refused.
+//! refused, and so that they end when it is killed.
 //!
-//! A signal at the death of the parent (`PR_SET_PDEATHSIG`) would reach the program alone and not those that
-//! it started, and would have to be set between `fork` and `exec`, which makes starts slower: they are part
-//! of what is measured.
+//! A shell beside this process reads their process groups from a pipe. The pipe ends with this process,
+//! however that ends, and the shell then kills the groups that are left. A signal at the death of the parent
+//! (`PR_SET_PDEATHSIG`) would reach the program alone and not those that it started, and would have to be set
+//! between `fork` and `exec`, which makes starts slower: they are part of what is measured.
 
 use std::io::{ErrorKind, Result};
+#[cfg(unix)]
+use std::io::{Read, Write};
+#[cfg(unix)]
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+#[cfg(unix)]
+use std::process::{ChildStdin, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+#[cfg(unix)]
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Programs that are known; further ones are not ended.
@@ -47,11 +56,62 @@ pub fn abandon_programs() {
     }
 }
 
+/// Says that it is ready; then keeps a list of process groups, to which a line `+ ID` adds and from which
+/// `- ID` removes one; at the end of its input, kills those that are left.
+#[cfg(unix)]
+const GUARDIAN: &str = "trap '' HUP INT TERM; echo; groups=' '
+    while read -r change group; do
+        case $change in
+            +) groups=\"$groups$group \" ;;
+            -) rest=' '
+               for each in $groups; do [ \"$each\" = \"$group\" ] || rest=\"$rest$each \"; done
+               groups=$rest ;;
+        esac
+    done
+    for each in $groups; do kill -s KILL -- \"-$each\"; done";
+
+/// The guardian's input. `None` if there is no shell: programs then outlive a process that is killed.
+#[cfg(unix)]
+fn guardian() -> Option<&'static Mutex<ChildStdin>> {
+    static INPUT: OnceLock<Option<Mutex<ChildStdin>>> = OnceLock::new();
+    let start = || {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", GUARDIAN]).current_dir("/").process_group(0);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut shell = shell.spawn().ok()?;
+        let ready = shell.stdout.take().map(|mut output| output.read_exact(&mut [0]));
+        ready.and_then(Result::ok)?;
+        shell.stdin.take().map(Mutex::new)
+    };
+    INPUT.get_or_init(start).as_ref()
+}
+
+/// Starts the guardian, unless it runs: before a program's time is measured.
+pub(super) fn start_guardian() {
+    #[cfg(unix)]
+    guardian();
+}
+
+/// Tells the guardian that a program leads a process group (`+`) or has ended (`-`).
+fn tell_guardian(change: char, id: u32) {
+    #[cfg(unix)]
+    if let Some(input) = guardian() {
+        let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
+        // A guardian that was killed itself guards nothing.
+        let _ = input.write_all(format!("{change} {id}\n").as_bytes());
+    }
+    #[cfg(not(unix))]
+    let _ = (change, id);
+}
+
 /// A program's place. It must be dropped before the program is reaped: its id may then become another's.
-pub(super) struct Running(Option<&'static AtomicU32>);
+pub(super) struct Running {
+    place: Option<&'static AtomicU32>,
+    id: u32,
+}
 
 impl Running {
-    /// Starts a program.
+    /// Starts a program that leads a process group.
     pub fn start(command: &mut Command) -> Result<(Child, Self)> {
         STARTING.fetch_add(1, Ordering::SeqCst);
         let started = match OVER.load(Ordering::SeqCst) {
@@ -70,14 +130,16 @@ impl Running {
         let free = |place: &&AtomicU32| {
             place.compare_exchange(0, program.id(), Ordering::SeqCst, Ordering::SeqCst).is_ok()
         };
-        Self(RUNNING.iter().find(free))
+        tell_guardian('+', program.id());
+        Self { place: RUNNING.iter().find(free), id: program.id() }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(place) = self.0 {
+        if let Some(place) = self.place {
             place.store(0, Ordering::SeqCst);
         }
+        tell_guardian('-', self.id);
     }
 }

@@ -6,6 +6,7 @@
 //! other processes out of the directory.
 
 use crate::error::{Error, Result};
+use crate::files::read_own_text;
 use crate::geometry::{Rect, Span};
 use crate::matrix::{Element, Matrix, NpyFile, write_npy};
 use crate::output::OutputFile;
@@ -89,6 +90,9 @@ const MANIFEST: &str = "checkpoint.json";
 /// The file whose lock a running process holds.
 const LOCK: &str = "checkpoint.lock";
 
+/// Start of the names of panels.
+const PANEL: &str = "panel-";
+
 /// Start of the names of files that are being written here; nothing else in the directory is called so.
 const UNFINISHED: &str = ".checkpoint-";
 
@@ -108,10 +112,13 @@ impl Checkpoint {
             // Only the holder of the lock writes such files: this one was left behind by a killed run.
             let _ = std::fs::remove_file(directory.join(name));
         }
-        let path = directory.join(MANIFEST);
-        let text = match std::fs::read_to_string(&path) {
+        for name in checkpoint.names()?.iter().filter(|name| name.starts_with(PANEL)) {
+            regular(directory.join(name))?;
+        }
+        let path = checkpoint.own(MANIFEST)?;
+        let text = match read_own_text(&path) {
             Ok(text) => text,
-            Err(e) if e.kind() == ErrorKind::NotFound => {
+            Err(Error::File { source, .. }) if source.kind() == ErrorKind::NotFound => {
                 return match checkpoint.count()? {
                     0 => Ok((checkpoint, None)),
                     panels => Err(Error::input(
@@ -121,7 +128,7 @@ impl Checkpoint {
                     )),
                 };
             }
-            Err(e) => return Err(Error::file(path, "read", e)),
+            Err(error) => return Err(error),
         };
         let damaged = |what: String| {
             Error::input(path.display().to_string(), what, "delete the directory and start again")
@@ -160,7 +167,7 @@ impl Checkpoint {
         if let (Value::Object(all), Value::Object(decided)) = (&mut manifest, begun.to_value()) {
             all.extend(decided);
         }
-        let mut file = OutputFile::create_as(self.own(MANIFEST)?, UNFINISHED)?;
+        let mut file = OutputFile::create_own(self.own(MANIFEST)?, UNFINISHED)?;
         file.put(format!("{manifest:#}\n").as_bytes())?;
         file.commit()
     }
@@ -170,7 +177,7 @@ impl Checkpoint {
     /// # Errors
     /// The disk is full, or another error of the operating system.
     pub fn save<T: Element>(&self, index: usize, panel: &Matrix<T>) -> Result<()> {
-        let mut file = OutputFile::create_as(self.own(&self.name_of(index, panel))?, UNFINISHED)?;
+        let mut file = OutputFile::create_own(self.own(&self.name_of(index, panel))?, UNFINISHED)?;
         write_npy(&mut file, panel)?;
         file.commit()
     }
@@ -204,7 +211,7 @@ impl Checkpoint {
 
     /// The path of a file of this checkpoint. A link there is not written through.
     fn own(&self, name: &str) -> Result<PathBuf> {
-        unlinked(self.directory.join(name))
+        regular(self.directory.join(name))
     }
 
     /// Number of saved panels.
@@ -212,7 +219,7 @@ impl Checkpoint {
     /// # Errors
     /// The directory cannot be read.
     pub fn count(&self) -> Result<usize> {
-        let number = |name: &String| name.strip_prefix("panel-")?.split('-').next().map(str::to_owned);
+        let number = |name: &String| name.strip_prefix(PANEL)?.split('-').next().map(str::to_owned);
         Ok(self.names()?.iter().filter_map(number).collect::<BTreeSet<String>>().len())
     }
 
@@ -235,12 +242,12 @@ impl Checkpoint {
 }
 
 fn prefix(index: usize) -> String {
-    format!("panel-{index:06}-")
+    format!("{PANEL}{index:06}-")
 }
 
 /// The lock of a directory, which no other process holds.
 fn locked(directory: &Path) -> Result<File> {
-    let path = unlinked(directory.join(LOCK))?;
+    let path = regular(directory.join(LOCK))?;
     let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
     let file = open.map_err(|e| Error::file(&path, "create", e))?;
     match file.try_lock() {
@@ -285,13 +292,15 @@ fn read<T: Element>(path: &Path, rows: u64, cols: u64) -> Option<Matrix<T>> {
     if fits && !header.fortran && !header.big_endian { file.read(whole).ok() } else { None }
 }
 
-/// The path, if it is no symbolic link.
-fn unlinked(path: PathBuf) -> Result<PathBuf> {
-    if path.is_symlink() {
-        let what = "is a link, and a checkpoint's directory holds its own files only";
-        return Err(Error::input(path.display().to_string(), what, "remove it, or name another directory"));
+/// The path, if it is that of a regular file or of none.
+fn regular(path: PathBuf) -> Result<PathBuf> {
+    let Ok(found) = std::fs::symlink_metadata(&path) else { return Ok(path) };
+    if found.is_file() {
+        return Ok(path);
     }
-    Ok(path)
+    let what = if found.is_symlink() { "is a link" } else { "is not a regular file" };
+    let what = format!("{what}, and a checkpoint's directory holds its own files only");
+    Err(Error::input(path.display().to_string(), what, "remove it, or name another directory"))
 }
 
 #[cfg(test)]

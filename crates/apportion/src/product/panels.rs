@@ -148,6 +148,16 @@ pub struct Files {
     pub initial: Option<NpyFile>,
 }
 
+impl Files {
+    /// Checks that all files have the contents that they had when they were opened.
+    ///
+    /// # Errors
+    /// Something has written to one of them: exit code 2.
+    pub fn check_unchanged(&self) -> Result<()> {
+        [&self.a, &self.b].into_iter().chain(&self.initial).try_for_each(NpyFile::check_unchanged)
+    }
+}
+
 /// Computes the panels of C one after the other, on all ranks together. B stays in memory if it is one
 /// segment.
 pub struct PanelRun<'a, T> {
@@ -253,7 +263,16 @@ impl<'a, T: Element> PanelRun<'a, T> {
             Some(file) if first => Some(part(file, &own.c, rows.start, 0)?),
             _ => None,
         };
+        self.files.check_unchanged()?;
         Ok((a, b, initial))
+    }
+
+    /// Checks that the files still have the contents that were read.
+    ///
+    /// # Errors
+    /// As [`Files::check_unchanged`], on all ranks.
+    pub fn check_unchanged(&self) -> Result<()> {
+        self.session.world().all_ok(self.files.check_unchanged())
     }
 
     fn add(&mut self, one: RunReport) {

@@ -7,9 +7,9 @@ mod line;
 
 use super::fluid::Action;
 use crate::error::{Error, Result};
+use crate::input::read_up_to;
 use crate::threads::share_out;
 use line::Lines;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -36,7 +36,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// rank.
 pub fn read_traces(list: &Path) -> Result<Vec<Vec<Action>>> {
     let list = if list.is_dir() { list.join("traces.txt") } else { list.to_path_buf() };
-    let text = text_of(&list)?;
+    let text = read_up_to(&list, MOST_BYTES)?;
     let names: Vec<&str> = text.split_whitespace().collect();
     if names.is_empty() || names.len() > MOST_RANKS {
         return Err(Error::input(
@@ -51,14 +51,14 @@ pub fn read_traces(list: &Path) -> Result<Vec<Vec<Action>>> {
     };
     if let [name] = names[..] {
         let path = path_of(name);
-        return parse_traces(&[(path.display().to_string(), text_of(&path)?)]);
+        return parse_traces(&[(path.display().to_string(), read_up_to(&path, MOST_BYTES)?)]);
     }
     let actions = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let numbered: Vec<(usize, &str)> = names.iter().copied().enumerate().collect();
     let read = |&(rank, name): &(usize, &str)| {
         let path = path_of(name);
-        let text = text_of(&path)?;
+        let text = read_up_to(&path, MOST_BYTES)?;
         trace_of(rank, (&path.display().to_string(), &text), names.len(), &actions)
     };
     let mut parts: Vec<Option<Result<Vec<Action>>>> = names.iter().map(|_| None).collect();
@@ -139,20 +139,6 @@ fn within(place: &str, actions: &AtomicUsize) -> Result<()> {
         return Ok(());
     }
     Err(Error::input(place, format!("more than {MOST_ACTIONS} actions"), "replay fewer iterations"))
-}
-
-/// Reads a file, with a limit on its size.
-fn text_of(path: &Path) -> Result<String> {
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|e| Error::file(path, "read", e))?;
-    let known = file.metadata().map_or(0, |m| m.len());
-    text.reserve(known.min(MOST_BYTES) as usize + 1);
-    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|e| Error::file(path, "read", e))?;
-    if text.len() as u64 > MOST_BYTES {
-        let what = format!("is larger than {MOST_BYTES} bytes");
-        return Err(Error::input(path.display().to_string(), what, "replay fewer iterations"));
-    }
-    Ok(text)
 }
 
 #[cfg(test)]

@@ -52,6 +52,18 @@ impl<'a, T: Advectable> SlabRun<'a, T> {
         Self { problem, slabs, schedule, courant, session, held, at: None, disk: DiskUse::default() }
     }
 
+    /// Checks that the files of the Courant numbers have the contents that they had when they were opened.
+    ///
+    /// # Errors
+    /// Something has written to one of them: exit code 2.
+    pub fn check_unchanged(&self) -> Result<()> {
+        let files = self.courant.iter().filter_map(|courant| match courant {
+            CourantFile::Faces(file) => Some(file),
+            CourantFile::Constant(_) => None,
+        });
+        files.into_iter().try_for_each(NpyFile::check_unchanged)
+    }
+
     /// The slabs.
     pub fn slabs(&self) -> Slabs {
         self.slabs

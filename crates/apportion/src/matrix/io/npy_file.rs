@@ -1,6 +1,7 @@
 //! A matrix that stays on disk: rectangles of an `.npy` file, read when they are needed.
 
 use crate::error::{Error, Result};
+use crate::files::FileState;
 use crate::geometry::Rect;
 use crate::matrix::io::npy::{NpyHeader, open_npy, open_npy_array};
 use crate::matrix::io::rectangles::{read_rectangle, read_rectangle_into};
@@ -17,6 +18,7 @@ pub struct NpyFile {
     path: PathBuf,
     header: NpyHeader,
     file: File,
+    state: FileState,
 }
 
 impl NpyFile {
@@ -27,7 +29,8 @@ impl NpyFile {
     pub fn open(path: &Path, transposed: bool) -> Result<Self> {
         let (header, file) = open_npy(path)?;
         let header = if transposed { header.transposed() } else { header };
-        Ok(Self { path: path.to_path_buf(), header, file })
+        let state = FileState::of_open(path, &file)?;
+        Ok(Self { path: path.to_path_buf(), header, file, state })
     }
 
     /// Opens the file of an array of one to three dimensions as that of a matrix; see
@@ -37,7 +40,8 @@ impl NpyFile {
     /// As [`read_npy_array`](super::read_npy_array).
     pub fn open_array(path: &Path) -> Result<Self> {
         let (header, file, _) = open_npy_array(path)?;
-        Ok(Self { path: path.to_path_buf(), header, file })
+        let state = FileState::of_open(path, &file)?;
+        Ok(Self { path: path.to_path_buf(), header, file, state })
     }
 
     /// Sizes and element type, after any transposition.
@@ -48,6 +52,15 @@ impl NpyFile {
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Checks that the file's contents are those that it had when it was opened. Its name may lead to another
+    /// file by now: this one is read.
+    ///
+    /// # Errors
+    /// Something has written to the file: exit code 2.
+    pub fn check_unchanged(&self) -> Result<()> {
+        self.state.check_open(&self.path, &self.file)
     }
 
     /// Reads a rectangle; truth values become 0 and 1. Memory: the rectangle's, and that of sixteen more

@@ -9,7 +9,7 @@
 
 use super::candidates::Candidate;
 use super::effort::{self, LINES};
-use super::improve::{FEW_PROCESSORS, HOPELESS};
+use super::improve::{FEW_PROCESSORS, HOPELESS, HOPELESS_OF_FEW};
 use super::wires::{self, Bounds, Wires};
 use super::{Field, Minimise, Sizing, forecast_within, rates};
 use crate::error::Result;
@@ -187,7 +187,11 @@ impl<'c, 'a> Contest<'c, 'a> {
         let quick = self.field.platform.network.has_a_wire_for_each_pair()
             && layout.boxes().is_none()
             && order.flow != Flow::Ring;
-        self.best * (1.0 + if quick || self.resizes() { HOPELESS } else { 2.0 * EQUAL })
+        match (self.resizes(), quick) {
+            (true, _) => self.best * (1.0 + HOPELESS_OF_FEW),
+            (false, true) => self.best * (1.0 + HOPELESS),
+            (false, false) => self.best * (1.0 + 2.0 * EQUAL),
+        }
     }
 
     /// True if other shares may make a candidate near the best the best one, and may be looked for.
@@ -243,7 +247,7 @@ impl<'c, 'a> Contest<'c, 'a> {
     /// be looked for: if it is too slow for these to make it the best.
     fn cannot_win(&self, bound: f64, i: usize) -> bool {
         if self.resizes() {
-            return bound > self.best * (1.0 + HOPELESS);
+            return bound > self.best * (1.0 + HOPELESS_OF_FEW);
         }
         let volume = |i: usize| self.plans[i].metrics.volume.unwrap_or(u64::MAX);
         let near = |j: &usize| self.seconds(*j).is_some_and(|s| s <= self.best * (1.0 + EQUAL));

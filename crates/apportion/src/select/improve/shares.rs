@@ -26,9 +26,11 @@ const CANDIDATES: [usize; 3] = [4, 1, 1];
 const CANDIDATES_OF_FEW: [usize; 3] = [96, 4, 3];
 /// Candidates that are slower than the best after the first steps by more than this fraction are not changed
 /// widely or refined.
-const BEHIND: f64 = 0.1;
+const BEHIND: f64 = 0.3;
 /// Candidates that are slower than the best by more than this fraction are not changed.
 pub(in crate::select) const HOPELESS: f64 = 0.3;
+/// The same for few processors: where messages are slow, other shares halve the time of some layouts.
+pub(in crate::select) const HOPELESS_OF_FEW: f64 = 3.0;
 /// Rounds in which all weights follow the forecast.
 const ROUNDS: usize = 12;
 /// Relative changes of single weights, one size after the other.
@@ -51,18 +53,15 @@ const PASSES: usize = 3;
 pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Option<Choice>> {
     let first = trials.best();
     let few = trials.field.platform.len() <= FEW_PROCESSORS;
-    let [most, most_widely, most_refined] = if few { CANDIDATES_OF_FEW } else { CANDIDATES };
+    let [_, most_widely, most_refined] = if few { CANDIDATES_OF_FEW } else { CANDIDATES };
     let mut states: Vec<(&Choice, State)> = Vec::new();
-    let mut least = first;
     let aside = trials.set_aside(0.5);
-    for choice in candidates(choices, first, most) {
-        if choice.rank.is_some_and(|rank| rank > least * (1.0 + HOPELESS)) || !trials.may_go_on() {
-            continue;
+    for choice in candidates(choices, first, few) {
+        if !trials.may_go_on() {
+            break;
         }
         let Some(new) = Resizing::of(trials, choice, None) else { continue };
-        let state = new.begun()?;
-        least = least.min(state.seconds());
-        states.push((choice, state));
+        states.push((choice, new.begun()?));
     }
     trials.put_back(aside);
     for (most, steps) in [(most_widely, Steps::Wide), (most_refined, Steps::Fine)] {
@@ -105,31 +104,33 @@ enum Steps {
     Fine,
 }
 
-/// The candidates near the best whose shares may change, at most `most`, in order of preference. Those with a
-/// layout and order that another one has come last: most of them have the same layout for other shares too.
-fn candidates(choices: &[Choice], first: f64, most: usize) -> Vec<&Choice> {
-    let near = |c: &&Choice| c.rank.is_some_and(|rank| rank <= first * (1.0 + HOPELESS));
-    let (mut unlike, mut alike): (Vec<&Choice>, Vec<&Choice>) = (Vec::new(), Vec::new());
-    for choice in choices.iter().filter(near) {
-        let layout = choice.plan.layout().ok();
-        let same = |other: &&Choice| {
-            other.order == choice.order
-                && other.left_out == choice.left_out
-                && other.plan.layout().ok() == layout
-                && [&choice.plan.method, &other.plan.method].into_iter().all(|name| has_one_form(name))
-        };
-        if unlike.iter().any(same) {
-            alike.push(choice)
-        } else {
-            unlike.push(choice)
-        }
-        if unlike.len() == most {
-            break;
-        }
+/// The candidates near the best whose shares may change, at most `most`, in order of preference. Among few
+/// processors the best order of each layout comes first, then the second of each, and so on, since other
+/// orders are tried for the shares that are found. Last come those that have the layout and order of another
+/// one: most of them have the same layout for other shares, too.
+fn candidates(choices: &[Choice], first: f64, few: bool) -> Vec<&Choice> {
+    let limit = first * (1.0 + if few { HOPELESS_OF_FEW } else { HOPELESS });
+    let near = choices.iter().filter(|choice| choice.rank.is_some_and(|rank| rank <= limit));
+    if !few {
+        return near.take(CANDIDATES[0]).collect();
     }
-    unlike.extend(alike);
-    unlike.truncate(most);
-    unlike
+    let mut found: Vec<(usize, &Choice)> = Vec::new();
+    for choice in near {
+        let layout = choice.plan.layout().ok();
+        let is_alike = |other: &Choice| {
+            let one_form = has_one_form(&choice.plan.method) && has_one_form(&other.plan.method);
+            other.left_out == choice.left_out
+                && other.plan.layout().ok() == layout
+                && (one_form || other.plan.method == choice.plan.method)
+        };
+        let alike: Vec<&Choice> =
+            found.iter().map(|(_, other)| *other).filter(|other| is_alike(other)).collect();
+        let repeated = alike.iter().any(|other| other.order == choice.order);
+        found.push((if repeated { usize::MAX } else { alike.len() }, choice));
+    }
+    found.sort_by_key(|(round, _)| *round);
+    found.truncate(CANDIDATES_OF_FEW[0]);
+    found.into_iter().map(|(_, choice)| choice).collect()
 }
 
 /// False for the methods that may choose another form for other shares, as corners in place of strips.
@@ -208,6 +209,11 @@ impl<'t, 'a> Resizing<'t, 'a> {
             self.attempt(weights)?;
         }
         self.follow()?;
+        let order = self.state.order;
+        self.reorder()?;
+        if self.state.order != order {
+            self.follow()?;
+        }
         let alone = if self.wishes.method.is_some() { self.fastest_alone(&given)? } else { None };
         self.state.alone = alone.map(Box::new);
         Ok(self.state)

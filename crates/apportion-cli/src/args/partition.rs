@@ -40,7 +40,7 @@ pub enum MinimiseName {
     boxes cut the inner dimension too; for comparison square-edge, square-middle.")]
 pub struct PartitionArgs {
     /// Divide this number of independent units.
-    #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(0..=u64::MAX))]
+    #[arg(long, value_name = "N", conflicts_with = "shape", value_parser = within(1..=u64::MAX))]
     pub units: Option<u64>,
     /// Lay out a matrix product of these sizes: MxN (k = n) or MxKxN.
     #[arg(long, value_name = "MxN|MxKxN")]
@@ -79,7 +79,7 @@ pub struct PartitionArgs {
     #[arg(long, value_name = "P,P;P,P", conflicts_with = "units")]
     pub groups: Option<String>,
     /// What auto minimises, and with sum, largest or volume also columns, grid and recursive [default: time].
-    #[arg(long, value_enum, conflicts_with = "units")]
+    #[arg(long, alias = "minimize", value_enum, conflicts_with = "units")]
     pub minimise: Option<MinimiseName>,
     /// Rows and columns of processors for grid and cartesian, such as 2x3 [default: the cheapest].
     #[arg(long, value_name = "PxQ", conflicts_with = "units")]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Where speeds come from.
 #[derive(Debug, Args)]
 pub struct Sources {
-    /// Relative speeds, one per processor, such as 9,1 or 9:1.
+    /// Speeds, one per processor: ratios such as 9,1 or 9:1, or with a unit, "9 Gflop/s,1 Gflop/s".
     #[arg(long, value_name = "S,S,…", allow_negative_numbers = true, value_parser = numbers::speeds)]
     pub speeds: Option<Speeds>,
     /// Read speed functions from this file (models.json).

@@ -292,7 +292,7 @@ pub fn tell(
             },
         );
         if let Some(quick) = &prepared.quick {
-            warn(quick, &quick.shares, "they are measured at each start", console);
+            warn(quick, "they are measured at each start", console);
         }
         Ok(())
     };

@@ -18,7 +18,7 @@ use apportion::measure::{
 };
 use apportion::model::Models;
 use apportion::output::{OutputFile, is_stream, try_output, write_whole};
-use apportion::platform::Platform;
+use apportion::platform::{Platform, discover};
 use apportion::run::{Monitor, World};
 
 pub fn run(args: &MeasureArgs, console: &Console) -> Result<()> {
@@ -112,7 +112,7 @@ fn on_world(args: &MeasureArgs, world: &World, console: &Console) -> Result<()> 
     if args.resume {
         console.note(format!("{before} points were in the file, {} were measured", points(&models) - before));
     }
-    let notes = [caps(&models), imprecise(&models, args.tolerance), disturbed(&models)];
+    let notes = [caps(&models), imprecise(&models, args.tolerance), disturbed(&models, &discover())];
     notes.iter().flatten().for_each(|note| console.note(note));
     console.result(
         || serde_json::from_str(&models.to_json()).expect("our own JSON"),

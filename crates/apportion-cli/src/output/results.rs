@@ -355,6 +355,6 @@ pub fn keep_about(
             (about.svg, &|| picture(&report.plan, &prepared.platform)),
         ],
     )?;
-    let text = report.to_text() + &chosen.text(&prepared.platform) + &told();
+    let text = report.to_text() + &chosen.text(&prepared.platform, prepared.source, report) + &told();
     Ok((value, text))
 }

@@ -24,8 +24,8 @@ mod together;
 mod units;
 
 pub use advection::{advection_kernel, sweep_advection};
-pub use availability::{CpuShare, UNDISTURBED, availability};
-pub use balance::{Balance, BalanceOptions, Round, balance};
+pub use availability::{CpuShare, UNDISTURBED, availability, is_exhausted};
+pub use balance::{Balance, BalanceOptions, Round, ShareCap, balance};
 pub use children::abandon_programs;
 pub use command::{SecondsFrom, UserCommand};
 pub use focus::{FocusedSweep, Request};

@@ -5,6 +5,7 @@
 //! ([`Platform::from_speeds`]). This module measures nothing.
 
 mod conditions;
+mod control_groups;
 mod discover;
 mod emulated;
 mod free_memory;

@@ -303,7 +303,7 @@ fn a_program_that_hangs_is_stopped_by_its_timeout() {
 fn bad_calls_are_refused() {
     let bench = Bench::new();
     bench.done("partition --units 4 --speeds 1,1 -o plan.json");
-    let none = bench.text("plan.json").replace("\"n\": 4", "\"n\": 0").replace("        2", "        0");
+    let none = bench.text("plan.json").replace("\"n\": 4", "\"n\": 0").replace("    2", "    0");
     bench.write("none.json", none);
     bench.done("partition --shape 8x8 --speeds 1,1 -o matrix.json");
     bench.write("other.toml", "[[processor]]\nname = \"x\"\nspeed = 1\n");

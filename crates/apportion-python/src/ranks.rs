@@ -142,7 +142,8 @@ fn compare<T: Lent>(
 ) -> Result<()> {
     let (sources, files) = job.sources.facts();
     let Order { method, flow, block, overlap, look_ahead } = &job.order;
-    let named = |name: &Option<String>| name.as_ref().map_or_else(|| "None".into(), |name| format!("{name:?}"));
+    let named =
+        |name: &Option<String>| name.as_ref().map_or_else(|| "None".into(), |name| format!("{name:?}"));
     let words = [
         job.task.words(),
         vec![format!("gather={gather}")],

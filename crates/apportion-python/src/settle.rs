@@ -90,7 +90,11 @@ pub fn settle<T: Element>(kernel: Kernel<T>, job: &Job, world: &World, monitor: 
 }
 
 /// Processors and their speeds.
-fn machine<T: Element>(kernel: Kernel<T>, job: &Job, (world, monitor): (&World, &Monitor)) -> Result<Machine> {
+fn machine<T: Element>(
+    kernel: Kernel<T>,
+    job: &Job,
+    (world, monitor): (&World, &Monitor),
+) -> Result<Machine> {
     let machine = match (job.sources.known(WorkUnit::MultiplyAdd)?, &job.given) {
         (Some(machine), _) => machine,
         (None, Some((.., Some(machine)))) => machine.clone(),

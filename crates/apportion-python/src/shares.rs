@@ -141,7 +141,11 @@ fn divide(n: u64, method: &str, machine: &Machine, limits: &[Limits]) -> Result<
         }
         other => {
             let what = format!("unknown method \"{other}\"");
-            return Err(refuse("method", what, "use auto, even, proportional, largest-remainder, fpm, exact or robust"));
+            return Err(refuse(
+                "method",
+                what,
+                "use auto, even, proportional, largest-remainder, fpm, exact or robust",
+            ));
         }
     };
     plan_of(name, shares, machine)

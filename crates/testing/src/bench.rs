@@ -140,7 +140,8 @@ impl Bench {
         stderr
     }
 
-    /// Every file in the directory with its content, including hidden ones.
+    /// Every file in the directory with its content, including hidden ones; pipes, devices and links to them have
+    /// none.
     pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut found = Vec::new();
         let mut folders = vec![self.work.clone()];
@@ -149,8 +150,10 @@ impl Bench {
                 let path = entry.expect("an entry").path();
                 if path.is_dir() {
                     folders.push(path)
-                } else {
+                } else if path.is_file() {
                     found.push((path.clone(), std::fs::read(&path).expect("a file that can be read")))
+                } else {
+                    found.push((path, Vec::new()))
                 }
             }
         }

@@ -194,7 +194,7 @@ fn an_interrupted_sweep_keeps_its_points_and_ends_its_children() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let out = child.wait_with_output().unwrap();
     let line = String::from_utf8(out.stderr).unwrap();
-    assert_eq!(out.status.code(), Some(1), "{line}");
+    assert_eq!(out.status.code(), Some(130), "{line}");
     assert!(line.contains("2 points were saved to m.json") && line.contains("--resume"), "{line}");
     let kept: Value = serde_json::from_str(&place.text("m.json")).unwrap();
     assert_eq!((points(&kept, 0), points(&kept, 1)), (vec![(1.0, 5.0)], vec![(1.0, 5.0)]));

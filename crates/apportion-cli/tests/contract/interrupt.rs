@@ -125,8 +125,8 @@ fn a_pipe_without_a_writer() {
         "simulate --plan pipe --platform pipe",
         "arrange --plan pipe --platform pipe",
         "plot --models pipe --svg x.svg",
-        "run --plan pipe -- true",
-        "balance --units 9 --platform pipe -- true",
+        "run --plan pipe -- true {share}",
+        "balance --units 9 --platform pipe -- true {share}",
         "measure --platform pipe --sizes 100",
     ] {
         let words: Vec<&str> = line.split(' ').collect();
@@ -155,7 +155,7 @@ fn a_product_and_other_signals() {
 fn programs_of_a_process_that_is_killed() {
     let bench = Bench::new();
     bench.done("partition --units 2 --speeds 1,1 -o plan.json");
-    let program = "echo $$ > id-{rank}; sleep 300; true";
+    let program = "echo $$ > id-{rank}; sleep 300; true {share}";
     for signal in [Signal::QUIT, Signal::XCPU, Signal::USR1, Signal::KILL] {
         for command in
             ["run --plan plan.json", "balance --units 2 --processors 2", "measure --processors 2 --sizes 1"]

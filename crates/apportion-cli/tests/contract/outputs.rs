@@ -89,7 +89,7 @@ const WRITERS: [&str; 17] = [
 #[cfg(unix)]
 fn writers() -> Bench {
     let bench = bench();
-    bench.matrix("s.npy", &super::bench::whole::<i32>(6, 6, 1).clone());
+    bench.matrix("s.npy", &super::bench::whole::<f64>(6, 6, 1));
     bench.write(
         "models.json",
         "{\"format\": \"apportion-models\", \"version\": 1, \"kernel\": \"k\", \"unit\": \"u\", \

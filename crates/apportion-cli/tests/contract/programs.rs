@@ -128,7 +128,7 @@ fn an_interrupted_balance_keeps_its_rounds_and_ends_its_children() {
         );
         until("round 2", || bench.has("pid-0") && bench.has("pid-1"));
         let (code, out, err) = ended(child, signal);
-        assert_eq!(code, Some(1), "{err}");
+        assert_eq!(code, Some(128 + signal.as_raw()), "{err}");
         assert!(
             err.contains("apportion: interrupted (the best of 1 round, round 1, is in p.json and m.json)"),
             "{err}"
@@ -142,7 +142,7 @@ fn an_interrupted_balance_keeps_its_rounds_and_ends_its_children() {
 }
 
 #[test]
-fn a_failure_in_a_later_round_keeps_the_earlier_ones() {
+fn a_share_that_fails_in_a_later_round_is_a_cap() {
     let bench = Bench::new();
     let text = "#!/bin/sh\ntest $1 -gt 600 && { echo no memory >&2; exit 9; }\nexec awk -v x=$1 -v \
         r=$APPORTION_RANK 'BEGIN { print x * (r == 0 ? 1 : 3) }'\n";
@@ -151,11 +151,12 @@ fn a_failure_in_a_later_round_keeps_the_earlier_ones() {
         "balance --units 1000 --processors 2 --seconds-from stdout --command './work {share}' -o p.json";
     let output = bench.run(line);
     let err = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{err}");
-    for word in ["size 750", "\"p0\"", "exit status: 9", "no memory", "round 1, is in p.json"] {
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    for word in ["p0 does 500 units and fails at 750", "exit status: 9", "no memory", "below"] {
         assert!(err.contains(word), "{err}");
     }
-    assert_eq!(shares(&bench.value("p.json")), [500, 500]);
+    let found = shares(&bench.value("p.json"));
+    assert!((590..=600).contains(&found[0]) && found[0] + found[1] == 1000, "{found:?}");
 }
 
 #[test]
@@ -262,7 +263,7 @@ fn an_interrupted_run_ends_all_its_processes() {
     until("all began", || bench.has("done") && bench.has("pid-1") && bench.has("pid-2"));
     std::thread::sleep(Duration::from_millis(300));
     let (code, _, err) = ended(child, Signal::TERM);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(143));
     assert!(err.contains("interrupted (ended before: p0; stopped: p1, p2)"), "{err}");
     until("the children end", || gone(&bench, "pid-1") && gone(&bench, "pid-2"));
 }

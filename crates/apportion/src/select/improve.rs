@@ -14,6 +14,7 @@ pub use subsets::LeftOut;
 
 use super::{Choice, Field, Minimise, Sizing, in_order_of_preference};
 use crate::error::Result;
+use crate::geometry::Rank;
 use crate::model::only_ratios;
 use crate::plan::Shape;
 pub(super) use shares::{HOPELESS, HOPELESS_OF_FEW};
@@ -54,7 +55,29 @@ pub(super) fn improved(field: &Field<'_>, shape: Shape, choices: Vec<Choice>) ->
             choices.extend((gain > 0.0).then_some(Choice { left_out, ..choice }));
         }
     }
-    Ok(in_order_of_preference(choices))
+    let mut choices = in_order_of_preference(choices);
+    if open && !wishes.keep_all {
+        name_idle_processors(field, &mut choices);
+    }
+    Ok(choices)
+}
+
+/// Where the shares of the best choice leave processors without work that could have some, they stay out like
+/// those of a smaller subset: the others alone are faster than the fastest choice in which all work.
+fn name_idle_processors(field: &Field<'_>, choices: &mut [Choice]) {
+    let idle = |choice: &Choice| -> Vec<Rank> {
+        let without = choice.plan.shares.iter().zip(field.models).enumerate();
+        without.filter(|(_, (share, model))| **share == 0 && !model.is_stopped()).map(|(i, _)| Rank(i)).collect()
+    };
+    let (ranks, Some(seconds)) = (idle(&choices[0]), choices[0].rank) else { return };
+    if ranks.is_empty() || choices[0].left_out.is_some() {
+        return;
+    }
+    let with_all = choices.iter().filter(|choice| idle(choice).is_empty()).filter_map(|choice| choice.rank);
+    let gain = with_all.fold(f64::INFINITY, f64::min) - seconds;
+    if gain > 0.0 && gain.is_finite() {
+        choices[0].left_out = Some(LeftOut { ranks, seconds: gain });
+    }
 }
 
 /// Candidates for the same processors with those that improve on the best of them, in order of preference.

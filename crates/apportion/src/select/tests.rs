@@ -26,7 +26,7 @@ fn the_method_follows_ratio_and_network() {
         let (mut platform, models) = constant(&[ratio * 1e6, 1e6]);
         platform.network = Network::uniform(1e-4, 1e6);
         platform.network.duplex = duplex;
-        let wishes = &PlanOptions { flow: Some(Flow::Bulk), ..plain() };
+        let wishes = &PlanOptions { flow: Some(Flow::Bulk), inner_cuts: false, ..plain() };
         let choices = plan_matmul(shape, &platform, &models, 64, wishes).unwrap();
         // Straight-line and columns give the same layout for two processors.
         let best = &choices[0].plan.method;

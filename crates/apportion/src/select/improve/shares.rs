@@ -66,6 +66,13 @@ pub(super) fn search(trials: &mut Trials<'_>, choices: &[Choice]) -> Result<Opti
     trials.put_back(aside);
     for (most, steps) in [(most_widely, Steps::Wide), (most_refined, Steps::Fine)] {
         states.sort_by(|(_, a), (_, b)| a.order_of(b));
+        // The best of each method: its other orders have been tried for the same shares.
+        let mut methods: Vec<&str> = Vec::new();
+        states.retain(|(choice, _)| {
+            let new = !methods.contains(&choice.plan.method.as_str());
+            methods.extend(new.then_some(choice.plan.method.as_str()));
+            new
+        });
         states.truncate(most);
         let limit = states.first().map_or(0.0, |(_, best)| best.seconds() * (1.0 + BEHIND));
         states.retain(|(_, state)| state.seconds() <= limit);

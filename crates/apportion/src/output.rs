@@ -38,7 +38,7 @@ pub struct OutputFile {
 #[derive(Debug)]
 enum Sink {
     Whole {
-        file: BufWriter<tempfile::NamedTempFile>,
+        file: BufWriter<TemporaryFile>,
         target: PathBuf,
         keep: Option<fs::Permissions>,
         listed: Listed,
@@ -47,6 +47,20 @@ enum Sink {
     },
     /// The contents so far, which go to the stream when they are complete.
     Stream { contents: tempfile::SpooledTempFile, stream: File },
+}
+
+/// A temporary file that does not add its name to errors.
+#[derive(Debug)]
+struct TemporaryFile(tempfile::NamedTempFile);
+
+impl Write for TemporaryFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.as_file_mut().flush()
+    }
 }
 
 /// A complete file.
@@ -109,7 +123,7 @@ impl OutputFile {
             return refuse(what, "create it, or write elsewhere");
         }
         let (file, listed) = match temporary(directory, prefix) {
-            Ok((file, listed)) => (BufWriter::with_capacity(BUFFER, file), listed),
+            Ok((file, listed)) => (BufWriter::with_capacity(BUFFER, TemporaryFile(file)), listed),
             Err(e) => {
                 let what = format!("no file can be created in {}: {e}", directory.display());
                 return refuse(what, "make the directory writable, or write elsewhere");
@@ -135,7 +149,7 @@ impl OutputFile {
     pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
         let written = match &mut self.sink {
             Sink::Whole { file, .. } if bytes.len() >= large::MANY => {
-                file.flush().and_then(|()| large::append(file.get_ref().as_file(), bytes))
+                file.flush().and_then(|()| large::append(file.get_ref().0.as_file(), bytes))
             }
             _ => self.write_all(bytes),
         };
@@ -157,8 +171,8 @@ impl OutputFile {
             )),
             Sink::Whole { file, .. } => {
                 let failed = |e| Error::file(&self.path, "write", e);
-                extend(file.get_ref().as_file(), length).map_err(failed)?;
-                std::path::absolute(file.get_ref().path()).map_err(failed)
+                extend(file.get_ref().0.as_file(), length).map_err(failed)?;
+                std::path::absolute(file.get_ref().0.path()).map_err(failed)
             }
         }
     }
@@ -167,7 +181,7 @@ impl OutputFile {
     /// not regular.
     pub fn room(&self) -> Option<u64> {
         match &self.sink {
-            Sink::Whole { file, .. } => free_bytes(file.get_ref().as_file()),
+            Sink::Whole { file, .. } => free_bytes(file.get_ref().0.as_file()),
             Sink::Stream { .. } => None,
         }
     }
@@ -200,7 +214,7 @@ impl OutputFile {
 
     fn synchronised(&self) -> std::io::Result<()> {
         match &self.sink {
-            Sink::Whole { file, .. } => file.get_ref().as_file().sync_all(),
+            Sink::Whole { file, .. } => file.get_ref().0.as_file().sync_all(),
             // A pipe or a device cannot be synchronised.
             Sink::Stream { .. } => Ok(()),
         }
@@ -247,7 +261,7 @@ impl OutputFile {
                 }
             }
             Sink::Whole { file, target, keep, listed, counts } => {
-                let file = file.into_inner().map_err(|e| failed(e.into_error()))?;
+                let TemporaryFile(file) = file.into_inner().map_err(|e| failed(e.into_error()))?;
                 if let Some(permissions) = keep {
                     file.as_file().set_permissions(permissions).map_err(failed)?;
                 }

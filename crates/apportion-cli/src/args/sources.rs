@@ -2,7 +2,7 @@
 
 use super::numbers::{self, Speeds};
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Where speeds come from.
 #[derive(Debug, Args)]

@@ -147,7 +147,7 @@ fn what_layout_files_cannot_do_is_refused_by_name() {
         ("matmul a.json f32.npy", "f32.npy: holds f32"),
         ("matmul a.json b.npy --panels 2 -o c.npy", "--panels: a.json is a layout file"),
         ("matmul b.npy b.npy --memory 1GiB -o c.json", "--panels: c.json is a layout file"),
-        ("matmul a.json b.npy -o a.json", "-o: its files could replace ./a"),
+        ("matmul a.json b.npy -o a.json", "-o: a.json is an input"),
         ("closure a.json --predecessors p.npy -o c.json", "--predecessors: "),
         ("closure a.json --predecessors p.json", "--predecessors: "),
     ] {

@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the process ends soon, with exit code 1 and one line, and leaves nothing behind.
+//! Signals: the process ends soon, with exit code 128 plus the signal's number and one line, and leaves nothing
+//! behind.
 
 use super::Bench;
 use super::bench::whole;
@@ -45,7 +46,7 @@ pub fn stopped(bench: &Bench, arguments: &[&str], begun: impl Fn() -> bool, sign
     let (mut out, mut err) = (String::new(), String::new());
     child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-    assert_eq!(status.code(), Some(1), "{status}: {err}");
+    assert_eq!(status.code(), Some(128 + signal.as_raw()), "{status}: {err}");
     assert_eq!(out, "");
     apportion_testing::without_progress(&err)
 }
@@ -87,8 +88,7 @@ fn a_division_that_takes_long() {
 #[test]
 fn a_pipe_without_a_reader() {
     let bench = Bench::new();
-    let made = std::process::Command::new("mkfifo").arg(bench.path("pipe")).status();
-    assert!(made.is_ok_and(|status| status.success()), "a named pipe can be made");
+    pipe(&bench, "pipe");
     bench.matrix("a.npy", &whole::<f64>(20, 20, 1));
     for line in [
         &["partition", "--units", "10", "--speeds", "9,1", "-o", "pipe"][..],
@@ -97,6 +97,129 @@ fn a_pipe_without_a_reader() {
     ] {
         interrupted(&bench, line, || true, Signal::INT);
     }
+}
+
+fn pipe(bench: &Bench, name: &str) {
+    let made = std::process::Command::new("mkfifo").arg(bench.path(name)).status();
+    assert!(made.is_ok_and(|status| status.success()), "a named pipe can be made");
+}
+
+/// A text may come through a pipe: every command ends while it waits for the writer.
+#[test]
+fn a_pipe_without_a_writer() {
+    let bench = Bench::new();
+    pipe(&bench, "pipe");
+    bench.matrix("a.npy", &whole::<f64>(20, 20, 1));
+    for line in [
+        "matmul a.npy a.npy --platform pipe",
+        "matmul a.npy a.npy --plan pipe",
+        "matmul a.npy a.npy --platform pipe --panels 4 -o c.npy --checkpoint k",
+        "matmul a.npy a.npy --platform pipe --engine mpi",
+        "matmul pipe a.npy --speeds 1,1",
+        "power a.npy -k 2 --models pipe",
+        "closure a.npy --platform pipe",
+        "advect --field a.npy --courant 0.1,0.1 --steps 1 --plan pipe",
+        "mdem pipe",
+        "merge pipe",
+        "partition --units 3 --platform pipe",
+        "simulate --plan pipe --platform pipe",
+        "arrange --plan pipe --platform pipe",
+        "plot --models pipe --svg x.svg",
+        "run --plan pipe -- true",
+        "balance --units 9 --platform pipe -- true",
+        "measure --platform pipe --sizes 100",
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        interrupted(&bench, &words, || true, Signal::INT);
+        interrupted(&bench, &words, || true, Signal::TERM);
+    }
+}
+
+/// Signals whose default ends the process without cleaning up, as batch systems send before a limit.
+#[test]
+fn a_product_and_other_signals() {
+    let bench = Bench::new();
+    bench.write("crawl.toml", CRAWL);
+    bench.matrix("a.npy", &whole::<f64>(200, 200, 1));
+    let before = bench.files();
+    let run = ["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "crawl.toml", "--keep-all"];
+    for signal in [Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2, Signal::ALARM, Signal::XCPU] {
+        interrupted(&bench, &run, || bench.files().len() > before.len(), signal);
+        assert_eq!(bench.files(), before, "{signal:?}");
+    }
+}
+
+/// Programs end with the process, however that ends, and so do those that they have started.
+#[cfg(target_os = "linux")]
+#[test]
+fn programs_of_a_process_that_is_killed() {
+    let bench = Bench::new();
+    bench.done("partition --units 2 --speeds 1,1 -o plan.json");
+    let program = "echo $$ > id-{rank}; sleep 300; true";
+    for signal in [Signal::QUIT, Signal::XCPU, Signal::USR1, Signal::KILL] {
+        for command in
+            ["run --plan plan.json", "balance --units 2 --processors 2", "measure --processors 2 --sizes 1"]
+        {
+            let words: Vec<&str> = command.split(' ').chain(["--", "sh", "-c", program]).collect();
+            let mut child =
+                bench.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let ids = || -> Vec<i32> {
+                let text = |rank: u32| std::fs::read_to_string(bench.path(&format!("id-{rank}"))).ok();
+                (0..2).filter_map(|rank| text(rank)?.trim().parse().ok()).collect()
+            };
+            let patience = Instant::now();
+            while ids().len() < 2 {
+                assert!(patience.elapsed() < Duration::from_secs(60), "{command}: it never began");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            kill_process(Pid::from_child(&child), signal).unwrap();
+            child.wait().unwrap();
+            let groups = ids();
+            // The group has the shell and its `sleep`.
+            let lives = |group: &i32| {
+                rustix::process::test_kill_process_group(Pid::from_raw(*group).unwrap()).is_ok()
+            };
+            let patience = Instant::now();
+            while groups.iter().any(lives) {
+                assert!(
+                    patience.elapsed() < Duration::from_secs(20),
+                    "{command}, {signal:?}: a program lives"
+                );
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            for rank in 0..2 {
+                std::fs::remove_file(bench.path(&format!("id-{rank}"))).unwrap();
+            }
+        }
+    }
+}
+
+/// A signal that is ignored at the start stays ignored, as in a script's background job.
+#[test]
+fn a_product_that_ignores_ctrl_c() {
+    let bench = Bench::new();
+    bench.write("crawl.toml", CRAWL);
+    bench.matrix("a.npy", &whole::<f64>(200, 200, 1));
+    let before = bench.files();
+    let plain = bench.command(&["matmul", "a.npy", "a.npy", "-o", "c.npy", "--platform", "crawl.toml"]);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "trap '' INT QUIT; exec \"$0\" \"$@\""]).arg(plain.get_program());
+    command.args(plain.get_args()).arg("--keep-all").current_dir(bench.path("."));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let patience = Instant::now();
+    while bench.files().len() == before.len() {
+        assert!(patience.elapsed() < Duration::from_secs(60), "it never began");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    for signal in [Signal::INT, Signal::QUIT] {
+        kill_process(Pid::from_child(&child), signal).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(600));
+    assert!(child.try_wait().unwrap().is_none(), "Ctrl-C ended it");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(bench.files(), before);
 }
 
 /// Finished work is kept. The message says so and how to continue, and its claims are checked.
@@ -180,7 +303,7 @@ fn a_product_under_nohup() {
     std::thread::sleep(Duration::from_millis(600));
     assert!(child.try_wait().unwrap().is_none(), "SIGHUP ended it");
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(child.wait().unwrap().code(), Some(143));
     assert_eq!(bench.files(), before);
 }
 

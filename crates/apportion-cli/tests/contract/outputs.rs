@@ -64,19 +64,202 @@ fn notes_that_cannot_be_printed_stop_nothing() {
     }
 }
 
-/// `-o /dev/stdout` in a pipeline: the link leads to a pipe, which has no name.
-#[cfg(target_os = "linux")]
-#[test]
-fn an_output_may_be_the_standard_output() {
+/// What each command writes to its output, as `OUT`.
+#[cfg(unix)]
+const WRITERS: [&str; 17] = [
+    "partition --units 9 --speeds 9,1 -o OUT",
+    "partition --units 9 --speeds 9,1 --export csv --export-to OUT",
+    "partition --shape 9x9 --speeds 9,1 --svg OUT",
+    "partition --plan plan.json --export csv --export-to OUT",
+    "random 4 5 -o OUT",
+    "matmul a.npy b.npy --platform two.toml -o OUT",
+    "matmul a.npy b.npy --platform two.toml --panels 3 -o OUT",
+    "matmul a.npy b.npy --platform two.toml --svg OUT",
+    "power s.npy -k 2 --platform two.toml -o OUT",
+    "closure s.npy --semiring or-and --platform two.toml -o OUT",
+    "closure s.npy --platform two.toml --predecessors OUT",
+    "advect --field a.npy --courant 0.1,0.1 --steps 2 --platform two.toml -o OUT",
+    "advect --field a.npy --courant 0.1,0.1 --steps 2 --platform two.toml --memory 64MiB -o OUT",
+    "merge models.json -o OUT",
+    "plot --speeds 9,1 --svg OUT",
+    "detect -o OUT",
+    "simulate --plan square.json --platform two.toml --trace OUT",
+];
+
+#[cfg(unix)]
+fn writers() -> Bench {
     let bench = bench();
-    let partition = ["partition", "--units", "9", "--speeds", "9,1", "-o"];
-    bench.run(&[&partition[..], &["plan.json"]].concat());
-    let piped = [&partition[..], &["/dev/stdout", "--quiet"]].concat();
-    let output = bench.command(&piped).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let plan = fs::read_to_string(bench.path("plan.json")).unwrap();
-    assert!(String::from_utf8_lossy(&output.stdout).starts_with(&plan), "{output:?}");
+    bench.matrix("s.npy", &super::bench::whole::<i32>(6, 6, 1).clone());
+    bench.write(
+        "models.json",
+        "{\"format\": \"apportion-models\", \"version\": 1, \"kernel\": \"k\", \"unit\": \"u\", \
+         \"models\": [{\"processor\": \"p\", \"points\": [{\"size\": 1, \"seconds\": 1}]}]}",
+    );
+    bench.done("partition --units 9 --speeds 9,1 -o plan.json");
+    bench.done("partition --shape 9x9x9 --platform two.toml -o square.json");
+    bench
+}
+
+/// An output to a descriptor follows what is there, and what the script prints afterwards follows it.
+#[cfg(unix)]
+#[test]
+fn outputs_to_descriptors_stand_where_these_stand() {
+    let bench = writers();
+    std::os::unix::fs::symlink("/dev/stdout", bench.path("link")).unwrap();
+    let script = |line: &str, redirected: &str| {
+        let script = format!("{{ echo first; {} {line}; echo last; }} {redirected}", binary().display());
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(bench.path(".")).env("XDG_CACHE_HOME", bench.cache());
+        command.output().unwrap()
+    };
+    for line in WRITERS {
+        bench.done(&line.replace("OUT", "file"));
+        let wanted = fs::read(bench.path("file")).unwrap();
+        let whole = [b"first\n", &wanted[..], b"last\n"].concat();
+        for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link", "log"] {
+            if name.starts_with("/proc") && !cfg!(target_os = "linux") {
+                continue;
+            }
+            let line = line.replace("OUT", name);
+            bench.write("log", "before\n");
+            script(&line, "> log");
+            assert!(fs::read(bench.path("log")).unwrap() == whole, "{line} > log");
+            script(&format!("-q {line}"), ">> log");
+            let both = [&whole[..], &whole].concat();
+            assert!(fs::read(bench.path("log")).unwrap() == both, "{line} >> log");
+            if name != "log" {
+                assert!(script(&line, "| cat").stdout == whole, "{line} | cat");
+            }
+        }
+        let line = line.replace("OUT", "/dev/fd/3");
+        bench.write("log", "");
+        script(&line, "3>> log > /dev/null");
+        assert!(fs::read(bench.path("log")).unwrap() == wanted, "{line}");
+    }
+    assert!(!bench.has("-"), "no file is called -");
+}
+
+/// stdout is for one thing.
+#[test]
+fn outputs_on_stdout_are_not_mixed() {
+    let bench = bench();
+    for (line, word) in [
+        ("partition --units 9 --speeds 9,1 -o - --json", "the JSON object"),
+        ("partition --units 9 --speeds 9,1 -o - --export csv", "the export"),
+        ("partition --shape 9x9 --speeds 9,1 -o - --svg -", "also the output of -o"),
+        ("partition --shape 9x9 --speeds 9,1 -o - --svg /dev/stdout", "also the output of -o"),
+        ("merge - -", "also the input of"),
+        ("advect --field a.npy --courant 0.1,0.1 --speeds 1,1 --steps 2 --every 1 -o -", "--every"),
+        ("partition --units 9 --speeds 9,1 -o /dev/stdin", "is open for reading only"),
+    ] {
+        let mut command = bench.command(&line.split(' ').collect::<Vec<_>>());
+        let output = command.stdin(File::open(bench.path("two.toml")).unwrap()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{line}: {said}");
+        assert!(said.contains(word) && said.lines().count() == 1, "{line}: {said}");
+    }
+}
+
+/// Texts and matrices come through pipes, and are read again where a command reads them twice.
+#[cfg(unix)]
+#[test]
+fn inputs_may_be_streams() {
+    let bench = writers();
+    let shell = |script: &str| {
+        let script = script.replace("A ", &format!("{} -q ", binary().display()));
+        let mut command = Command::new("bash");
+        command.args(["-c", &script]).current_dir(bench.path(".")).env("XDG_CACHE_HOME", bench.cache());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let run = "--platform two.toml -o";
+    bench.done(&format!("matmul a.npy b.npy {run} c.npy"));
+    let wanted = fs::read(bench.path("c.npy")).unwrap();
+    for script in [
+        "cat a.npy | A matmul - b.npy RUN -",
+        "A matmul /dev/stdin b.npy RUN - < a.npy",
+        "A matmul <(cat a.npy) <(cat b.npy) RUN - < a.npy",
+        "cat two.toml | A matmul a.npy b.npy --platform - -o -",
+        "A matmul a.npy b.npy --platform <(cat two.toml) -o -",
+    ] {
+        assert!(shell(&script.replace("RUN", run)) == wanted, "{script}");
+    }
+    bench.write("m.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 4\n");
+    let of_file = shell(&format!("A matmul m.mtx m.mtx --transpose-a {run} -"));
+    assert!(shell(&format!("A matmul - m.mtx --transpose-a {run} - < m.mtx")) == of_file);
+    let csv = shell("A partition --plan plan.json --export csv");
+    assert!(shell("A partition --plan - --export csv < plan.json") == csv);
+    assert!(shell("A partition --plan <(cat plan.json) --export csv") == csv);
+    shell("A plot --models <(cat models.json) --svg x.svg");
+    let said = bench.fails(2, "advect --field /dev/zero --courant 0.1 --speeds 1,1 --steps 1");
+    assert!(said.contains("/dev/zero: is not a regular file"), "{said}");
+}
+
+/// Other files than regular ones in a checkpoint are refused at once.
+#[cfg(unix)]
+#[test]
+fn a_checkpoint_holds_regular_files() {
+    let bench = bench();
+    let advect = "advect --field a.npy --courant 0.1,0.1 --speeds 1,1 --steps 2";
+    for name in ["checkpoint.json", "checkpoint.lock", "panel-000005-aaaaaaaaaaaaaaaa.npy"] {
+        for make in ["mkfifo", "mkdir", "ln -s /dev/zero"] {
+            fs::create_dir(bench.path("k")).unwrap();
+            let script = format!("{make} k/{name}");
+            let made = Command::new("sh").args(["-c", &script]).current_dir(bench.path(".")).status();
+            assert!(made.unwrap().success());
+            for flag in ["--checkpoint", "--resume"] {
+                let run = ["--panels", "3", "-o", "c.npy", flag, "k"];
+                let said = bench.fails(2, &[&RUN[..], &run].concat());
+                assert!(said.contains(name) && said.contains("its own files only"), "{script}: {said}");
+            }
+            if name == "checkpoint.json" {
+                let said = bench.fails(2, &format!("{advect} --resume k"));
+                assert!(said.contains("k/checkpoint.json: is"), "{script}: {said}");
+            }
+            fs::remove_dir_all(bench.path("k")).unwrap();
+        }
+    }
+}
+
+/// An input that is overwritten during the run ends it, and no panel of it is kept.
+#[cfg(unix)]
+#[test]
+fn an_input_that_changes_ends_the_run() {
+    use std::io::{Seek, SeekFrom, Write};
+    let bench = bench();
+    let slow = TWO.replace("speed", "slowdown = 3000\nspeed");
+    bench.write("slow.toml", &slow);
+    bench.done("matmul a.npy b.npy --platform two.toml --panels 20 -o wanted.npy");
+    let wanted = fs::read(bench.path("wanted.npy")).unwrap();
+    for (number, changed) in ["a.npy", "b.npy"].into_iter().enumerate() {
+        let directory = format!("k{number}");
+        let run = ["matmul", "a.npy", "b.npy", "--panels", "20", "-o", "c.npy"];
+        let first = [&run[..], &["--platform", "slow.toml", "--checkpoint", &directory]].concat();
+        let mut child = bench.command(&first).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let panels = || {
+            let entries = fs::read_dir(bench.path(&directory)).into_iter().flatten().flatten();
+            entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("panel-")).count()
+        };
+        while panels() < 2 {
+            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let before = fs::read(bench.path(changed)).unwrap();
+        let mut file = File::options().write(true).open(bench.path(changed)).unwrap();
+        file.seek(SeekFrom::Start(128)).unwrap();
+        file.write_all(&vec![0; before.len() - 128]).unwrap();
+        drop(file);
+        let output = child.wait_with_output().unwrap();
+        let said = apportion_testing::without_progress(&String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("{changed}: has changed while it was read")), "{said}");
+        assert!(said.lines().count() == 1 && !bench.has("c.npy"), "{said}");
+        fs::write(bench.path(changed), before).unwrap();
+        bench.done(&[&run[..], &["--platform", "two.toml", "--resume", &directory]].concat());
+        assert!(fs::read(bench.path("c.npy")).unwrap() == wanted, "{changed}");
+        fs::remove_file(bench.path("c.npy")).unwrap();
+    }
 }
 
 /// A core that is not there is not ignored in silence.
@@ -115,14 +298,24 @@ fn a_product_beyond_the_limit_of_memory_is_refused() {
 fn a_file_beyond_the_limit_of_its_size_is_an_error() {
     let bench = bench();
     bench.write("c.npy", "earlier");
+    bench.matrix("big.npy", &irrational::<f64>(200, 200, 1.0));
     let before = bench.files();
-    let run = "ulimit -f 64; exec \"$0\" random 200 200 -o c.npy";
-    let mut command = Command::new("bash");
-    let output = command.args(["-c", run]).arg(binary()).current_dir(bench.path("")).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.starts_with("apportion: c.npy: cannot write") && said.lines().count() == 1, "{said}");
-    assert_eq!((bench.files(), bench.text("c.npy").as_str()), (before, "earlier"));
+    for words in [
+        "random 200 200 -o c.npy",
+        "matmul big.npy big.npy --speeds 1,1 -o c.npy",
+        "matmul big.npy big.npy --speeds 1,1 -o c.npy --panels 3",
+        "advect --field big.npy --courant 0.1,0.1 --speeds 1,1 --steps 1 -o c.npy",
+        "advect --field big.npy --courant 0.1,0.1 --speeds 1,1 --steps 1 -o c.npy --memory 64MiB",
+    ] {
+        let run = format!("ulimit -f 64; exec \"$0\" -q {words}");
+        let mut command = Command::new("bash");
+        let output = command.args(["-c", &run]).arg(binary()).current_dir(bench.path("")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words}: {said}");
+        assert!(said.starts_with("apportion: c.npy: cannot write"), "{words}: {said}");
+        assert!(said.lines().count() == 1 && !said.contains(".apportion-"), "{words}: {said}");
+        assert_eq!((bench.files(), bench.text("c.npy").as_str()), (before.clone(), "earlier"));
+    }
 }
 
 #[test]
